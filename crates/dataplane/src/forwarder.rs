@@ -1,0 +1,140 @@
+//! What every data plane is: frames in, frames and events out.
+//!
+//! A [`Forwarder`] takes the frames that one port received and decides where they go, by moving
+//! them into the [`Outputs`]. It knows no socket, clock or thread, and cannot fail: a frame that
+//! goes nowhere is a counted reason. The process that runs it (or a simulation) moves frames
+//! between ports and forwarders; what the forwarder wants to tell its control plane are
+//! [`Event`]s.
+
+use packet::frame::{Batch, Frame, PortNo};
+use packet::time::Nanos;
+
+/// Frames that one port may have waiting before they are dropped and counted.
+pub const OUTPUT_FRAMES_MAX: usize = 1024;
+
+/// Events that may wait for the control plane before further ones are dropped and counted.
+pub const EVENTS_MAX: usize = 4096;
+
+/// A data plane: a bridge, a router, an OpenFlow pipeline.
+pub trait Forwarder {
+    /// Forwards the frames that `port` received at about `now`. The batch's frames are used up:
+    /// their buffers may have been swapped for others when this returns.
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
+
+    /// Does what is due at `now` (time-outs, ageing, retries) and says when to come back, if ever.
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
+}
+
+/// What leaves a forwarder: a queue of frames for each port, and events for the control plane.
+pub struct Outputs {
+    /// Place in `queues` by port number, or `None` where there is no such port.
+    place: Vec<Option<u16>>,
+    queues: Vec<(PortNo, Batch)>,
+    /// Events in the order in which they happened; whoever runs the forwarder drains them.
+    pub events: Vec<Event>,
+    /// Events lost because [`EVENTS_MAX`] were waiting.
+    pub events_lost: u64,
+}
+
+/// What became of a frame that was handed to an output port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It waits in the port's queue.
+    Queued,
+    /// There is no such port.
+    NoSuchPort,
+    /// The port's queue is full.
+    QueueFull,
+}
+
+/// What a forwarder tells its control plane.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A frame for the controller.
+    PacketIn {
+        /// The port that the frame came in on.
+        port: PortNo,
+        /// Why the controller gets it.
+        why: PacketInReason,
+        /// Bytes of it that the controller asked for (by the action's limit), if it said.
+        bytes_max: Option<u16>,
+        /// The whole frame.
+        frame: Frame,
+    },
+}
+
+/// Why a frame goes to the controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketInReason {
+    /// No entry matched it.
+    NoMatch,
+    /// An action sent it there.
+    Action,
+}
+
+impl Outputs {
+    /// Empty queues for these ports. Port numbers are below 65,536.
+    pub fn new(ports: &[PortNo]) -> Self {
+        let mut outputs =
+            Outputs { place: Vec::new(), queues: Vec::new(), events: Vec::new(), events_lost: 0 };
+        for &port in ports {
+            assert!(port < 0x1_0000, "port numbers are below 65,536");
+            if outputs.place.len() <= port as usize {
+                outputs.place.resize(port as usize + 1, None);
+            }
+            outputs.place[port as usize] = Some(outputs.queues.len() as u16);
+            outputs.queues.push((port, Batch::new(OUTPUT_FRAMES_MAX)));
+        }
+        outputs
+    }
+
+    /// The queues, in the order in which the ports were named.
+    pub fn queues(&self) -> &[(PortNo, Batch)] {
+        &self.queues
+    }
+
+    /// The queues, to be emptied.
+    pub fn queues_mut(&mut self) -> &mut [(PortNo, Batch)] {
+        &mut self.queues
+    }
+
+    #[inline]
+    fn queue(&mut self, port: PortNo) -> Option<&mut Batch> {
+        let place = (*self.place.get(port as usize)?)?;
+        Some(&mut self.queues[place as usize].1)
+    }
+
+    /// Queues the frame on `port` by swapping buffers: afterwards `frame` holds an old buffer.
+    #[inline]
+    pub fn send(&mut self, port: PortNo, frame: &mut Frame) -> Sent {
+        match self.queue(port) {
+            None => Sent::NoSuchPort,
+            Some(queue) if queue.push_swap(frame) => Sent::Queued,
+            Some(_) => Sent::QueueFull,
+        }
+    }
+
+    /// Queues a copy of the frame on `port`.
+    #[inline]
+    pub fn send_copy(&mut self, port: PortNo, frame: &Frame) -> Sent {
+        match self.queue(port) {
+            None => Sent::NoSuchPort,
+            Some(queue) => match queue.push_slot() {
+                Some(slot) => {
+                    slot.copy_from(frame);
+                    Sent::Queued
+                }
+                None => Sent::QueueFull,
+            },
+        }
+    }
+
+    /// Adds an event, or counts it as lost when too many wait.
+    pub fn event(&mut self, event: Event) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(event);
+        } else {
+            self.events_lost += 1;
+        }
+    }
+}

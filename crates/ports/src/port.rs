@@ -1,0 +1,123 @@
+//! What every data port is: batches of frames in, batches of frames out, and an account of both.
+//!
+//! Time is an argument: a port on a real interface ignores it or uses it to stamp, a simulated
+//! link lives by it.
+
+use std::os::fd::RawFd;
+
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+
+/// A way for frames in and out.
+pub trait Port: Send {
+    /// What this port is.
+    fn facts(&self) -> &PortFacts;
+
+    /// Appends frames that have arrived to `batch`, as many as fit, without waiting. Each frame
+    /// carries the stamp that the port took, if it takes any. Returns how many were appended.
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError>;
+
+    /// Hands the first frames of `batch` over for sending, as many as there is room for, without
+    /// waiting, and returns how many. Those frames' buffers may have been swapped for others; the
+    /// caller drops them from the batch, and keeps, retries or counts the rest.
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError>;
+
+    /// The port's own account since it was opened.
+    fn counters(&mut self) -> PortCounters;
+
+    /// A descriptor that becomes readable when frames wait, where the port has one.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// When a frame that is already inside (delayed, serialising) can be received or leaves, if
+    /// the port knows: what a simulation waits for next.
+    fn next_event(&self) -> Option<Nanos> {
+        None
+    }
+}
+
+/// What a port is, for records and for those who must send from its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortFacts {
+    /// Name for people: the interface, or the memory port's label.
+    pub name: String,
+    /// Which kind of port: `afpacket`, `memory`, `tap`...
+    pub kind: &'static str,
+    /// The interface's hardware address, zero where there is none.
+    pub mac: [u8; 6],
+    /// Largest frame that goes through, in bytes without frame check sequence.
+    pub frame_bytes_max: usize,
+    /// Who stamps received frames.
+    pub stamps: Clock,
+}
+
+/// A port's own account. Frames that a port loses it counts by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames handed to a receiver.
+    pub rx_frames: u64,
+    /// Bytes of those.
+    pub rx_bytes: u64,
+    /// Frames accepted for sending.
+    pub tx_frames: u64,
+    /// Bytes of those.
+    pub tx_bytes: u64,
+    /// Frames lost on the way in or out, by reason; only reasons that occurred.
+    pub drops: Vec<(PortDrop, u64)>,
+}
+
+/// Why a port lost a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortDrop {
+    /// The receive ring was full: whoever reads the port was too slow.
+    ReceiveRingFull,
+    /// The kernel or the link refused the frame on sending.
+    TransmitRefused,
+    /// Longer than the link allows.
+    TooLong,
+    /// Lost on purpose by a fault wrapper.
+    InjectedLoss,
+    /// The queue in front of a rate-limited link was full.
+    LinkQueueFull,
+}
+
+/// What goes wrong with a port as a whole. Lost frames are counters, not errors.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PortError {
+    /// The interface does not exist in this namespace.
+    NoSuchInterface(String),
+    /// The interface exists and is down.
+    InterfaceDown(String),
+    /// The system refused for lack of rights (what was attempted).
+    NotPermitted(&'static str),
+    /// The other end went away.
+    PeerGone(String),
+    /// A port specification cannot be read (the text, and what is wrong with it).
+    BadSpec(String, &'static str),
+    /// Any other refusal of the system: what was attempted, on what, and its error.
+    System {
+        /// The operation.
+        doing: &'static str,
+        /// The interface, file or address.
+        what: String,
+        /// What the system answered.
+        error: std::io::Error,
+    },
+}
+
+impl std::fmt::Display for PortError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PortError::NoSuchInterface(name) => write!(f, "there is no interface {name}"),
+            PortError::InterfaceDown(name) => write!(f, "interface {name} is down"),
+            PortError::NotPermitted(doing) => write!(f, "not permitted: {doing}"),
+            PortError::PeerGone(what) => write!(f, "the other end of {what} is gone"),
+            PortError::BadSpec(spec, why) => write!(f, "port {spec:?}: {why}"),
+            PortError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PortError {}
