@@ -107,10 +107,10 @@ impl Outputs {
     /// Queues the frame on `port` by swapping buffers: afterwards `frame` holds an old buffer.
     #[inline]
     pub fn send(&mut self, port: PortNo, frame: &mut Frame) -> Sent {
-        match self.queue(port) {
+        match self.queue(port).map(|queue| queue.push_swap(frame)) {
             None => Sent::NoSuchPort,
-            Some(queue) if queue.push_swap(frame) => Sent::Queued,
-            Some(_) => Sent::QueueFull,
+            Some(true) => Sent::Queued,
+            Some(false) => Sent::QueueFull,
         }
     }
 
