@@ -1,2 +1,36 @@
-//! (being written)
-fn main() {}
+//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `bless`.
+//!
+//! CI runs exactly what a person runs. Each step prints its name and its own output; the first
+//! that fails ends the run with its exit code.
+
+/// The checks that make style a test.
+mod tidy;
+/// The order in which everything is checked.
+mod ci;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(),
+        ["ci"] => ci::run(ci::Extent::EveryChange),
+        ["ci", "--full"] => ci::run(ci::Extent::Full),
+        ["bless"] => ci::bless(),
+        _ => {
+            eprintln!(
+                "usage: cargo xtask tidy         layers, wiring, module docs, unsafe and clocks\n       \
+                 cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
+                 cargo xtask bless        rewrite expected test outputs, then read the diff"
+            );
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The workspace's root folder.
+fn root() -> std::path::PathBuf {
+    let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask lies in the workspace").to_path_buf()
+}

@@ -1,0 +1,106 @@
+//! The order in which everything is checked, cheapest first.
+//!
+//! The tests of real interfaces are ordinary `cargo test` targets: they run wherever this machine
+//! allows them, name the need that is missing where it does not, and may not skip where `CI` is
+//! set and the user is root.
+
+use std::process::{Command, ExitCode};
+
+/// How much is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What every change must pass.
+    EveryChange,
+    /// That, and what is too slow for every change: long property tests and fuzzing.
+    Full,
+}
+
+/// Seconds that each fuzz target runs in a full check.
+const FUZZ_SECONDS: u32 = 60;
+
+/// Runs every check up to the first that fails.
+pub fn run(extent: Extent) -> ExitCode {
+    if has_component("fmt") && !step("format", cargo(&["fmt", "--all", "--check"])) {
+        return ExitCode::FAILURE;
+    }
+    println!("== tidy");
+    if !crate::tidy::check_and_print() {
+        return ExitCode::FAILURE;
+    }
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    if has_component("clippy") && !step("lints", cargo(&clippy)) {
+        return ExitCode::FAILURE;
+    }
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if extent == Extent::Full {
+        tests.env("PROPTEST_CASES", "20000");
+    }
+    if !step("tests", tests) {
+        return ExitCode::FAILURE;
+    }
+    if extent == Extent::Full && !fuzz() {
+        return ExitCode::FAILURE;
+    }
+    println!("== all checks passed");
+    ExitCode::SUCCESS
+}
+
+/// Rewrites the expected outputs that tests compare with.
+pub fn bless() -> ExitCode {
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    tests.env("UPDATE", "1");
+    let done = step("bless", tests);
+    println!("Now read `git diff`: every changed line is a change of behaviour.");
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs every fuzz target for a while, where cargo-fuzz and a nightly compiler are installed.
+fn fuzz() -> bool {
+    let folder = crate::root().join("fuzz/fuzz_targets");
+    let Ok(targets) = std::fs::read_dir(&folder) else { return true };
+    let ready = cargo(&["+nightly", "fuzz", "--version"]).output();
+    if !ready.is_ok_and(|output| output.status.success()) {
+        println!("== fuzz: skipped, needs `cargo install cargo-fuzz` and a nightly toolchain");
+        return true;
+    }
+    for target in targets.flatten() {
+        let name = target.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let seconds = format!("-max_total_time={FUZZ_SECONDS}");
+        if !step(
+            &format!("fuzz {name}"),
+            cargo(&["+nightly", "fuzz", "run", &name, "--", &seconds]),
+        ) {
+            return false;
+        }
+    }
+    true
+}
+
+fn has_component(name: &str) -> bool {
+    let there = cargo(&[name, "--version"]).output().is_ok_and(|output| output.status.success());
+    if !there {
+        println!("== {name}: skipped, needs `rustup component add {name}`");
+    }
+    there
+}
+
+fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(words).current_dir(crate::root());
+    command
+}
+
+fn step(name: &str, mut command: Command) -> bool {
+    println!("== {name}");
+    match command.status() {
+        Ok(status) if status.success() => true,
+        Ok(status) => {
+            println!("== {name}: failed ({status})");
+            false
+        }
+        Err(error) => {
+            println!("== {name}: cannot be started: {error}");
+            false
+        }
+    }
+}

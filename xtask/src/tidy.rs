@@ -1,0 +1,276 @@
+//! The checks that make style a test: layers, wiring, module docs, and who may touch what.
+//!
+//! Rules are ARCHITECTURE.md's. A rule that a program can check stands here and nowhere else; the
+//! sizes of files are listed and never fail.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Which of our crates each crate may import (ARCHITECTURE.md, "Dependency rule").
+const EDGES: &[(&str, &[&str])] = &[
+    ("packet", &[]),
+    ("results", &[]),
+    ("lab", &[]),
+    ("openflow", &["packet"]),
+    ("dataplane", &["packet"]),
+    ("ports", &["packet"]),
+    ("switch", &["dataplane", "openflow", "ports", "packet"]),
+    ("instrument", &["openflow", "ports", "results", "packet"]),
+    (
+        "planimeter",
+        &["switch", "instrument", "lab", "results", "dataplane", "openflow", "ports", "packet"],
+    ),
+    ("xtask", &[]),
+];
+
+/// Crates that never touch a clock, file, socket, environment or random device.
+const PURE: &[&str] = &["packet", "openflow", "dataplane"];
+
+/// What a pure crate may not name.
+const IMPURE_WORDS: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "Instant::now",
+    "SystemTime",
+];
+
+/// Crates (or folders of crates) in which `unsafe` is allowed.
+const UNSAFE_ALLOWED: &[&str] = &["ports/", "lab/", "dataplane/src/fast/"];
+
+/// A file longer than this, tests left out, is listed as a candidate for a split.
+const FILE_LINES_LISTED: usize = 500;
+
+/// `cargo xtask tidy`.
+pub fn run() -> ExitCode {
+    if check_and_print() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Checks everything, prints every fault, and says whether there was none.
+pub fn check_and_print() -> bool {
+    let files = sources(&crate::root().join("crates"));
+    let mut faults = layers();
+    faults.extend(unwired(&files));
+    faults.extend(files.iter().filter_map(|file| missing_doc(file)));
+    faults.extend(files.iter().flat_map(|file| forbidden_words(file)));
+    for file in &files {
+        let lines = lines_without_tests(&read(file));
+        if lines > FILE_LINES_LISTED && !is_test(file) {
+            println!("note: {} has {lines} lines: is there a second idea in it?", shown(file));
+        }
+    }
+    for fault in &faults {
+        println!("tidy: {fault}");
+    }
+    faults.is_empty()
+}
+
+/// Imports against the dependency rule, as `cargo metadata` tells them (tests included).
+fn layers() -> Vec<String> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(crate::root())
+        .output();
+    let Ok(output) = output else { return vec!["cargo metadata cannot be run".into()] };
+    let Ok(metadata) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
+        return vec!["cargo metadata gave no JSON".into()];
+    };
+    faults_of_layers(&metadata)
+}
+
+fn faults_of_layers(metadata: &serde_json::Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let ours: BTreeSet<&str> = packages.iter().filter_map(|p| p["name"].as_str()).collect();
+    let mut faults = Vec::new();
+    for package in &packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some((_, allowed)) = EDGES.iter().find(|(crate_name, _)| *crate_name == name) else {
+            faults.push(format!("crate {name} has no place in the dependency rule"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let target = dependency["name"].as_str().unwrap_or_default();
+            if ours.contains(target) && !allowed.contains(&target) {
+                faults.push(format!("crate {name} may not import {target}"));
+            }
+        }
+    }
+    faults
+}
+
+/// Source files below `src` that no `mod` line reaches.
+fn unwired(files: &[PathBuf]) -> Vec<String> {
+    let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut waiting: Vec<PathBuf> =
+        files.iter().filter(|file| is_crate_root(file)).cloned().collect();
+    while let Some(file) = waiting.pop() {
+        if !reached.insert(file.clone()) {
+            continue;
+        }
+        for name in declared_modules(&read(&file)) {
+            let folder = module_folder(&file);
+            for candidate in [folder.join(format!("{name}.rs")), folder.join(&name).join("mod.rs")]
+            {
+                if candidate.exists() {
+                    waiting.push(candidate);
+                }
+            }
+        }
+    }
+    files
+        .iter()
+        .filter(|file| in_src(file) && !reached.contains(*file))
+        .map(|file| format!("{} is wired in by no `mod` line", shown(file)))
+        .collect()
+}
+
+/// The names in `mod name;` lines, whatever their visibility.
+fn declared_modules(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        let after = line.strip_prefix("mod ").or_else(|| {
+            line.strip_prefix("pub").and_then(|rest| rest.split_once("mod ")).map(|(_, name)| name)
+        });
+        if let Some(name) = after.and_then(|rest| rest.strip_suffix(';')) {
+            names.push(name.trim().to_string());
+        }
+    }
+    names
+}
+
+/// Where the files of a file's child modules lie.
+fn module_folder(file: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if is_crate_root(file) || stem == "mod" { folder } else { folder.join(stem) }
+}
+
+/// A file must open with `//!`: its one idea.
+fn missing_doc(file: &Path) -> Option<String> {
+    let text = read(file);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let said = first.strip_prefix("//!").unwrap_or_default().trim();
+    (said.len() < 10)
+        .then(|| format!("{} does not open with its one idea (`//! ...`)", shown(file)))
+}
+
+/// Words that a crate may not use: clocks and files in a pure one, `unsafe` outside its places.
+fn forbidden_words(file: &Path) -> Vec<String> {
+    if is_test(file) {
+        return Vec::new();
+    }
+    let text = read(file);
+    let code = without_tests(&text);
+    let place = shown(file);
+    let crate_name = place.split('/').nth(1).unwrap_or_default().to_string();
+    let mut faults = Vec::new();
+    for (number, line) in code.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default();
+        if PURE.contains(&crate_name.as_str()) {
+            for word in IMPURE_WORDS.iter().filter(|word| line.contains(**word)) {
+                faults.push(format!(
+                    "{place}:{}: {crate_name} is pure and may not use {word}",
+                    number + 1
+                ));
+            }
+        }
+        let is_unsafe =
+            line.contains("unsafe {") || line.contains("unsafe fn") || line.contains("unsafe impl");
+        let allowed =
+            UNSAFE_ALLOWED.iter().any(|start| place["crates/".len()..].starts_with(start));
+        if is_unsafe && !allowed {
+            faults.push(format!(
+                "{place}:{}: unsafe is allowed in ports, lab and dataplane/fast only",
+                number + 1
+            ));
+        }
+    }
+    faults
+}
+
+/// The text up to an inline test module.
+fn without_tests(text: &str) -> &str {
+    match text.find("#[cfg(test)]\nmod ") {
+        Some(at) if text[at..].contains("{\n") => &text[..at],
+        _ => text,
+    }
+}
+
+fn lines_without_tests(text: &str) -> usize {
+    without_tests(text).lines().count()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let Ok(entries) = std::fs::read_dir(folder) else { return files };
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn is_crate_root(file: &Path) -> bool {
+    let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+    let name = file.file_name().unwrap_or_default();
+    folder == "src" && (name == "lib.rs" || name == "main.rs")
+}
+
+fn in_src(file: &Path) -> bool {
+    file.components().any(|part| part.as_os_str() == "src")
+}
+
+fn is_test(file: &Path) -> bool {
+    !in_src(file)
+        || file.file_stem().is_some_and(|stem| stem == "tests")
+        || file.components().any(|part| part.as_os_str() == "tests")
+}
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
+
+fn shown(file: &Path) -> String {
+    file.strip_prefix(crate::root()).unwrap_or(file).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_tidy() {
+        assert!(check_and_print(), "see the faults printed above");
+    }
+
+    #[test]
+    fn an_import_against_the_rule_is_found() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "packet", "dependencies": [{"name": "ports"}, {"name": "libc"}]},
+            {"name": "ports", "dependencies": [{"name": "packet"}]},
+            {"name": "stray", "dependencies": []},
+        ]});
+        assert_eq!(
+            faults_of_layers(&metadata),
+            [
+                "crate packet may not import ports",
+                "crate stray has no place in the dependency rule"
+            ]
+        );
+    }
+
+    #[test]
+    fn module_lines_are_found_whatever_their_visibility() {
+        let text = "mod a;\npub mod b;\npub(crate) mod c;\nmod inline {\n}\n// mod d;\n";
+        assert_eq!(declared_modules(text), ["a", "b", "c"]);
+    }
+}
