@@ -1,0 +1,131 @@
+//! Files and values that are right, and every way in which they are wrong.
+
+use super::*;
+
+fn port(number: PortNo, spec: &str) -> PortConfig {
+    PortConfig { number, spec: spec.to_string() }
+}
+
+fn texts(config: &Config) -> Vec<String> {
+    config.validate().iter().map(ToString::to_string).collect()
+}
+
+fn openflow(text: &str) -> Result<OpenFlowConfig, String> {
+    OpenFlowConfig::from_toml(text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn defaults_are_usable_and_are_those_of_the_study() {
+    let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
+    config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
+    assert_eq!(config.validate(), []);
+    let Kind::OpenFlow(openflow) = config.kind else { unreachable!() };
+    assert_eq!((openflow.exact_flows_max, openflow.wildcard_flows_max), (131_072, 100));
+}
+
+#[test]
+fn validation_names_every_problem() {
+    let mut config = Config::new(Kind::Bridge(BridgeConfig { ageing_s: 9999, macs_max: 0 }));
+    config.ports = vec![port(0, "afpacket:a"), port(7, "afpacket:b"), port(7, "afpacket:b")];
+    config.service = Service::DeficitRoundRobin { quantum_bytes: 0 };
+    assert_eq!(
+        texts(&config),
+        [
+            "port: 0 is not between 1 and 65279",
+            "port: number 7 is given twice; give each port its own",
+            "port: afpacket:b is given twice; one port can have it",
+            "quantum_bytes: 0 is below 1",
+            "ageing_s: 9999 is not between 0 and 3600",
+            "macs_max: 0 is not between 1 and 16777216",
+        ]
+    );
+    let none = Config::new(Kind::Bridge(BridgeConfig::default()));
+    assert_eq!(none.validate(), [Problem::NoPorts]);
+}
+
+#[test]
+fn a_switch_file_sets_what_it_names_and_refuses_what_it_does_not_know() {
+    let text = "wildcard_flows_max = 5\nfail_mode = \"standalone\"\ndatapath_id = \"0xAB\"\n";
+    let read = openflow(text).unwrap();
+    assert_eq!(read.wildcard_flows_max, 5);
+    assert_eq!(read.fail_mode, FailMode::Standalone);
+    assert_eq!(read.datapath_id, Some(0xab));
+    assert_eq!(read.exact_flows_max, 131_072);
+    let unknown = openflow("buffers = 1\nfrobs = 2\n").unwrap_err();
+    assert!(unknown.starts_with("line 2: unknown field `frobs`"), "{unknown}");
+    let bad = openflow("datapath_id = \"+1\"").unwrap_err();
+    assert_eq!(bad, "line 1: datapath_id takes up to 16 hexadecimal digits");
+    assert!(openflow("datapath_id = \"11112222333344445\"").is_err());
+}
+
+const ROUTER: &str = r#"
+cache = 1024
+[[interface]]
+port = 1
+mac = "02:00:00:00:01:01"
+addresses = ["10.0.1.1/24", "192.168.0.1/31"]
+[[interface]]
+port = 2
+addresses = ["10.0.2.1/24"]
+[[route]]
+to = "10.9.0.0/16"
+via = "10.0.2.2"
+[[neighbour]]
+port = 2
+address = "10.0.2.2"
+mac = "02:00:00:00:02:02"
+"#;
+
+#[test]
+fn a_router_file_reads_as_written() {
+    let router = RouterConfig::from_toml(ROUTER).unwrap();
+    assert_eq!(router.port_towards("10.0.2.2".parse().unwrap()), Some(2));
+    assert_eq!(router.interface[0].addresses[1].to_string(), "192.168.0.1/31");
+    assert_eq!(router.neighbour[0].mac.to_string(), "02:00:00:00:02:02");
+    let mut config = Config::new(Kind::Router(router));
+    config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
+    assert_eq!(config.validate(), []);
+}
+
+#[test]
+fn a_router_file_with_mistakes_says_where() {
+    for (from, to, line) in [
+        ("\"10.0.1.1/24\"", "\"10.0.1.1/33\"", 6),
+        ("\"10.0.1.1/24\"", "\"10.0.1.1\"", 6),
+        ("02:00:00:00:01:01", "02:00:00:00:01", 5),
+        ("02:00:00:00:01:01", "02:00:00:00:01:+1", 5),
+        ("cache", "cash", 2),
+        ("to = ", "two = ", 11),
+    ] {
+        let error = RouterConfig::from_toml(&ROUTER.replace(from, to)).unwrap_err();
+        assert_eq!(error.line, Some(line), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_router_that_names_what_is_not_there_is_refused() {
+    let text = ROUTER.replace("port = 2", "port = 3").replace("10.0.2.2", "10.0.5.2");
+    let text = text.replace("02:00:00:00:01:01", "03:00:00:00:01:01");
+    let mut config = Config::new(Kind::Router(RouterConfig::from_toml(&text).unwrap()));
+    config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
+    assert_eq!(
+        config.validate(),
+        [
+            Problem::BadMac(1),
+            Problem::NoSuchPort { key: "interface", port: 3 },
+            Problem::Unreachable("10.0.5.2".parse().unwrap()),
+            Problem::NoSuchPort { key: "neighbour", port: 3 },
+        ]
+    );
+}
+
+#[test]
+fn prefixes_hold_what_is_in_them() {
+    let prefix: Prefix = "10.1.2.3/16".parse().unwrap();
+    assert_eq!(prefix.network().to_string(), "10.1.0.0");
+    assert!(prefix.holds("10.1.255.1".parse().unwrap()));
+    assert!(!prefix.holds("10.2.0.0".parse().unwrap()));
+    let all: Prefix = "0.0.0.0/0".parse().unwrap();
+    assert!(all.holds("203.0.113.9".parse().unwrap()));
+    assert_eq!("1.2.3.4/32".parse::<Prefix>().unwrap().mask(), u32::MAX);
+}
