@@ -9,6 +9,8 @@
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
+use crate::flow::{FlowRecord, FlowRemovedReason};
+
 /// Frames that one port may have waiting before they are dropped and counted.
 pub const OUTPUT_FRAMES_MAX: usize = 1024;
 
@@ -60,6 +62,13 @@ pub enum Event {
         bytes_max: Option<u16>,
         /// The whole frame.
         frame: Frame,
+    },
+    /// An entry is gone that had asked for this to be told.
+    FlowRemoved {
+        /// The entry with its last counters.
+        flow: Box<FlowRecord>,
+        /// Why it went.
+        why: FlowRemovedReason,
     },
 }
 
@@ -129,12 +138,20 @@ impl Outputs {
         }
     }
 
-    /// Adds an event, or counts it as lost when too many wait.
-    pub fn event(&mut self, event: Event) {
-        if self.events.len() < EVENTS_MAX {
+    /// How many more events may wait.
+    #[inline]
+    pub fn events_room(&self) -> usize {
+        EVENTS_MAX.saturating_sub(self.events.len())
+    }
+
+    /// Adds an event, or counts it as lost when too many wait. Says whether it was added.
+    pub fn event(&mut self, event: Event) -> bool {
+        let room = self.events_room() > 0;
+        if room {
             self.events.push(event);
         } else {
             self.events_lost += 1;
         }
+        room
     }
 }

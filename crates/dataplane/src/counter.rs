@@ -1,0 +1,145 @@
+//! Everything that happens to a frame is counted once: forwarded, or lost for a named reason.
+//!
+//! A forwarding core cannot fail, so what would be an error elsewhere is a [`DropReason`] here,
+//! and the sum of all of them and of what left a port accounts for every frame (and for every
+//! copy of a frame, where an entry sends several).
+
+/// Declares [`DropReason`]: variant, name on reports, meaning.
+macro_rules! drop_reasons {
+    ($($variant:ident $name:literal $meaning:literal,)*) => {
+        /// Why a frame, or one copy of it, went nowhere.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DropReason {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl DropReason {
+            /// All reasons, in the order in which they are declared.
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)*];
+
+            /// The reason's name on reports: stable, lower case, words joined by underscores.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(DropReason::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    TooShort "too_short" "Fewer bytes than an Ethernet header.",
+    PortDown "port_down" "The port that it came in on, or should leave by, is switched off.",
+    NoReceive "no_receive" "The port that it came in on is set to receive nothing.",
+    NoForward "no_forward" "The port that it should leave by is set to be sent nothing.",
+    Fragment "fragment" "A fragment, and the pipeline is set to drop fragments.",
+    NoMatch "no_match" "No entry matched it, and a miss is set to drop (or to ask nobody).",
+    ByFlow "by_flow" "The entry that matched it has no action: drop is what was asked for.",
+    NoDestination "no_destination" "Its actions led to no port (no output, or a flood to nobody).",
+    BackToIngress "back_to_ingress" "An entry names the port that it came in on without saying so.",
+    NoSuchPort "no_such_port" "An action names a port that does not exist.",
+    NoLocalPort "no_local_port" "An action sends it to this host, and nothing is attached there.",
+    NoBridge "no_bridge" "An action asks for normal bridging, and the pipeline has no bridge.",
+    TableFromFlow "table_from_flow" "A flow's action sends it to the tables, where it came from.",
+    OutputQueueFull "output_queue_full" "The queue of the port that it should leave by was full.",
+    EventQueueFull "event_queue_full" "It was for the controller, and too many events were waiting.",
+}
+
+/// How many frames were lost for each reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropCounters {
+    frames: [u64; DropReason::ALL.len()],
+}
+
+impl Default for DropCounters {
+    fn default() -> Self {
+        DropCounters { frames: [0; DropReason::ALL.len()] }
+    }
+}
+
+impl DropCounters {
+    /// Counts one lost frame.
+    #[inline]
+    pub fn add(&mut self, why: DropReason) {
+        self.frames[why as usize] += 1;
+    }
+
+    /// Counts `frames` lost frames.
+    #[inline]
+    pub fn add_many(&mut self, why: DropReason, frames: u64) {
+        self.frames[why as usize] += frames;
+    }
+
+    /// Frames lost for this reason.
+    pub fn of(&self, why: DropReason) -> u64 {
+        self.frames[why as usize]
+    }
+
+    /// Frames lost for any reason.
+    pub fn total(&self) -> u64 {
+        self.frames.iter().sum()
+    }
+
+    /// The reasons that occurred, each with its count.
+    pub fn occurred(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        let counts = DropReason::ALL.iter().map(|&why| (why, self.of(why)));
+        counts.filter(|&(_, frames)| frames > 0)
+    }
+}
+
+/// The account of one port, as whoever moves frames between ports and forwarder keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PortAccount {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Bytes of those, without frame check sequence.
+    pub rx_bytes: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Bytes of those, without frame check sequence.
+    pub tx_bytes: u64,
+    /// Received frames that were lost before the forwarder saw them.
+    pub rx_dropped: u64,
+    /// Frames that the forwarder sent here and that the port did not take.
+    pub tx_dropped: u64,
+}
+
+/// The account of one table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableAccount {
+    /// Entries in it now.
+    pub entries: usize,
+    /// Entries that fit.
+    pub entries_max: usize,
+    /// Frames looked up in it.
+    pub lookups: u64,
+    /// Frames that found an entry in it.
+    pub matched: u64,
+}
+
+/// Frames and bytes of one thing that forwards or queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes of those, without frame check sequence.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_apart_and_their_names_differ() {
+        let mut drops = DropCounters::default();
+        drops.add(DropReason::NoMatch);
+        drops.add_many(DropReason::OutputQueueFull, 4);
+        assert_eq!((drops.of(DropReason::NoMatch), drops.total()), (1, 5));
+        let occurred: Vec<_> = drops.occurred().collect();
+        assert_eq!(occurred, [(DropReason::NoMatch, 1), (DropReason::OutputQueueFull, 4)]);
+        let names: std::collections::HashSet<_> =
+            DropReason::ALL.iter().map(|why| why.name()).collect();
+        assert_eq!(names.len(), DropReason::ALL.len());
+    }
+}

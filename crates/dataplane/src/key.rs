@@ -1,0 +1,381 @@
+//! The fields by which a frame is classified, packed into four words.
+//!
+//! The twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and
+//! table 3. They are packed so that comparing and hashing a key is straight-line code:
+//!
+//! ```text
+//!          63       48 47     40 39     32 31                16 15               0
+//! word 0 | in_port    | eth_dst                                                    |
+//! word 1 | vlan       | eth_src                                                    |
+//! word 2 | ip_src                         | ip_dst                                 |
+//! word 3 | eth_type   | ip_tos  | ip_proto | l4_src            | l4_dst            |
+//! vlan: 3 bits priority, 1 bit "there is a tag", 12 bits identifier; all zero without a tag
+//! ```
+//!
+//! Invariant: a field that a frame does not have is zero. What counts as having it:
+//! - the outermost 802.1Q or 802.1ad tag is the VLAN, the type behind it is the Ethernet type;
+//! - an 802.3 frame with a SNAP header of organisation 0 has the type that SNAP names, any other
+//!   802.3 frame has [`ETH_TYPE_NONE`];
+//! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses;
+//! - ICMP has its type and code as L4 source and destination;
+//! - of a fragmented IPv4 datagram no fragment has L4 fields, so that all of them match alike;
+//! - an IPv4 header that contradicts itself or the frame's length gives no IP fields.
+
+use packet::frame::PortNo;
+
+/// Words in a key.
+pub const WORDS: usize = 4;
+
+/// The Ethernet type of 802.3 frames that name none (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
+pub const ETH_TYPE_NONE: u16 = 0x05ff;
+
+/// The bit of [`Field::Vlan`] that says that the frame has a tag; the lower 12 bits are the
+/// identifier.
+pub const VLAN_PRESENT: u64 = 0x1000;
+
+const ETH_TYPE_IPV4: u16 = 0x0800;
+const ETH_TYPE_ARP: u16 = 0x0806;
+const ETH_TYPE_VLAN: u16 = 0x8100;
+const ETH_TYPE_SERVICE_VLAN: u16 = 0x88a8;
+/// Smallest value of the type field that is a type and not an 802.3 length.
+const ETH_TYPE_MIN: u16 = 0x0600;
+const ETH_HEADER_BYTES: usize = 14;
+const PROTO_ICMP: u8 = 1;
+const PROTO_TCP: u8 = 6;
+const PROTO_UDP: u8 = 17;
+
+/// One of the twelve fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The port that the frame came in on, 16 bits.
+    InPort,
+    /// Destination address, 48 bits.
+    EthDst,
+    /// Source address, 48 bits.
+    EthSrc,
+    /// VLAN, 13 bits: [`VLAN_PRESENT`] and the identifier, or zero without a tag.
+    Vlan,
+    /// VLAN priority, 3 bits.
+    VlanPriority,
+    /// Ethernet type behind the tag, 16 bits.
+    EthType,
+    /// IPv4 type of service, 8 bits of which the upper 6 are used.
+    IpTos,
+    /// IP protocol or ARP operation, 8 bits.
+    IpProto,
+    /// IPv4 or ARP source address, 32 bits.
+    IpSrc,
+    /// IPv4 or ARP target address, 32 bits.
+    IpDst,
+    /// TCP or UDP source port or ICMP type, 16 bits.
+    L4Src,
+    /// TCP or UDP destination port or ICMP code, 16 bits.
+    L4Dst,
+}
+
+impl Field {
+    /// All fields.
+    pub const ALL: [Field; 12] = [
+        Field::InPort,
+        Field::EthSrc,
+        Field::EthDst,
+        Field::Vlan,
+        Field::VlanPriority,
+        Field::EthType,
+        Field::IpTos,
+        Field::IpProto,
+        Field::IpSrc,
+        Field::IpDst,
+        Field::L4Src,
+        Field::L4Dst,
+    ];
+
+    /// Word, lowest bit and number of bits.
+    const fn place(self) -> (usize, u32, u32) {
+        match self {
+            Field::InPort => (0, 48, 16),
+            Field::EthDst => (0, 0, 48),
+            Field::EthSrc => (1, 0, 48),
+            Field::Vlan => (1, 48, 13),
+            Field::VlanPriority => (1, 61, 3),
+            Field::EthType => (3, 48, 16),
+            Field::IpTos => (3, 40, 8),
+            Field::IpProto => (3, 32, 8),
+            Field::IpSrc => (2, 32, 32),
+            Field::IpDst => (2, 0, 32),
+            Field::L4Src => (3, 16, 16),
+            Field::L4Dst => (3, 0, 16),
+        }
+    }
+
+    /// The field's value with all bits set.
+    pub const fn full(self) -> u64 {
+        u64::MAX >> (64 - self.place().2)
+    }
+}
+
+/// The twelve fields of one frame (or, in a match, twelve values or twelve masks).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub [u64; WORDS]);
+
+impl Key {
+    /// Every field zero.
+    pub const ZERO: Key = Key([0; WORDS]);
+    /// Every bit of every field set.
+    pub const FULL: Key = Key([u64::MAX; WORDS]);
+
+    /// A field's value.
+    #[inline]
+    pub const fn get(&self, field: Field) -> u64 {
+        let (word, shift, _) = field.place();
+        (self.0[word] >> shift) & field.full()
+    }
+
+    /// Sets a field to `value`; bits that the field does not have are ignored.
+    #[inline]
+    pub const fn set(&mut self, field: Field, value: u64) {
+        let (word, shift, _) = field.place();
+        self.0[word] =
+            (self.0[word] & !(field.full() << shift)) | ((value & field.full()) << shift);
+    }
+
+    /// This key with a field set.
+    pub const fn with(mut self, field: Field, value: u64) -> Key {
+        self.set(field, value);
+        self
+    }
+
+    /// The bits that both have.
+    #[inline]
+    pub fn and(&self, other: &Key) -> Key {
+        Key(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// A hash of all words, well mixed in all 64 bits, that cannot be foreseen without `seed`.
+    ///
+    /// Two folded multiplications (64 by 64 to 128 bits, halves combined) take in two words each,
+    /// a third joins them.
+    #[inline]
+    pub fn hash(&self, seed: u64) -> u64 {
+        let [a, b, c, d] = self.0;
+        let left = fold(a ^ seed, b ^ 0x9e37_79b9_7f4a_7c15);
+        let right = fold(c ^ seed.rotate_left(32), d ^ 0xd6e8_feb8_6659_fd93);
+        fold(left ^ 0xa076_1d64_78bd_642f, right ^ seed ^ 0xe703_7ed1_a0b4_28db)
+    }
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut fields = f.debug_struct("Key");
+        for field in Field::ALL {
+            fields.field(&format!("{field:?}"), &format_args!("{:#x}", self.get(field)));
+        }
+        fields.finish()
+    }
+}
+
+/// The key of a frame that came in on `port`. Any bytes have one: what is missing is zero.
+#[inline]
+pub fn extract(port: PortNo, bytes: &[u8]) -> Key {
+    match extract_plain(port, bytes) {
+        Some(key) => key,
+        None => extract_any(port, bytes),
+    }
+}
+
+/// The key of an untagged, unfragmented IPv4 frame without options that carries UDP or TCP and
+/// contradicts itself nowhere; `None` for every other frame.
+#[inline]
+fn extract_plain(port: PortNo, bytes: &[u8]) -> Option<Key> {
+    const HEADERS_BYTES: usize = ETH_HEADER_BYTES + 20 + 8;
+    let head: &[u8; HEADERS_BYTES] = bytes.first_chunk()?;
+    let type_to_length = be64(head, 10);
+    // The last two bytes of eth_src, type, version and length, service, total length.
+    let total_length = (type_to_length & 0xffff) as usize;
+    let fragment_to_proto = be32(head, 20);
+    let proto = fragment_to_proto as u8;
+    let l4_bytes = if proto == PROTO_TCP { 20 } else { 8 };
+    let plain = (type_to_length >> 24) & 0xff_ffff == 0x08_0045
+        && fragment_to_proto & 0x3fff_0000 == 0
+        && (proto == PROTO_UDP || proto == PROTO_TCP)
+        && total_length >= 20 + l4_bytes
+        && total_length <= bytes.len() - ETH_HEADER_BYTES;
+    if !plain {
+        return None;
+    }
+    let tos = (type_to_length >> 16) & 0xfc;
+    Some(Key([
+        (u64::from(port) << 48) | (be64(head, 0) >> 16),
+        be64(head, 6) >> 16,
+        be64(head, 26),
+        (u64::from(ETH_TYPE_IPV4) << 48)
+            | (tos << 40)
+            | (u64::from(proto) << 32)
+            | u64::from(be32(head, 34)),
+    ]))
+}
+
+#[inline]
+fn be64<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_be_bytes(eight)
+}
+
+#[inline]
+fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_be_bytes(four)
+}
+
+/// The key of any frame, header by header.
+fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
+    let mut key = Key::ZERO.with(Field::InPort, u64::from(port));
+    if bytes.len() < ETH_HEADER_BYTES {
+        return key;
+    }
+    key.set(Field::EthDst, number(&bytes[0..6]));
+    key.set(Field::EthSrc, number(&bytes[6..12]));
+    let link = Link::of(bytes);
+    if let Some(tag) = link.vlan_at.and_then(|at| bytes.get(at + 2..at + 4)) {
+        key.set(Field::Vlan, VLAN_PRESENT | (number(tag) & 0xfff));
+        key.set(Field::VlanPriority, number(tag) >> 13);
+    }
+    key.set(Field::EthType, u64::from(link.eth_type));
+    match link.eth_type {
+        ETH_TYPE_IPV4 => extract_ipv4(&mut key, bytes, link.payload_at),
+        ETH_TYPE_ARP => extract_arp(&mut key, &bytes[link.payload_at..]),
+        _ => {}
+    }
+    key
+}
+
+fn extract_ipv4(key: &mut Key, bytes: &[u8], at: usize) {
+    let Some(ip) = Ipv4::at(bytes, at) else { return };
+    let header = &bytes[at..];
+    key.set(Field::IpTos, u64::from(header[1] & 0xfc));
+    key.set(Field::IpProto, u64::from(ip.proto));
+    key.set(Field::IpSrc, number(&header[12..16]));
+    key.set(Field::IpDst, number(&header[16..20]));
+    if ip.fragment {
+        return;
+    }
+    let l4 = &bytes[ip.l4_at..ip.end];
+    match ip.proto {
+        PROTO_TCP if l4.len() >= 20 => set_l4(key, number(&l4[0..2]), number(&l4[2..4])),
+        PROTO_UDP if l4.len() >= 8 => set_l4(key, number(&l4[0..2]), number(&l4[2..4])),
+        PROTO_ICMP if l4.len() >= 8 => set_l4(key, u64::from(l4[0]), u64::from(l4[1])),
+        _ => {}
+    }
+}
+
+fn set_l4(key: &mut Key, source: u64, destination: u64) {
+    key.set(Field::L4Src, source);
+    key.set(Field::L4Dst, destination);
+}
+
+/// ARP for IPv4 over Ethernet; other address kinds give no fields.
+fn extract_arp(key: &mut Key, arp: &[u8]) {
+    if arp.len() < 28 || arp[0..6] != [0, 1, 8, 0, 6, 4] {
+        return;
+    }
+    key.set(Field::IpProto, u64::from(arp[7]));
+    key.set(Field::IpSrc, number(&arp[14..18]));
+    key.set(Field::IpDst, number(&arp[24..28]));
+}
+
+/// Big-endian number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, &byte| (number << 8) | u64::from(byte))
+}
+
+/// Where the outermost tag is and what follows the link headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Offset of the outermost tag's type field.
+    pub vlan_at: Option<usize>,
+    /// The Ethernet type as the key has it.
+    pub eth_type: u16,
+    /// Offset of the first byte after the link headers.
+    pub payload_at: usize,
+}
+
+impl Link {
+    /// Reads the link headers of a frame of at least 14 bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Link {
+        let word = |at: usize| bytes.get(at..at + 2).map(|two| number(two) as u16);
+        let mut link = Link { vlan_at: None, eth_type: 0, payload_at: ETH_HEADER_BYTES };
+        link.eth_type = word(12).unwrap_or(0);
+        let tagged = matches!(link.eth_type, ETH_TYPE_VLAN | ETH_TYPE_SERVICE_VLAN);
+        if let (true, Some(eth_type)) = (tagged, word(16)) {
+            link = Link { vlan_at: Some(12), eth_type, payload_at: ETH_HEADER_BYTES + 4 };
+        }
+        if link.eth_type >= ETH_TYPE_MIN {
+            return link;
+        }
+        let at = link.payload_at;
+        match bytes.get(at..at + 8) {
+            Some([0xaa, 0xaa, 3, 0, 0, 0, high, low])
+                if u16::from_be_bytes([*high, *low]) >= ETH_TYPE_MIN =>
+            {
+                link.eth_type = u16::from_be_bytes([*high, *low]);
+                link.payload_at = at + 8;
+            }
+            _ => link.eth_type = ETH_TYPE_NONE,
+        }
+        link
+    }
+}
+
+/// An IPv4 header that contradicts neither itself nor the frame's length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ipv4 {
+    pub proto: u8,
+    /// Whether this is part of a fragmented datagram.
+    pub fragment: bool,
+    /// Whether it is a part that does not start with the L4 header.
+    pub fragment_later: bool,
+    /// Offset of the first byte after the header.
+    pub l4_at: usize,
+    /// Offset of the byte after the last one that the header's length covers.
+    pub end: usize,
+}
+
+impl Ipv4 {
+    pub(crate) fn at(bytes: &[u8], at: usize) -> Option<Ipv4> {
+        let header: &[u8; 20] = bytes.get(at..)?.first_chunk()?;
+        let header_bytes = usize::from(header[0] & 0xf) * 4;
+        let total_bytes = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let fragment_bits = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
+        let sane = header[0] >> 4 == 4
+            && header_bytes >= 20
+            && total_bytes >= header_bytes
+            && total_bytes <= bytes.len() - at;
+        sane.then_some(Ipv4 {
+            proto: header[9],
+            fragment: fragment_bits != 0,
+            fragment_later: fragment_bits & 0x1fff != 0,
+            l4_at: at + header_bytes,
+            end: at + total_bytes,
+        })
+    }
+}
+
+/// Whether the frame is a part of a fragmented IPv4 datagram.
+pub fn is_fragment(bytes: &[u8]) -> bool {
+    if bytes.len() < ETH_HEADER_BYTES {
+        return false;
+    }
+    let link = Link::of(bytes);
+    link.eth_type == ETH_TYPE_IPV4 && Ipv4::at(bytes, link.payload_at).is_some_and(|ip| ip.fragment)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Keys of frames written byte by byte, and the quick way against the thorough one.
+
+use super::*;
+
+const ETH: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+
+/// An Ethernet frame from its parts: what follows the addresses.
+fn frame(parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = ETH.to_vec();
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    bytes.resize(bytes.len().max(60), 0);
+    bytes
+}
+
+/// An IPv4 header of 20 bytes from 10.0.0.1 to 10.0.0.2 with this total length, fragment word and
+/// protocol.
+fn ipv4(total: u16, fragment: u16, proto: u8) -> Vec<u8> {
+    let mut header = vec![0x45, 0xbb];
+    header.extend_from_slice(&total.to_be_bytes());
+    header.extend_from_slice(&[0, 1]);
+    header.extend_from_slice(&fragment.to_be_bytes());
+    header.extend_from_slice(&[64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    header
+}
+
+const UDP: [u8; 8] = [0x04, 0xd2, 0x16, 0x2e, 0, 8, 0, 0];
+
+fn fields(key: &Key, wanted: &[Field]) -> Vec<u64> {
+    wanted.iter().map(|&field| key.get(field)).collect()
+}
+
+const L4: [Field; 2] = [Field::L4Src, Field::L4Dst];
+
+#[test]
+fn every_field_keeps_to_its_own_bits() {
+    for field in Field::ALL {
+        let key = Key::ZERO.with(field, u64::MAX);
+        for other in Field::ALL {
+            let wanted = if other == field { field.full() } else { 0 };
+            assert_eq!(key.get(other), wanted, "{field:?} read as {other:?}");
+        }
+        assert_eq!(Key::FULL.with(field, 0).with(field, u64::MAX), Key::FULL);
+    }
+}
+
+#[test]
+fn a_plain_udp_frame_has_all_fields() {
+    let bytes = frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP]);
+    let key = extract(7, &bytes);
+    assert_eq!(Some(key), extract_plain(7, &bytes));
+    let all = fields(&key, &Field::ALL);
+    let wanted = [
+        7,
+        0x0200_0000_0001,
+        0x0200_0000_0002,
+        0,
+        0,
+        0x0800,
+        0xb8,
+        17,
+        0x0a00_0001,
+        0x0a00_0002,
+        1234,
+        5678,
+    ];
+    assert_eq!(all, wanted);
+}
+
+#[test]
+fn the_outermost_tag_is_the_vlan_and_what_follows_is_the_type() {
+    let tagged = frame(&[&[0x81, 0, 0xa0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]);
+    let key = extract(1, &tagged);
+    assert_eq!(fields(&key, &[Field::Vlan, Field::VlanPriority]), [VLAN_PRESENT | 5, 5]);
+    assert_eq!(fields(&key, &L4), [1234, 5678]);
+    let twice = frame(&[&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]);
+    let key = extract(1, &twice);
+    assert_eq!(fields(&key, &[Field::Vlan, Field::EthType]), [VLAN_PRESENT | 9, 0x8100]);
+    assert_eq!(key.get(Field::IpSrc), 0);
+}
+
+#[test]
+fn no_fragment_has_l4_fields() {
+    for fragment in [0x2000, 0x2001, 0x0001] {
+        let bytes = frame(&[&[8, 0], &ipv4(28, fragment, 17), &UDP]);
+        let key = extract(1, &bytes);
+        assert_eq!(fields(&key, &L4), [0, 0]);
+        assert_eq!(fields(&key, &[Field::IpProto, Field::IpDst]), [17, 0x0a00_0002]);
+        assert!(is_fragment(&bytes));
+    }
+    assert!(!is_fragment(&frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP])));
+}
+
+#[test]
+fn contradicting_lengths_give_no_fields() {
+    let short_udp = extract(1, &frame(&[&[8, 0], &ipv4(27, 0, 17), &UDP]));
+    assert_eq!(fields(&short_udp, &L4), [0, 0]);
+    assert_eq!(short_udp.get(Field::IpProto), 17);
+    for total in [19, 47] {
+        let key = extract(1, &frame(&[&[8, 0], &ipv4(total, 0, 17), &UDP]));
+        assert_eq!(fields(&key, &[Field::EthType, Field::IpSrc]), [0x0800, 0]);
+    }
+    let mut bad_header = frame(&[&[8, 0], &ipv4(28, 0, 17), &UDP]);
+    bad_header[14] = 0x44;
+    assert_eq!(extract(1, &bad_header).get(Field::IpSrc), 0);
+}
+
+#[test]
+fn arp_icmp_and_tcp_fill_the_shared_fields() {
+    let arp =
+        [0, 1, 8, 0, 6, 4, 1, 2, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 9];
+    let key = extract(1, &frame(&[&[8, 6], &arp]));
+    let shared = [Field::IpProto, Field::IpSrc, Field::IpDst];
+    assert_eq!(fields(&key, &shared), [2, 0x0a00_0001, 0x0a00_0009]);
+    let icmp = extract(1, &frame(&[&[8, 0], &ipv4(28, 0, 1), &[8, 3, 0, 0, 0, 0, 0, 0]]));
+    assert_eq!(fields(&icmp, &L4), [8, 3]);
+    let tcp = [0, 80, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 0, 0, 0, 0, 0, 0];
+    let tcp = extract(1, &frame(&[&[8, 0], &ipv4(40, 0, 6), &tcp]));
+    assert_eq!(fields(&tcp, &L4), [80, 256]);
+}
+
+#[test]
+fn length_frames_have_the_type_that_snap_names_or_none() {
+    let snap = frame(&[&[0, 50, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &ipv4(28, 0, 17), &UDP]);
+    let key = extract(1, &snap);
+    assert_eq!(fields(&key, &[Field::EthType, Field::IpProto, Field::L4Src]), [0x0800, 17, 1234]);
+    let foreign = frame(&[&[0, 50, 0xaa, 0xaa, 3, 0, 0, 1, 8, 0]]);
+    assert_eq!(extract(1, &foreign).get(Field::EthType), u64::from(ETH_TYPE_NONE));
+    let llc = frame(&[&[0, 38, 0x42, 0x42, 3]]);
+    assert_eq!(extract(1, &llc).get(Field::EthType), u64::from(ETH_TYPE_NONE));
+}
+
+#[test]
+fn any_bytes_have_a_key_and_the_quick_way_agrees() {
+    let seeds = [
+        frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP]),
+        frame(&[&[8, 0], &ipv4(46, 0, 6), &[1; 26]]),
+        frame(&[&[0x81, 0, 0xa0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]),
+    ];
+    let mut quick = 0;
+    for seed in &seeds {
+        for length in 0..=seed.len() {
+            extract(3, &seed[..length]);
+        }
+        for at in 0..seed.len() {
+            for value in 0..=255u8 {
+                let mut bytes = seed.clone();
+                bytes[at] = value;
+                if let Some(key) = extract_plain(3, &bytes) {
+                    assert_eq!(key, extract_any(3, &bytes), "byte {at} set to {value}");
+                    quick += 1;
+                }
+            }
+        }
+    }
+    assert!(quick > 10_000, "the quick way was hardly taken: {quick}");
+}
+
+#[test]
+fn the_hash_depends_on_every_bit_and_on_the_seed() {
+    let key = extract(1, &frame(&[&[8, 0], &ipv4(28, 0, 17), &UDP]));
+    let hash = key.hash(1);
+    assert_ne!(hash, key.hash(2));
+    for bit in 0..256 {
+        let mut other = key;
+        other.0[bit / 64] ^= 1 << (bit % 64);
+        let changed = (other.hash(1) ^ hash).count_ones();
+        assert!((12..=52).contains(&changed), "bit {bit} changes {changed} bits");
+    }
+}

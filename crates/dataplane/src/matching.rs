@@ -1,0 +1,231 @@
+//! Which frames an entry is for: a value and a mask for each field of the key.
+//!
+//! Source: OpenFlow switch specification 1.0.0, sections 3.4 and 5.2.3. A field means something
+//! only where its prerequisites are matched too (an IP address needs the Ethernet type of IP or
+//! ARP, a port needs the protocol of TCP, UDP or ICMP). [`Match::new`] resolves this once, so that
+//! looking up, comparing and overlapping are plain arithmetic afterwards.
+//!
+//! Invariant: a match is canonical. Value bits outside of the mask are zero; a field whose
+//! prerequisites are left open is left open; a field that no matching frame can have is required to
+//! be zero, as it is in the key of such a frame. Two matches that ask for the same are equal.
+
+use crate::key::{Field, Key, VLAN_PRESENT, WORDS};
+
+const ETH_TYPE_IPV4: u64 = 0x0800;
+const ETH_TYPE_ARP: u64 = 0x0806;
+const L4_FIELDS: [Field; 2] = [Field::L4Src, Field::L4Dst];
+const IP_FIELDS: [Field; 4] = [Field::IpTos, Field::IpProto, Field::IpSrc, Field::IpDst];
+
+/// A canonical match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Match {
+    value: Key,
+    mask: Key,
+}
+
+impl Match {
+    /// Matches every frame.
+    pub const ANY: Match = Match { value: Key::ZERO, mask: Key::ZERO };
+
+    /// Matches frames whose key has `value` in the bits of `mask`, made canonical.
+    pub fn new(value: Key, mask: Key) -> Match {
+        let mut matching = Match { value, mask };
+        matching.settle_vlan();
+        matching.settle_eth_type();
+        matching.value = matching.value.and(&matching.mask);
+        matching
+    }
+
+    /// Matches frames that have these whole fields, made canonical.
+    pub fn of(fields: &[(Field, u64)]) -> Match {
+        let (mut value, mut mask) = (Key::ZERO, Key::ZERO);
+        for &(field, wanted) in fields {
+            value.set(field, wanted);
+            mask.set(field, field.full());
+        }
+        Match::new(value, mask)
+    }
+
+    /// Matches frames that have exactly this key.
+    pub fn exact(key: Key) -> Match {
+        Match::new(key, Key::FULL)
+    }
+
+    /// The values, zero where nothing is asked.
+    pub fn value(&self) -> &Key {
+        &self.value
+    }
+
+    /// The bits that are asked for.
+    pub fn mask(&self) -> &Key {
+        &self.mask
+    }
+
+    /// A field's value and mask.
+    pub fn field(&self, field: Field) -> (u64, u64) {
+        (self.value.get(field), self.mask.get(field))
+    }
+
+    /// Whether every bit of every field is asked for.
+    pub fn is_exact(&self) -> bool {
+        self.mask == Key::FULL
+    }
+
+    /// Whether a frame with this key matches.
+    #[inline]
+    pub fn matches(&self, key: &Key) -> bool {
+        differing(key, &self.value, &self.mask) == 0
+    }
+
+    /// Whether every frame that matches `other` matches this too.
+    pub fn covers(&self, other: &Match) -> bool {
+        other.mask.and(&self.mask) == self.mask && self.matches(&other.value)
+    }
+
+    /// Whether some key matches both.
+    pub fn overlaps(&self, other: &Match) -> bool {
+        differing(&self.value, &other.value, &self.mask.and(&other.mask)) == 0
+    }
+
+    fn wants(&self, field: Field) -> bool {
+        self.mask.get(field) == field.full()
+    }
+
+    fn leave_open(&mut self, fields: &[Field]) {
+        for &field in fields {
+            self.mask.set(field, 0);
+        }
+    }
+
+    fn require_zero(&mut self, fields: &[Field]) {
+        for &field in fields {
+            self.value.set(field, 0);
+            self.mask.set(field, field.full());
+        }
+    }
+
+    /// Without a tag there is no priority; asking for a priority asks for a tag.
+    fn settle_vlan(&mut self) {
+        let present_asked = self.mask.get(Field::Vlan) & VLAN_PRESENT != 0;
+        let present = self.value.get(Field::Vlan) & VLAN_PRESENT != 0;
+        if present_asked && !present {
+            self.require_zero(&[Field::Vlan, Field::VlanPriority]);
+        } else if self.mask.get(Field::VlanPriority) != 0 || self.mask.get(Field::Vlan) != 0 {
+            self.value.set(Field::Vlan, self.value.get(Field::Vlan) | VLAN_PRESENT);
+            self.mask.set(Field::Vlan, self.mask.get(Field::Vlan) | VLAN_PRESENT);
+        }
+    }
+
+    /// What the Ethernet type says about the IP fields.
+    fn settle_eth_type(&mut self) {
+        if !self.wants(Field::EthType) {
+            self.leave_open(&IP_FIELDS);
+            self.leave_open(&L4_FIELDS);
+            return;
+        }
+        match self.value.get(Field::EthType) {
+            ETH_TYPE_IPV4 => self.settle_ipv4(),
+            ETH_TYPE_ARP => {
+                self.require_zero(&[Field::IpTos]);
+                self.require_zero(&L4_FIELDS);
+            }
+            _ => {
+                self.require_zero(&IP_FIELDS);
+                self.require_zero(&L4_FIELDS);
+            }
+        }
+    }
+
+    /// The type of service has 6 bits in the key; L4 fields depend on the protocol.
+    fn settle_ipv4(&mut self) {
+        let (tos, tos_mask) = self.field(Field::IpTos);
+        let both_low = if tos_mask & 0xfc == 0xfc { 0x03 } else { 0 };
+        self.value.set(Field::IpTos, tos & 0xfc);
+        self.mask.set(Field::IpTos, tos_mask & 0xfc | both_low);
+        if !self.wants(Field::IpProto) {
+            self.leave_open(&L4_FIELDS);
+        } else if !matches!(self.value.get(Field::IpProto), 1 | 6 | 17) {
+            self.require_zero(&L4_FIELDS);
+        }
+    }
+}
+
+/// The bits of `mask` in which two keys differ, all words laid over each other.
+#[inline]
+pub(crate) fn differing(one: &Key, other: &Key, mask: &Key) -> u64 {
+    (0..WORDS).fold(0, |bits, word| bits | ((one.0[word] ^ other.0[word]) & mask.0[word]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IPV4: (Field, u64) = (Field::EthType, ETH_TYPE_IPV4);
+
+    fn prefix(field: Field, value: u64, mask: u64) -> Match {
+        let value = Key::ZERO.with(Field::EthType, ETH_TYPE_IPV4).with(field, value);
+        Match::new(value, Key::ZERO.with(Field::EthType, 0xffff).with(field, mask))
+    }
+
+    #[test]
+    fn fields_without_their_prerequisites_are_left_open() {
+        assert_eq!(Match::of(&[(Field::IpSrc, 5), (Field::L4Dst, 80)]), Match::ANY);
+        assert_eq!(Match::of(&[IPV4, (Field::L4Dst, 80)]), Match::of(&[IPV4]));
+    }
+
+    #[test]
+    fn fields_that_no_such_frame_has_are_required_to_be_zero() {
+        let ipv6 = Match::of(&[(Field::EthType, 0x86dd), (Field::IpSrc, 7), (Field::L4Src, 9)]);
+        assert_eq!(ipv6, Match::of(&[(Field::EthType, 0x86dd)]));
+        assert_eq!(ipv6.field(Field::IpSrc), (0, 0xffff_ffff));
+        let gre = Match::of(&[IPV4, (Field::IpProto, 47), (Field::L4Src, 9)]);
+        assert_eq!(gre.field(Field::L4Src), (0, 0xffff));
+        let untagged = Match::of(&[(Field::Vlan, 0), (Field::VlanPriority, 5)]);
+        assert_eq!(untagged, Match::of(&[(Field::Vlan, 0)]));
+    }
+
+    #[test]
+    fn naming_every_field_that_a_frame_can_have_is_exact() {
+        let arp = [
+            (Field::InPort, 1),
+            (Field::EthDst, 2),
+            (Field::EthSrc, 3),
+            (Field::Vlan, 0),
+            (Field::EthType, ETH_TYPE_ARP),
+            (Field::IpProto, 1),
+            (Field::IpSrc, 4),
+            (Field::IpDst, 5),
+        ];
+        assert!(Match::of(&arp).is_exact());
+        assert!(!Match::of(&arp[..7]).is_exact());
+        assert!(Match::exact(Key::ZERO.with(Field::EthType, 0x9000)).is_exact());
+    }
+
+    #[test]
+    fn a_priority_of_zero_does_not_match_a_frame_without_a_tag() {
+        let matching = Match::of(&[(Field::VlanPriority, 0)]);
+        assert!(!matching.matches(&Key::ZERO));
+        assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9)));
+    }
+
+    #[test]
+    fn congestion_bits_of_the_type_of_service_are_not_matched() {
+        let matching = Match::of(&[IPV4, (Field::IpTos, 0xb9)]);
+        let key = Key::ZERO.with(Field::EthType, ETH_TYPE_IPV4).with(Field::IpTos, 0xb8);
+        assert!(matching.matches(&key));
+        assert_eq!(matching, Match::of(&[IPV4, (Field::IpTos, 0xba)]));
+    }
+
+    #[test]
+    fn covering_and_overlapping_follow_the_prefixes() {
+        let ten = prefix(Field::IpDst, 0x0a00_0000, 0xff00_0000);
+        let ten_one = prefix(Field::IpDst, 0x0a01_0000, 0xffff_0000);
+        let eleven = prefix(Field::IpDst, 0x0b00_0000, 0xff00_0000);
+        let from = prefix(Field::IpSrc, 0x0101_0101, 0xffff_ffff);
+        assert!(ten.covers(&ten_one) && !ten_one.covers(&ten));
+        assert!(ten.overlaps(&ten_one) && ten_one.overlaps(&ten));
+        assert!(!ten.overlaps(&eleven));
+        assert!(ten.overlaps(&from) && !ten.covers(&from));
+        assert!(Match::ANY.covers(&ten) && ten.covers(&ten));
+    }
+}
