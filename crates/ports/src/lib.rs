@@ -1,7 +1,15 @@
 //! Every way bytes enter or leave the process; with `lab`, the only system calls of planimeter.
 //!
-//! Data ports carry frames ([`port::Port`]); control channels carry byte streams. What a port
-//! adds to another (a trace, a fault, a delay, a rate) is a wrapper that is a port itself.
+//! Data ports carry frames ([`port::Port`]); control channels carry byte streams
+//! ([`channel::Channel`]). What a port adds to another (a trace, a fault, a delay, a rate) is a
+//! wrapper that is a port itself. The clock lives here too, because asking it is input.
 
 /// What every data port is.
 pub mod port;
+/// The monotonic clock, waiting for it, and waiting for descriptors.
+pub mod clock;
+/// A port that is a piece of shared memory.
+pub mod memory;
+/// Byte streams that control messages travel on.
+pub mod channel;
+mod sys;

@@ -37,6 +37,32 @@ pub trait Port: Send {
     }
 }
 
+impl<P: Port + ?Sized> Port for Box<P> {
+    fn facts(&self) -> &PortFacts {
+        (**self).facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        (**self).receive(batch, now)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        (**self).transmit(batch, now)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        (**self).counters()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        (**self).descriptor()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (**self).next_event()
+    }
+}
+
 /// What a port is, for records and for those who must send from its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortFacts {
@@ -67,6 +93,24 @@ pub struct PortCounters {
     pub drops: Vec<(PortDrop, u64)>,
 }
 
+impl PortCounters {
+    /// Adds `count` frames lost for `reason`; nothing happens for 0.
+    pub fn lose(&mut self, reason: PortDrop, count: u64) {
+        if count == 0 {
+            return;
+        }
+        match self.drops.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, lost)) => *lost += count,
+            None => self.drops.push((reason, count)),
+        }
+    }
+
+    /// Frames lost for `reason`.
+    pub fn lost(&self, reason: PortDrop) -> u64 {
+        self.drops.iter().find(|(known, _)| *known == reason).map_or(0, |&(_, lost)| lost)
+    }
+}
+
 /// Why a port lost a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PortDrop {
@@ -92,7 +136,7 @@ pub enum PortError {
     InterfaceDown(String),
     /// The system refused for lack of rights (what was attempted).
     NotPermitted(&'static str),
-    /// The other end went away.
+    /// The other end went away (a memory port's other half was dropped).
     PeerGone(String),
     /// A port specification cannot be read (the text, and what is wrong with it).
     BadSpec(String, &'static str),

@@ -1,0 +1,94 @@
+//! Byte streams that control messages travel on: TCP, Unix sockets, and memory for simulations.
+//!
+//! A [`Channel`] never waits: it reads what is there and writes what there is room for. Addresses
+//! are [`Url`]s as Open vSwitch writes them; [`Listener`] serves the passive ones and
+//! [`Connecting`] dials the active ones. Framing, versions and keep-alive belong to whoever
+//! speaks a protocol on top.
+
+use std::os::fd::RawFd;
+
+/// Channels between two ends in one process.
+pub mod memory;
+/// Channels over TCP.
+pub mod tcp;
+/// Channels over Unix sockets.
+pub mod unix;
+/// Where a channel leads to.
+pub mod url;
+
+mod dial;
+mod listen;
+mod stream;
+
+pub use dial::Connecting;
+pub use listen::Listener;
+pub use url::Url;
+
+/// A stream of bytes in both directions.
+pub trait Channel: Send {
+    /// Reads what has arrived into the front of `buffer`, without waiting. Returns how many bytes:
+    /// 0 when none wait (or `buffer` is empty). The end of the stream is [`ChannelError::Closed`].
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError>;
+
+    /// Writes the front of `bytes`, as much as there is room for, without waiting. Returns how
+    /// many bytes; the caller keeps the rest.
+    fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError>;
+
+    /// The descriptor that becomes readable when bytes wait and writable when there is room,
+    /// where the channel has one.
+    fn descriptor(&self) -> Option<RawFd>;
+
+    /// Name of the other end, for people and records.
+    fn peer(&self) -> &str;
+}
+
+/// What goes wrong with a channel.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// The other end closed or reset the stream (its name).
+    Closed(String),
+    /// Nobody listens there.
+    Refused(Url),
+    /// The other end did not answer in time.
+    TimedOut(Url),
+    /// Somebody else listens on this address.
+    AddressInUse(Url),
+    /// A text that is not an address (the text, and what is wrong with it).
+    BadUrl(String, &'static str),
+    /// An address that says to listen where one to connect to is needed, or the other way round.
+    WrongDirection(Url),
+    /// Any other refusal of the system: what was attempted, on what, and its error.
+    System {
+        /// The operation.
+        doing: &'static str,
+        /// The address or peer.
+        what: String,
+        /// What the system answered.
+        error: std::io::Error,
+    },
+}
+
+impl std::fmt::Display for ChannelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ChannelError::Closed(peer) => write!(f, "{peer} closed the connection"),
+            ChannelError::Refused(url) => write!(f, "nobody listens on {url}"),
+            ChannelError::TimedOut(url) => write!(f, "{url} does not answer"),
+            ChannelError::AddressInUse(url) => write!(f, "{url} is in use by another process"),
+            ChannelError::BadUrl(text, why) => write!(f, "address {text:?}: {why}"),
+            ChannelError::WrongDirection(url) if url.is_passive() => {
+                write!(f, "{url} is an address to listen on, not to connect to")
+            }
+            ChannelError::WrongDirection(url) => {
+                write!(f, "{url} is an address to connect to, not to listen on")
+            }
+            ChannelError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ChannelError {}
+
+#[cfg(test)]
+mod tests;

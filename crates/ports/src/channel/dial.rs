@@ -1,0 +1,158 @@
+//! The active end: a connection that is being made, without waiting for it.
+//!
+//! The socket is non-blocking before it connects (POSIX `connect`, `EINPROGRESS`): it becomes
+//! writable when the attempt has ended, and `SO_ERROR` then tells how.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use packet::time::Nanos;
+
+use super::url::PATH_BYTES_MAX;
+use super::{Channel, ChannelError, Url, tcp, unix};
+use crate::clock::Wait;
+use crate::sys;
+
+/// A connection that is being made.
+pub struct Connecting {
+    socket: Option<OwnedFd>,
+    url: Url,
+    give_up: Nanos,
+}
+
+impl Connecting {
+    /// Starts to connect to an active address at `now`, for at most `patience`.
+    pub fn start(url: &Url, now: Nanos, patience: Nanos) -> Result<Self, ChannelError> {
+        let started = match url {
+            Url::Tcp(address) => start_tcp(*address),
+            Url::Unix(path) => start_unix(path),
+            _ => return Err(ChannelError::WrongDirection(url.clone())),
+        };
+        let socket = started.map_err(|error| failed(url, error))?;
+        let give_up = now.saturating_add(patience);
+        Ok(Connecting { socket: Some(socket), url: url.clone(), give_up })
+    }
+
+    /// The channel, once it is made; `None` as long as it is not and there is time left at `now`.
+    /// After a channel or an error was returned, the attempt is over and only errors follow.
+    pub fn finish(&mut self, now: Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError> {
+        let Some(socket) = &self.socket else {
+            return Err(ChannelError::Closed(self.url.to_string()));
+        };
+        let mut wait = Wait::new();
+        let place = wait.add(socket.as_raw_fd(), true);
+        wait.until(Some(Nanos::ZERO)).map_err(|error| failed(&self.url, error))?;
+        if !wait.writable(place) {
+            if now < self.give_up {
+                return Ok(None);
+            }
+            self.socket = None;
+            return Err(ChannelError::TimedOut(self.url.clone()));
+        }
+        let error = sys::pending_error(socket.as_raw_fd());
+        let socket = self.socket.take().expect("checked above");
+        if let Some(code) = error {
+            return Err(failed(&self.url, io::Error::from_raw_os_error(code)));
+        }
+        let made = match &self.url {
+            Url::Tcp(address) => tcp::channel(TcpStream::from(socket), *address),
+            Url::Unix(path) => unix::channel(UnixStream::from(socket), path),
+            _ => unreachable!("start takes active addresses only"),
+        };
+        made.map(Some).map_err(|error| failed(&self.url, error))
+    }
+
+    /// The descriptor that becomes writable when the attempt has ended.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.socket.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// When the attempt is given up.
+    pub fn deadline(&self) -> Nanos {
+        self.give_up
+    }
+
+    /// Connects and waits for it on the monotonic clock: for tests and command lines.
+    pub fn wait(url: &Url, patience: Nanos) -> Result<Box<dyn Channel>, ChannelError> {
+        let mut attempt = Connecting::start(url, crate::clock::now(), patience)?;
+        loop {
+            if let Some(channel) = attempt.finish(crate::clock::now())? {
+                return Ok(channel);
+            }
+            let mut wait = Wait::new();
+            wait.add(attempt.descriptor().expect("an attempt under way"), true);
+            wait.until(Some(attempt.give_up)).map_err(|error| failed(url, error))?;
+        }
+    }
+}
+
+fn failed(url: &Url, error: io::Error) -> ChannelError {
+    match error.raw_os_error() {
+        // A Unix socket with a full backlog answers EAGAIN: nobody takes connections there.
+        Some(libc::ECONNREFUSED | libc::ENOENT | libc::EAGAIN) => {
+            ChannelError::Refused(url.clone())
+        }
+        Some(libc::ETIMEDOUT) => ChannelError::TimedOut(url.clone()),
+        _ => ChannelError::System { doing: "connecting to", what: url.to_string(), error },
+    }
+}
+
+fn start_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero bytes are a valid value of these C structs.
+    let (mut four, mut six) =
+        unsafe { (zeroed::<libc::sockaddr_in>(), zeroed::<libc::sockaddr_in6>()) };
+    match address {
+        SocketAddr::V4(address) => {
+            four.sin_family = libc::AF_INET as libc::sa_family_t;
+            four.sin_port = address.port().to_be();
+            four.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            start(libc::AF_INET, &four, size_of::<libc::sockaddr_in>())
+        }
+        SocketAddr::V6(address) => {
+            six.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            six.sin6_port = address.port().to_be();
+            six.sin6_addr.s6_addr = address.ip().octets();
+            six.sin6_scope_id = address.scope_id();
+            start(libc::AF_INET6, &six, size_of::<libc::sockaddr_in6>())
+        }
+    }
+}
+
+fn start_unix(path: &Path) -> io::Result<OwnedFd> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() > PATH_BYTES_MAX {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    // SAFETY: all-zero bytes are a valid value of this C struct.
+    let mut address = unsafe { zeroed::<libc::sockaddr_un>() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (place, &byte) in address.sun_path.iter_mut().zip(bytes) {
+        *place = byte as libc::c_char;
+    }
+    start(libc::AF_UNIX, &address, size_of::<libc::sockaddr_un>())
+}
+
+/// Starts to connect a new stream socket to `address`, a socket address of `length` bytes.
+fn start<A>(family: libc::c_int, address: &A, length: usize) -> io::Result<OwnedFd> {
+    assert!(length <= size_of::<A>());
+    let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)?;
+    // SAFETY: the pointer and the length describe `address`, which outlives the call.
+    let result = sys::check(unsafe {
+        libc::connect(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(address).cast(),
+            length as libc::socklen_t,
+        )
+    });
+    match result {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(socket),
+    }
+}

@@ -1,0 +1,96 @@
+//! The passive end: a socket on which others connect.
+//!
+//! Accepting never waits. A connection that ended before it was accepted is skipped.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::os::fd::{AsRawFd, RawFd};
+
+use super::{Channel, ChannelError, Url, tcp, unix};
+
+/// A socket that others connect to.
+pub struct Listener {
+    socket: Socket,
+    address: Url,
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    Unix(unix::Listening),
+}
+
+impl Listener {
+    /// Listens on a passive address.
+    pub fn open(url: &Url) -> Result<Self, ChannelError> {
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::AddrInUse => ChannelError::AddressInUse(url.clone()),
+            _ => ChannelError::System { doing: "listening on", what: url.to_string(), error },
+        };
+        match url {
+            Url::PassiveTcp(address) => {
+                let (socket, address) = tcp::listen(*address).map_err(failed)?;
+                Ok(Listener { socket: Socket::Tcp(socket), address: Url::PassiveTcp(address) })
+            }
+            Url::PassiveUnix(path) => {
+                let socket = unix::Listening::open(path).map_err(failed)?;
+                Ok(Listener { socket: Socket::Unix(socket), address: url.clone() })
+            }
+            Url::Tcp(_) | Url::Unix(_) => Err(ChannelError::WrongDirection(url.clone())),
+        }
+    }
+
+    /// The next connection, or `None` when none waits.
+    pub fn accept(&mut self) -> Result<Option<Box<dyn Channel>>, ChannelError> {
+        let accepted = match &self.socket {
+            Socket::Tcp(socket) => {
+                socket.accept().and_then(|(stream, peer)| tcp::channel(stream, peer))
+            }
+            Socket::Unix(unix) => {
+                unix.socket.accept().and_then(|(stream, _)| unix::channel(stream, &unix.path))
+            }
+        };
+        match accepted {
+            Ok(channel) => Ok(Some(channel)),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {
+                    Ok(None)
+                }
+                _ => {
+                    let what = self.address.to_string();
+                    Err(ChannelError::System { doing: "accepting on", what, error })
+                }
+            },
+        }
+    }
+
+    /// The address that it listens on, with the port that the system chose if 0 was asked for.
+    pub fn address(&self) -> &Url {
+        &self.address
+    }
+
+    /// The address by which a process on this host reaches it.
+    pub fn address_to_connect(&self) -> Url {
+        match &self.address {
+            Url::PassiveTcp(address) => {
+                let mut address = *address;
+                if address.ip().is_unspecified() {
+                    address.set_ip(match address {
+                        std::net::SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+                        std::net::SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+                    });
+                }
+                Url::Tcp(address)
+            }
+            Url::PassiveUnix(path) => Url::Unix(path.clone()),
+            active => active.clone(),
+        }
+    }
+
+    /// The descriptor that becomes readable when a connection waits.
+    pub fn descriptor(&self) -> RawFd {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_raw_fd(),
+            Socket::Unix(unix) => unix.socket.as_raw_fd(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Channels over Unix sockets.
+//!
+//! A listening socket leaves its file behind when its process dies. Such a stale file is replaced;
+//! one that still answers is in use, and a file that is no socket is never touched. The file goes
+//! when its listener is dropped, unless somebody has put another in its place.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use super::Channel;
+use super::stream::Stream;
+
+/// A channel over a Unix socket connection; its peer is named by the file.
+pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {
+    socket.set_nonblocking(true)?;
+    Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()))))
+}
+
+/// A listening socket together with its file.
+pub(super) struct Listening {
+    pub(super) socket: UnixListener,
+    pub(super) path: PathBuf,
+    /// Device and inode of the file as we made it.
+    identity: Option<(u64, u64)>,
+}
+
+impl Listening {
+    /// Listens on `path`, replacing the file that a dead process left there.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let socket = match UnixListener::bind(path) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(path) => {
+                fs::remove_file(path)?;
+                UnixListener::bind(path)?
+            }
+            other => other?,
+        };
+        socket.set_nonblocking(true)?;
+        Ok(Listening { socket, path: path.to_owned(), identity: identity(path) })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            // Nothing is lost if it cannot be removed: the next listener finds it stale.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Whether `path` is a socket file on which nobody listens.
+fn is_stale(path: &Path) -> bool {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    is_socket
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}

@@ -1,0 +1,190 @@
+//! Where a channel leads to, written as Open vSwitch writes it.
+//!
+//! `tcp:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]` and `punix:FILE` to
+//! listen on; an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
+//! OpenFlow) where none is written. Names are not looked up: a measurement must not depend on a
+//! resolver.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::ChannelError;
+
+/// The port where none is written.
+pub const PORT_DEFAULT: u16 = 6653;
+
+/// The longest path that a Unix socket address holds, in bytes.
+pub const PATH_BYTES_MAX: usize = 107;
+
+/// The address of one end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Url {
+    /// `tcp:IP:PORT`: connect there.
+    Tcp(SocketAddr),
+    /// `ptcp:PORT:IP`: listen there; port 0 lets the system choose.
+    PassiveTcp(SocketAddr),
+    /// `unix:FILE`: connect to this socket file.
+    Unix(PathBuf),
+    /// `punix:FILE`: listen on this socket file.
+    PassiveUnix(PathBuf),
+}
+
+impl Url {
+    /// Whether it is an address to listen on.
+    pub fn is_passive(&self) -> bool {
+        matches!(self, Url::PassiveTcp(_) | Url::PassiveUnix(_))
+    }
+}
+
+impl FromStr for Url {
+    type Err = ChannelError;
+
+    fn from_str(text: &str) -> Result<Self, ChannelError> {
+        parse(text).map_err(|why| ChannelError::BadUrl(text.to_owned(), why))
+    }
+}
+
+fn parse(text: &str) -> Result<Url, &'static str> {
+    let (scheme, rest) = text.split_once(':').ok_or(KNOWN)?;
+    match scheme {
+        "tcp" => active(rest).map(Url::Tcp),
+        "ptcp" => passive(rest).map(Url::PassiveTcp),
+        "unix" => file(rest).map(Url::Unix),
+        "punix" => file(rest).map(Url::PassiveUnix),
+        "ssl" | "pssl" => Err("TLS is not supported yet; use tcp: or ptcp:"),
+        _ => Err(KNOWN),
+    }
+}
+
+const KNOWN: &str = "known are tcp:IP:PORT, ptcp:PORT[:IP], unix:FILE and punix:FILE";
+
+fn file(text: &str) -> Result<PathBuf, &'static str> {
+    match text.len() {
+        0 => Err("the file is missing"),
+        1..=PATH_BYTES_MAX if !text.contains('\0') => Ok(PathBuf::from(text)),
+        1..=PATH_BYTES_MAX => Err("a file name holds no zero byte"),
+        _ => Err("a socket's path has at most 107 bytes"),
+    }
+}
+
+fn active(text: &str) -> Result<SocketAddr, &'static str> {
+    let (address, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, rest) = rest.split_once(']').ok_or("a bracket is not closed")?;
+            match rest.strip_prefix(':') {
+                Some(port) => (address, Some(port)),
+                None if rest.is_empty() => (address, None),
+                None => return Err("after an address in brackets comes :PORT"),
+            }
+        }
+        None => match text.split_once(':') {
+            Some((address, port)) => (address, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = match port {
+        Some(port) => number(port)?,
+        None => PORT_DEFAULT,
+    };
+    if port == 0 {
+        return Err("port 0 cannot be connected to");
+    }
+    Ok(SocketAddr::new(ip(address)?, port))
+}
+
+fn passive(text: &str) -> Result<SocketAddr, &'static str> {
+    let (port, address) = match text.split_once(':') {
+        Some((port, address)) => (port, Some(address)),
+        None => (text, None),
+    };
+    let port = if port.is_empty() { PORT_DEFAULT } else { number(port)? };
+    let address = match address {
+        None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        Some(text) => {
+            let inside = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            ip(inside.unwrap_or(text))?
+        }
+    };
+    Ok(SocketAddr::new(address, port))
+}
+
+fn number(text: &str) -> Result<u16, &'static str> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or("a port is a number from 0 to 65535")
+}
+
+fn ip(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse().map_err(|_| "an IP address is needed (IPv6 in brackets); names are not looked up")
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Url::Tcp(address) => write!(f, "tcp:{address}"),
+            Url::PassiveTcp(address) => match address.ip() {
+                IpAddr::V4(ip) => write!(f, "ptcp:{}:{ip}", address.port()),
+                IpAddr::V6(ip) => write!(f, "ptcp:{}:[{ip}]", address.port()),
+            },
+            Url::Unix(path) => write!(f, "unix:{}", path.display()),
+            Url::PassiveUnix(path) => write!(f, "punix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_back() {
+        for (text, back) in [
+            ("tcp:127.0.0.1:6633", "tcp:127.0.0.1:6633"),
+            ("tcp:127.0.0.1", "tcp:127.0.0.1:6653"),
+            ("tcp:[::1]:1", "tcp:[::1]:1"),
+            ("tcp:[::1]", "tcp:[::1]:6653"),
+            ("ptcp:6653", "ptcp:6653:0.0.0.0"),
+            ("ptcp:", "ptcp:6653:0.0.0.0"),
+            ("ptcp:0:127.0.0.1", "ptcp:0:127.0.0.1"),
+            ("ptcp:1:[::]", "ptcp:1:[::]"),
+            ("ptcp::127.0.0.1", "ptcp:6653:127.0.0.1"),
+            ("unix:/run/x.sock", "unix:/run/x.sock"),
+            ("punix:a:b", "punix:a:b"),
+        ] {
+            let url: Url = text.parse().unwrap();
+            assert_eq!(url.to_string(), back);
+            assert_eq!(back.parse::<Url>().unwrap(), url);
+            assert_eq!(url.is_passive(), text.starts_with('p'));
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_address_is_refused_with_a_reason() {
+        let long = format!("unix:{}", "x".repeat(108));
+        for (text, word) in [
+            ("", "known"),
+            ("127.0.0.1", "known"),
+            ("http:1.2.3.4", "known"),
+            ("ssl:1.2.3.4:5", "TLS"),
+            ("pssl:", "TLS"),
+            ("tcp:", "IP address"),
+            ("tcp:localhost:1", "IP address"),
+            ("tcp:::1:6653", "port"),
+            ("tcp:1.2.3.4:", "port"),
+            ("tcp:1.2.3.4:+5", "port"),
+            ("tcp:1.2.3.4:70000", "port"),
+            ("tcp:1.2.3.4:0", "port 0"),
+            ("tcp:[::1", "bracket"),
+            ("tcp:[::1]6653", ":PORT"),
+            ("ptcp:x", "port"),
+            ("ptcp:1:y", "IP address"),
+            ("unix:", "missing"),
+            ("unix:a\0b", "zero"),
+            (long.as_str(), "107"),
+        ] {
+            let error = text.parse::<Url>().unwrap_err().to_string();
+            assert!(error.contains(word), "{text:?} gives {error:?}, which lacks {word:?}");
+        }
+    }
+}

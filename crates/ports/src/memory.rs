@@ -1,0 +1,191 @@
+//! Linked pairs of ports: what one sends the other receives, through shared memory.
+//!
+//! Each direction is a ring of frame slots with one producer and one consumer. A frame enters and
+//! leaves a slot by swapping buffers, so nothing is copied and, once every slot has held a frame,
+//! nothing is allocated. A full ring refuses: `transmit` takes fewer frames than it was given.
+//! Neither side ever waits for the other, and the two may live in different threads.
+
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
+use packet::time::{Clock, Nanos, Stamp};
+
+use crate::port::{Port, PortCounters, PortError, PortFacts};
+
+/// Two linked ports with room for `capacity` frames in each direction (rounded up to a power of
+/// two). Frames are stamped on reception with the time that the receiver's caller passes, as
+/// taken in user space. The ports are named `LABEL.0` and `LABEL.1`.
+pub fn pair(capacity: usize, label: &str) -> (MemoryPort, MemoryPort) {
+    pair_stamped(capacity, label, Clock::UserSpace)
+}
+
+/// As [`pair`], with the clock that the stamps are to name: [`Clock::Virtual`] in a simulation.
+pub fn pair_stamped(capacity: usize, label: &str, clock: Clock) -> (MemoryPort, MemoryPort) {
+    assert!(capacity > 0, "a ring without a slot carries nothing");
+    let there = Arc::new(Ring::new(capacity.next_power_of_two()));
+    let back = Arc::new(Ring::new(capacity.next_power_of_two()));
+    let port = |end: u8, out: &Arc<Ring>, inn: &Arc<Ring>| MemoryPort {
+        facts: PortFacts {
+            name: format!("{label}.{end}"),
+            kind: "memory",
+            mac: [0; 6],
+            frame_bytes_max: FRAME_BYTES_MAX,
+            stamps: clock,
+        },
+        producer: Producer { ring: out.clone(), tail: 0, head_seen: 0 },
+        consumer: Consumer { ring: inn.clone(), head: 0, tail_seen: 0 },
+        counters: PortCounters::default(),
+    };
+    (port(0, &there, &back), port(1, &back, &there))
+}
+
+/// One end of a linked pair.
+pub struct MemoryPort {
+    facts: PortFacts,
+    producer: Producer,
+    consumer: Consumer,
+    counters: PortCounters,
+}
+
+impl MemoryPort {
+    fn gone(&self) -> PortError {
+        PortError::PeerGone(self.facts.name.clone())
+    }
+}
+
+impl Port for MemoryPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        // Asked before the ring is looked at: what the other end sent before it went still counts.
+        let gone = Arc::strong_count(&self.consumer.ring) == 1;
+        fence(Ordering::Acquire);
+        let stamp = Some(Stamp { at: now, clock: self.facts.stamps });
+        let mut bytes = 0;
+        let count = self.consumer.take(batch.room(), |frame| {
+            frame.stamp = stamp;
+            bytes += frame.len() as u64;
+            batch.push_swap(frame);
+        });
+        if count == 0 && gone && batch.room() > 0 {
+            return Err(self.gone());
+        }
+        self.counters.rx_frames += count as u64;
+        self.counters.rx_bytes += bytes;
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        if Arc::strong_count(&self.producer.ring) == 1 {
+            return Err(self.gone());
+        }
+        let (count, bytes) = self.producer.put(batch.frames_mut());
+        self.counters.tx_frames += count as u64;
+        self.counters.tx_bytes += bytes;
+        Ok(count)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.clone()
+    }
+}
+
+/// An index on a cache line of its own, so that the two sides do not contend for one.
+#[repr(align(128))]
+struct Index(AtomicUsize);
+
+/// One direction. `head` and `tail` count frames ever taken and ever put; they wrap, and their
+/// difference is what waits. Slots from `head` up to `tail` belong to the consumer, all others to
+/// the producer.
+struct Ring {
+    slots: Box<[UnsafeCell<Frame>]>,
+    head: Index,
+    tail: Index,
+}
+
+// SAFETY: a slot is touched only by the side that owns it. Only the one `Producer` advances
+// `tail` and only the one `Consumer` advances `head`, each with release ordering after its last
+// touch of the slots it gives away, and the other side reads it with acquire ordering first.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    fn new(slots: usize) -> Self {
+        Ring {
+            slots: (0..slots).map(|_| UnsafeCell::new(Frame::default())).collect(),
+            head: Index(AtomicUsize::new(0)),
+            tail: Index(AtomicUsize::new(0)),
+        }
+    }
+
+    fn slot(&self, index: usize) -> *mut Frame {
+        self.slots[index & (self.slots.len() - 1)].get()
+    }
+}
+
+/// The side that fills slots; there is one per ring.
+struct Producer {
+    ring: Arc<Ring>,
+    tail: usize,
+    /// The consumer's index when it was last read: reading it again costs a cache miss.
+    head_seen: usize,
+}
+
+impl Producer {
+    /// Puts as many of `frames` as there are free slots; returns how many, and their bytes.
+    fn put(&mut self, frames: &mut [Frame]) -> (usize, u64) {
+        let size = self.ring.slots.len();
+        if size - self.tail.wrapping_sub(self.head_seen) < frames.len() {
+            self.head_seen = self.ring.head.0.load(Ordering::Acquire);
+        }
+        let free = size - self.tail.wrapping_sub(self.head_seen);
+        let count = free.min(frames.len());
+        let mut bytes = 0;
+        for frame in &mut frames[..count] {
+            bytes += frame.len() as u64;
+            // SAFETY: `tail` is less than `size` past the consumer's `head`, so this slot is the
+            // producer's, and `&mut self` makes this the only use of it.
+            unsafe { std::mem::swap(&mut *self.ring.slot(self.tail), frame) };
+            self.tail = self.tail.wrapping_add(1);
+        }
+        if count > 0 {
+            self.ring.tail.0.store(self.tail, Ordering::Release);
+        }
+        (count, bytes)
+    }
+}
+
+/// The side that empties slots; there is one per ring.
+struct Consumer {
+    ring: Arc<Ring>,
+    head: usize,
+    tail_seen: usize,
+}
+
+impl Consumer {
+    /// Hands at most `limit` waiting frames to `use_frame`, oldest first; returns how many.
+    fn take(&mut self, limit: usize, mut use_frame: impl FnMut(&mut Frame)) -> usize {
+        if self.tail_seen.wrapping_sub(self.head) < limit {
+            self.tail_seen = self.ring.tail.0.load(Ordering::Acquire);
+        }
+        let count = self.tail_seen.wrapping_sub(self.head).min(limit);
+        for _ in 0..count {
+            // SAFETY: `head` is before the producer's `tail`, so this slot is the consumer's, and
+            // `&mut self` makes this the only use of it.
+            use_frame(unsafe { &mut *self.ring.slot(self.head) });
+            self.head = self.head.wrapping_add(1);
+        }
+        if count > 0 {
+            self.ring.head.0.store(self.head, Ordering::Release);
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests;
