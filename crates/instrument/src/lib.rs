@@ -1,1 +1,25 @@
-//! (being written)
+//! The measuring side: what is sent, what came back, and what that says.
+//!
+//! Modules are listed in the order in which a measurement meets them. The instrument knows no
+//! switch from the inside: it meets its target on wires, and shares with our own forwarder only
+//! frames, control messages and ports. Everything that decides is pure; time and seeds are
+//! arguments; I/O goes through `ports`.
+
+/// An experiment is a pure state machine that yields steps and digests outcomes.
+pub mod experiment;
+/// Frames alike but for a few varying fields, at a constant rate, from one port to another.
+pub mod stream;
+/// One offered load, and everything that was seen of it.
+pub mod trial;
+/// Where every frame went.
+pub mod account;
+/// Whoever runs trials: live or simulated.
+pub mod rig;
+/// Searches for a load.
+pub mod search;
+/// The signature that every test frame carries.
+pub mod signature;
+/// Sorting what comes back.
+pub mod monitor;
+/// Repeatable scatter.
+mod mix;

@@ -1,0 +1,62 @@
+//! A rig runs trials: over real ports in real time, or over simulated ones in virtual time.
+//!
+//! Both drive the same engine, which knows no clock; what differs is who says what time it is.
+
+use packet::time::Nanos;
+use ports::port::PortError;
+
+use crate::stream::Problem;
+use crate::trial::{Trial, TrialReport};
+
+/// Whoever can run a trial.
+pub trait Rig {
+    /// Runs one trial to the end of its drain.
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
+
+    /// How many ports the rig has; streams name them from 0.
+    fn ports(&self) -> usize;
+
+    /// What kind of rig it is.
+    fn kind(&self) -> RigKind;
+}
+
+/// What kind of rig ran a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RigKind {
+    /// Real ports in real time.
+    Live,
+    /// Virtual time.
+    Simulated,
+}
+
+/// Why a trial could not be run. What it had counted is lost.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RigError {
+    /// The trial makes no sense: each fault, with the number of the stream it concerns.
+    Unusable(Vec<(u16, Problem)>),
+    /// A port failed: its index, and how.
+    Port(usize, PortError),
+    /// Someone asked to stop.
+    Interrupted,
+    /// The simulated device wants to go on at the same moment without end.
+    Restless(Nanos),
+}
+
+impl std::fmt::Display for RigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RigError::Unusable(problems) => {
+                let lines = problems.iter().map(|(id, problem)| format!("stream {id}: {problem}"));
+                f.write_str(&lines.collect::<Vec<_>>().join("; "))
+            }
+            RigError::Port(port, error) => write!(f, "port {}: {error}", port + 1),
+            RigError::Interrupted => write!(f, "interrupted"),
+            RigError::Restless(now) => {
+                write!(f, "the simulated device does not come to rest at {now}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RigError {}

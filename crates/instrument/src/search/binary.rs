@@ -1,0 +1,316 @@
+//! Throughput by bisection: the highest load at which no more than a set share is lost.
+//!
+//! RFC 2544, 26.1, with the practice of testers since: the largest load first, then halving until
+//! the interval is no wider than the resolution, and at last a longer trial that confirms the
+//! result; if that one fails, the search goes on below it. The search is a pure value: it offers
+//! nothing, waits for nothing, and can be replayed from its trials.
+//! Whatever makes a result less than regular is said beside it, never hidden in it.
+
+use crate::trial::TrialReport;
+
+/// Trials that one search may take before it gives up with what it has.
+pub const TRIALS_MAX: u32 = 64;
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Share of offered frames that may be lost: 0 for throughput as RFC 1242 defines it.
+    pub loss_ratio: f64,
+    /// The lowest load to try, frames per second.
+    pub rate_pps_min: f64,
+    /// The highest load to try, frames per second: the link's or the tester's limit.
+    pub rate_pps_max: f64,
+    /// The interval at which the search is done, frames per second.
+    pub resolution_pps: f64,
+    /// Whether the result is confirmed by a final trial.
+    pub is_confirmed: bool,
+}
+
+/// What to try next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// Offer this load in a search trial.
+    Search {
+        /// Frames per second.
+        rate_pps: f64,
+    },
+    /// Offer this load in the longer, final trial.
+    Confirm {
+        /// Frames per second.
+        rate_pps: f64,
+    },
+    /// Nothing: this was found.
+    Found(Found),
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The highest load that met the goal, frames per second; 0 if none did.
+    pub rate_pps: f64,
+    /// The lowest load that missed the goal, if one did.
+    pub rate_pps_missed: Option<f64>,
+    /// Trials taken.
+    pub trials: u32,
+    /// Why the result is not a regular one; empty if it is.
+    pub irregular: Vec<Irregularity>,
+}
+
+/// Why a search's result is not a regular one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Irregularity {
+    /// Too much was lost even at the lowest load.
+    LossAtLowestLoad,
+    /// The highest load still met the goal: the target may be able to do more.
+    MaxLoadMet,
+    /// At this load the tester offered less than was intended, so that the target was not tried.
+    TesterLimited {
+        /// Frames per second that were intended.
+        rate_pps: f64,
+    },
+    /// More frames were forwarded than offered at this load; counted as a miss.
+    ExtraFrames {
+        /// Frames per second that were intended.
+        rate_pps: f64,
+    },
+    /// A final trial failed at this load, and the search went on below it.
+    NotConfirmed {
+        /// Frames per second that were intended.
+        rate_pps: f64,
+    },
+    /// [`TRIALS_MAX`] was reached before the resolution.
+    TrialsExhausted,
+}
+
+/// What the search has to know of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Frames that the schedule called for.
+    pub intended: u64,
+    /// Frames that the tester sent.
+    pub offered: u64,
+    /// Frames that arrived where and as they should, plus duplicates of those.
+    pub forwarded: u64,
+    /// Whether the tester fell short of what was intended.
+    pub is_tester_limited: bool,
+}
+
+/// A search in progress.
+#[derive(Debug, Clone)]
+pub struct BinarySearch {
+    goal: Goal,
+    /// Highest load that met the goal.
+    met: Option<f64>,
+    /// Lowest load that missed it.
+    missed: Option<f64>,
+    /// Whether `met` was met in a final trial.
+    is_confirmed: bool,
+    trials: u32,
+    irregular: Vec<Irregularity>,
+}
+
+impl From<&TrialReport> for Measured {
+    fn from(report: &TrialReport) -> Self {
+        Measured {
+            intended: report.total.intended,
+            offered: report.total.offered,
+            forwarded: report.total.forwarded + report.classes.duplicate,
+            is_tester_limited: report.is_tester_limited(),
+        }
+    }
+}
+
+impl BinarySearch {
+    /// A search that has tried nothing yet.
+    pub fn new(goal: Goal) -> Self {
+        assert!(goal.rate_pps_min > 0.0 && goal.rate_pps_max >= goal.rate_pps_min);
+        assert!(goal.resolution_pps > 0.0 && (0.0..1.0).contains(&goal.loss_ratio));
+        let (met, missed, irregular) = (None, None, Vec::new());
+        BinarySearch { goal, met, missed, is_confirmed: false, trials: 0, irregular }
+    }
+
+    /// What to try next; the same answer until a trial is recorded.
+    pub fn next(&self) -> Ask {
+        match self.rate_pps() {
+            Some(rate_pps) if self.trials < TRIALS_MAX => {
+                if self.is_long(rate_pps) {
+                    Ask::Confirm { rate_pps }
+                } else {
+                    Ask::Search { rate_pps }
+                }
+            }
+            rate_pps => Ask::Found(self.found(rate_pps.is_some())),
+        }
+    }
+
+    /// Digests the trial that [`BinarySearch::next`] asked for.
+    pub fn record(&mut self, trial: Measured) {
+        let Some(rate_pps) = self.rate_pps() else { return };
+        let is_long = self.is_long(rate_pps);
+        self.trials += 1;
+        if trial.is_tester_limited {
+            self.irregular.push(Irregularity::TesterLimited { rate_pps });
+        }
+        if trial.forwarded > trial.offered {
+            self.irregular.push(Irregularity::ExtraFrames { rate_pps });
+        }
+        if self.meets(trial) {
+            self.met = Some(rate_pps);
+            self.is_confirmed = is_long;
+        } else {
+            if self.met == Some(rate_pps) {
+                self.irregular.push(Irregularity::NotConfirmed { rate_pps });
+                self.met = None;
+            }
+            self.missed = Some(rate_pps);
+        }
+    }
+
+    /// Whether the trial at this load has to be a final one: the load met the goal before, or a
+    /// final trial failed already and shorter ones are no longer trusted.
+    fn is_long(&self, rate_pps: f64) -> bool {
+        let failed = |it: &Irregularity| matches!(it, Irregularity::NotConfirmed { .. });
+        self.met == Some(rate_pps) || self.irregular.iter().any(failed)
+    }
+
+    /// The load to try, or none when the search is over.
+    fn rate_pps(&self) -> Option<f64> {
+        let Goal { rate_pps_min, rate_pps_max, resolution_pps, .. } = self.goal;
+        let settled = |met: f64| (self.goal.is_confirmed && !self.is_confirmed).then_some(met);
+        match (self.met, self.missed) {
+            (None, None) => Some(rate_pps_max),
+            (Some(met), None) => settled(met),
+            (None, Some(missed)) if missed <= rate_pps_min => None,
+            (None, Some(missed)) if missed - rate_pps_min <= resolution_pps => Some(rate_pps_min),
+            (None, Some(missed)) => Some((rate_pps_min + missed) / 2.0),
+            (Some(met), Some(missed)) if missed - met <= resolution_pps => settled(met),
+            (Some(met), Some(missed)) => Some((met + missed) / 2.0),
+        }
+    }
+
+    /// Where the tester fell short, what it did not send counts as lost, since nobody knows what
+    /// would have become of it (RFC 9971's way).
+    fn meets(&self, trial: Measured) -> bool {
+        let base = if trial.is_tester_limited { trial.intended } else { trial.offered };
+        let lost = base.saturating_sub(trial.forwarded) as f64;
+        let has_extra = trial.forwarded > trial.offered;
+        !has_extra && base > 0 && lost <= self.goal.loss_ratio * base as f64
+    }
+
+    fn found(&self, is_cut_short: bool) -> Found {
+        let mut irregular = self.irregular.clone();
+        match (self.met, self.missed) {
+            (None, Some(_)) if !is_cut_short => irregular.push(Irregularity::LossAtLowestLoad),
+            (Some(_), None) => irregular.push(Irregularity::MaxLoadMet),
+            _ => {}
+        }
+        if is_cut_short {
+            irregular.push(Irregularity::TrialsExhausted);
+        }
+        Found {
+            rate_pps: self.met.unwrap_or(0.0),
+            rate_pps_missed: self.missed,
+            trials: self.trials,
+            irregular,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: Goal = Goal {
+        loss_ratio: 0.0,
+        rate_pps_min: 1_000.0,
+        rate_pps_max: 1_000_000.0,
+        resolution_pps: 1_000.0,
+        is_confirmed: true,
+    };
+
+    /// A target that forwards up to `capacity_pps`, tried for one second.
+    fn forwards(capacity_pps: f64, rate_pps: f64) -> Measured {
+        let offered = rate_pps as u64;
+        let forwarded = offered.min(capacity_pps as u64);
+        Measured { intended: offered, offered, forwarded, is_tester_limited: false }
+    }
+
+    fn run(goal: Goal, mut target: impl FnMut(f64, bool) -> Measured) -> (Found, Vec<Ask>) {
+        let mut search = BinarySearch::new(goal);
+        let mut asked = Vec::new();
+        loop {
+            let ask = search.next();
+            let measured = match ask {
+                Ask::Search { rate_pps } => target(rate_pps, false),
+                Ask::Confirm { rate_pps } => target(rate_pps, true),
+                Ask::Found(found) => return (found, asked),
+            };
+            asked.push(ask);
+            search.record(measured);
+        }
+    }
+
+    #[test]
+    fn the_largest_load_is_tried_first_and_the_capacity_is_found() {
+        let (found, asked) = run(GOAL, |rate, _| forwards(123_456.0, rate));
+        assert_eq!(asked[0], Ask::Search { rate_pps: 1_000_000.0 });
+        assert_eq!(asked.last(), Some(&Ask::Confirm { rate_pps: found.rate_pps }));
+        assert!(found.rate_pps <= 123_457.0 && found.rate_pps > 122_456.0, "{found:?}");
+        assert_eq!(found.irregular, []);
+        // Halving 999,000 to 1,000 takes ten trials, and there are the first and the last.
+        assert_eq!(found.trials, 12);
+    }
+
+    #[test]
+    fn a_loss_goal_finds_the_load_at_which_that_share_is_lost() {
+        let goal = Goal { loss_ratio: 0.1, ..GOAL };
+        let (found, _) = run(goal, |rate, _| forwards(90_000.0, rate));
+        assert!((found.rate_pps - 100_000.0).abs() <= 1_000.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_target_faster_than_the_largest_load_is_marked() {
+        let (found, asked) = run(GOAL, |rate, _| forwards(2e6, rate));
+        assert_eq!((found.rate_pps, asked.len()), (1e6, 2));
+        assert_eq!(found.irregular, [Irregularity::MaxLoadMet]);
+    }
+
+    #[test]
+    fn loss_at_the_lowest_load_is_marked_and_gives_zero() {
+        let (found, asked) = run(GOAL, |rate, _| forwards(10.0, rate));
+        assert_eq!(found.rate_pps, 0.0);
+        assert_eq!(found.irregular, [Irregularity::LossAtLowestLoad]);
+        assert_eq!(asked.last(), Some(&Ask::Search { rate_pps: 1_000.0 }));
+    }
+
+    #[test]
+    fn a_failed_confirmation_sends_the_search_below_it() {
+        let (found, _) = run(GOAL, |rate, confirms| {
+            forwards(if confirms { 100_000.0 } else { 200_000.0 }, rate)
+        });
+        assert!(found.rate_pps <= 100_000.0, "{found:?}");
+        let is_failed = |it: &Irregularity| matches!(it, Irregularity::NotConfirmed { .. });
+        assert!(found.irregular.iter().any(is_failed));
+    }
+
+    #[test]
+    fn a_tester_that_falls_short_or_extra_frames_never_meet_the_goal() {
+        let (found, _) = run(GOAL, |rate, _| {
+            let mut measured = forwards(2e6, rate);
+            if rate > 300_000.0 {
+                measured.offered = 300_000;
+                measured.forwarded = 300_000;
+                measured.is_tester_limited = true;
+            }
+            measured
+        });
+        assert!(found.rate_pps <= 300_000.0 && found.rate_pps > 298_000.0, "{found:?}");
+        assert!(found.irregular.contains(&Irregularity::TesterLimited { rate_pps: 1e6 }));
+        let (found, _) = run(GOAL, |rate, _| {
+            let mut measured = forwards(2e6, rate);
+            measured.forwarded += 1;
+            measured
+        });
+        assert_eq!(found.rate_pps, 0.0);
+    }
+}

@@ -1,0 +1,161 @@
+//! The signature that every test frame carries: whose it is, which one, and when it left.
+//!
+//! ```text
+//!  0        2                          10                18        bytes after the UDP header
+//!  +--------+--------------------------+-----------------+-------+
+//!  | stream |         sequence         |    sent (48)    | check |
+//!  +--------+--------------------------+-----------------+-------+
+//!           phase 1 | epoch 15 | number 48 bits
+//! ```
+//!
+//! All fields are big endian. `sent` is the low 48 bits of a time in nanoseconds (it wraps after
+//! 78 hours). `check` mixes the other fields with a key that only this run knows, so that another
+//! run's frames are foreign and a damaged signature does not pass for a good one.
+
+use packet::time::Nanos;
+
+use crate::mix::mix;
+
+/// Bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 18;
+
+/// Frames of one stream in one phase: sequence numbers have 48 bits.
+pub const NUMBER_MAX: u64 = (1 << 48) - 1;
+
+/// Trials before their epochs repeat.
+pub const EPOCHS: u16 = 1 << 15;
+
+const SENT_MASK: u64 = (1 << 48) - 1;
+
+/// What a signature says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// The stream's number.
+    pub stream: u16,
+    /// Which frame of the stream.
+    pub sequence: Sequence,
+    /// When it was sent; the low 48 bits of nanoseconds.
+    pub sent: Sent,
+}
+
+/// Which frame of a stream: its trial, whether it only warms up, and its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequence {
+    /// A frame of the warm-up, not to be measured.
+    pub is_warmup: bool,
+    /// The trial it belongs to, modulo [`EPOCHS`].
+    pub epoch: u16,
+    /// Its place in the schedule, from 0.
+    pub number: u64,
+}
+
+/// A sending time as a signature keeps it: 48 bits of nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent(u64);
+
+impl Sequence {
+    /// The 64 bits in the frame.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        (self.is_warmup as u64) << 63
+            | ((self.epoch % EPOCHS) as u64) << 48
+            | self.number & NUMBER_MAX
+    }
+
+    /// Reads the 64 bits of a frame.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Self {
+        let epoch = (bits >> 48) as u16 & (EPOCHS - 1);
+        Sequence { is_warmup: bits >> 63 == 1, epoch, number: bits & NUMBER_MAX }
+    }
+}
+
+impl Sent {
+    /// What a frame that leaves at `at` says.
+    #[inline]
+    pub fn new(at: Nanos) -> Self {
+        Sent(at.0 & SENT_MASK)
+    }
+
+    /// The signed span in nanoseconds from this sending time to `at`, right if the two are less
+    /// than 39 hours apart. Negative where two clocks disagree.
+    #[inline]
+    pub fn until(self, at: Nanos) -> i64 {
+        let span = at.0.wrapping_sub(self.0) & SENT_MASK;
+        ((span << 16) as i64) >> 16
+    }
+}
+
+impl Signature {
+    /// Writes the signature, with its check, to the first [`SIGNATURE_BYTES`] of `bytes`.
+    #[inline]
+    pub fn write(&self, key: u64, bytes: &mut [u8]) {
+        let sequence = self.sequence.bits();
+        bytes[0..2].copy_from_slice(&self.stream.to_be_bytes());
+        bytes[2..10].copy_from_slice(&sequence.to_be_bytes());
+        let tail = self.sent.0 << 16 | check(key, self.stream, sequence, self.sent.0) as u64;
+        bytes[10..18].copy_from_slice(&tail.to_be_bytes());
+    }
+
+    /// Reads a signature from the start of `bytes`, if one with this key is there.
+    #[inline]
+    pub fn read(key: u64, bytes: &[u8]) -> Option<Signature> {
+        let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
+        let word = |at: usize| u64::from_be_bytes(*bytes[at..].first_chunk().expect("in 18 bytes"));
+        let stream = u16::from_be_bytes([bytes[0], bytes[1]]);
+        let (sequence, tail) = (word(2), word(10));
+        let sent = tail >> 16;
+        (check(key, stream, sequence, sent) == tail as u16).then_some(Signature {
+            stream,
+            sequence: Sequence::from_bits(sequence),
+            sent: Sent(sent),
+        })
+    }
+}
+
+/// Sixteen bits that depend on every bit of the signature and of the key.
+#[inline]
+fn check(key: u64, stream: u16, sequence: u64, sent: u64) -> u16 {
+    (mix(mix(key ^ sequence) ^ ((stream as u64) << 48 | sent)) >> 48) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Signature {
+        let sequence = Sequence { is_warmup: true, epoch: 0x7abc, number: 0x1234_5678_9abc };
+        Signature { stream: 0xfedc, sequence, sent: Sent::new(Nanos(0xffff_0102_0304_0506)) }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_lies_where_the_picture_says() {
+        let mut bytes = [0; SIGNATURE_BYTES];
+        sample().write(99, &mut bytes);
+        assert_eq!(Signature::read(99, &bytes), Some(sample()));
+        assert_eq!(bytes[..10], [0xfe, 0xdc, 0xfa, 0xbc, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc]);
+        assert_eq!(bytes[10..16], [1, 2, 3, 4, 5, 6]);
+        assert_eq!(Signature::read(99, &bytes[..17]), None);
+    }
+
+    #[test]
+    fn another_key_or_a_flipped_bit_is_refused() {
+        let mut bytes = [0; SIGNATURE_BYTES];
+        sample().write(99, &mut bytes);
+        let foreign =
+            (0..10_000).filter(|&key| Signature::read(100 + key, &bytes).is_some()).count();
+        assert!(foreign <= 3, "one in 65,536 may pass, {foreign} of 10,000 did");
+        for bit in 0..SIGNATURE_BYTES * 8 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Signature::read(99, &damaged), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn spans_are_right_across_the_wrap_and_may_be_negative() {
+        let sent = Sent::new(Nanos(0x1_ffff_ffff_ff00));
+        assert_eq!(sent.until(Nanos(0x2_0000_0000_0010)), 0x110);
+        assert_eq!(sent.until(Nanos(0x1_ffff_ffff_fe00)), -0x100);
+    }
+}

@@ -1,0 +1,524 @@
+//! A stream: frames alike but for a few varying fields, sent at a constant rate from one port and
+//! expected at another.
+//!
+//! Frame sizes count the frame check sequence, as the standards do: 64 bytes are 60 in memory.
+//! Line rate is C / (8 (L + 20)): preamble and gap cost 20 bytes for each frame (RFC 2544, 20).
+//! What a frame of a stream looks like is a pure function of the stream and the frame's sequence
+//! number, so that the monitor can tell every byte that a received frame ought to have.
+
+use std::net::Ipv4Addr;
+
+use packet::frame::{FCS_BYTES, FRAME_BYTES_MAX};
+
+use crate::mix::{below, mix};
+use crate::signature::SIGNATURE_BYTES;
+
+/// Bytes that a frame costs on a link besides its own: preamble, start delimiter and gap.
+pub const GAP_BYTES: usize = 20;
+
+/// Bytes of Ethernet, IPv4 and UDP headers before the signature, in an untagged frame.
+pub const HEADER_BYTES: usize = 14 + 20 + 8;
+
+/// Bytes that an 802.1Q tag adds.
+pub const TAG_BYTES: usize = 4;
+
+/// Values in one list of a varying field.
+pub const LIST_VALUES_MAX: usize = 1 << 20;
+
+/// Groups of varying fields in one stream.
+pub const VARY_GROUPS_MAX: usize = 8;
+
+/// Frames that are alike but for varying fields.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    /// The number that its frames carry; unique within a trial.
+    pub id: u16,
+    /// The rig's port that it leaves from, counted from 0.
+    pub from: usize,
+    /// The rig's port where its frames should arrive, counted from 0.
+    pub to: usize,
+    /// Frame size in bytes, frame check sequence included.
+    pub frame_bytes: usize,
+    /// The headers of a frame, before any field varies.
+    pub headers: Headers,
+    /// What differs from frame to frame.
+    pub vary: Vec<Vary>,
+    /// How many frames per second.
+    pub rate: Rate,
+    /// How a frame ought to look when it arrives.
+    pub arrival: Arrival,
+}
+
+/// The header fields of one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headers {
+    /// Ethernet source.
+    pub mac_source: [u8; 6],
+    /// Ethernet destination.
+    pub mac_destination: [u8; 6],
+    /// 802.1Q tag, if the frame has one.
+    pub vlan: Option<Vlan>,
+    /// IPv4 source.
+    pub ip_source: Ipv4Addr,
+    /// IPv4 destination.
+    pub ip_destination: Ipv4Addr,
+    /// IPv4 time to live.
+    pub ttl: u8,
+    /// IPv4 type of service, the whole octet.
+    pub tos: u8,
+    /// UDP source port.
+    pub port_source: u16,
+    /// UDP destination port.
+    pub port_destination: u16,
+}
+
+/// An 802.1Q tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vlan {
+    /// VLAN identifier, 0 to 4095.
+    pub id: u16,
+    /// Priority, 0 to 7.
+    pub priority: u8,
+}
+
+/// Fields that vary together: one index is drawn for each frame, and sets all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vary {
+    /// The index runs from 0 to below this.
+    pub count: u64,
+    /// How the index goes from frame to frame.
+    pub order: Order,
+    /// Each field, and its value for each index.
+    pub fields: Vec<(Field, Values)>,
+}
+
+/// How an index goes from frame to frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// 0, 1, 2 ... count - 1, 0, 1 ...
+    Sequential,
+    /// Uniform and independent, from this seed.
+    Random {
+        /// Equal seeds give equal draws.
+        seed: u64,
+    },
+}
+
+/// A header field that can vary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// Ethernet source, 48 bits.
+    MacSource,
+    /// Ethernet destination, 48 bits.
+    MacDestination,
+    /// VLAN identifier, 12 bits; only in tagged streams.
+    VlanId,
+    /// IPv4 source, 32 bits.
+    IpSource,
+    /// IPv4 destination, 32 bits.
+    IpDestination,
+    /// UDP source port, 16 bits.
+    PortSource,
+    /// UDP destination port, 16 bits.
+    PortDestination,
+}
+
+/// The value that a field takes for each index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Values {
+    /// The index chooses from a list of `count` values.
+    List(Vec<u64>),
+    /// `first + index * step`, cut to the field's width.
+    Range {
+        /// Value at index 0.
+        first: u64,
+        /// Added for each index.
+        step: u64,
+    },
+    /// A value that looks random but is the same for the same seed and index. Addresses stay
+    /// sane: a MAC is unicast and locally administered, an IPv4 address lies in 10.0.0.0/8, a
+    /// port is not 0.
+    Scattered {
+        /// Equal seeds give equal values.
+        seed: u64,
+    },
+}
+
+/// How many frames per second a stream sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// Frames per second, kept to a millionth of a frame.
+    FramesPerSecond(f64),
+    /// Percent of what a link of this capacity carries at the stream's frame size.
+    LinkPercent {
+        /// 100 is line rate; more is allowed.
+        percent: f64,
+        /// Nominal capacity, bit/s.
+        link_bits_per_second: u64,
+    },
+}
+
+/// How a frame ought to look when it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// As it left.
+    Unchanged,
+    /// As a router sends it on: new Ethernet addresses, TTL one less, header checksum to match.
+    Routed {
+        /// Ethernet source that the router puts in.
+        mac_source: [u8; 6],
+        /// Ethernet destination that the router puts in.
+        mac_destination: [u8; 6],
+    },
+}
+
+/// What is wrong with a stream.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The frame cannot hold its headers and the signature.
+    TooSmall {
+        /// The size asked for, frame check sequence included.
+        frame_bytes: usize,
+        /// The smallest that would do, frame check sequence included.
+        smallest_bytes: usize,
+    },
+    /// The frame is larger than any port takes.
+    TooLarge {
+        /// The size asked for, frame check sequence included.
+        frame_bytes: usize,
+        /// The largest allowed, frame check sequence included.
+        largest_bytes: usize,
+    },
+    /// The rate is not a positive number that a schedule can keep.
+    BadRate(f64),
+    /// The link has no capacity.
+    BadLink(u64),
+    /// The stream names a port that the rig has not.
+    NoSuchPort {
+        /// The port's index.
+        port: usize,
+        /// How many ports there are.
+        ports: usize,
+    },
+    /// Two streams have this number.
+    DuplicateId(u16),
+    /// A TTL that does not survive the way.
+    BadTtl(u8),
+    /// VLAN identifier or priority out of range.
+    BadVlan(Vlan),
+    /// A group of varying fields that varies nothing: no values, or no fields.
+    EmptyVary,
+    /// A list whose length is not the group's count.
+    ListLength {
+        /// The field it belongs to.
+        field: Field,
+        /// The group's count.
+        count: u64,
+        /// The list's length.
+        length: usize,
+    },
+    /// A value does not fit into its field.
+    BadValue {
+        /// The field.
+        field: Field,
+        /// The value.
+        value: u64,
+    },
+    /// The field is set by more than one group.
+    VariedTwice(Field),
+    /// The VLAN identifier varies in a stream without a tag.
+    NoVlan,
+    /// More than a named limit allows.
+    LimitReached(&'static str),
+}
+
+impl Stream {
+    /// Everything that is wrong with the stream by itself.
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let smallest_bytes = self.frame_bytes_min();
+        let largest_bytes = FRAME_BYTES_MAX + FCS_BYTES;
+        if self.frame_bytes < smallest_bytes {
+            problems.push(Problem::TooSmall { frame_bytes: self.frame_bytes, smallest_bytes });
+        }
+        if self.frame_bytes > largest_bytes {
+            problems.push(Problem::TooLarge { frame_bytes: self.frame_bytes, largest_bytes });
+        }
+        match self.rate {
+            Rate::LinkPercent { link_bits_per_second: 0, .. } => problems.push(Problem::BadLink(0)),
+            rate if !rate.is_usable(self.frame_bytes) => {
+                problems.push(Problem::BadRate(rate.number()))
+            }
+            _ => {}
+        }
+        let least_ttl = if matches!(self.arrival, Arrival::Routed { .. }) { 2 } else { 1 };
+        if self.headers.ttl < least_ttl {
+            problems.push(Problem::BadTtl(self.headers.ttl));
+        }
+        if let Some(vlan) = self.headers.vlan
+            && (vlan.id > 0xfff || vlan.priority > 7)
+        {
+            problems.push(Problem::BadVlan(vlan));
+        }
+        self.validate_vary(&mut problems);
+        problems
+    }
+
+    fn validate_vary(&self, problems: &mut Vec<Problem>) {
+        if self.vary.len() > VARY_GROUPS_MAX {
+            problems.push(Problem::LimitReached("VARY_GROUPS_MAX"));
+        }
+        let mut seen = Vec::new();
+        for group in &self.vary {
+            if group.count == 0 || group.fields.is_empty() {
+                problems.push(Problem::EmptyVary);
+            }
+            for (field, values) in &group.fields {
+                if seen.contains(field) {
+                    problems.push(Problem::VariedTwice(*field));
+                }
+                seen.push(*field);
+                if *field == Field::VlanId && self.headers.vlan.is_none() {
+                    problems.push(Problem::NoVlan);
+                }
+                values.validate(*field, group.count, problems);
+            }
+        }
+    }
+
+    /// The smallest frame that can carry this stream's headers and signature, frame check
+    /// sequence included.
+    pub fn frame_bytes_min(&self) -> usize {
+        self.signature_offset() + SIGNATURE_BYTES + FCS_BYTES
+    }
+
+    /// Where the signature begins in a frame as it is sent.
+    pub fn signature_offset(&self) -> usize {
+        HEADER_BYTES + if self.headers.vlan.is_some() { TAG_BYTES } else { 0 }
+    }
+
+    /// Frames per second that the stream intends.
+    pub fn rate_pps(&self) -> f64 {
+        self.rate.pps(self.frame_bytes)
+    }
+
+    /// How many different headers its frames can have.
+    pub fn flow_count(&self) -> u64 {
+        self.vary.iter().fold(1u64, |product, group| product.saturating_mul(group.count.max(1)))
+    }
+
+    /// The headers of flow number `flow`, below [`Stream::flow_count`]: what to install so that
+    /// every frame of the stream is known.
+    pub fn flow(&self, flow: u64) -> Headers {
+        let mut headers = self.headers;
+        let mut rest = flow;
+        for group in &self.vary {
+            let count = group.count.max(1);
+            group.apply(rest % count, &mut headers);
+            rest /= count;
+        }
+        headers
+    }
+
+    /// The headers of the frame with this sequence number.
+    pub fn headers_at(&self, sequence: u64) -> Headers {
+        let mut headers = self.headers;
+        for group in &self.vary {
+            group.apply(group.index_at(sequence), &mut headers);
+        }
+        headers
+    }
+}
+
+impl Headers {
+    /// Sets one field; bits beyond its width are ignored.
+    pub fn set(&mut self, field: Field, value: u64) {
+        let mac = || -> [u8; 6] { value.to_be_bytes()[2..].try_into().expect("six bytes") };
+        match field {
+            Field::MacSource => self.mac_source = mac(),
+            Field::MacDestination => self.mac_destination = mac(),
+            Field::VlanId => {
+                if let Some(vlan) = &mut self.vlan {
+                    vlan.id = value as u16 & 0xfff;
+                }
+            }
+            Field::IpSource => self.ip_source = Ipv4Addr::from(value as u32),
+            Field::IpDestination => self.ip_destination = Ipv4Addr::from(value as u32),
+            Field::PortSource => self.port_source = value as u16,
+            Field::PortDestination => self.port_destination = value as u16,
+        }
+    }
+}
+
+impl Vary {
+    /// The index that the frame with this sequence number draws.
+    #[inline]
+    pub fn index_at(&self, sequence: u64) -> u64 {
+        match self.order {
+            Order::Sequential => sequence % self.count.max(1),
+            Order::Random { seed } => below(mix(seed ^ mix(sequence)), self.count.max(1)),
+        }
+    }
+
+    fn apply(&self, index: u64, headers: &mut Headers) {
+        for (field, values) in &self.fields {
+            headers.set(*field, values.at(*field, index));
+        }
+    }
+}
+
+impl Values {
+    /// The value at `index`, within the field's width. An index past a list's end wraps.
+    #[inline]
+    pub fn at(&self, field: Field, index: u64) -> u64 {
+        match self {
+            Values::List(list) if list.is_empty() => 0,
+            Values::List(list) => list[(index % list.len() as u64) as usize],
+            Values::Range { first, step } => {
+                first.wrapping_add(index.wrapping_mul(*step)) & field.mask()
+            }
+            Values::Scattered { seed } => field.sane(mix(seed ^ mix(index))),
+        }
+    }
+
+    fn validate(&self, field: Field, count: u64, problems: &mut Vec<Problem>) {
+        let mut check = |value: u64| {
+            if value & !field.mask() != 0 {
+                problems.push(Problem::BadValue { field, value });
+            }
+        };
+        match self {
+            Values::Range { first, .. } => check(*first),
+            Values::Scattered { .. } => {}
+            Values::List(list) => {
+                if let Some(&value) = list.iter().find(|&&value| value & !field.mask() != 0) {
+                    check(value);
+                }
+                if list.len() > LIST_VALUES_MAX {
+                    problems.push(Problem::LimitReached("LIST_VALUES_MAX"));
+                } else if list.len() as u64 != count {
+                    let length = list.len();
+                    problems.push(Problem::ListLength { field, count, length });
+                }
+            }
+        }
+    }
+}
+
+impl Field {
+    /// Ones where the field has bits.
+    pub fn mask(self) -> u64 {
+        match self {
+            Field::MacSource | Field::MacDestination => 0xffff_ffff_ffff,
+            Field::IpSource | Field::IpDestination => 0xffff_ffff,
+            Field::PortSource | Field::PortDestination => 0xffff,
+            Field::VlanId => 0xfff,
+        }
+    }
+
+    /// A value that no network refuses, made from random bits.
+    fn sane(self, bits: u64) -> u64 {
+        match self {
+            Field::MacSource | Field::MacDestination => bits & 0xfcff_ffff_ffff | 0x0200_0000_0000,
+            Field::IpSource | Field::IpDestination => 0x0a00_0000 | below(bits, 0xff_fffe) + 1,
+            Field::PortSource | Field::PortDestination => below(bits, 0xffff) + 1,
+            Field::VlanId => below(bits, 4094) + 1,
+        }
+    }
+}
+
+impl Rate {
+    /// Frames per second for frames of this size (frame check sequence included).
+    pub fn pps(self, frame_bytes: usize) -> f64 {
+        match self {
+            Rate::FramesPerSecond(pps) => pps,
+            Rate::LinkPercent { percent, link_bits_per_second } => {
+                percent / 100.0 * line_rate_pps(link_bits_per_second, frame_bytes)
+            }
+        }
+    }
+
+    fn number(self) -> f64 {
+        match self {
+            Rate::FramesPerSecond(pps) => pps,
+            Rate::LinkPercent { percent, .. } => percent,
+        }
+    }
+
+    fn is_usable(self, frame_bytes: usize) -> bool {
+        self.number() >= 1e-6 && self.number() < 1e12 && self.pps(frame_bytes) <= 1e9
+    }
+}
+
+/// Frames per second that a link of `link_bits_per_second` carries, C / (8 (L + 20)).
+pub fn line_rate_pps(link_bits_per_second: u64, frame_bytes: usize) -> f64 {
+    link_bits_per_second as f64 / (8 * (frame_bytes + GAP_BYTES)) as f64
+}
+
+/// Everything that is wrong with these streams in a rig of `ports` ports, each with the number of
+/// the stream it concerns.
+pub fn validate(streams: &[Stream], ports: usize) -> Vec<(u16, Problem)> {
+    let mut problems = Vec::new();
+    for (place, stream) in streams.iter().enumerate() {
+        problems.extend(stream.validate().into_iter().map(|problem| (stream.id, problem)));
+        for port in [stream.from, stream.to] {
+            if port >= ports {
+                problems.push((stream.id, Problem::NoSuchPort { port, ports }));
+            }
+        }
+        if streams[..place].iter().any(|other| other.id == stream.id) {
+            problems.push((stream.id, Problem::DuplicateId(stream.id)));
+        }
+    }
+    problems
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::TooSmall { frame_bytes, smallest_bytes } => write!(
+                f,
+                "{frame_bytes}-byte frames cannot carry headers and signature: \
+                 the smallest possible size is {smallest_bytes} bytes (FCS included)"
+            ),
+            Problem::TooLarge { frame_bytes, largest_bytes } => {
+                write!(f, "{frame_bytes}-byte frames are too large: at most {largest_bytes} bytes")
+            }
+            Problem::BadRate(rate) => write!(f, "{rate} is not a rate that can be sent"),
+            Problem::BadLink(capacity) => write!(f, "a link of {capacity} bit/s carries nothing"),
+            Problem::NoSuchPort { port, ports } => {
+                write!(f, "there is no port {} (there are {ports})", port + 1)
+            }
+            Problem::DuplicateId(id) => write!(f, "another stream has the number {id} too"),
+            Problem::BadTtl(ttl) => write!(f, "a TTL of {ttl} does not survive the way"),
+            Problem::BadVlan(vlan) => {
+                write!(f, "VLAN {} priority {}: at most 4095 and 7", vlan.id, vlan.priority)
+            }
+            Problem::EmptyVary => write!(f, "a group of varying fields varies nothing"),
+            Problem::ListLength { field, count, length } => {
+                write!(f, "{field}: a list of {length} values where the count is {count}")
+            }
+            Problem::BadValue { field, value } => {
+                write!(f, "{field}: {value:#x} does not fit into the field")
+            }
+            Problem::VariedTwice(field) => write!(f, "{field} varies in more than one place"),
+            Problem::NoVlan => write!(f, "vlan_id varies, but the stream has no VLAN tag"),
+            Problem::LimitReached(limit) => write!(f, "more than {limit} allows"),
+        }
+    }
+}
+
+impl std::fmt::Display for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Field::MacSource => "mac_source",
+            Field::MacDestination => "mac_destination",
+            Field::VlanId => "vlan_id",
+            Field::IpSource => "ip_source",
+            Field::IpDestination => "ip_destination",
+            Field::PortSource => "port_source",
+            Field::PortDestination => "port_destination",
+        })
+    }
+}

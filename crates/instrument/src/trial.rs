@@ -1,0 +1,313 @@
+//! A trial is one offered load, and its report is everything that was seen of it.
+//!
+//! Phases (RFC 2544, 23): warm-up frames at the trial's own rates, then the measured frames, then
+//! a drain in which only receiving goes on; nothing is counted before the drain is over. Warm-up
+//! frames are marked in their sequence numbers and appear in the account only.
+//! Three loads are kept apart: intended (the schedule), offered (what the tester's ports
+//! accepted) and forwarded (what arrived where and as it should, each frame once).
+
+use packet::time::{Clock, Nanos};
+use ports::port::PortCounters;
+
+use crate::account::Account;
+use crate::stream::Stream;
+/// Latencies and gaps, in nanoseconds.
+pub type Histogram = hdrhistogram::Histogram<u64>;
+
+/// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
+pub const CATCH_UP_FRAMES: u32 = 256;
+
+/// Offered below this share of intended makes a trial tester-limited.
+pub const OFFERED_SHARE_MIN: f64 = 0.999;
+
+/// The tester was away from its schedule for at least this long: a stall.
+pub const STALL: Nanos = Nanos::from_millis(1);
+
+/// One offered load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// What is sent.
+    pub streams: Vec<Stream>,
+    /// How long the streams run before anything counts; zero for no warm-up.
+    pub warmup: Nanos,
+    /// How long the measured frames are sent.
+    pub duration: Nanos,
+    /// How long to go on receiving after the last frame was due.
+    pub drain: Nanos,
+    /// A generator that is late sends at most this many frames of a stream at once, and counts
+    /// what is later than that as unsent.
+    pub catch_up_frames: u32,
+}
+
+/// What was seen of a trial.
+#[derive(Debug, Clone)]
+pub struct TrialReport {
+    /// When the first measured frame was due.
+    pub started_at: Nanos,
+    /// The trial's own duration, warm-up and drain, as asked for.
+    pub duration: Nanos,
+    /// Warm-up, as asked for.
+    pub warmup: Nanos,
+    /// Drain, as asked for.
+    pub drain: Nanos,
+    /// The sum over all streams.
+    pub total: Load,
+    /// The sum over all streams.
+    pub classes: Classes,
+    /// Each stream, in the order of the trial.
+    pub streams: Vec<StreamReport>,
+    /// Each of the rig's ports, in order.
+    pub ports: Vec<PortReport>,
+    /// Latency over all streams.
+    pub latency: Latency,
+    /// How well the tester kept its schedule.
+    pub pacing: Pacing,
+    /// Where every frame went, as far as the tester knows; add what the target and the kernel
+    /// say they dropped.
+    pub account: Account,
+    /// What to know before believing the numbers.
+    pub flags: Vec<Flag>,
+    /// Who stamped the received frames.
+    pub stamps: Clock,
+}
+
+/// Frames intended, offered and forwarded, and over which time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Load {
+    /// Frames that the schedule called for.
+    pub intended: u64,
+    /// Frames that the tester's ports accepted.
+    pub offered: u64,
+    /// Different frames that arrived intact at the port where they should.
+    pub forwarded: u64,
+    /// Time that `intended` and `offered` refer to.
+    pub duration_offered: Nanos,
+    /// Time that `forwarded` refers to: at least `duration_offered`, more when frames kept
+    /// arriving for longer than they were sent.
+    pub duration_forwarded: Nanos,
+}
+
+/// What became of a stream's frames. Each received copy of a frame is in exactly one of
+/// `correct`, `elsewhere`, `duplicate`, `corrupt` and `late`; `misrouted` and `flooded` sort the
+/// different frames that were seen elsewhere; `reordered` marks some of the correct ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// First copies, intact, on the expected port.
+    pub correct: u64,
+    /// Different frames that arrived on a wrong port and on no other.
+    pub misrouted: u64,
+    /// Different frames that arrived on more than one port.
+    pub flooded: u64,
+    /// First copies on each port that is not the expected one.
+    pub elsewhere: u64,
+    /// Further copies on a port where the frame had been before.
+    pub duplicate: u64,
+    /// Correct frames whose number is below one that arrived before (RFC 4737, 3.3).
+    pub reordered: u64,
+    /// Frames that differ in some byte from what should have arrived.
+    pub corrupt: u64,
+    /// Frames that came after more than [`crate::monitor::WINDOW_FRAMES`] later ones: too late
+    /// to tell whether they came before.
+    pub late: u64,
+}
+
+/// One stream's part of a trial.
+#[derive(Debug, Clone)]
+pub struct StreamReport {
+    /// The stream's number.
+    pub id: u16,
+    /// Port it was sent from.
+    pub from: usize,
+    /// Port where it was expected.
+    pub to: usize,
+    /// Frame size in bytes, frame check sequence included.
+    pub frame_bytes: usize,
+    /// Its load.
+    pub load: Load,
+    /// Frames that the tester was too late for, although the port would have taken them.
+    pub unsent_late: u64,
+    /// Frames that the port refused until it was too late for them.
+    pub unsent_refused: u64,
+    /// What became of the frames.
+    pub classes: Classes,
+    /// Latency of the correct frames.
+    pub latency: Latency,
+    /// Variation of that latency.
+    pub jitter: Jitter,
+    /// When the first measured frame arrived.
+    pub arrival_first: Option<Nanos>,
+    /// When the last measured frame arrived.
+    pub arrival_last: Option<Nanos>,
+    /// The first frame that was found corrupt, for diagnosis.
+    pub corruption: Option<Corruption>,
+}
+
+/// Where a corrupt frame differs first from what should have arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corruption {
+    /// Port it arrived on.
+    pub port: usize,
+    /// Offset of the first byte that differs (or the shorter length, where lengths differ).
+    pub at: usize,
+    /// The byte that should be there, if one should.
+    pub want: Option<u8>,
+    /// The byte that is there, if one is.
+    pub have: Option<u8>,
+}
+
+/// Latency of correct frames, in nanoseconds, from two beginnings. Far apart, they say that the
+/// tester itself was late.
+#[derive(Debug, Clone)]
+pub struct Latency {
+    /// From when the frame was handed to the port.
+    pub from_sent: Histogram,
+    /// From when the schedule wanted it to leave.
+    pub from_scheduled: Histogram,
+    /// Frames that seemed to arrive before they were sent: the stamps' clocks disagree. They are
+    /// in the histograms as 0.
+    pub negative: u64,
+}
+
+/// Variation of latency. All in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Jitter {
+    /// The smoothed interarrival jitter of RFC 3550, 6.4.1, at the end of the trial.
+    pub smoothed_ns: f64,
+    /// Mean absolute difference between the latencies of successive arrivals (RFC 3393's IPDV).
+    pub ipdv_ns_mean: f64,
+    /// Largest such difference.
+    pub ipdv_ns_max: u64,
+    /// 99.9th percentile of latency minus its minimum (RFC 8219, 7.3.1), once there are enough
+    /// frames for that percentile.
+    pub pdv_ns: Option<u64>,
+}
+
+/// One of the rig's ports in a trial.
+#[derive(Debug, Clone)]
+pub struct PortReport {
+    /// The port's name.
+    pub name: String,
+    /// Measured frames that streams intended to send here.
+    pub intended: u64,
+    /// Measured frames that it accepted for sending.
+    pub offered: u64,
+    /// Measured frames, first copies and intact, that arrived here and should.
+    pub forwarded: u64,
+    /// Frames received here, of all kinds.
+    pub received: u64,
+    /// Frames that are not the instrument's.
+    pub foreign: u64,
+    /// Frames of an earlier trial.
+    pub stale: u64,
+    /// Damaged frames that resemble a stream's, but whose number cannot be trusted.
+    pub broken: u64,
+    /// What the port itself counted during the trial, from the first warm-up frame on.
+    pub counters: PortCounters,
+}
+
+/// How well the tester kept its schedule. Histograms in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Pacing {
+    /// Sending time minus scheduled time.
+    pub lateness: Histogram,
+    /// Absolute difference between achieved and intended gap to the stream's previous frame.
+    pub gap_error: Histogram,
+    /// How often the tester was late by [`STALL`] or more.
+    pub stalls: u64,
+    /// The longest lateness.
+    pub lateness_max: Nanos,
+}
+
+/// What to know before believing a trial's numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Flag {
+    /// Offered load is below [`OFFERED_SHARE_MIN`] of what was intended (the share).
+    TesterLimited(f64),
+    /// The tester lost frames that had come back (how many).
+    TesterDrops(u64),
+    /// The tester was late by [`STALL`] or more (how often).
+    Stalled(u64),
+    /// Stamps were taken in user space, not by the kernel or the hardware.
+    UserSpaceStamps,
+    /// Frames seemed to arrive before they were sent (how many).
+    NegativeLatency(u64),
+    /// Not every frame is accounted for, by the tester's own knowledge (remainder).
+    Unexplained(i64),
+}
+
+impl Trial {
+    /// A trial of these streams with the usual catch-up.
+    pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
+        Trial { streams, warmup, duration, drain, catch_up_frames: CATCH_UP_FRAMES }
+    }
+
+    /// How long the trial takes from the first warm-up frame to the end of the drain.
+    pub fn length(&self) -> Nanos {
+        self.warmup.saturating_add(self.duration).saturating_add(self.drain)
+    }
+}
+
+impl Load {
+    /// Frames per second that the schedule called for.
+    pub fn pps_intended(&self) -> f64 {
+        per_second(self.intended, self.duration_offered)
+    }
+
+    /// Frames per second that were offered.
+    pub fn pps_offered(&self) -> f64 {
+        per_second(self.offered, self.duration_offered)
+    }
+
+    /// Frames per second that were forwarded.
+    pub fn pps_forwarded(&self) -> f64 {
+        per_second(self.forwarded, self.duration_forwarded)
+    }
+
+    /// Offered frames that were not forwarded, as a share of offered; 0 when nothing was offered.
+    pub fn loss_ratio(&self) -> f64 {
+        if self.offered == 0 {
+            return 0.0;
+        }
+        1.0 - self.forwarded as f64 / self.offered as f64
+    }
+
+    /// Offered as a share of intended; 1 when nothing was intended.
+    pub fn offered_share(&self) -> f64 {
+        if self.intended == 0 { 1.0 } else { self.offered as f64 / self.intended as f64 }
+    }
+
+    /// This load and another one beside it: frames add up, times do not.
+    pub fn beside(&self, other: &Load) -> Load {
+        Load {
+            intended: self.intended + other.intended,
+            offered: self.offered + other.offered,
+            forwarded: self.forwarded + other.forwarded,
+            duration_offered: self.duration_offered.max(other.duration_offered),
+            duration_forwarded: self.duration_forwarded.max(other.duration_forwarded),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Classes {
+    fn add_assign(&mut self, other: Classes) {
+        self.correct += other.correct;
+        self.misrouted += other.misrouted;
+        self.flooded += other.flooded;
+        self.elsewhere += other.elsewhere;
+        self.duplicate += other.duplicate;
+        self.reordered += other.reordered;
+        self.corrupt += other.corrupt;
+        self.late += other.late;
+    }
+}
+
+impl TrialReport {
+    /// Whether the tester itself, not the target, kept the load down.
+    pub fn is_tester_limited(&self) -> bool {
+        self.flags.iter().any(|flag| matches!(flag, Flag::TesterLimited(_)))
+    }
+}
+
+fn per_second(frames: u64, time: Nanos) -> f64 {
+    if time == Nanos::ZERO { 0.0 } else { frames as f64 / time.as_secs_f64() }
+}
