@@ -6,9 +6,11 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use ports::channel::{ChannelError, Url};
 use serde::Deserialize;
 
 /// What a router is told: interfaces, routes, neighbours.
@@ -229,12 +231,22 @@ impl OpenFlowConfig {
             range("backoff_ms_max", self.backoff_ms_max, 10, 3_600_000),
         ];
         problems.extend(checks.into_iter().flatten());
-        for (key, urls) in [("controllers", &self.controllers), ("listen", &self.listen)] {
+        for (key, urls, passive) in
+            [("controllers", &self.controllers, false), ("listen", &self.listen, true)]
+        {
             if urls.len() > CONTROLLERS_MAX {
                 problems.push(Problem::TooMany { key, have: urls.len(), max: CONTROLLERS_MAX });
             }
+            problems.extend(urls.iter().filter_map(|url| check_url(key, url, passive)));
         }
     }
+}
+
+fn check_url(key: &'static str, text: &str, passive: bool) -> Option<Problem> {
+    let wrong =
+        |url: Url| (url.is_passive() != passive).then_some(ChannelError::WrongDirection(url));
+    let error = Url::from_str(text).map_or_else(Some, wrong)?;
+    Some(Problem::BadUrl { key, why: error.to_string() })
 }
 
 impl BridgeConfig {

@@ -8,3 +8,5 @@
 pub mod config;
 /// The forward loop: inhale, decide, exhale.
 pub mod forward;
+/// The control socket: one line of JSON asks, one line of JSON answers.
+pub mod control;

@@ -40,9 +40,7 @@ pub enum Problem {
     BadUrl {
         /// The setting.
         key: &'static str,
-        /// The address.
-        url: String,
-        /// What is wrong with it.
+        /// The address, and what is wrong with it.
         why: String,
     },
     /// A router's interface, route or neighbour names a port that the process does not have.
@@ -89,7 +87,7 @@ impl fmt::Display for Problem {
             Problem::TooMany { key, have, max } => {
                 write!(f, "{key}: {have} are given; at most {max} are allowed")
             }
-            Problem::BadUrl { key, url, why } => write!(f, "{key}: {url:?}: {why}"),
+            Problem::BadUrl { key, why } => write!(f, "{key}: {why}"),
             Problem::NoSuchPort { key, port } => {
                 write!(f, "{key}: there is no port {port}; add --port {port}=SPEC")
             }

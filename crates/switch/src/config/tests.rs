@@ -129,3 +129,18 @@ fn prefixes_hold_what_is_in_them() {
     assert!(all.holds("203.0.113.9".parse().unwrap()));
     assert_eq!("1.2.3.4/32".parse::<Prefix>().unwrap().mask(), u32::MAX);
 }
+
+#[test]
+fn control_channels_are_checked_for_form_and_direction() {
+    let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
+        controllers: ["tcp:127.0.0.1:6653", "punix:/x", "http:x"].map(String::from).to_vec(),
+        listen: vec!["punix:/x".to_string(), "tcp:127.0.0.1:1".to_string()],
+        ..OpenFlowConfig::default()
+    }));
+    config.ports = vec![port(1, "afpacket:a")];
+    let texts = texts(&config);
+    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert!(texts[0].starts_with("controllers: punix:/x is an address to listen on"));
+    assert!(texts[1].starts_with("controllers: address \"http:x\": known are"));
+    assert!(texts[2].starts_with("listen: tcp:127.0.0.1:1 is an address to connect to"));
+}

@@ -1,0 +1,135 @@
+//! Frames that wait until a controller says what to do with them.
+//!
+//! Source: OpenFlow switch specification 1.0.0, sections 5.3.6 and 5.4.1. A bounded ring: a
+//! frame is kept for at least the configured time, then the next one may take its place; while
+//! all places hold younger frames, frames go to the controller whole and without a buffer.
+//!
+//! Invariant: an identity names one frame for ever. It holds the place and how often that was
+//! filled, so that a late answer never sends another frame than the one it was about (until the
+//! count wraps, after some 65,536 fillings of that place).
+
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+
+/// Bits of an identity that say how often the place was filled.
+const FILLS: u32 = 0xffff;
+
+/// The ring.
+#[derive(Debug)]
+pub struct Buffers {
+    places: Vec<Place>,
+    capacity: usize,
+    next: usize,
+    keep: Nanos,
+    /// Frames for which there was no room.
+    pub refused: u64,
+}
+
+/// Why no frame was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoBuffer {
+    /// There is, or there is no longer, such a buffer.
+    Unknown,
+    /// The buffer was used already.
+    Empty,
+}
+
+#[derive(Debug)]
+struct Place {
+    fills: u32,
+    since: Nanos,
+    port: PortNo,
+    frame: Option<Frame>,
+}
+
+impl Buffers {
+    /// Room for `capacity` frames (at most 65,536), each kept at least `keep` long.
+    pub fn new(capacity: usize, keep: Nanos) -> Self {
+        assert!(capacity <= 1 << 16, "an identity has 16 bits for the place");
+        Buffers { places: Vec::new(), capacity, next: 0, keep, refused: 0 }
+    }
+
+    /// How many frames it has room for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Keeps a frame that came in on `port` and returns its identity, if there is room.
+    pub fn store(&mut self, port: PortNo, frame: Frame, now: Nanos) -> Option<u32> {
+        if self.places.len() < self.capacity && self.next == self.places.len() {
+            self.places.push(Place { fills: FILLS, since: now, port, frame: None });
+        }
+        let index = self.next;
+        let place = self.places.get_mut(index);
+        let Some(place) =
+            place.filter(|place| place.frame.is_none() || now.since(place.since) >= self.keep)
+        else {
+            self.refused += 1;
+            return None;
+        };
+        // The all-ones identity means "no buffer", so the count stops one short.
+        let fills = (place.fills + 1) % FILLS;
+        *place = Place { fills, since: now, port, frame: Some(frame) };
+        self.next = (index + 1) % self.capacity;
+        Some(fills << 16 | index as u32)
+    }
+
+    /// Takes the frame with this identity out, with the port that it came in on.
+    pub fn take(&mut self, id: u32) -> Result<(PortNo, Frame), NoBuffer> {
+        let place = self.places.get_mut((id & 0xffff) as usize).ok_or(NoBuffer::Unknown)?;
+        if place.fills != id >> 16 {
+            return Err(NoBuffer::Unknown);
+        }
+        let frame = place.frame.take().ok_or(NoBuffer::Empty)?;
+        Ok((place.port, frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(byte: u8) -> Frame {
+        Frame::from_bytes(&[byte; 60])
+    }
+
+    #[test]
+    fn a_frame_is_found_once() {
+        let mut buffers = Buffers::new(2, Nanos(100));
+        let id = buffers.store(7, frame(1), Nanos(0)).unwrap();
+        let (port, found) = buffers.take(id).unwrap();
+        assert_eq!((port, found.bytes()[0]), (7, 1));
+        assert_eq!(buffers.take(id).unwrap_err(), NoBuffer::Empty);
+        assert_eq!(buffers.take(id + 1).unwrap_err(), NoBuffer::Unknown);
+        assert_eq!(buffers.take(u32::MAX).unwrap_err(), NoBuffer::Unknown);
+    }
+
+    #[test]
+    fn young_frames_stay_and_old_ones_make_room() {
+        let mut buffers = Buffers::new(2, Nanos(100));
+        let first = buffers.store(1, frame(1), Nanos(0)).unwrap();
+        let second = buffers.store(1, frame(2), Nanos(50)).unwrap();
+        assert_eq!(buffers.store(1, frame(3), Nanos(99)), None);
+        assert_eq!(buffers.refused, 1);
+        let third = buffers.store(1, frame(3), Nanos(100)).unwrap();
+        assert_eq!(buffers.store(1, frame(4), Nanos(149)), None);
+        assert_eq!(buffers.take(first).unwrap_err(), NoBuffer::Unknown);
+        assert_eq!(buffers.take(second).unwrap().1.bytes()[0], 2);
+        assert_eq!(buffers.take(third).unwrap().1.bytes()[0], 3);
+    }
+
+    #[test]
+    fn identities_never_mean_no_buffer_and_do_not_repeat_soon() {
+        let mut buffers = Buffers::new(1, Nanos(0));
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..FILLS {
+            let id = buffers.store(1, frame(0), Nanos(0)).unwrap();
+            assert!(id != u32::MAX && seen.insert(id));
+        }
+    }
+
+    #[test]
+    fn no_room_at_all_is_no_buffer() {
+        assert_eq!(Buffers::new(0, Nanos(0)).store(1, frame(0), Nanos(9)), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! The control socket: one line of JSON asks or orders, one line of JSON answers.
+//!
+//! Who starts the process (the lab, a script, a person with `socat`) programs and reads it here,
+//! whatever it forwards by: counters, addresses, routes. See [`Request`] for what can be asked.
+//! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests.
+//!
+//! Invariant: a client that does not read its answers is not read from either, so a client costs
+//! at most one request and one answer, and there are at most [`CLIENTS_MAX`] of them.
+
+use ports::channel::{Channel, ChannelError, Listener, Url};
+use serde_json::{Value, json};
+
+/// What can be asked, and what is answered.
+pub mod request;
+
+pub use request::Request;
+
+/// Most connections at once; one more is closed at once.
+pub const CLIENTS_MAX: usize = 8;
+/// Longest request: 128K routes fit.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// Bytes that are read from one client in one turn.
+const READ_BYTES: usize = 64 << 10;
+
+/// The socket and its clients.
+pub struct Control {
+    listener: Listener,
+    clients: Vec<Client>,
+    buffer: Vec<u8>,
+}
+
+struct Client {
+    channel: Box<dyn Channel>,
+    /// Bytes read and not used up.
+    input: Vec<u8>,
+    /// How many of them are known to hold no line's end.
+    searched: usize,
+    output: Vec<u8>,
+    sent: usize,
+    /// Nothing more is read: what is left is sent, then the connection is closed.
+    closing: bool,
+}
+
+impl Control {
+    /// Listens on a socket file. A file that a dead process left is replaced.
+    pub fn open(path: &std::path::Path) -> Result<Self, ChannelError> {
+        let listener = Listener::open(&Url::PassiveUnix(path.to_path_buf()))?;
+        Ok(Control { listener, clients: Vec::new(), buffer: vec![0; READ_BYTES] })
+    }
+
+    /// Accepts clients, and answers the requests that they sent. Returns how many were answered.
+    pub fn turn(&mut self, answer: &mut dyn FnMut(Request) -> Result<Value, String>) -> usize {
+        while let Ok(Some(channel)) = self.listener.accept() {
+            if self.clients.len() < CLIENTS_MAX {
+                self.clients.push(Client::new(channel));
+            }
+        }
+        let mut answered = 0;
+        let buffer = &mut self.buffer;
+        self.clients.retain_mut(|client| client.turn(buffer, answer, &mut answered).is_ok());
+        answered
+    }
+
+    /// The descriptors to wait for: each with whether it is to be waited for until writable.
+    pub fn descriptors(&self) -> impl Iterator<Item = (std::os::fd::RawFd, bool)> + '_ {
+        let clients = self.clients.iter().filter_map(|client| {
+            client.channel.descriptor().map(|descriptor| (descriptor, client.owes()))
+        });
+        std::iter::once((self.listener.descriptor(), false)).chain(clients)
+    }
+}
+
+impl Client {
+    fn new(channel: Box<dyn Channel>) -> Self {
+        let (input, output) = (Vec::new(), Vec::new());
+        Client { channel, input, searched: 0, output, sent: 0, closing: false }
+    }
+
+    fn owes(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    /// One round of read, answer, write. An error ends the connection.
+    fn turn(
+        &mut self,
+        buffer: &mut [u8],
+        answer: &mut dyn FnMut(Request) -> Result<Value, String>,
+        answered: &mut usize,
+    ) -> Result<(), ChannelError> {
+        self.flush()?;
+        if self.owes() || self.closing {
+            return if self.owes() { Ok(()) } else { self.closed() };
+        }
+        let count = self.channel.receive(buffer)?;
+        self.input.extend_from_slice(&buffer[..count]);
+        while let Some(line) = self.line() {
+            let outcome = Request::read(&line).and_then(&mut *answer);
+            self.reply(outcome);
+            *answered += 1;
+            self.flush()?;
+            if self.owes() {
+                break;
+            }
+        }
+        if self.input.len() > LINE_BYTES_MAX && self.searched > LINE_BYTES_MAX {
+            self.reply(Err(format!("a request has at most {LINE_BYTES_MAX} bytes")));
+            self.closing = true;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The next whole line, without its end.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        match self.input[self.searched..].iter().position(|&byte| byte == b'\n') {
+            Some(at) => {
+                let rest = self.input.split_off(self.searched + at + 1);
+                let mut line = std::mem::replace(&mut self.input, rest);
+                self.searched = 0;
+                line.pop();
+                Some(line)
+            }
+            None => {
+                self.searched = self.input.len();
+                None
+            }
+        }
+    }
+
+    fn reply(&mut self, outcome: Result<Value, String>) {
+        let value = match outcome {
+            Ok(value) => json!({ "ok": value }),
+            Err(why) => json!({ "error": why }),
+        };
+        self.output.extend_from_slice(value.to_string().as_bytes());
+        self.output.push(b'\n');
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelError> {
+        while self.owes() {
+            match self.channel.transmit(&self.output[self.sent..])? {
+                0 => return Ok(()),
+                count => self.sent += count,
+            }
+        }
+        self.output.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    fn closed(&self) -> Result<(), ChannelError> {
+        Err(ChannelError::Closed(self.channel.peer().to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

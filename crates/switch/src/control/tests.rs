@@ -1,0 +1,130 @@
+//! Clients that behave, and clients that do not.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A socket in a folder of its own that goes away with the value.
+struct Rig {
+    folder: PathBuf,
+    control: Control,
+}
+
+impl Rig {
+    fn new(name: &str) -> Rig {
+        let folder = std::env::temp_dir().join(format!("switch-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Rig { control: Control::open(&folder.join("c")).unwrap(), folder }
+    }
+
+    fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.folder.join("c")).unwrap()
+    }
+
+    /// Answers every request with what it asked for.
+    fn turn(&mut self) -> usize {
+        self.control.turn(&mut |request| match request {
+            Request::Get(what) => Ok(json!(format!("{what:?}"))),
+            Request::AddRoutes(routes) => Ok(json!(routes.len())),
+            other => Err(format!("no {other:?}")),
+        })
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.folder).unwrap();
+    }
+}
+
+fn ask(rig: &mut Rig, client: &mut UnixStream, text: &str) -> String {
+    client.write_all(text.as_bytes()).unwrap();
+    rig.turn();
+    let mut line = String::new();
+    BufReader::new(client).read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn requests_are_answered_in_order_and_mistakes_named() {
+    let mut rig = Rig::new("order");
+    let mut client = rig.connect();
+    assert_eq!(ask(&mut rig, &mut client, "{\"get\":\"counters\"}\n"), "{\"ok\":\"Counters\"}\n");
+    let answer = ask(&mut rig, &mut client, "{\"get\":\"nonsense\"}\n");
+    assert!(answer.starts_with("{\"error\":\"this is no request: unknown variant"), "{answer}");
+    client.write_all(b"{\"get\":\"macs\"}\n{\"flush\":\"routes\"}\n{\"get\":").unwrap();
+    assert_eq!(rig.turn(), 2);
+    client.write_all(b"\"about\"}\n").unwrap();
+    assert_eq!(rig.turn(), 1);
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    rig.turn();
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "{\"ok\":\"Macs\"}\n{\"error\":\"no Flush(Routes)\"}\n{\"ok\":\"About\"}\n");
+    assert!(rig.control.clients.is_empty());
+}
+
+#[test]
+fn a_request_with_a_hundred_thousand_routes_goes_through() {
+    let mut rig = Rig::new("many");
+    let mut client = rig.connect();
+    let route = "{\"to\":\"10.200.100.0/24\",\"via\":\"10.1.0.2\",\"port\":2}";
+    let line = format!("{{\"add_routes\":[{}]}}\n", vec![route; 131_072].join(","));
+    let writer = std::thread::spawn(move || {
+        client.write_all(line.as_bytes()).unwrap();
+        client
+    });
+    while rig.turn() == 0 {
+        std::thread::yield_now();
+    }
+    let mut answer = String::new();
+    BufReader::new(writer.join().unwrap()).read_line(&mut answer).unwrap();
+    assert_eq!(answer, "{\"ok\":131072}\n");
+}
+
+#[test]
+fn a_line_without_end_is_refused_at_the_limit() {
+    let mut rig = Rig::new("endless");
+    let mut client = rig.connect();
+    let writer = std::thread::spawn(move || {
+        let chunk = vec![b' '; 1 << 20];
+        while client.write_all(&chunk).is_ok() {}
+        client
+    });
+    rig.turn();
+    while !rig.control.clients.is_empty() {
+        rig.turn();
+        let held: usize = rig.control.clients.iter().map(|client| client.input.capacity()).sum();
+        assert!(held <= 3 * LINE_BYTES_MAX);
+    }
+    let mut answer = [0; 100];
+    let count = writer.join().unwrap().read(&mut answer).unwrap();
+    assert!(answer[..count].starts_with(b"{\"error\":\"a request has at most 16777216 bytes"));
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_read_from() {
+    let mut rig = Rig::new("deaf");
+    let mut client = rig.connect();
+    client.set_nonblocking(true).unwrap();
+    let chunk = "{\"get\":\"counters\"}\n".repeat(1000);
+    let mut refused = 0;
+    while refused < 10 {
+        refused += usize::from(client.write(chunk.as_bytes()).is_err());
+        rig.turn();
+    }
+    let held = &rig.control.clients[0];
+    assert!(held.input.len() + held.output.len() < 4 * READ_BYTES);
+}
+
+#[test]
+fn more_clients_than_the_limit_are_closed() {
+    let mut rig = Rig::new("crowd");
+    let mut clients: Vec<_> = (0..=CLIENTS_MAX).map(|_| rig.connect()).collect();
+    rig.turn();
+    assert_eq!(rig.control.clients.len(), CLIENTS_MAX);
+    assert_eq!(clients[CLIENTS_MAX].read(&mut [0; 9]).unwrap(), 0);
+    assert!(ask(&mut rig, &mut clients[0], "{\"get\":\"macs\"}\n").contains("ok"));
+}
