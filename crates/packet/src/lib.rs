@@ -9,3 +9,13 @@ pub mod frame;
 pub mod time;
 /// What is wrong with some bytes, and where.
 pub mod error;
+/// One file per header: its bits, a view of them, and their meaning.
+pub mod header;
+/// The layers of a frame, found once.
+pub mod parse;
+/// A frame from its headers, with lengths and checksums that are right.
+pub mod build;
+/// The sums that guard headers and payloads, whole and incremental.
+pub mod checksum;
+/// Any bytes as one line of text.
+pub mod show;

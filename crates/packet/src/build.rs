@@ -1,0 +1,317 @@
+//! A frame from its headers, with lengths and checksums that are right.
+//!
+//! ```
+//! use packet::build::Builder;
+//! use packet::header::ipv4;
+//!
+//! let frame = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
+//!     .vlan(10)
+//!     .ipv4(ipv4::Header { ttl: 3, ..ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into()) })
+//!     .udp(4000, 9)
+//!     .payload(b"hello")
+//!     .bytes();
+//! assert_eq!(frame.len(), 60);
+//! ```
+//!
+//! Headers are named from the outside in. Types, protocols, lengths and checksums follow from what
+//! comes after them; whoever wants them wrong changes the bytes afterwards. Frames are padded with
+//! zero to [`ethernet::FRAME_BYTES_MIN`]; lengths that do not fit their field wrap.
+
+use crate::checksum::{self, Sum};
+use crate::frame::Frame;
+use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, put_u16, sctp, tcp, udp};
+
+/// A frame in the making.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    destination: ethernet::Mac,
+    source: ethernet::Mac,
+    layers: Vec<Layer>,
+    payload: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+enum Layer {
+    /// A tag's own type and its control information.
+    Vlan(u16, u16),
+    Snap,
+    Type(u16),
+    Arp(arp::Header),
+    Ipv4(ipv4::Header),
+    Ipv6(ipv6::Header),
+    /// An extension header's number and its bytes but for the first, which is the next number.
+    Extension(u8, Vec<u8>),
+    Udp(udp::Header),
+    Tcp(tcp::Header),
+    Sctp(sctp::Header),
+    Icmp(icmp::Header),
+    Icmpv6(icmpv6::Header),
+}
+
+impl Builder {
+    /// A frame for `destination` from `source`.
+    pub fn new(destination: ethernet::Mac, source: ethernet::Mac) -> Self {
+        Builder { destination, source, layers: Vec::new(), payload: Vec::new() }
+    }
+
+    /// Adds an IEEE 802.1Q tag with this control information: identifier, and priority from bit
+    /// 13 up.
+    pub fn vlan(self, control: u16) -> Self {
+        self.tag(ethernet::TYPE_VLAN, control)
+    }
+
+    /// Adds a tag of this type with this control information.
+    pub fn tag(self, type_: u16, control: u16) -> Self {
+        self.layer(Layer::Vlan(type_, control))
+    }
+
+    /// Makes the frame one of IEEE 802.3, with length, LLC and a SNAP header of organisation 0.
+    pub fn snap(self) -> Self {
+        self.layer(Layer::Snap)
+    }
+
+    /// Gives the frame this type; its payload follows.
+    pub fn ether_type(self, type_: u16) -> Self {
+        self.layer(Layer::Type(type_))
+    }
+
+    /// Adds an ARP message.
+    pub fn arp(self, header: arp::Header) -> Self {
+        self.layer(Layer::Arp(header))
+    }
+
+    /// Adds an IPv4 header. Its `protocol` counts only if no transport header follows.
+    pub fn ipv4(self, header: ipv4::Header) -> Self {
+        self.layer(Layer::Ipv4(header))
+    }
+
+    /// Adds an IPv6 header. Its `next_header` counts only if no known header follows.
+    pub fn ipv6(self, header: ipv6::Header) -> Self {
+        self.layer(Layer::Ipv6(header))
+    }
+
+    /// Adds the IPv6 extension header with this number: `rest` is all of it but its first byte,
+    /// and with it a multiple of 8 bytes long.
+    pub fn extension(self, kind: u8, rest: &[u8]) -> Self {
+        self.layer(Layer::Extension(kind, rest.to_vec()))
+    }
+
+    /// Adds a UDP header.
+    pub fn udp(self, source_port: u16, destination_port: u16) -> Self {
+        let header = udp::Header { source_port, destination_port, payload_bytes: 0, checksum: 0 };
+        self.layer(Layer::Udp(header))
+    }
+
+    /// Adds a TCP header.
+    pub fn tcp(self, header: tcp::Header) -> Self {
+        self.layer(Layer::Tcp(header))
+    }
+
+    /// Adds an SCTP common header.
+    pub fn sctp(self, source_port: u16, destination_port: u16, verification_tag: u32) -> Self {
+        let header = sctp::Header { source_port, destination_port, verification_tag, checksum: 0 };
+        self.layer(Layer::Sctp(header))
+    }
+
+    /// Adds an ICMP header.
+    pub fn icmp(self, header: icmp::Header) -> Self {
+        self.layer(Layer::Icmp(header))
+    }
+
+    /// Adds an ICMPv6 header.
+    pub fn icmpv6(self, header: icmpv6::Header) -> Self {
+        self.layer(Layer::Icmpv6(header))
+    }
+
+    /// Sets the innermost payload.
+    pub fn payload(mut self, bytes: &[u8]) -> Self {
+        self.payload = bytes.to_vec();
+        self
+    }
+
+    /// Lengthens the payload with zero bytes, or cuts it, so that the frame without padding is
+    /// `length` bytes long, frame check sequence not counted; headers are never cut.
+    pub fn frame_bytes(mut self, length: usize) -> Self {
+        let headers = self.bytes_unpadded().len() - self.payload.len();
+        self.payload.resize(length.saturating_sub(headers), 0);
+        self
+    }
+
+    /// The frame's bytes, padded.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.bytes_unpadded();
+        let length = bytes.len().max(ethernet::FRAME_BYTES_MIN);
+        bytes.resize(length, 0);
+        bytes
+    }
+
+    /// The frame, padded.
+    pub fn frame(&self) -> Frame {
+        Frame::from_bytes(&self.bytes())
+    }
+
+    /// The frame's bytes without padding.
+    pub fn bytes_unpadded(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64 + self.payload.len());
+        bytes.extend_from_slice(&self.destination);
+        bytes.extend_from_slice(&self.source);
+        let mut starts = Vec::with_capacity(self.layers.len());
+        if !matches!(self.layers.first(), Some(Layer::Vlan(..))) {
+            let type_ = self.layers.first().map_or(ethernet::TYPE_NONE, link_type);
+            bytes.extend_from_slice(&type_.to_be_bytes());
+        }
+        for (index, layer) in self.layers.iter().enumerate() {
+            starts.push(bytes.len());
+            layer.emit(self.layers.get(index + 1), &mut bytes);
+        }
+        bytes.extend_from_slice(&self.payload);
+        self.fix(&starts, &mut bytes);
+        bytes
+    }
+
+    /// Sets lengths and checksums from the inside out.
+    fn fix(&self, starts: &[usize], bytes: &mut [u8]) {
+        if self.layers.is_empty() {
+            let length = bytes.len() - ethernet::HEADER_BYTES;
+            put_u16(bytes, ethernet::TYPE.start, length as u16);
+        }
+        for (index, layer) in self.layers.iter().enumerate().rev() {
+            let length = bytes.len() - starts[index];
+            let outer = self.layers[..index].iter().rev();
+            let pseudo = |protocol| pseudo(outer.clone(), protocol, length);
+            layer.fix(&mut bytes[starts[index]..], pseudo);
+            if matches!(layer, Layer::Snap) {
+                put_u16(bytes, starts[index] - 2, length as u16);
+            }
+        }
+    }
+
+    fn layer(mut self, layer: Layer) -> Self {
+        self.layers.push(layer);
+        self
+    }
+}
+
+/// What the nearest network header adds to a transport checksum.
+fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> Sum {
+    for layer in outer {
+        match layer {
+            Layer::Ipv4(header) => {
+                let (source, destination) = (header.source, header.destination);
+                return checksum::pseudo_ipv4(source, destination, protocol, length as u16);
+            }
+            Layer::Ipv6(header) => {
+                let (source, destination) = (header.source, header.destination);
+                return checksum::pseudo_ipv6(source, destination, protocol, length as u32);
+            }
+            _ => {}
+        }
+    }
+    Sum::default()
+}
+
+impl Layer {
+    /// Appends the header, its lengths and checksums not yet right, with the type or protocol of
+    /// the `next` one.
+    fn emit(&self, next: Option<&Layer>, out: &mut Vec<u8>) {
+        let protocol = next.and_then(Layer::protocol);
+        match self {
+            Layer::Vlan(type_, control) => {
+                out.extend_from_slice(&type_.to_be_bytes());
+                out.extend_from_slice(&control.to_be_bytes());
+                if !matches!(next, Some(Layer::Vlan(..))) {
+                    let type_ = next.map_or(ethernet::TYPE_NONE, link_type);
+                    out.extend_from_slice(&type_.to_be_bytes());
+                }
+            }
+            Layer::Snap => {
+                out.extend_from_slice(&[0xaa, 0xaa, 3, 0, 0, 0]);
+                let type_ = next.map_or(ethernet::TYPE_NONE, link_type);
+                out.extend_from_slice(&type_.to_be_bytes());
+            }
+            Layer::Type(_) => {}
+            Layer::Arp(header) => header.emit(out),
+            Layer::Ipv4(header) => {
+                let protocol = protocol.unwrap_or(header.protocol);
+                ipv4::Header { protocol, payload_bytes: 0, ..*header }.emit(out);
+            }
+            Layer::Ipv6(header) => {
+                let next_header = protocol.unwrap_or(header.next_header);
+                ipv6::Header { next_header, ..*header }.emit(out);
+            }
+            Layer::Extension(_, rest) => {
+                out.push(protocol.unwrap_or(ipv6::NEXT_NONE));
+                out.extend_from_slice(rest);
+            }
+            Layer::Udp(header) => header.emit(out),
+            Layer::Tcp(header) => tcp::Header { checksum: 0, ..*header }.emit(out),
+            Layer::Sctp(header) => header.emit(out),
+            Layer::Icmp(header) => icmp::Header { checksum: 0, ..*header }.emit(out),
+            Layer::Icmpv6(header) => icmpv6::Header { checksum: 0, ..*header }.emit(out),
+        }
+    }
+
+    /// Sets length and checksum in `bytes`, which run from this header to the end.
+    fn fix(&self, bytes: &mut [u8], pseudo: impl Fn(u8) -> Sum) {
+        let length = bytes.len();
+        match self {
+            Layer::Ipv4(_) => {
+                put_u16(bytes, ipv4::TOTAL_LENGTH_AT, length as u16);
+                ipv4::set_checksum(bytes);
+            }
+            Layer::Ipv6(_) => {
+                let payload = length - ipv6::HEADER_BYTES;
+                put_u16(bytes, ipv6::PAYLOAD_LENGTH_AT, payload as u16);
+            }
+            Layer::Udp(_) => {
+                put_u16(bytes, udp::LENGTH_AT, length as u16);
+                let checksum = pseudo(ipv4::PROTOCOL_UDP).bytes(bytes).checksum_udp();
+                put_u16(bytes, udp::CHECKSUM_AT, checksum);
+            }
+            Layer::Tcp(_) => {
+                let checksum = pseudo(ipv4::PROTOCOL_TCP).bytes(bytes).checksum();
+                put_u16(bytes, tcp::CHECKSUM_AT, checksum);
+            }
+            Layer::Icmp(_) => {
+                let checksum = checksum::checksum(bytes);
+                put_u16(bytes, icmp::CHECKSUM_AT, checksum);
+            }
+            Layer::Icmpv6(_) => {
+                let checksum = pseudo(ipv4::PROTOCOL_ICMPV6).bytes(bytes).checksum();
+                put_u16(bytes, icmpv6::CHECKSUM_AT, checksum);
+            }
+            Layer::Sctp(_) => {
+                let crc = sctp::checksum(bytes).to_le_bytes();
+                bytes[sctp::CHECKSUM_AT..sctp::HEADER_BYTES].copy_from_slice(&crc);
+            }
+            Layer::Vlan(..) | Layer::Snap | Layer::Type(_) | Layer::Arp(_) => {}
+            Layer::Extension(..) => {}
+        }
+    }
+
+    /// The number by which IP knows this header, if it does.
+    fn protocol(&self) -> Option<u8> {
+        match self {
+            Layer::Udp(_) => Some(ipv4::PROTOCOL_UDP),
+            Layer::Tcp(_) => Some(ipv4::PROTOCOL_TCP),
+            Layer::Sctp(_) => Some(ipv4::PROTOCOL_SCTP),
+            Layer::Icmp(_) => Some(ipv4::PROTOCOL_ICMP),
+            Layer::Icmpv6(_) => Some(ipv4::PROTOCOL_ICMPV6),
+            Layer::Extension(kind, _) => Some(*kind),
+            Layer::Ipv4(_) => Some(4),
+            Layer::Ipv6(_) => Some(41),
+            Layer::Vlan(..) | Layer::Snap | Layer::Type(_) | Layer::Arp(_) => None,
+        }
+    }
+}
+
+/// The type by which Ethernet knows this header.
+fn link_type(layer: &Layer) -> u16 {
+    match layer {
+        Layer::Vlan(type_, _) | Layer::Type(type_) => *type_,
+        Layer::Arp(_) => ethernet::TYPE_ARP,
+        Layer::Ipv4(_) => ethernet::TYPE_IPV4,
+        Layer::Ipv6(_) => ethernet::TYPE_IPV6,
+        _ => ethernet::TYPE_NONE,
+    }
+}

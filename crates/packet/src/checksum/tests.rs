@@ -1,0 +1,83 @@
+//! The sums against published values and against the slowest way to compute them.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// RFC 1071 section 1, by hand: one word after the other, carry added at once.
+fn naive(bytes: &[u8]) -> u16 {
+    let mut sum = 0u32;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+        if sum > 0xffff {
+            sum -= 0xffff;
+        }
+    }
+    sum as u16
+}
+
+#[test]
+fn the_example_of_rfc_1071() {
+    assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+}
+
+#[test]
+fn the_example_of_rfc_1624() {
+    // Section 4: header checksum 0xdd2f, a word goes from 0x5555 to 0x3285, new checksum zero.
+    assert_eq!(update_u16(0xdd2f, 0x5555, 0x3285), 0x0000);
+    assert_eq!(update_udp_u16(0xdd2f, 0x5555, 0x3285), 0xffff);
+}
+
+#[test]
+fn no_udp_checksum_stays_none() {
+    assert_eq!(update_udp_u16(0, 1, 2), 0);
+    assert_eq!(update_udp_u32(0, 1, 2), 0);
+}
+
+#[test]
+fn the_examples_of_rfc_3720_for_crc32c() {
+    // Appendix B.4, there written in the order in which the bytes are sent.
+    assert_eq!(crc32c(&[0; 32]), u32::from_le_bytes([0xaa, 0x36, 0x91, 0x8a]));
+    assert_eq!(crc32c(&[0xff; 32]), u32::from_le_bytes([0x43, 0xab, 0xa8, 0x62]));
+    let rising: Vec<u8> = (0..32).collect();
+    assert_eq!(crc32c(&rising), u32::from_le_bytes([0x4e, 0x79, 0xdd, 0x46]));
+    assert_eq!(crc32c_extend(crc32c(&rising[..11]), &rising[11..]), crc32c(&rising));
+}
+
+#[test]
+fn a_long_run_of_ones_does_not_overflow() {
+    assert_eq!(sum(&vec![0xff; 1 << 20]), 0xffff);
+    assert_eq!(Sum(u64::MAX).u32(u32::MAX).bytes(&[0xff; 64]).fold(), 0xffff);
+}
+
+proptest! {
+    #[test]
+    fn sum_equals_the_naive_sum(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert_eq!(sum(&bytes), naive(&bytes));
+    }
+
+    #[test]
+    fn incremental_equals_full(
+        mut bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 20..64),
+        word in 0usize..9,
+        new in prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>()],
+    ) {
+        // A header that is all zero has no right zero; none on a link is.
+        bytes[19] |= 1;
+        let at = word * 2;
+        let (full, full_udp) = (checksum(&bytes), Sum::default().bytes(&bytes).checksum_udp());
+        let old = u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        bytes[at..at + 2].copy_from_slice(&new.to_be_bytes()[..2]);
+        bytes[19] |= 1;
+        let (high, middle) = ((old >> 16) as u16, (new >> 16) as u16);
+        prop_assert_eq!(update_u16(full, high, middle), checksum(&bytes));
+        let udp = Sum::default().bytes(&bytes).checksum_udp();
+        prop_assert_eq!(update_udp_u16(full_udp, high, middle), udp);
+        if at + 4 <= 19 {
+            bytes[at..at + 4].copy_from_slice(&new.to_be_bytes());
+            prop_assert_eq!(update_u32(full, old, new), checksum(&bytes));
+            let udp = Sum::default().bytes(&bytes).checksum_udp();
+            prop_assert_eq!(update_udp_u32(full_udp, old, new), udp);
+        }
+    }
+}

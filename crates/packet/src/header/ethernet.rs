@@ -1,0 +1,233 @@
+//! Ethernet II and IEEE 802.3: destination, source, type or length, LLC and SNAP.
+//!
+//! ```text
+//!  0           6           12      14
+//! +-----------+-----------+-------+------------------
+//! |destination|  source   | type  | payload            0x0600 and above: Ethernet II
+//! +-----------+-----------+-------+------------------
+//! |destination|  source   |length | DSAP SSAP control  below 0x0600: IEEE 802.3 with LLC;
+//! +-----------+-----------+-------+------------------  AA AA 03, then OUI (3) and type (2): SNAP
+//! ```
+//!
+//! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), a frame
+//! of IEEE 802.3 has the type of its SNAP header if that carries OUI 0, and else
+//! [`TYPE_NONE`].
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{array_at, u16_at};
+use crate::error::{Malformed, Why};
+
+/// Six bytes of hardware address.
+pub type Mac = [u8; 6];
+
+/// The address of every station on the link.
+pub const BROADCAST: Mac = [0xff; 6];
+
+/// Destination address.
+pub const DESTINATION: Range<usize> = 0..6;
+/// Source address.
+pub const SOURCE: Range<usize> = 6..12;
+/// Type or length.
+pub const TYPE: Range<usize> = 12..14;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 14;
+/// Bytes of an LLC header with one byte of control.
+pub const LLC_BYTES: usize = 3;
+/// Bytes of an LLC header with the SNAP header behind it.
+pub const LLC_SNAP_BYTES: usize = 8;
+
+/// Shortest frame on a link, without frame check sequence: shorter ones are padded.
+pub const FRAME_BYTES_MIN: usize = 60;
+
+/// Smallest value that is a type; smaller ones are lengths.
+pub const TYPE_MIN: u16 = 0x0600;
+/// What stands for the type of a frame that has none (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
+pub const TYPE_NONE: u16 = 0x05ff;
+/// IPv4.
+pub const TYPE_IPV4: u16 = 0x0800;
+/// ARP.
+pub const TYPE_ARP: u16 = 0x0806;
+/// IEEE 802.1Q customer tag.
+pub const TYPE_VLAN: u16 = 0x8100;
+/// IPv6.
+pub const TYPE_IPV6: u16 = 0x86dd;
+/// IEEE 802.1ad service tag.
+pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
+/// IEEE 802.1AB link layer discovery.
+pub const TYPE_LLDP: u16 = 0x88cc;
+
+/// Whether the address names a group (broadcast included).
+#[inline]
+pub fn is_group(mac: &Mac) -> bool {
+    mac[0] & 1 != 0
+}
+
+/// The address as people write it.
+pub struct ShowMac(pub Mac);
+
+impl fmt::Display for ShowMac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Reads an address as people write it: six pairs of hexadecimal digits with `:` or `-` between.
+pub fn mac_from_text(text: &str) -> Option<Mac> {
+    let mut mac = [0; 6];
+    let mut pairs = text.split([':', '-']);
+    for byte in &mut mac {
+        let pair = pairs.next().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    pairs.next().is_none().then_some(mac)
+}
+
+/// The fields of any bytes that hold an Ethernet header.
+#[derive(Clone, Copy)]
+pub struct View<'a>(&'a [u8]);
+
+impl<'a> View<'a> {
+    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> Mac {
+        array_at(self.0, 0)
+    }
+
+    /// Source address.
+    pub fn source(&self) -> Mac {
+        array_at(self.0, 6)
+    }
+
+    /// Type, or length if below [`TYPE_MIN`].
+    pub fn type_or_length(&self) -> u16 {
+        u16_at(self.0, 12)
+    }
+
+    /// What follows the header.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.0[HEADER_BYTES..]
+    }
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {}", ShowMac(self.source()), ShowMac(self.destination()))
+    }
+}
+
+/// A meaningful Ethernet header: the source is not a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Destination address.
+    pub destination: Mac,
+    /// Source address.
+    pub source: Mac,
+    /// Type, or length if below [`TYPE_MIN`].
+    pub type_or_length: u16,
+}
+
+impl Header {
+    /// The header that `bytes` begin with, and its length.
+    ///
+    /// Refused: too few bytes; a group as source; a length that is longer than the bytes.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
+        let view = Header::parse_source(bytes)?;
+        let type_or_length = view.type_or_length();
+        if type_or_length < TYPE_MIN && usize::from(type_or_length) > view.payload().len() {
+            let why = Why::BadLength(type_or_length.into());
+            return Err(Malformed { at: TYPE.start, why });
+        }
+        let header =
+            Header { destination: view.destination(), source: view.source(), type_or_length };
+        Ok((header, HEADER_BYTES))
+    }
+
+    /// A view of the header that `bytes` begin with, if its source is not a group.
+    pub(crate) fn parse_source(bytes: &[u8]) -> Result<View<'_>, Malformed> {
+        let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
+        if is_group(&view.source()) {
+            let why = Why::BadValue(view.source()[0].into());
+            return Err(Malformed { at: SOURCE.start, why });
+        }
+        Ok(view)
+    }
+
+    /// Appends the header.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.destination);
+        out.extend_from_slice(&self.source);
+        out.extend_from_slice(&self.type_or_length.to_be_bytes());
+    }
+}
+
+/// The type that an LLC header gives the frame, and where its payload begins, counted from the
+/// LLC header. `bytes` begin with that header and may be too short for it.
+#[inline]
+pub(crate) fn llc_type(bytes: &[u8]) -> Option<(u16, usize)> {
+    let snap = bytes.len() >= LLC_SNAP_BYTES && bytes[..6] == [0xaa, 0xaa, 3, 0, 0, 0];
+    if snap && u16_at(bytes, 6) >= TYPE_MIN {
+        return Some((u16_at(bytes, 6), LLC_SNAP_BYTES));
+    }
+    (bytes.len() >= LLC_BYTES).then_some((TYPE_NONE, LLC_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first bytes of an IPv6 router solicitation, as sent by Linux 6.1.
+    const FOREIGN: [u8; 14] =
+        [0x33, 0x33, 0, 0, 0, 2, 0x6e, 0x4f, 0x1a, 0x20, 0x31, 0x5b, 0x86, 0xdd];
+
+    #[test]
+    fn a_foreign_header_reads_and_writes_back() {
+        let (header, length) = Header::parse(&FOREIGN).unwrap();
+        assert_eq!(length, 14);
+        assert_eq!(header.type_or_length, TYPE_IPV6);
+        assert!(is_group(&header.destination));
+        let mut out = Vec::new();
+        header.emit(&mut out);
+        assert_eq!(out, FOREIGN);
+        let text = View::new(&FOREIGN).unwrap().to_string();
+        assert_eq!(text, "6e:4f:1a:20:31:5b > 33:33:00:00:00:02");
+    }
+
+    #[test]
+    fn short_bytes_group_sources_and_long_lengths_are_refused() {
+        assert_eq!(Header::parse(&FOREIGN[..13]), Err(Malformed::truncated(0, 14, 13)));
+        let mut bytes = FOREIGN;
+        bytes[6] = 1;
+        assert_eq!(Header::parse(&bytes).unwrap_err().at, 6);
+        let mut bytes = FOREIGN;
+        bytes[12..].copy_from_slice(&[0, 5]);
+        let refused = Header::parse(&bytes).unwrap_err();
+        assert_eq!(refused, Malformed { at: 12, why: Why::BadLength(5) });
+    }
+
+    #[test]
+    fn only_snap_with_organisation_zero_gives_a_type() {
+        assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]), Some((TYPE_IPV4, 8)));
+        assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 1, 8, 0]), Some((TYPE_NONE, 3)));
+        assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 0, 0, 9]), Some((TYPE_NONE, 3)));
+        assert_eq!(llc_type(&[0x42, 0x42, 3]), Some((TYPE_NONE, 3)));
+        assert_eq!(llc_type(&[0x42, 0x42]), None);
+    }
+
+    #[test]
+    fn addresses_are_read_as_people_write_them() {
+        assert_eq!(mac_from_text("02:00:00:00:00:0a"), Some([2, 0, 0, 0, 0, 10]));
+        assert_eq!(mac_from_text("02-00-00-00-00-0A"), Some([2, 0, 0, 0, 0, 10]));
+        for bad in
+            ["02:00:00:00:00", "02:00:00:00:00:0a:0b", "2:0:0:0:0:a", "", "+2:00:00:00:00:00"]
+        {
+            assert_eq!(mac_from_text(bad), None, "{bad}");
+        }
+    }
+}

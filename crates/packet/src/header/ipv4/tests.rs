@@ -1,0 +1,85 @@
+//! IPv4 headers against a foreign one, and each thing that must be refused.
+
+use super::*;
+
+/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), and enough
+/// payload for its total length.
+fn foreign() -> Vec<u8> {
+    let mut bytes = vec![
+        0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
+        0xc7,
+    ];
+    bytes.resize(0x73, 0);
+    bytes
+}
+
+#[test]
+fn a_foreign_header_reads_shows_and_writes_back() {
+    let bytes = foreign();
+    let (header, length) = Header::parse(&bytes).unwrap();
+    assert_eq!((length, header.payload_bytes, header.protocol), (20, 95, 17));
+    let mut out = Vec::new();
+    header.emit(&mut out);
+    assert_eq!(out, bytes[..20]);
+    let text = View::new(&bytes).unwrap().to_string();
+    assert_eq!(text, "ipv4 192.168.0.1 > 192.168.0.199 ttl 64 len 115 df");
+}
+
+#[test]
+fn each_contradiction_is_refused_at_its_byte() {
+    let refuse = |at: usize, value: u8| {
+        let mut bytes = foreign();
+        bytes[at] = value;
+        if at != 11 {
+            set_checksum_if_possible(&mut bytes);
+        }
+        Header::parse(&bytes).unwrap_err()
+    };
+    assert_eq!(refuse(0, 0x65), Malformed { at: 0, why: Why::BadValue(0x65) });
+    assert_eq!(refuse(0, 0x44), Malformed { at: 0, why: Why::BadLength(16) });
+    assert_eq!(refuse(2, 1).at, 2);
+    assert_eq!(refuse(3, 19), Malformed { at: 2, why: Why::BadLength(19) });
+    assert_eq!(refuse(6, 0x80).at, 6);
+    let why = Why::BadChecksum { want: 0xb861, have: 0xb862 };
+    assert_eq!(refuse(11, 0x62), Malformed { at: 10, why });
+}
+
+#[test]
+fn a_fragment_that_reaches_past_the_end_of_any_packet_is_refused() {
+    let mut bytes = foreign();
+    bytes[6..8].copy_from_slice(&[0x1f, 0xff]);
+    set_checksum(&mut bytes);
+    assert_eq!(Header::parse(&bytes).unwrap_err(), Malformed { at: 6, why: Why::BadValue(0x1fff) });
+    bytes[6..8].copy_from_slice(&[0x1f, 0xf4]);
+    set_checksum(&mut bytes);
+    assert_eq!(Header::parse(&bytes).unwrap().0.fragment_offset, 0x1ff4 * 8);
+}
+
+fn set_checksum_if_possible(bytes: &mut [u8]) {
+    if bytes[0] & 0xf >= 5 {
+        set_checksum(bytes);
+    }
+}
+
+#[test]
+fn options_are_kept_and_a_header_longer_than_the_bytes_is_refused() {
+    let options = Options::from_bytes(&[7, 7, 4, 0, 0, 0, 0]).unwrap();
+    let header = Header { options, ..Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into()) };
+    let mut out = Vec::new();
+    header.emit(&mut out);
+    assert_eq!(out.len(), 28);
+    assert_eq!(Header::parse(&out).unwrap(), (header, 28));
+    assert_eq!(Header::parse(&out[..24]).unwrap_err(), Malformed::truncated(0, 28, 24));
+    assert_eq!(View::new(&out[..24]).unwrap().options().len(), 4);
+}
+
+#[test]
+fn decrementing_keeps_the_checksum_right_down_to_zero() {
+    let mut bytes = foreign();
+    for left in (0..64).rev() {
+        assert!(decrement_ttl(&mut bytes));
+        assert_eq!(Header::parse(&bytes).unwrap().0.ttl, left);
+    }
+    assert!(!decrement_ttl(&mut bytes));
+    assert_eq!(Header::parse(&bytes).unwrap().0.ttl, 0);
+}

@@ -1,0 +1,382 @@
+//! IPv6 with extension headers.
+//!
+//! ```text
+//!  0     4          12                                      31
+//! +-----+----------+----------------------------------------+
+//! |  6  | class    |              flow label                |  0
+//! +-----+----------+-------+---------------+----------------+
+//! |     payload length     |  next header  |   hop limit    |  4
+//! +------------------------+---------------+----------------+
+//! |               source address, 16 bytes                  |  8
+//! |             destination address, 16 bytes               | 24
+//! +---------------------------------------------------------+ 40
+//! ```
+//!
+//! RFC 8200 sections 3 and 4. Extension headers begin with the number of the next header and, but
+//! for the fragment header, their length; [`Extensions`] follows at most [`EXTENSIONS_MAX`].
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use super::{array_at, u16_at, u32_at};
+use crate::error::{Malformed, Why};
+
+/// Bytes of the header without extensions.
+pub const HEADER_BYTES: usize = 40;
+/// Offset of the payload length.
+pub const PAYLOAD_LENGTH_AT: usize = 4;
+/// Offset of the number of the next header.
+pub const NEXT_HEADER_AT: usize = 6;
+/// Offset of the hop limit.
+pub const HOP_LIMIT_AT: usize = 7;
+/// Offset of the source address.
+pub const SOURCE_AT: usize = 8;
+/// Offset of the destination address.
+pub const DESTINATION_AT: usize = 24;
+/// Most extension headers that are followed.
+pub const EXTENSIONS_MAX: usize = 16;
+/// Bytes of a fragment header.
+pub const FRAGMENT_BYTES: usize = 8;
+
+/// Next header: options for every hop.
+pub const NEXT_HOP_BY_HOP: u8 = 0;
+/// Next header: routing.
+pub const NEXT_ROUTING: u8 = 43;
+/// Next header: fragment.
+pub const NEXT_FRAGMENT: u8 = 44;
+/// Next header: authentication (RFC 4302), which counts its length otherwise.
+pub const NEXT_AUTHENTICATION: u8 = 51;
+/// Next header: none.
+pub const NEXT_NONE: u8 = 59;
+/// Next header: options for the destination.
+pub const NEXT_DESTINATION: u8 = 60;
+/// Next header: mobility (RFC 6275).
+pub const NEXT_MOBILITY: u8 = 135;
+
+/// The fields of any bytes as long as a header without extensions.
+#[derive(Clone, Copy)]
+pub struct View<'a>(&'a [u8]);
+
+impl<'a> View<'a> {
+    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
+    }
+
+    /// Version: 6, one hopes.
+    pub fn version(&self) -> u8 {
+        self.0[0] >> 4
+    }
+
+    /// Traffic class: DSCP and ECN.
+    pub fn traffic_class(&self) -> u8 {
+        (u16_at(self.0, 0) >> 4) as u8
+    }
+
+    /// Flow label, 20 bits.
+    pub fn flow_label(&self) -> u32 {
+        u32_at(self.0, 0) & 0xf_ffff
+    }
+
+    /// Bytes after this header, extensions included, by the header's account.
+    pub fn payload_length(&self) -> u16 {
+        u16_at(self.0, PAYLOAD_LENGTH_AT)
+    }
+
+    /// Number of the next header: an extension or the payload's protocol.
+    pub fn next_header(&self) -> u8 {
+        self.0[NEXT_HEADER_AT]
+    }
+
+    /// Routers that the packet may still pass, this one included.
+    pub fn hop_limit(&self) -> u8 {
+        self.0[HOP_LIMIT_AT]
+    }
+
+    /// Source address.
+    pub fn source(&self) -> Ipv6Addr {
+        array_at::<16>(self.0, SOURCE_AT).into()
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> Ipv6Addr {
+        array_at::<16>(self.0, DESTINATION_AT).into()
+    }
+
+    /// The extension headers, as far as the bytes reach.
+    pub fn extensions(&self) -> Extensions<'a> {
+        let end = self.0.len().min(HEADER_BYTES + usize::from(self.payload_length()));
+        Extensions::new(&self.0[..end], HEADER_BYTES, self.next_header())
+    }
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ipv6 {} > {} hop {}", self.source(), self.destination(), self.hop_limit())?;
+        write!(f, " len {}", self.payload_length())?;
+        if self.traffic_class() != 0 {
+            write!(f, " class {:#04x}", self.traffic_class())?;
+        }
+        if self.flow_label() != 0 {
+            write!(f, " label {:#07x}", self.flow_label())?;
+        }
+        for extension in self.extensions() {
+            match extension.fragment {
+                None => write!(f, " ext {}", extension.kind)?,
+                Some(fragment) => {
+                    let more = if fragment.more { "+" } else { "" };
+                    write!(f, " frag {:#x}@{}{more}", fragment.identification, fragment.offset)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One extension header: which, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extension {
+    /// Its number.
+    pub kind: u8,
+    /// Its first byte's offset from the IPv6 header.
+    pub at: usize,
+    /// Its length in bytes.
+    pub length: usize,
+    /// What it says, if it is a fragment header.
+    pub fragment: Option<Fragment>,
+}
+
+/// What a fragment header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// Where the payload belongs in the whole packet's, in bytes, a multiple of 8.
+    pub offset: u16,
+    /// Whether other fragments follow.
+    pub more: bool,
+    /// What fragments of one packet share.
+    pub identification: u32,
+}
+
+/// The chain of extension headers: yields each, and afterwards knows what comes next.
+#[derive(Debug, Clone)]
+pub struct Extensions<'a> {
+    bytes: &'a [u8],
+    /// Offset from the IPv6 header of what comes next.
+    pub at: usize,
+    /// Number of what comes next.
+    pub next: u8,
+    /// What ended the chain early, if anything did.
+    pub fault: Option<Malformed>,
+    left: usize,
+    inside_fragment: bool,
+}
+
+impl<'a> Extensions<'a> {
+    /// The chain in `bytes`, which begin with the IPv6 header, from offset `at`, where header
+    /// number `next` begins.
+    pub fn new(bytes: &'a [u8], at: usize, next: u8) -> Self {
+        let (left, inside_fragment) = (EXTENSIONS_MAX, false);
+        Extensions { bytes, at, next, fault: None, left, inside_fragment }
+    }
+
+    fn step(&mut self) -> Result<Extension, Malformed> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if self.left == 0 {
+            let why = Why::LimitReached("EXTENSIONS_MAX");
+            return Err(Malformed { at: self.at, why });
+        }
+        if rest.len() < 8 {
+            return Err(Malformed::truncated(self.at, 8, rest.len()));
+        }
+        let length = match self.next {
+            NEXT_FRAGMENT => FRAGMENT_BYTES,
+            NEXT_AUTHENTICATION => usize::from(rest[1]) * 4 + 8,
+            _ => usize::from(rest[1]) * 8 + 8,
+        };
+        if rest.len() < length {
+            return Err(Malformed::truncated(self.at, length, rest.len()));
+        }
+        let fragment = (self.next == NEXT_FRAGMENT).then(|| Fragment {
+            offset: u16_at(rest, 2) & !7,
+            more: rest[3] & 1 != 0,
+            identification: u32_at(rest, 4),
+        });
+        let extension = Extension { kind: self.next, at: self.at, length, fragment };
+        self.inside_fragment |= fragment.is_some_and(|fragment| fragment.offset != 0);
+        self.at += length;
+        self.next = rest[0];
+        self.left -= 1;
+        Ok(extension)
+    }
+}
+
+impl Iterator for Extensions<'_> {
+    type Item = Extension;
+
+    fn next(&mut self) -> Option<Extension> {
+        // What follows the header of a later fragment is payload, whatever its number says.
+        if self.fault.is_some() || self.inside_fragment || !is_extension(self.next) {
+            return None;
+        }
+        match self.step() {
+            Ok(extension) => Some(extension),
+            Err(fault) => {
+                self.fault = Some(fault);
+                None
+            }
+        }
+    }
+}
+
+/// Whether this is the number of an extension header that can be followed.
+#[inline]
+pub fn is_extension(next: u8) -> bool {
+    matches!(
+        next,
+        NEXT_HOP_BY_HOP
+            | NEXT_ROUTING
+            | NEXT_FRAGMENT
+            | NEXT_AUTHENTICATION
+            | NEXT_DESTINATION
+            | NEXT_MOBILITY
+    )
+}
+
+/// A meaningful IPv6 header: version and payload length are right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Traffic class: DSCP and ECN.
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// Bytes after this header, extensions included; a builder computes it.
+    pub payload_bytes: u16,
+    /// Number of the next header; a builder knows it from what follows.
+    pub next_header: u8,
+    /// Routers that the packet may still pass, this one included.
+    pub hop_limit: u8,
+    /// Source address.
+    pub source: Ipv6Addr,
+    /// Destination address.
+    pub destination: Ipv6Addr,
+}
+
+impl Header {
+    /// An empty packet from `source` to `destination`: hop limit 64.
+    pub fn new(source: Ipv6Addr, destination: Ipv6Addr) -> Self {
+        Header {
+            traffic_class: 0,
+            flow_label: 0,
+            payload_bytes: 0,
+            next_header: NEXT_NONE,
+            hop_limit: 64,
+            source,
+            destination,
+        }
+    }
+
+    /// The header that `bytes` begin with, and its length without extensions.
+    ///
+    /// Refused: too few bytes; another version; a payload longer than the bytes; a multicast
+    /// source; a chain of extensions that is cut off or longer than [`EXTENSIONS_MAX`].
+    pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
+        let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
+        if view.version() != 6 {
+            return Err(Malformed { at: 0, why: Why::BadValue(bytes[0].into()) });
+        }
+        let payload = usize::from(view.payload_length());
+        if payload > bytes.len() - HEADER_BYTES {
+            return Err(Malformed { at: PAYLOAD_LENGTH_AT, why: Why::BadLength(payload) });
+        }
+        if view.source().is_multicast() {
+            let why = Why::BadValue(bytes[SOURCE_AT].into());
+            return Err(Malformed { at: SOURCE_AT, why });
+        }
+        let mut extensions = view.extensions();
+        while extensions.next().is_some() {}
+        if let Some(fault) = extensions.fault {
+            return Err(fault);
+        }
+        let header = Header {
+            traffic_class: view.traffic_class(),
+            flow_label: view.flow_label(),
+            payload_bytes: view.payload_length(),
+            next_header: view.next_header(),
+            hop_limit: view.hop_limit(),
+            source: view.source(),
+            destination: view.destination(),
+        };
+        Ok((header, HEADER_BYTES))
+    }
+
+    /// Appends the header.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let first = 6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label & 0xf_ffff;
+        out.extend_from_slice(&first.to_be_bytes());
+        out.extend_from_slice(&self.payload_bytes.to_be_bytes());
+        out.extend_from_slice(&[self.next_header, self.hop_limit]);
+        out.extend_from_slice(&self.source.octets());
+        out.extend_from_slice(&self.destination.octets());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_extensions(extensions: &[u8], next: u8) -> Vec<u8> {
+        let source = Ipv6Addr::LOCALHOST;
+        let payload_bytes = extensions.len() as u16;
+        let header = Header { next_header: next, payload_bytes, ..Header::new(source, source) };
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        bytes.extend_from_slice(extensions);
+        bytes
+    }
+
+    #[test]
+    fn a_header_writes_and_reads_back() {
+        let header = Header {
+            traffic_class: 0xb8,
+            flow_label: 0xabcde,
+            ..Header::new("fe80::1".parse().unwrap(), "ff02::2".parse().unwrap())
+        };
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        assert_eq!(bytes[..4], [0x6b, 0x8a, 0xbc, 0xde]);
+        assert_eq!(Header::parse(&bytes), Ok((header, 40)));
+        let text = View::new(&bytes).unwrap().to_string();
+        assert_eq!(text, "ipv6 fe80::1 > ff02::2 hop 64 len 0 class 0xb8 label 0xabcde");
+        bytes[0] = 0x45;
+        assert_eq!(Header::parse(&bytes).unwrap_err().at, 0);
+        assert_eq!(Header::parse(&bytes[..39]).unwrap_err(), Malformed::truncated(0, 40, 39));
+    }
+
+    #[test]
+    fn the_chain_is_followed_to_the_payload() {
+        let hop_by_hop = [44, 0, 5, 2, 0, 0, 1, 0];
+        let fragment = [17, 0, 0, 1, 0xde, 0xad, 0xbe, 0xef];
+        let bytes = with_extensions(&[hop_by_hop, fragment].concat(), 0);
+        let mut chain = View::new(&bytes).unwrap().extensions();
+        let kinds: Vec<u8> = chain.by_ref().map(|extension| extension.kind).collect();
+        assert_eq!((kinds, chain.next, chain.at, chain.fault), (vec![0, 44], 17, 56, None));
+        assert!(View::new(&bytes).unwrap().to_string().ends_with("ext 0 frag 0xdeadbeef@0+"));
+    }
+
+    #[test]
+    fn a_later_fragment_ends_the_chain() {
+        let bytes = with_extensions(&[60, 0, 0, 8, 0, 0, 0, 1, 9, 9, 9, 9], 44);
+        let mut chain = View::new(&bytes).unwrap().extensions();
+        assert_eq!(chain.by_ref().count(), 1);
+        assert_eq!((chain.next, chain.fault), (60, None));
+    }
+
+    #[test]
+    fn chains_that_are_cut_or_endless_are_refused() {
+        let cut = with_extensions(&[17, 1, 0, 0, 0, 0, 0, 0], 60);
+        assert_eq!(Header::parse(&cut).unwrap_err(), Malformed::truncated(40, 16, 8));
+        let endless = with_extensions(&[60, 0, 1, 4, 0, 0, 0, 0].repeat(17), 60);
+        let why = Why::LimitReached("EXTENSIONS_MAX");
+        assert_eq!(Header::parse(&endless).unwrap_err(), Malformed { at: 40 + 128, why });
+    }
+}

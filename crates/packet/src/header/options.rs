@@ -1,0 +1,59 @@
+//! Header options: at most forty bytes, held in place.
+//!
+//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) both count their header in 4-byte
+//! words in a 4-bit field, which leaves 40 bytes for options. The bytes are always a whole number
+//! of words; what is added is padded with zero, which both protocols read as "end of options".
+
+/// Most bytes of options that a header can carry.
+pub const OPTIONS_BYTES_MAX: usize = 40;
+
+/// The options of a header, not interpreted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    bytes: [u8; OPTIONS_BYTES_MAX],
+    length: u8,
+}
+
+impl Options {
+    /// No options.
+    pub const NONE: Options = Options { bytes: [0; OPTIONS_BYTES_MAX], length: 0 };
+
+    /// These bytes, padded to whole words; `None` if they are more than
+    /// [`OPTIONS_BYTES_MAX`].
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut options = Options::NONE;
+        options.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        options.length = bytes.len().next_multiple_of(4) as u8;
+        Some(options)
+    }
+
+    /// The bytes, a whole number of 4-byte words.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length as usize]
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options::NONE
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Options({:02x?})", self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_padded_to_words_and_bounded() {
+        assert_eq!(Options::from_bytes(&[1, 2, 3]).unwrap().bytes(), [1, 2, 3, 0]);
+        assert_eq!(Options::from_bytes(&[7; 40]).unwrap().bytes(), [7; 40]);
+        assert_eq!(Options::from_bytes(&[7; 41]), None);
+        assert_eq!(Options::default().bytes(), []);
+    }
+}

@@ -1,0 +1,511 @@
+//! The layers of a frame, found once.
+//!
+//! [`Layers::of`] accepts any bytes: it goes as deep as they make sense, notes the offsets, and
+//! keeps the first contradiction as `fault` instead of giving up. It allocates nothing and is
+//! straight for Ethernet, IPv4 and UDP or TCP, because every forwarded frame passes through it.
+//! [`Packet`] holds the layers together with the bytes and gives views of the headers that are
+//! there; [`Packet::parse`] is the strict way in.
+//!
+//! The rules follow what OpenFlow 1.0 section 3.4 and Open vSwitch do with odd frames: a network
+//! header that contradicts itself leaves only the Ethernet type; a later fragment has no
+//! transport; a transport header counts only when it is there entirely. Offsets never exceed the
+//! frame; bytes past 65,535 are not looked at.
+
+use std::ops::Range;
+
+use crate::checksum::{self, Sum};
+use crate::error::{Malformed, Why};
+use crate::header::{
+    arp, ethernet, icmp, icmpv6, ipv4, ipv6, put_u16, sctp, tcp, u16_at, udp, vlan,
+};
+
+/// What the Ethernet frame carries, as far as its header makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Something else, or a header that contradicts itself.
+    None,
+    /// ARP for IPv4 over Ethernet.
+    Arp,
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// What the network layer carries, if its fixed header is all there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Something else, a later fragment, or too few bytes.
+    None,
+    /// ICMP in IPv4.
+    Icmp,
+    /// ICMPv6 in IPv6.
+    Icmpv6,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
+
+/// Whether the packet is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fragment {
+    /// Not a fragment.
+    Whole,
+    /// The first of several: it has the transport header.
+    First,
+    /// A later one, the last perhaps: it has none.
+    Later,
+}
+
+/// Where the layers of a frame are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layers {
+    /// VLAN tags, at most [`vlan::VLAN_DEPTH_MAX`].
+    pub tags: u8,
+    /// Type of what is behind the tags; [`ethernet::TYPE_NONE`] for IEEE 802.3 without SNAP.
+    pub ether_type: u16,
+    /// What the frame carries.
+    pub network: Network,
+    /// Offset of what the frame carries, behind tags, LLC and SNAP.
+    pub network_at: u16,
+    /// Whether the packet is whole.
+    pub fragment: Fragment,
+    /// Protocol of the IP payload, behind extension headers; zero without IP.
+    pub protocol: u8,
+    /// What the packet carries.
+    pub transport: Transport,
+    /// Offset of what the packet carries; the end if there is nothing.
+    pub transport_at: u16,
+    /// Offset of the innermost payload: behind the last header that was understood.
+    pub payload_at: u16,
+    /// Where that payload ends by the innermost length field that makes sense; padding follows.
+    pub payload_end: u16,
+    /// The first contradiction that was met.
+    pub fault: Option<Malformed>,
+}
+
+impl Layers {
+    /// The layers of any bytes.
+    #[inline]
+    pub fn of(bytes: &[u8]) -> Layers {
+        let bytes = &bytes[..bytes.len().min(u16::MAX.into())];
+        let mut layers = Layers::nothing(bytes.len());
+        if bytes.len() < ethernet::HEADER_BYTES {
+            layers.fault = Some(Malformed::truncated(0, ethernet::HEADER_BYTES, bytes.len()));
+            return layers;
+        }
+        layers.ether_type = u16_at(bytes, ethernet::TYPE.start);
+        layers.begin(ethernet::HEADER_BYTES);
+        if layers.ether_type != ethernet::TYPE_IPV4 {
+            layers.read_link(bytes);
+        }
+        match layers.ether_type {
+            ethernet::TYPE_IPV4 => layers.read_ipv4(bytes),
+            ethernet::TYPE_ARP => layers.read_arp(bytes),
+            ethernet::TYPE_IPV6 => layers.read_ipv6(bytes),
+            _ => {}
+        }
+        layers
+    }
+
+    #[inline]
+    fn nothing(length: usize) -> Layers {
+        Layers {
+            tags: 0,
+            ether_type: 0,
+            network: Network::None,
+            network_at: length as u16,
+            fragment: Fragment::Whole,
+            protocol: 0,
+            transport: Transport::None,
+            transport_at: length as u16,
+            payload_at: length as u16,
+            payload_end: length as u16,
+            fault: None,
+        }
+    }
+
+    /// What the frame carries begins at `at`.
+    #[inline]
+    fn begin(&mut self, at: usize) {
+        self.network_at = at as u16;
+        self.payload_at = at as u16;
+    }
+
+    #[inline]
+    fn fail(&mut self, fault: Malformed) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Follows tags, LLC and SNAP to the type of what the frame carries.
+    fn read_link(&mut self, bytes: &[u8]) {
+        while vlan::is_tag(self.ether_type) {
+            let at = usize::from(self.network_at);
+            if usize::from(self.tags) == vlan::VLAN_DEPTH_MAX {
+                let why = Why::LimitReached("VLAN_DEPTH_MAX");
+                return self.fail(Malformed { at, why });
+            }
+            if bytes.len() - at < vlan::TAG_BYTES {
+                return self.fail(Malformed::truncated(at, vlan::TAG_BYTES, bytes.len() - at));
+            }
+            self.tags += 1;
+            self.ether_type = u16_at(bytes, at + 2);
+            self.begin(at + vlan::TAG_BYTES);
+        }
+        if self.ether_type < ethernet::TYPE_MIN {
+            self.read_llc(bytes);
+        }
+    }
+
+    fn read_llc(&mut self, bytes: &[u8]) {
+        let (at, length) = (usize::from(self.network_at), usize::from(self.ether_type));
+        self.ether_type = ethernet::TYPE_NONE;
+        if length > bytes.len() - at {
+            self.fail(Malformed { at: at - 2, why: Why::BadLength(length) });
+        } else {
+            self.payload_end = (at + length) as u16;
+        }
+        let inside = &bytes[at..usize::from(self.payload_end)];
+        match ethernet::llc_type(inside) {
+            Some((type_, behind)) => {
+                self.ether_type = type_;
+                self.begin(at + behind);
+            }
+            None => self.fail(Malformed::truncated(at, ethernet::LLC_BYTES, inside.len())),
+        }
+    }
+
+    fn read_arp(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.network_at);
+        match arp::Header::parse(&bytes[at..usize::from(self.payload_end)]) {
+            Ok((_, length)) => {
+                self.network = Network::Arp;
+                self.transport_at = self.payload_end;
+                self.payload_at = (at + length) as u16;
+            }
+            Err(fault) => self.fail(fault.shifted(at)),
+        }
+    }
+
+    #[inline]
+    fn read_ipv4(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.network_at);
+        let inside = &bytes[at..usize::from(self.payload_end)];
+        let Some(view) = ipv4::View::new(inside) else {
+            return self.fail(Malformed::truncated(at, ipv4::HEADER_BYTES, inside.len()));
+        };
+        let length = match ipv4::check_lengths(inside, &view) {
+            Ok(length) => length,
+            Err(fault) => return self.fail(fault.shifted(at)),
+        };
+        self.network = Network::Ipv4;
+        self.protocol = view.protocol();
+        self.payload_end = (at + usize::from(view.total_length())) as u16;
+        self.transport_at = (at + length) as u16;
+        self.payload_at = self.transport_at;
+        if view.fragment_offset() != 0 {
+            self.fragment = Fragment::Later;
+            return;
+        }
+        if view.more_fragments() {
+            self.fragment = Fragment::First;
+        }
+        self.read_transport(bytes);
+    }
+
+    fn read_ipv6(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.network_at);
+        let inside = &bytes[at..usize::from(self.payload_end)];
+        let Some(view) = ipv6::View::new(inside) else {
+            return self.fail(Malformed::truncated(at, ipv6::HEADER_BYTES, inside.len()));
+        };
+        let end = ipv6::HEADER_BYTES + usize::from(view.payload_length());
+        if view.version() != 6 {
+            return self.fail(Malformed { at, why: Why::BadValue(inside[0].into()) });
+        }
+        if end > inside.len() {
+            let why = Why::BadLength(view.payload_length().into());
+            return self.fail(Malformed { at: at + ipv6::PAYLOAD_LENGTH_AT, why });
+        }
+        self.network = Network::Ipv6;
+        self.payload_end = (at + end) as u16;
+        let mut chain = view.extensions();
+        for extension in chain.by_ref() {
+            match extension.fragment {
+                Some(part) if part.offset != 0 => self.fragment = Fragment::Later,
+                Some(part) if part.more => self.fragment = Fragment::First,
+                _ => {}
+            }
+        }
+        self.protocol = chain.next;
+        self.transport_at = (at + chain.at) as u16;
+        self.payload_at = self.transport_at;
+        match chain.fault {
+            Some(fault) => self.fail(fault.shifted(at)),
+            None if self.fragment == Fragment::Later => {}
+            None => self.read_transport(bytes),
+        }
+    }
+
+    #[inline]
+    fn read_transport(&mut self, bytes: &[u8]) {
+        let (transport, need) = match (self.protocol, self.network) {
+            (ipv4::PROTOCOL_UDP, _) => (Transport::Udp, udp::HEADER_BYTES),
+            (ipv4::PROTOCOL_TCP, _) => (Transport::Tcp, tcp::HEADER_BYTES),
+            (ipv4::PROTOCOL_ICMP, Network::Ipv4) => (Transport::Icmp, icmp::HEADER_BYTES),
+            (ipv4::PROTOCOL_ICMPV6, Network::Ipv6) => (Transport::Icmpv6, icmpv6::HEADER_BYTES),
+            (ipv4::PROTOCOL_SCTP, _) => (Transport::Sctp, sctp::HEADER_BYTES),
+            _ => return,
+        };
+        let (at, end) = (usize::from(self.transport_at), usize::from(self.payload_end));
+        if end - at < need {
+            return self.fail(Malformed::truncated(at, need, end - at));
+        }
+        self.transport = transport;
+        self.payload_at = (at + need) as u16;
+        match transport {
+            Transport::Udp => self.read_udp_length(u16_at(bytes, at + udp::LENGTH_AT), at, end),
+            Transport::Tcp => self.read_tcp_length(usize::from(bytes[at + 12] >> 4) * 4, at, end),
+            _ => {}
+        }
+    }
+
+    /// A whole datagram's length is that of its payload or less; a first fragment's is larger.
+    #[inline]
+    fn read_udp_length(&mut self, length: u16, at: usize, end: usize) {
+        let length = usize::from(length);
+        let whole = self.fragment == Fragment::Whole;
+        if length < udp::HEADER_BYTES || (whole && length > end - at) {
+            self.fail(Malformed { at: at + udp::LENGTH_AT, why: Why::BadLength(length) });
+        } else if whole {
+            self.payload_end = (at + length) as u16;
+        }
+    }
+
+    #[inline]
+    fn read_tcp_length(&mut self, length: usize, at: usize, end: usize) {
+        if length < tcp::HEADER_BYTES || (self.fragment == Fragment::Whole && length > end - at) {
+            self.fail(Malformed { at: at + 12, why: Why::BadLength(length) });
+        } else {
+            self.payload_at = (at + length).min(end) as u16;
+        }
+    }
+
+    /// The bytes of the innermost payload.
+    pub fn payload(&self) -> Range<usize> {
+        self.payload_at.into()..self.payload_end.into()
+    }
+}
+
+/// A frame's bytes and where their layers are.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+    /// Where the layers are.
+    pub layers: Layers,
+}
+
+impl<'a> Packet<'a> {
+    /// Any bytes, as far as they make sense.
+    #[inline]
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Packet { bytes, layers: Layers::of(bytes) }
+    }
+
+    /// Bytes that make sense from the first to the last header: strict headers on each layer, with
+    /// no contradiction between them. Checksums of transport headers are not looked at
+    /// ([`Packet::verify_checksums`] does), because a frame that a kernel has not finished
+    /// sending carries none yet.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        ethernet::Header::parse_source(bytes)?;
+        let packet = Packet::of(bytes);
+        if let Some(fault) = packet.layers.fault {
+            return Err(fault);
+        }
+        let at = usize::from(packet.layers.network_at);
+        let inside = &bytes[at..];
+        match packet.layers.network {
+            Network::Ipv4 => ipv4::Header::parse(inside).map(|_| packet),
+            Network::Ipv6 => ipv6::Header::parse(inside).map(|_| packet),
+            Network::Arp | Network::None => Ok(packet),
+        }
+        .map_err(|fault| fault.shifted(at))
+    }
+
+    /// The whole frame.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The Ethernet header.
+    #[inline]
+    pub fn ethernet(&self) -> Option<ethernet::View<'a>> {
+        ethernet::View::new(self.bytes)
+    }
+
+    /// The VLAN tag that stands at this depth, 0 for the outermost.
+    #[inline]
+    pub fn vlan(&self, depth: u8) -> Option<vlan::View<'a>> {
+        let at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * usize::from(depth);
+        if depth < self.layers.tags { vlan::View::new(&self.bytes[at..]) } else { None }
+    }
+
+    /// The ARP message.
+    #[inline]
+    pub fn arp(&self) -> Option<arp::View<'a>> {
+        self.network(Network::Arp).and_then(arp::View::new)
+    }
+
+    /// The IPv4 header.
+    #[inline]
+    pub fn ipv4(&self) -> Option<ipv4::View<'a>> {
+        self.network(Network::Ipv4).and_then(ipv4::View::new)
+    }
+
+    /// The IPv6 header.
+    #[inline]
+    pub fn ipv6(&self) -> Option<ipv6::View<'a>> {
+        self.network(Network::Ipv6).and_then(ipv6::View::new)
+    }
+
+    /// The ICMP header.
+    pub fn icmp(&self) -> Option<icmp::View<'a>> {
+        self.transport(Transport::Icmp).and_then(icmp::View::new)
+    }
+
+    /// The ICMPv6 header.
+    pub fn icmpv6(&self) -> Option<icmpv6::View<'a>> {
+        self.transport(Transport::Icmpv6).and_then(icmpv6::View::new)
+    }
+
+    /// The TCP header.
+    #[inline]
+    pub fn tcp(&self) -> Option<tcp::View<'a>> {
+        self.transport(Transport::Tcp).and_then(tcp::View::new)
+    }
+
+    /// The UDP header.
+    #[inline]
+    pub fn udp(&self) -> Option<udp::View<'a>> {
+        self.transport(Transport::Udp).and_then(udp::View::new)
+    }
+
+    /// The SCTP header.
+    pub fn sctp(&self) -> Option<sctp::View<'a>> {
+        self.transport(Transport::Sctp).and_then(sctp::View::new)
+    }
+
+    /// Source and destination port of TCP, UDP or SCTP.
+    #[inline]
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        let at = usize::from(self.layers.transport_at);
+        match self.layers.transport {
+            Transport::Tcp | Transport::Udp | Transport::Sctp => {
+                Some((u16_at(self.bytes, at), u16_at(self.bytes, at + 2)))
+            }
+            Transport::None | Transport::Icmp | Transport::Icmpv6 => None,
+        }
+    }
+
+    /// The innermost payload, without padding.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.layers.payload()]
+    }
+
+    /// Header and payload of the transport layer, without padding, if there is one.
+    pub fn transport_bytes(&self) -> Option<&'a [u8]> {
+        let range = self.layers.transport_at.into()..self.layers.payload_end.into();
+        (self.layers.transport != Transport::None).then(|| &self.bytes[range])
+    }
+
+    #[inline]
+    fn network(&self, kind: Network) -> Option<&'a [u8]> {
+        let range = self.layers.network_at.into()..self.layers.payload_end.into();
+        (self.layers.network == kind).then(|| &self.bytes[range])
+    }
+
+    #[inline]
+    fn transport(&self, kind: Transport) -> Option<&'a [u8]> {
+        (self.layers.transport == kind).then(|| self.transport_bytes()).flatten()
+    }
+
+    /// Checks the checksums of IPv4 header and transport. A UDP checksum of zero is right in IPv4;
+    /// fragments' transport checksums cannot be checked and pass.
+    pub fn verify_checksums(&self) -> Result<(), Malformed> {
+        if let Some(header) = self.ipv4().and_then(|view| view.header()) {
+            let at = usize::from(self.layers.network_at) + ipv4::CHECKSUM_AT;
+            let have = u16_at(self.bytes, at);
+            let want = Sum::default().bytes(header).u16(!have).checksum();
+            refuse_unless(checksum::sum(header) == 0xffff, at, want.into(), have.into())?;
+        }
+        if self.layers.fragment != Fragment::Whole || self.layers.fault.is_some() {
+            return Ok(());
+        }
+        let Some(bytes) = self.transport_bytes() else { return Ok(()) };
+        let start = usize::from(self.layers.transport_at);
+        if self.layers.transport == Transport::Sctp {
+            let (want, have) = (sctp::checksum(bytes), sctp::Header::parse(bytes)?.0.checksum);
+            return refuse_unless(want == have, start + sctp::CHECKSUM_AT, want, have);
+        }
+        let (at, pseudo) = self.checksum_place(bytes.len());
+        let have = u16_at(bytes, at);
+        let none = self.layers.transport == Transport::Udp && have == 0;
+        if none && self.layers.network == Network::Ipv4 {
+            return Ok(());
+        }
+        let want = pseudo.bytes(bytes).u16(!have).checksum();
+        let right = !none && pseudo.bytes(bytes).fold() == 0xffff;
+        refuse_unless(right, start + at, want.into(), have.into())
+    }
+
+    /// Offset of the Internet checksum in the transport header, and what its pseudo header adds.
+    fn checksum_place(&self, length: usize) -> (usize, Sum) {
+        let protocol = self.layers.protocol;
+        let pseudo = match (self.ipv4(), self.ipv6()) {
+            (Some(view), _) => {
+                checksum::pseudo_ipv4(view.source(), view.destination(), protocol, length as u16)
+            }
+            (None, Some(view)) => {
+                checksum::pseudo_ipv6(view.source(), view.destination(), protocol, length as u32)
+            }
+            (None, None) => Sum::default(),
+        };
+        match self.layers.transport {
+            Transport::Tcp => (tcp::CHECKSUM_AT, pseudo),
+            Transport::Udp => (udp::CHECKSUM_AT, pseudo),
+            Transport::Icmp => (icmp::CHECKSUM_AT, Sum::default()),
+            _ => (icmpv6::CHECKSUM_AT, pseudo),
+        }
+    }
+}
+
+/// Computes the checksum of the frame's whole, faultless transport packet and writes it there.
+/// False, and no change, where there is none: no transport, a fragment, or a fault.
+pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
+    let packet = Packet::of(bytes);
+    let layers = packet.layers;
+    let Some(inside) = packet.transport_bytes() else { return false };
+    if layers.fragment != Fragment::Whole || layers.fault.is_some() {
+        return false;
+    }
+    let start = usize::from(layers.transport_at);
+    if layers.transport == Transport::Sctp {
+        let crc = sctp::checksum(inside).to_le_bytes();
+        bytes[start + sctp::CHECKSUM_AT..start + sctp::HEADER_BYTES].copy_from_slice(&crc);
+        return true;
+    }
+    let (at, pseudo) = packet.checksum_place(inside.len());
+    let sum = pseudo.bytes(inside).u16(!u16_at(inside, at));
+    let udp = layers.transport == Transport::Udp;
+    let checksum = if udp { sum.checksum_udp() } else { sum.checksum() };
+    put_u16(bytes, start + at, checksum);
+    true
+}
+
+fn refuse_unless(right: bool, at: usize, want: u32, have: u32) -> Result<(), Malformed> {
+    if right { Ok(()) } else { Err(Malformed { at, why: Why::BadChecksum { want, have } }) }
+}
