@@ -5,7 +5,7 @@
 //! between the entries that have the same, because a table of 131,072 entries usually knows a
 //! handful of lists.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use packet::frame::PortNo;
@@ -120,34 +120,34 @@ impl Action {
     }
 }
 
-/// The lists of actions in use, each once.
+/// The lists of actions in use, each once, with the number of its users.
 #[derive(Debug, Default)]
 pub struct ActionLists {
-    lists: HashSet<Actions>,
+    users: HashMap<Actions, usize>,
 }
 
 impl ActionLists {
-    /// The shared list that equals `actions`.
+    /// The shared list that equals `actions`; the caller is one more user of it.
     pub fn share(&mut self, actions: &[Action]) -> Actions {
-        if let Some(list) = self.lists.get(actions) {
-            return Arc::clone(list);
-        }
-        let list: Actions = actions.into();
-        self.lists.insert(Arc::clone(&list));
+        let known = self.users.get_key_value(actions).map(|(list, _)| Arc::clone(list));
+        let list = known.unwrap_or_else(|| actions.into());
+        *self.users.entry(Arc::clone(&list)).or_default() += 1;
         list
     }
 
-    /// Gives back a list that an entry no longer uses; the last to do so frees it.
-    pub fn release(&mut self, list: Actions) {
-        // Two holders are left: this set and the caller.
-        if Arc::strong_count(&list) <= 2 {
-            self.lists.remove(&list);
+    /// Gives back a list that was shared; the last user frees it.
+    pub fn release(&mut self, list: &Actions) {
+        if let Some(users) = self.users.get_mut(list) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(list);
+            }
         }
     }
 
     /// How many different lists are in use.
     pub fn count(&self) -> usize {
-        self.lists.len()
+        self.users.len()
     }
 }
 
@@ -163,10 +163,10 @@ mod tests {
         let other = lists.share(&[Action::Output { port: 2 }]);
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(lists.count(), 2);
-        lists.release(first);
-        lists.release(other);
+        lists.release(&first);
+        lists.release(&other);
         assert_eq!(lists.count(), 1);
-        lists.release(second);
+        lists.release(&second);
         assert_eq!(lists.count(), 0);
     }
 

@@ -22,27 +22,17 @@
 //! - an IPv4 header that contradicts itself or the frame's length gives no IP fields.
 
 use packet::frame::PortNo;
+use packet::header::{arp, ethernet, icmp, ipv4, tcp, udp, vlan};
 
 /// Words in a key.
 pub const WORDS: usize = 4;
 
 /// The Ethernet type of 802.3 frames that name none (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
-pub const ETH_TYPE_NONE: u16 = 0x05ff;
+pub const ETH_TYPE_NONE: u16 = ethernet::TYPE_NONE;
 
 /// The bit of [`Field::Vlan`] that says that the frame has a tag; the lower 12 bits are the
 /// identifier.
 pub const VLAN_PRESENT: u64 = 0x1000;
-
-const ETH_TYPE_IPV4: u16 = 0x0800;
-const ETH_TYPE_ARP: u16 = 0x0806;
-const ETH_TYPE_VLAN: u16 = 0x8100;
-const ETH_TYPE_SERVICE_VLAN: u16 = 0x88a8;
-/// Smallest value of the type field that is a type and not an 802.3 length.
-const ETH_TYPE_MIN: u16 = 0x0600;
-const ETH_HEADER_BYTES: usize = 14;
-const PROTO_ICMP: u8 = 1;
-const PROTO_TCP: u8 = 6;
-const PROTO_UDP: u8 = 17;
 
 /// One of the twelve fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -193,19 +183,19 @@ pub fn extract(port: PortNo, bytes: &[u8]) -> Key {
 /// contradicts itself nowhere; `None` for every other frame.
 #[inline]
 fn extract_plain(port: PortNo, bytes: &[u8]) -> Option<Key> {
-    const HEADERS_BYTES: usize = ETH_HEADER_BYTES + 20 + 8;
+    const HEADERS_BYTES: usize = ethernet::HEADER_BYTES + 20 + 8;
     let head: &[u8; HEADERS_BYTES] = bytes.first_chunk()?;
     let type_to_length = be64(head, 10);
     // The last two bytes of eth_src, type, version and length, service, total length.
     let total_length = (type_to_length & 0xffff) as usize;
     let fragment_to_proto = be32(head, 20);
     let proto = fragment_to_proto as u8;
-    let l4_bytes = if proto == PROTO_TCP { 20 } else { 8 };
+    let l4_bytes = if proto == ipv4::PROTOCOL_TCP { 20 } else { 8 };
     let plain = (type_to_length >> 24) & 0xff_ffff == 0x08_0045
         && fragment_to_proto & 0x3fff_0000 == 0
-        && (proto == PROTO_UDP || proto == PROTO_TCP)
+        && (proto == ipv4::PROTOCOL_UDP || proto == ipv4::PROTOCOL_TCP)
         && total_length >= 20 + l4_bytes
-        && total_length <= bytes.len() - ETH_HEADER_BYTES;
+        && total_length <= bytes.len() - ethernet::HEADER_BYTES;
     if !plain {
         return None;
     }
@@ -214,7 +204,7 @@ fn extract_plain(port: PortNo, bytes: &[u8]) -> Option<Key> {
         (u64::from(port) << 48) | (be64(head, 0) >> 16),
         be64(head, 6) >> 16,
         be64(head, 26),
-        (u64::from(ETH_TYPE_IPV4) << 48)
+        (u64::from(ethernet::TYPE_IPV4) << 48)
             | (tos << 40)
             | (u64::from(proto) << 32)
             | u64::from(be32(head, 34)),
@@ -238,7 +228,7 @@ fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
 /// The key of any frame, header by header.
 fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
     let mut key = Key::ZERO.with(Field::InPort, u64::from(port));
-    if bytes.len() < ETH_HEADER_BYTES {
+    if bytes.len() < ethernet::HEADER_BYTES {
         return key;
     }
     key.set(Field::EthDst, number(&bytes[0..6]));
@@ -250,8 +240,8 @@ fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
     }
     key.set(Field::EthType, u64::from(link.eth_type));
     match link.eth_type {
-        ETH_TYPE_IPV4 => extract_ipv4(&mut key, bytes, link.payload_at),
-        ETH_TYPE_ARP => extract_arp(&mut key, &bytes[link.payload_at..]),
+        ethernet::TYPE_IPV4 => extract_ipv4(&mut key, &bytes[..link.end], link.payload_at),
+        ethernet::TYPE_ARP => extract_arp(&mut key, &bytes[link.payload_at..link.end]),
         _ => {}
     }
     key
@@ -269,26 +259,27 @@ fn extract_ipv4(key: &mut Key, bytes: &[u8], at: usize) {
     }
     let l4 = &bytes[ip.l4_at..ip.end];
     match ip.proto {
-        PROTO_TCP if l4.len() >= 20 => set_l4(key, number(&l4[0..2]), number(&l4[2..4])),
-        PROTO_UDP if l4.len() >= 8 => set_l4(key, number(&l4[0..2]), number(&l4[2..4])),
-        PROTO_ICMP if l4.len() >= 8 => set_l4(key, u64::from(l4[0]), u64::from(l4[1])),
+        ipv4::PROTOCOL_TCP if l4.len() >= tcp::HEADER_BYTES => set_ports(key, l4),
+        ipv4::PROTOCOL_UDP if l4.len() >= udp::HEADER_BYTES => set_ports(key, l4),
+        ipv4::PROTOCOL_ICMP if l4.len() >= icmp::HEADER_BYTES => {
+            key.set(Field::L4Src, u64::from(l4[0]));
+            key.set(Field::L4Dst, u64::from(l4[1]));
+        }
         _ => {}
     }
 }
 
-fn set_l4(key: &mut Key, source: u64, destination: u64) {
-    key.set(Field::L4Src, source);
-    key.set(Field::L4Dst, destination);
+fn set_ports(key: &mut Key, l4: &[u8]) {
+    key.set(Field::L4Src, number(&l4[0..2]));
+    key.set(Field::L4Dst, number(&l4[2..4]));
 }
 
 /// ARP for IPv4 over Ethernet; other address kinds give no fields.
-fn extract_arp(key: &mut Key, arp: &[u8]) {
-    if arp.len() < 28 || arp[0..6] != [0, 1, 8, 0, 6, 4] {
-        return;
-    }
-    key.set(Field::IpProto, u64::from(arp[7]));
-    key.set(Field::IpSrc, number(&arp[14..18]));
-    key.set(Field::IpDst, number(&arp[24..28]));
+fn extract_arp(key: &mut Key, bytes: &[u8]) {
+    let Some(arp) = arp::View::new(bytes).filter(arp::View::is_ipv4_over_ethernet) else { return };
+    key.set(Field::IpProto, u64::from(arp.operation()));
+    key.set(Field::IpSrc, u64::from(arp.sender_ip().to_bits()));
+    key.set(Field::IpDst, u64::from(arp.target_ip().to_bits()));
 }
 
 /// Big-endian number of up to eight bytes.
@@ -305,32 +296,43 @@ pub(crate) struct Link {
     pub eth_type: u16,
     /// Offset of the first byte after the link headers.
     pub payload_at: usize,
+    /// Offset of the byte after the last one that the link headers let be payload.
+    pub end: usize,
 }
 
 impl Link {
     /// Reads the link headers of a frame of at least 14 bytes.
     pub(crate) fn of(bytes: &[u8]) -> Link {
         let word = |at: usize| bytes.get(at..at + 2).map(|two| number(two) as u16);
-        let mut link = Link { vlan_at: None, eth_type: 0, payload_at: ETH_HEADER_BYTES };
-        link.eth_type = word(12).unwrap_or(0);
-        let tagged = matches!(link.eth_type, ETH_TYPE_VLAN | ETH_TYPE_SERVICE_VLAN);
-        if let (true, Some(eth_type)) = (tagged, word(16)) {
-            link = Link { vlan_at: Some(12), eth_type, payload_at: ETH_HEADER_BYTES + 4 };
+        let mut link = Link {
+            vlan_at: None,
+            eth_type: word(ethernet::TYPE.start).unwrap_or(0),
+            payload_at: ethernet::HEADER_BYTES,
+            end: bytes.len(),
+        };
+        if let (true, Some(eth_type)) = (vlan::is_tag(link.eth_type), word(16)) {
+            link.vlan_at = Some(ethernet::TYPE.start);
+            link.eth_type = eth_type;
+            link.payload_at += vlan::TAG_BYTES;
         }
-        if link.eth_type >= ETH_TYPE_MIN {
-            return link;
-        }
-        let at = link.payload_at;
-        match bytes.get(at..at + 8) {
-            Some([0xaa, 0xaa, 3, 0, 0, 0, high, low])
-                if u16::from_be_bytes([*high, *low]) >= ETH_TYPE_MIN =>
-            {
-                link.eth_type = u16::from_be_bytes([*high, *low]);
-                link.payload_at = at + 8;
-            }
-            _ => link.eth_type = ETH_TYPE_NONE,
+        if link.eth_type < ethernet::TYPE_MIN {
+            link.read_llc(bytes);
         }
         link
+    }
+
+    /// What looks like a type is an 802.3 length: the type is in the SNAP header, if any.
+    fn read_llc(&mut self, bytes: &[u8]) {
+        let end = self.payload_at + usize::from(self.eth_type);
+        self.end = if end <= bytes.len() { end } else { bytes.len() };
+        self.eth_type = ethernet::TYPE_NONE;
+        if let Some([0xaa, 0xaa, 3, 0, 0, 0, rest @ ..]) = bytes.get(self.payload_at..self.end)
+            && let Some(&snap) = rest.first_chunk()
+            && u16::from_be_bytes(snap) >= ethernet::TYPE_MIN
+        {
+            self.eth_type = u16::from_be_bytes(snap);
+            self.payload_at += 8;
+        }
     }
 }
 
@@ -370,11 +372,12 @@ impl Ipv4 {
 
 /// Whether the frame is a part of a fragmented IPv4 datagram.
 pub fn is_fragment(bytes: &[u8]) -> bool {
-    if bytes.len() < ETH_HEADER_BYTES {
+    if bytes.len() < ethernet::HEADER_BYTES {
         return false;
     }
     let link = Link::of(bytes);
-    link.eth_type == ETH_TYPE_IPV4 && Ipv4::at(bytes, link.payload_at).is_some_and(|ip| ip.fragment)
+    link.eth_type == ethernet::TYPE_IPV4
+        && Ipv4::at(&bytes[..link.end], link.payload_at).is_some_and(|ip| ip.fragment)
 }
 
 #[cfg(test)]

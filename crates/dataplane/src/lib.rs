@@ -6,11 +6,23 @@
 pub mod forwarder;
 /// Everything that happens to a frame is counted once.
 pub mod counter;
+/// The OpenFlow data plane: key, tables, actions, for a batch at a time.
+pub mod pipeline;
 /// The fields by which a frame is classified, packed into four words.
 pub mod key;
 /// Which frames an entry is for.
 pub mod matching;
-/// What is done with a frame that an entry matched.
-pub mod action;
 /// An installed entry, as the control plane says it and as it is told about it.
 pub mod flow;
+/// The installed entries: found by key, changed by command, removed in time.
+pub mod table;
+/// Two ways to find the entry for a key.
+pub mod classifier;
+/// A timing wheel: which of many entries is due next.
+pub mod wheel;
+/// What is done with a frame that an entry matched.
+pub mod action;
+/// Where decided frames go: the actions done in order, every loss counted.
+pub mod egress;
+/// Changing a field of a frame in place, with its checksums.
+pub mod rewrite;

@@ -1,0 +1,294 @@
+//! The OpenFlow data plane: key, tables, actions, for a batch at a time.
+//!
+//! A batch goes through in stages of a few dozen frames: all keys, then all lookups, then all
+//! counters, then all actions, each a simple loop, so that cache misses of different frames
+//! overlap and a run of frames with the same key is decided once. Tables are looked up in a chain,
+//! exact matches first (bianco2010, section II); actions and misses follow the OpenFlow switch
+//! specification 1.0.0, sections 3.3 and 3.4.
+//!
+//! Invariant: frames leave in the order in which they came, and every frame is queued, handed to
+//! the control plane or counted as dropped for one reason.
+
+use packet::frame::{Batch, Frame, PortNo};
+use packet::header::ethernet;
+use packet::time::Nanos;
+
+use crate::action::Action;
+use crate::classifier::Verdict;
+use crate::classifier::exact::BATCH_MAX;
+use crate::counter::{DropCounters, DropReason};
+use crate::egress::{Egress, PortSettings, Way};
+use crate::flow::{FlowError, FlowFilter, FlowSpec};
+use crate::forwarder::{Forwarder, Outputs};
+use crate::key::{self, Key};
+use crate::table::{EXACT_ENTRIES_MAX, FlowTable, WILDCARD_ENTRIES_MAX};
+
+/// Group address of the spanning tree protocol (IEEE 802.1D).
+const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
+
+/// How a pipeline is made.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Exact matches that fit. With none, exact matches are kept among the others.
+    pub exact_entries_max: usize,
+    /// Matches with open fields that fit.
+    pub wildcard_entries_max: usize,
+    /// A secret for hashing, so that nobody outside can choose keys that collide.
+    pub hash_seed: u64,
+    /// What becomes of frames that match no entry.
+    pub on_miss: OnMiss,
+    /// Whether fragmented IPv4 datagrams are dropped before the tables.
+    pub drop_fragments: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            exact_entries_max: EXACT_ENTRIES_MAX,
+            wildcard_entries_max: WILDCARD_ENTRIES_MAX,
+            hash_seed: 0x5eed_0f1a_57f1_0335,
+            on_miss: OnMiss::Controller,
+            drop_fragments: false,
+        }
+    }
+}
+
+/// What becomes of frames that match no entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnMiss {
+    /// The control plane is asked.
+    Controller,
+    /// They are dropped: the control plane is lost and entries are all there is.
+    Drop,
+    /// They are bridged: the control plane is lost and the switch gets along without.
+    Normal,
+}
+
+/// The data plane of an OpenFlow switch.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// The entries, to be read; commands go through the pipeline.
+    table: FlowTable,
+    egress: Egress,
+    /// What becomes of frames that match no entry; may be changed at any time.
+    pub on_miss: OnMiss,
+    /// Whether fragmented IPv4 datagrams are dropped; may be changed at any time.
+    pub drop_fragments: bool,
+    stage: Stage,
+    /// A copy for the tables of a frame that is needed afterwards.
+    spare: Frame,
+}
+
+/// What one stage hands to the next.
+#[derive(Debug)]
+struct Stage {
+    /// The keys, a run of equal ones once.
+    keys: [Key; BATCH_MAX],
+    /// For each frame, the place of its key, or `REFUSED`.
+    key_of: [u8; BATCH_MAX],
+    frames: [u64; BATCH_MAX],
+    bytes: [u64; BATCH_MAX],
+    found: [u32; BATCH_MAX],
+    verdicts: [Option<Verdict>; BATCH_MAX],
+}
+
+/// A frame that does not reach the tables and is already counted.
+const REFUSED: u8 = u8::MAX;
+
+impl Pipeline {
+    /// A pipeline without entries between these ports.
+    pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
+        let (exact, wildcard) = (settings.exact_entries_max, settings.wildcard_entries_max);
+        Pipeline {
+            table: FlowTable::new(exact, wildcard, settings.hash_seed),
+            egress: Egress::new(ports),
+            on_miss: settings.on_miss,
+            drop_fragments: settings.drop_fragments,
+            stage: Stage {
+                keys: [Key::ZERO; BATCH_MAX],
+                key_of: [REFUSED; BATCH_MAX],
+                frames: [0; BATCH_MAX],
+                bytes: [0; BATCH_MAX],
+                found: [0; BATCH_MAX],
+                verdicts: [None; BATCH_MAX],
+            },
+            spare: Frame::default(),
+        }
+    }
+
+    /// The entries, their counters and the tables' accounts.
+    pub fn table(&self) -> &FlowTable {
+        &self.table
+    }
+
+    /// Frames lost, by reason.
+    pub fn drops(&self) -> &DropCounters {
+        &self.egress.drops
+    }
+
+    /// The ports' settings and the queues' account.
+    pub fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
+    /// Sets what a port does. False if there is no such port.
+    pub fn set_port(&mut self, port: PortNo, settings: PortSettings) -> bool {
+        self.egress.set_settings(port, settings)
+    }
+
+    /// Installs an entry (see [`FlowTable::add`]). The next [`Forwarder::tick`] may then be due
+    /// earlier than the last one said.
+    pub fn add(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
+        self.table.add(spec, now)
+    }
+
+    /// Changes entries (see [`FlowTable::modify`]).
+    pub fn modify(&mut self, spec: &FlowSpec, strict: bool, now: Nanos) -> Result<(), FlowError> {
+        self.table.modify(spec, strict, now)
+    }
+
+    /// Removes entries and returns how many (see [`FlowTable::delete`]).
+    pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
+        self.table.delete(filter, now, out)
+    }
+
+    /// Does actions with a frame that the control plane sends as if it came from `in_port`. This
+    /// is the one place where [`Action::Table`] means something. The frame is used up.
+    pub fn execute(
+        &mut self,
+        frame: &mut Frame,
+        in_port: PortNo,
+        actions: &[Action],
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        let mut segments = actions.split(|action| *action == Action::Table).peekable();
+        let mut sent = false;
+        while let Some(segment) = segments.next() {
+            let keep = segments.peek().is_some();
+            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, out });
+            if keep {
+                let mut copy = std::mem::take(&mut self.spare);
+                copy.copy_from(frame);
+                self.forward_stage(in_port, std::slice::from_mut(&mut copy), now, out);
+                self.spare = copy;
+                sent = true;
+            }
+        }
+        if !sent {
+            self.egress.drops.add(DropReason::NoDestination);
+        }
+    }
+
+    /// Takes at most [`BATCH_MAX`] frames through all stages.
+    fn forward_stage(&mut self, port: PortNo, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        let keys = self.extract(port, frames);
+        let stage = &mut self.stage;
+        self.table.lookup(&stage.keys[..keys], &mut stage.found);
+        for place in 0..keys {
+            let (found, frames) = (stage.found[place], stage.frames[place]);
+            stage.verdicts[place] = self.table.count(found, frames, stage.bytes[place], now);
+        }
+        let mut way = Way { in_port: port, out };
+        for (place, frame) in frames.iter_mut().enumerate() {
+            let key = self.stage.key_of[place];
+            if key != REFUSED {
+                self.act(usize::from(key), frame, &mut way);
+            }
+        }
+    }
+
+    /// Finds the frames' keys, counts and refuses those that are not for the tables, and returns
+    /// how many different keys in a row there are.
+    #[inline]
+    fn extract(&mut self, port: PortNo, frames: &[Frame]) -> usize {
+        let settings = self.egress.settings(port);
+        let ask_more = settings != PortSettings::default() || self.drop_fragments;
+        let stage = &mut self.stage;
+        let mut keys = 0;
+        for (place, frame) in frames.iter().enumerate() {
+            let bytes = frame.bytes();
+            if bytes.len() < ethernet::HEADER_BYTES || ask_more {
+                if let Some(why) = refusal(settings, self.drop_fragments, bytes) {
+                    self.egress.drops.add(why);
+                    stage.key_of[place] = REFUSED;
+                    continue;
+                }
+            }
+            let key = key::extract(port, bytes);
+            if keys == 0 || key != stage.keys[keys - 1] {
+                stage.keys[keys] = key;
+                stage.frames[keys] = 0;
+                stage.bytes[keys] = 0;
+                keys += 1;
+            }
+            stage.key_of[place] = (keys - 1) as u8;
+            stage.frames[keys - 1] += 1;
+            stage.bytes[keys - 1] += bytes.len() as u64;
+        }
+        keys
+    }
+
+    /// Does with a frame what the entry for its key says.
+    #[inline]
+    fn act(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+        match self.stage.verdicts[key] {
+            Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
+            Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
+            Some(Verdict::List) => {
+                let actions = self.table.actions(self.stage.found[key]);
+                if !self.egress.run(actions, frame, false, way) {
+                    self.egress.drops.add(DropReason::NoDestination);
+                }
+            }
+            None => self.miss(frame, way),
+        }
+    }
+
+    fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
+        let quiet = self.egress.settings(way.in_port).no_packet_in;
+        match self.on_miss {
+            OnMiss::Controller if !quiet => self.egress.miss(frame, way),
+            OnMiss::Controller | OnMiss::Drop => self.egress.drops.add(DropReason::NoMatch),
+            OnMiss::Normal => {
+                if !self.egress.run(&[Action::Normal], frame, false, way) {
+                    self.egress.drops.add(DropReason::NoDestination);
+                }
+            }
+        }
+    }
+}
+
+/// Why a frame does not reach the tables, if so.
+fn refusal(settings: PortSettings, drop_fragments: bool, bytes: &[u8]) -> Option<DropReason> {
+    if bytes.len() < ethernet::HEADER_BYTES {
+        return Some(DropReason::TooShort);
+    }
+    if settings.down {
+        return Some(DropReason::PortDown);
+    }
+    let unwanted = if bytes[ethernet::DESTINATION] == SPANNING_TREE {
+        settings.no_receive_spanning_tree
+    } else {
+        settings.no_receive
+    };
+    if unwanted {
+        return Some(DropReason::NoReceive);
+    }
+    (drop_fragments && key::is_fragment(bytes)).then_some(DropReason::Fragment)
+}
+
+impl Forwarder for Pipeline {
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        for frames in batch.frames_mut().chunks_mut(BATCH_MAX) {
+            self.forward_stage(port, frames, now, out);
+        }
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        self.table.expire(now, out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Frames through the whole pipeline.

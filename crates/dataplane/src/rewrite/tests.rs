@@ -1,0 +1,1 @@
+//! Fields changed and checksums right.

@@ -1,0 +1,1 @@
+//! Commands, time-outs and dumps.
