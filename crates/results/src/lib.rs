@@ -1,1 +1,30 @@
-//! (being written)
+//! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
+//!
+//! Reading order: how single values become values with errors (`series`, `interval`, `histogram`,
+//! `compare`), what is stored (`record`, `derive`, `claims`) and where (`store`), and what is
+//! shown (`figure`, `table`, `csv`, `summary`, `page`, `report`). Invariants: only [`store`]
+//! touches files; everything shown is a function of the [`record::Record`], so that deleting and
+//! regenerating a report changes nothing.
+
+/// Repeats of one value: mean, spread, median.
+pub mod series;
+/// How far a value may be from the truth.
+pub mod interval;
+/// Latencies counted in buckets.
+pub mod histogram;
+/// One target against another, by interleaved pairs.
+pub mod compare;
+/// The stored form of a run.
+pub mod record;
+/// Cells, ratios and warnings out of trials.
+pub mod derive;
+/// What studies state, and whether it holds here.
+pub mod claims;
+/// Everything that is shown, as files in memory.
+pub mod report;
+/// The folder of a run: the only place with files.
+pub mod store;
+
+/// A made-up run for tests.
+#[cfg(test)]
+mod sample;

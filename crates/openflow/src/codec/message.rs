@@ -1,0 +1,235 @@
+//! Header, kind and body: which of the codec's files a message goes to.
+//!
+//! Source: OpenFlow 1.0.0 sections 5.1 and 5.5 (hello, echo, vendor, error). A message is refused
+//! without a trace: what was appended before the fault is cut off again.
+
+use packet::error::{Malformed, Why};
+
+use super::bytes::{Put, Reader};
+use super::{DecodeError, Fault, NotExpressible, Offending, What};
+use super::{flow, multipart, packet_io, port, queue, switch};
+use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX, Xid};
+use crate::model::action::Experimenter;
+use crate::model::message::{ErrorMessage, Hello, Message};
+use crate::version::{ErrorCode, MessageKind, Version};
+
+/// Hello element that holds a bitmap of versions (1.3.1 section A.5.1).
+const HELLO_VERSION_BITMAP: u16 = 1;
+
+/// Appends the message's bytes to `out`. On error `out` is as it was.
+pub fn encode(
+    version: Version,
+    xid: Xid,
+    message: &Message,
+    out: &mut Vec<u8>,
+) -> Result<(), NotExpressible> {
+    let start = out.len();
+    let result = append(version, xid, message, out, start);
+    result.map_err(|what| {
+        out.truncate(start);
+        NotExpressible { version, what }
+    })
+}
+
+fn append(
+    version: Version,
+    xid: Xid,
+    message: &Message,
+    out: &mut Vec<u8>,
+    start: usize,
+) -> Result<(), What> {
+    let kind = message.kind();
+    if !version.is_spoken() && !is_version_free(kind) {
+        return Err(What::Version);
+    }
+    let code = kind.code(version).ok_or(What::Message(kind))?;
+    let header = Header { version: version.wire(), kind: code, length: 0, xid };
+    out.extend_from_slice(&header.bytes());
+    body(version, message, out)?;
+    let bytes = out.len() - start;
+    if bytes > MESSAGE_BYTES_MAX {
+        return Err(What::TooLong { field: "message", bytes, bytes_max: MESSAGE_BYTES_MAX });
+    }
+    out[start + 2..start + 4].copy_from_slice(&(bytes as u16).to_be_bytes());
+    Ok(())
+}
+
+/// Whether the message is needed before a version has been agreed on.
+fn is_version_free(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Hello | MessageKind::Error)
+}
+
+fn body(version: Version, message: &Message, out: &mut Vec<u8>) -> Result<(), What> {
+    match message {
+        Message::Hello(hello) => put_hello(hello, out),
+        Message::Error(error) => return put_error(version, error, out),
+        Message::EchoRequest(data) | Message::EchoReply(data) => out.extend_from_slice(data),
+        Message::Experimenter(vendor) => put_experimenter(vendor, out),
+        Message::FeaturesRequest
+        | Message::GetConfigRequest
+        | Message::BarrierRequest
+        | Message::BarrierReply => {}
+        Message::FeaturesReply(features) => return switch::put_features(version, features, out),
+        Message::GetConfigReply(config) | Message::SetConfig(config) => {
+            switch::put_config(config, out);
+        }
+        Message::PacketIn(frame) => return packet_io::put_packet_in(version, frame, out),
+        Message::FlowRemoved(removed) => return flow::put_flow_removed(version, removed, out),
+        Message::PortStatus(status) => return port::put_port_status(version, status, out),
+        Message::PacketOut(frame) => return packet_io::put_packet_out(version, frame, out),
+        Message::FlowMod(change) => return flow::put_flow_mod(version, change, out),
+        Message::PortMod(change) => return port::put_port_mod(version, change, out),
+        Message::MultipartRequest(request) => return multipart::put_request(version, request, out),
+        Message::MultipartReply(reply) => return multipart::put_reply(version, reply, out),
+        Message::QueueGetConfigRequest(number) => {
+            return queue::put_request(version, *number, out);
+        }
+        Message::QueueGetConfigReply(config) => return queue::put_reply(version, config, out),
+    }
+    Ok(())
+}
+
+fn put_hello(hello: &Hello, out: &mut Vec<u8>) {
+    if let Some(bitmap) = hello.versions {
+        out.put_u16(HELLO_VERSION_BITMAP);
+        out.put_u16(8);
+        out.put_u32(bitmap);
+    }
+}
+
+fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Result<(), What> {
+    let (family, code) = error.code.to_wire(version).ok_or(What::Error(error.code))?;
+    out.put_u16(family);
+    out.put_u16(code);
+    out.extend_from_slice(&error.data);
+    Ok(())
+}
+
+/// Appends vendor and body, as in messages and statistics.
+pub(super) fn put_experimenter(vendor: &Experimenter, out: &mut Vec<u8>) {
+    out.put_u32(vendor.experimenter);
+    out.extend_from_slice(&vendor.body);
+}
+
+/// Reads the message that `bytes` starts with; what follows it is left alone.
+///
+/// Hello and error messages are read in any version, all others in those that
+/// [`Version::SPOKEN`] names.
+pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
+    let header = Header::parse(bytes).map_err(|malformed| DecodeError {
+        header: None,
+        malformed,
+        answer: Some(ErrorCode::RequestBadLength),
+        offending: Offending::of(bytes),
+    })?;
+    let length = usize::from(header.length);
+    let message = &bytes[..length.min(bytes.len())];
+    let result = if message.len() < length {
+        Err(Malformed::truncated(bytes.len(), length - bytes.len(), 0).into())
+    } else {
+        read(header, message)
+    };
+    match result {
+        Ok(value) => Ok((header, value)),
+        Err(Fault { malformed, answer }) => Err(DecodeError {
+            header: Some(header),
+            malformed,
+            answer: (!is_error(header)).then_some(answer),
+            offending: Offending::of(message),
+        }),
+    }
+}
+
+/// Whether the header is that of an error, whose code is the same in all versions.
+fn is_error(header: Header) -> bool {
+    MessageKind::Error.code(Version::V1_0) == Some(header.kind)
+}
+
+fn read(header: Header, message: &[u8]) -> Result<Message, Fault> {
+    let mut reader = Reader::new(message, HEADER_BYTES);
+    let version = Version::from_wire(header.version);
+    let column = version.unwrap_or(Version::V1_0);
+    let kind = MessageKind::from_code(column, header.kind);
+    match kind {
+        Some(MessageKind::Hello) => return Ok(Message::Hello(read_hello(&mut reader))),
+        Some(MessageKind::Error) => return Ok(Message::Error(read_error(column, &mut reader)?)),
+        _ => {}
+    }
+    let Some(version) = version.filter(|version| version.is_spoken()) else {
+        let malformed = Malformed { at: 0, why: Why::BadValue(header.version.into()) };
+        return Err(Fault::new(malformed, ErrorCode::RequestBadVersion));
+    };
+    let Some(kind) = kind else {
+        let malformed = Malformed { at: 1, why: Why::BadValue(header.kind.into()) };
+        return Err(Fault::new(malformed, ErrorCode::RequestBadType));
+    };
+    let value = read_body(version, kind, &mut reader)?;
+    reader.finish()?;
+    Ok(value)
+}
+
+fn read_body(version: Version, kind: MessageKind, reader: &mut Reader) -> Result<Message, Fault> {
+    Ok(match kind {
+        MessageKind::Hello => Message::Hello(read_hello(reader)),
+        MessageKind::Error => Message::Error(read_error(version, reader)?),
+        MessageKind::EchoRequest => Message::EchoRequest(reader.rest().to_vec()),
+        MessageKind::EchoReply => Message::EchoReply(reader.rest().to_vec()),
+        MessageKind::Experimenter => Message::Experimenter(read_experimenter(reader)?),
+        MessageKind::FeaturesRequest => Message::FeaturesRequest,
+        MessageKind::FeaturesReply => {
+            Message::FeaturesReply(switch::read_features(version, reader)?)
+        }
+        MessageKind::GetConfigRequest => Message::GetConfigRequest,
+        MessageKind::GetConfigReply => Message::GetConfigReply(switch::read_config(reader)?),
+        MessageKind::SetConfig => Message::SetConfig(switch::read_config(reader)?),
+        MessageKind::PacketIn => Message::PacketIn(packet_io::read_packet_in(version, reader)?),
+        MessageKind::FlowRemoved => Message::FlowRemoved(flow::read_flow_removed(version, reader)?),
+        MessageKind::PortStatus => Message::PortStatus(port::read_port_status(version, reader)?),
+        MessageKind::PacketOut => Message::PacketOut(packet_io::read_packet_out(version, reader)?),
+        MessageKind::FlowMod => Message::FlowMod(flow::read_flow_mod(version, reader)?),
+        MessageKind::PortMod => Message::PortMod(port::read_port_mod(version, reader)?),
+        MessageKind::MultipartRequest => {
+            Message::MultipartRequest(multipart::read_request(version, reader)?)
+        }
+        MessageKind::MultipartReply => {
+            Message::MultipartReply(multipart::read_reply(version, reader)?)
+        }
+        MessageKind::BarrierRequest => Message::BarrierRequest,
+        MessageKind::BarrierReply => Message::BarrierReply,
+        MessageKind::QueueGetConfigRequest => {
+            Message::QueueGetConfigRequest(queue::read_request(version, reader)?)
+        }
+        MessageKind::QueueGetConfigReply => {
+            Message::QueueGetConfigReply(queue::read_reply(version, reader)?)
+        }
+    })
+}
+
+/// A hello may carry anything: what is not a bitmap of versions is passed over.
+fn read_hello(reader: &mut Reader) -> Hello {
+    let mut hello = Hello::default();
+    while let (Ok(kind), Ok(length)) = (reader.u16(), reader.u16()) {
+        let Some(body) = usize::from(length).checked_sub(4) else { break };
+        let padding = usize::from(length).next_multiple_of(8) - usize::from(length);
+        let Ok(mut element) = reader.within(body) else { break };
+        if kind == HELLO_VERSION_BITMAP && hello.versions.is_none() {
+            hello.versions = element.u32().ok();
+        }
+        if reader.skip(padding).is_err() {
+            break;
+        }
+    }
+    reader.rest();
+    hello
+}
+
+fn read_error(version: Version, reader: &mut Reader) -> Result<ErrorMessage, Fault> {
+    let (family, code) = (reader.u16()?, reader.u16()?);
+    let code = ErrorCode::from_wire(version, family, code);
+    Ok(ErrorMessage { code, data: reader.rest().to_vec() })
+}
+
+/// Reads vendor and body, as in messages and statistics.
+pub(super) fn read_experimenter(reader: &mut Reader) -> Result<Experimenter, Fault> {
+    Ok(Experimenter { experimenter: reader.u32()?, body: reader.rest().to_vec() })
+}

@@ -1,0 +1,122 @@
+//! Cutting a stream of bytes into messages, in bounded memory.
+//!
+//! A message ends where its header's length says. A stream holds at most [`BUFFER_BYTES_MAX`]
+//! bytes, whatever lengths a peer announces, and takes no more until messages have been cut off
+//! it; a length below the header's own eight bytes can never be resynchronised and is an error
+//! that stays.
+
+use packet::error::Malformed;
+
+use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX};
+
+/// Most bytes that a stream holds: the largest message and as much again.
+pub const BUFFER_BYTES_MAX: usize = 2 * (MESSAGE_BYTES_MAX + 1);
+
+/// Received bytes, and where the next message starts in them.
+#[derive(Debug, Default)]
+pub struct Stream {
+    buffer: Vec<u8>,
+    start: usize,
+}
+
+impl Stream {
+    /// Appends as many of `bytes` as there is room for and returns how many. As long as every
+    /// complete message is cut off after each call, there is room for at least
+    /// [`MESSAGE_BYTES_MAX`] more.
+    #[must_use]
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+        } else if self.start > MESSAGE_BYTES_MAX {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        let count = bytes.len().min(BUFFER_BYTES_MAX - self.waiting());
+        self.buffer.extend_from_slice(&bytes[..count]);
+        count
+    }
+
+    /// Bytes that have been received and not cut off.
+    pub fn waiting(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// Cuts off the next message, if all of it is there. An error is found again at each call,
+    /// because what follows it has no beginning.
+    pub fn cut(&mut self) -> Result<Option<&[u8]>, Malformed> {
+        let rest = &self.buffer[self.start..];
+        if rest.len() < HEADER_BYTES {
+            return Ok(None);
+        }
+        let length = usize::from(Header::parse(rest)?.length);
+        if rest.len() < length {
+            return Ok(None);
+        }
+        let start = self.start;
+        self.start += length;
+        Ok(Some(&self.buffer[start..start + length]))
+    }
+
+    /// The bytes that have not been cut off.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ECHO: [u8; 10] = [1, 2, 0, 10, 0, 0, 0, 7, 0xaa, 0xbb];
+
+    #[test]
+    fn messages_are_cut_wherever_the_bytes_break() {
+        let mut stream = Stream::default();
+        let mut cut = 0;
+        for byte in ECHO.iter().chain(&ECHO).chain(&ECHO[..9]) {
+            assert_eq!(stream.push(&[*byte]), 1);
+            while let Some(message) = stream.cut().unwrap() {
+                assert_eq!(message, ECHO);
+                cut += 1;
+            }
+        }
+        assert_eq!((cut, stream.rest()), (2, &ECHO[..9]));
+    }
+
+    #[test]
+    fn a_length_below_eight_is_an_error_that_stays() {
+        let mut stream = Stream::default();
+        assert_eq!(stream.push(&[1, 0, 0, 4, 0, 0, 0, 0]), 8);
+        assert!(stream.cut().is_err());
+        assert_eq!(stream.push(&ECHO), 10);
+        assert!(stream.cut().is_err());
+    }
+
+    #[test]
+    fn memory_stays_bounded_when_nobody_cuts() {
+        let mut stream = Stream::default();
+        let chunk = [1, 2, 0xff, 0xff, 0, 0, 0, 0];
+        let mut taken = 0;
+        for _ in 0..100_000 {
+            taken += stream.push(&chunk);
+        }
+        assert_eq!((taken, stream.waiting()), (BUFFER_BYTES_MAX, BUFFER_BYTES_MAX));
+        assert!(stream.buffer.capacity() <= 2 * BUFFER_BYTES_MAX);
+        assert_eq!(stream.cut().unwrap().map(<[u8]>::len), Some(MESSAGE_BYTES_MAX));
+    }
+
+    #[test]
+    fn a_long_stream_is_cut_without_growing() {
+        let mut stream = Stream::default();
+        for _ in 0..100_000 {
+            assert_eq!(stream.push(&ECHO), 10);
+            assert_eq!(stream.push(&ECHO[..3]), 3);
+            assert_eq!(stream.cut().unwrap(), Some(&ECHO[..]));
+            assert_eq!(stream.push(&ECHO[3..]), 7);
+            assert_eq!(stream.cut().unwrap(), Some(&ECHO[..]));
+        }
+        assert_eq!(stream.waiting(), 0);
+        assert!(stream.buffer.capacity() <= 2 * BUFFER_BYTES_MAX);
+    }
+}

@@ -1,0 +1,150 @@
+//! Sets of named bits, with the place that each bit has in each version.
+//!
+//! Bits keep one neutral place in memory; the rows of a set name their places on the wire, in
+//! the columns of [`crate::version`]. A bit that a version lacks cannot be encoded for it, and
+//! wire bits that have no row are left out when decoding.
+
+/// Declares a set of bits.
+macro_rules! bits {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $( $(#[$row_doc:meta])* $row:ident $text:literal $columns:expr; )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        pub struct $name(u32);
+
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[allow(dead_code)]
+        const _: () = {
+            enum Place { $( $row, )* }
+
+            impl $name {
+                $( $(#[$row_doc])* pub const $row: $name = $name(1 << Place::$row as u32); )*
+            }
+        };
+
+        impl $name {
+            /// No bit.
+            pub const NONE: $name = $name(0);
+
+            /// Every bit that some version has.
+            pub const ALL: $name = $name(0 $( | $name::$row.0 )*);
+
+            const ROWS: &[(&'static str, [i32; crate::version::VERSIONS])] =
+                &[$( ($text, $columns), )*];
+
+            /// Whether every bit of `other` is set here.
+            pub fn contains(self, other: $name) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// Whether no bit is set.
+            pub fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// These bits without those of `other`.
+            #[must_use]
+            pub fn without(self, other: $name) -> $name {
+                $name(self.0 & !other.0)
+            }
+
+            /// The bits that both have.
+            #[must_use]
+            pub fn and(self, other: $name) -> $name {
+                $name(self.0 & other.0)
+            }
+
+            /// The wire value, or the name of a bit that this version does not have.
+            pub(crate) fn to_wire(
+                self,
+                version: crate::version::Version,
+            ) -> Result<u32, &'static str> {
+                let mut wire = 0;
+                for (place, (name, columns)) in $name::ROWS.iter().enumerate() {
+                    if self.0 & 1 << place != 0 {
+                        match columns[version.column()] {
+                            crate::version::NO => return Err(name),
+                            bit => wire |= 1 << bit,
+                        }
+                    }
+                }
+                Ok(wire)
+            }
+
+            /// The bits that a wire value has, and those in it that mean nothing.
+            pub(crate) fn from_wire(version: crate::version::Version, wire: u32) -> ($name, u32) {
+                let (mut bits, mut unknown) = (0, wire);
+                for (place, (_, columns)) in $name::ROWS.iter().enumerate() {
+                    let bit = columns[version.column()];
+                    if bit != crate::version::NO && wire & 1 << bit != 0 {
+                        bits |= 1 << place;
+                        unknown &= !(1 << bit);
+                    }
+                }
+                ($name(bits), unknown)
+            }
+        }
+
+        impl std::ops::BitOr for $name {
+            type Output = $name;
+            fn bitor(self, other: $name) -> $name {
+                $name(self.0 | other.0)
+            }
+        }
+
+        impl std::ops::BitOrAssign for $name {
+            fn bitor_assign(&mut self, other: $name) {
+                self.0 |= other.0;
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut bar = "";
+                for (place, (name, _)) in $name::ROWS.iter().enumerate() {
+                    if self.0 & 1 << place != 0 {
+                        write!(f, "{bar}{name}")?;
+                        bar = "|";
+                    }
+                }
+                if self.is_empty() { f.write_str("none") } else { Ok(()) }
+            }
+        }
+    };
+}
+
+pub(crate) use bits;
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Capabilities, FlowModFlags, PortFeatures};
+    use crate::version::Version;
+
+    #[test]
+    fn a_bit_moves_between_versions() {
+        let features = PortFeatures::COPPER | PortFeatures::SPEED_1G_FULL;
+        assert_eq!(features.to_wire(Version::V1_0), Ok(1 << 7 | 1 << 5));
+        assert_eq!(features.to_wire(Version::V1_3), Ok(1 << 11 | 1 << 5));
+        let (back, unknown) = PortFeatures::from_wire(Version::V1_3, 1 << 11 | 1 << 5 | 1 << 30);
+        assert_eq!((back, unknown), (features, 1 << 30));
+    }
+
+    #[test]
+    fn a_bit_that_a_version_lacks_is_named() {
+        assert_eq!(FlowModFlags::EMERGENCY.to_wire(Version::V1_3), Err("emergency"));
+        assert_eq!(PortFeatures::SPEED_40G_FULL.to_wire(Version::V1_0), Err("40g_full"));
+    }
+
+    #[test]
+    fn sets_print_their_names() {
+        let set = Capabilities::FLOW_STATS | Capabilities::STP;
+        assert_eq!(set.to_string(), "flow_stats|stp");
+        assert!(set.contains(Capabilities::STP) && !set.contains(Capabilities::ALL));
+        assert_eq!(Capabilities::NONE.to_string(), "none");
+        assert_eq!(set.without(Capabilities::STP), Capabilities::FLOW_STATS);
+    }
+}

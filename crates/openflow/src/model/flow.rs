@@ -1,0 +1,175 @@
+//! Entries of the tables: adding, changing and deleting them, and the news of their end.
+//!
+//! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`).
+
+use std::fmt;
+
+use packet::time::Nanos;
+
+use super::action::Action;
+use super::bits::bits;
+use super::matching::Match;
+use super::port::{PortNo, ShowPort, reserved};
+use super::text::list;
+use crate::version::NO;
+
+/// The number of a frame that the switch keeps; never 0xffff_ffff, which means "none".
+pub type BufferId = u32;
+
+/// Priority of an entry whose sender does not care.
+pub const PRIORITY_DEFAULT: u16 = 0x8000;
+
+/// What to do with the entries (`ofp_flow_mod_command`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum FlowModCommand {
+    /// Adds an entry, replacing one with the same match and priority.
+    #[default]
+    Add,
+    /// Changes the actions of all entries within the match; adds one if there is none.
+    Modify,
+    /// The same for the one entry with exactly this match and priority.
+    ModifyStrict,
+    /// Deletes all entries within the match.
+    Delete,
+    /// Deletes the one entry with exactly this match and priority.
+    DeleteStrict,
+}
+
+bits! {
+    /// How an entry is added (`ofp_flow_mod_flags`).
+    FlowModFlags {
+        //                                            1.0 1.1 1.2 1.3 1.4 1.5
+        /// Tell the controllers when the entry goes.
+        SEND_FLOW_REMOVED "send_flow_removed"        [ 0,  0,  0,  0,  0,  0];
+        /// Refuse the entry if it overlaps one of the same priority.
+        CHECK_OVERLAP "check_overlap"                [ 1,  1,  1,  1,  1,  1];
+        /// For when the controller cannot be reached.
+        EMERGENCY "emergency"                        [ 2, NO, NO, NO, NO, NO];
+        /// Start the counters again.
+        RESET_COUNTS "reset_counts"                  [NO, NO,  2,  2,  2,  2];
+        /// Do not count packets.
+        NO_PACKET_COUNTS "no_packet_counts"          [NO, NO, NO,  3,  3,  3];
+        /// Do not count bytes.
+        NO_BYTE_COUNTS "no_byte_counts"              [NO, NO, NO,  4,  4,  4];
+    }
+}
+
+/// Adds, changes or deletes entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowMod {
+    /// What to do.
+    pub command: FlowModCommand,
+    /// Which frames, or which entries.
+    pub matching: Match,
+    /// The higher, the earlier; 1.0 gives entries without wildcards the highest.
+    pub priority: u16,
+    /// The controller's own number for the entry.
+    pub cookie: u64,
+    /// Seconds without a frame after which the entry goes; 0 for never.
+    pub idle_timeout_s: u16,
+    /// Seconds after which the entry goes; 0 for never.
+    pub hard_timeout_s: u16,
+    /// A kept frame to which the new entry is applied.
+    pub buffer_id: Option<BufferId>,
+    /// Deletes only entries that output to this port; [`reserved::NONE`] for all.
+    pub out_port: PortNo,
+    /// How.
+    pub flags: FlowModFlags,
+    /// What is done with the frames.
+    pub actions: Vec<Action>,
+}
+
+impl Default for FlowMod {
+    fn default() -> Self {
+        FlowMod {
+            command: FlowModCommand::Add,
+            matching: Match::ANY,
+            priority: PRIORITY_DEFAULT,
+            cookie: 0,
+            idle_timeout_s: 0,
+            hard_timeout_s: 0,
+            buffer_id: None,
+            out_port: reserved::NONE,
+            flags: FlowModFlags::NONE,
+            actions: Vec::new(),
+        }
+    }
+}
+
+/// Why an entry went (`ofp_flow_removed_reason`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowRemovedReason {
+    /// No frame came for the idle time-out.
+    IdleTimeout,
+    /// The hard time-out was over.
+    HardTimeout,
+    /// A flow-mod deleted it.
+    Delete,
+}
+
+/// An entry has gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowRemoved {
+    /// Why.
+    pub reason: FlowRemovedReason,
+    /// The entry's match.
+    pub matching: Match,
+    /// The entry's priority.
+    pub priority: u16,
+    /// The controller's own number for the entry.
+    pub cookie: u64,
+    /// How long it was there.
+    pub age: Nanos,
+    /// Its idle time-out in seconds.
+    pub idle_timeout_s: u16,
+    /// Frames that it matched.
+    pub packets: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+}
+
+impl fmt::Display for FlowModCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FlowModCommand::Add => "add",
+            FlowModCommand::Modify => "modify",
+            FlowModCommand::ModifyStrict => "modify_strict",
+            FlowModCommand::Delete => "delete",
+            FlowModCommand::DeleteStrict => "delete_strict",
+        })
+    }
+}
+
+impl fmt::Display for FlowMod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} priority={} match={}", self.command, self.priority, self.matching)?;
+        write!(f, " cookie={:#x}", self.cookie)?;
+        write!(f, " idle_timeout={}s hard_timeout={}s", self.idle_timeout_s, self.hard_timeout_s)?;
+        if let Some(id) = self.buffer_id {
+            write!(f, " buffer={id:#x}")?;
+        }
+        if self.out_port != reserved::NONE {
+            write!(f, " out_port={}", ShowPort(self.out_port))?;
+        }
+        write!(f, " flags={} actions=", self.flags)?;
+        show_actions(f, &self.actions)
+    }
+}
+
+impl fmt::Display for FlowRemoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.reason {
+            FlowRemovedReason::IdleTimeout => "idle_timeout",
+            FlowRemovedReason::HardTimeout => "hard_timeout",
+            FlowRemovedReason::Delete => "delete",
+        })?;
+        write!(f, " priority={} match={}", self.priority, self.matching)?;
+        write!(f, " cookie={:#x} age={}ns", self.cookie, self.age.0)?;
+        write!(f, " idle_timeout={}s", self.idle_timeout_s)?;
+        write!(f, " packets={} bytes={}", self.packets, self.bytes)
+    }
+}
+
+pub(crate) fn show_actions(f: &mut fmt::Formatter<'_>, actions: &[Action]) -> fmt::Result {
+    if actions.is_empty() { f.write_str("drop") } else { list(f, actions) }
+}

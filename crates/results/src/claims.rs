@@ -1,0 +1,46 @@
+//! What studies state, and whether it holds here.
+//!
+//! Claims come as rows of `claims.csv` (study, item, subject, condition, claim, value, unit,
+//! relation), quoted from the studies' texts. Each figure that we repeat has one file that reads
+//! its claims so that a number can decide, and says how it read them. Invariant: a claim *holds*
+//! or *does not* only where the interval says so; everything else *cannot be told*, with the
+//! reason.
+
+mod rows;
+mod bianco2010;
+#[cfg(test)]
+mod tests;
+
+pub use rows::{ClaimsError, parse};
+
+use crate::record::{Claim, ClaimVerdict, Record};
+
+/// Puts every claim about one of the record's experiments to its cells. Claims about items that
+/// were not run give no line; a claim that no rule reads yet is quoted and cannot be told.
+pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
+    record
+        .experiments
+        .iter()
+        .flat_map(|experiment| {
+            let about = |claim: &&Claim| {
+                experiment.study.as_ref() == Some(&claim.study)
+                    && experiment.item.as_ref() == Some(&claim.item)
+            };
+            claims.iter().filter(about).flat_map(|claim| match claim.study.as_str() {
+                "bianco2010" => bianco2010::judge(record, &experiment.id, claim),
+                _ => vec![unread(claim)],
+            })
+        })
+        .collect()
+}
+
+/// The line for a claim that no rule reads.
+fn unread(claim: &Claim) -> ClaimVerdict {
+    ClaimVerdict {
+        claim: claim.clone(),
+        targets: Vec::new(),
+        verdict: crate::record::Verdict::CannotTell("no rule reads this claim yet".into()),
+        numbers: String::new(),
+        reading: String::new(),
+    }
+}

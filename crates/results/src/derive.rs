@@ -1,0 +1,337 @@
+//! Cells, ratios and warnings out of trials: everything in a record that was not measured itself.
+//!
+//! Invariants: [`finish`] is a pure function of the measured parts, so finishing twice changes
+//! nothing; percentiles and extremes of repeats are combined by their median and never averaged;
+//! a trial that was cut short, warmed up or searched gives no result.
+
+#[cfg(test)]
+mod tests;
+
+use crate::claims;
+use crate::compare;
+use crate::interval::{self, LEVEL_PERCENT};
+use crate::record::{
+    Cell, Claim, DropPlace, Flag, Interval, Metric, Notice, Outcome, Point, Ratio, Record, Role,
+    Trial, Warning,
+};
+use crate::series;
+
+/// Repeats without which a cell carries a warning.
+pub const REPEATS_WANTED: u32 = 3;
+
+/// Loss below which a tester that offers too little limits the result: a target that already
+/// loses more than this shows its own limit.
+const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
+
+/// What each target is compared with the first by.
+const COMPARED: [Metric; 6] = [
+    Metric::RatePpsForwarded,
+    Metric::ThroughputPps,
+    Metric::ThroughputPpsLossy,
+    Metric::LatencyNsMean,
+    Metric::LatencyNsP50,
+    Metric::LatencyNsP99,
+];
+
+/// Computes everything derived: cells, ratios, the verdict on each claim that concerns one of the
+/// record's experiments, and warnings.
+pub fn finish(record: &mut Record, claims: &[Claim]) {
+    record.cells = cells(record);
+    record.ratios = ratios(record);
+    record.claims = claims::judge(record, claims);
+    record.warnings = warnings(record);
+}
+
+/// Whether a trial's numbers are results.
+pub fn counts(trial: &Trial) -> bool {
+    matches!(trial.role, Role::Measure | Role::Confirm) && !trial.flags.contains(&Flag::Interrupted)
+}
+
+/// The metric's value in this trial, where the trial has one.
+pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
+    let latency = trial.latency.as_ref();
+    let scheduled = trial.latency_scheduled.as_ref();
+    let whole = |ns: u64| ns as f64;
+    match metric {
+        Metric::RatePpsOffered => trial.rate_pps_offered(),
+        Metric::RatePpsForwarded => trial.rate_pps_forwarded(),
+        Metric::RateBpsOffered => trial.rate_bps_offered(),
+        Metric::RateBpsForwarded => trial.rate_bps_forwarded(),
+        Metric::LossRatio => trial.loss_ratio(),
+        Metric::ThroughputPps | Metric::ThroughputPpsLossy => None,
+        Metric::LatencyNsMean => latency.map(|found| found.ns_mean),
+        Metric::LatencyNsMin => latency.map(|found| whole(found.ns_min)),
+        Metric::LatencyNsP50 => latency?.ns_p50.map(whole),
+        Metric::LatencyNsP90 => latency?.ns_p90.map(whole),
+        Metric::LatencyNsP99 => latency?.ns_p99.map(whole),
+        Metric::LatencyNsP999 => latency?.ns_p999.map(whole),
+        Metric::LatencyNsP9999 => latency?.ns_p9999.map(whole),
+        Metric::LatencyNsMax => latency.map(|found| whole(found.ns_max)),
+        Metric::LatencyScheduledNsP50 => scheduled?.ns_p50.map(whole),
+        Metric::LatencyScheduledNsP99 => scheduled?.ns_p99.map(whole),
+        Metric::PdvNsP999 => trial.jitter.as_ref()?.pdv_ns_p999.map(whole),
+    }
+}
+
+/// What was measured of one target at one point.
+struct Place<'a> {
+    experiment: &'a str,
+    target: &'a str,
+    point: &'a Point,
+    trials: Vec<&'a Trial>,
+    outcomes: Vec<&'a Outcome>,
+}
+
+/// Every place of the record: experiments and targets in the record's order, points rising.
+fn places(record: &Record) -> Vec<Place<'_>> {
+    let mut places = Vec::new();
+    for experiment in &record.experiments {
+        for target in &record.targets {
+            let here = |at: &str, of: &str| at == experiment.id && of == target.name;
+            let trials: Vec<&Trial> = record
+                .trials
+                .iter()
+                .filter(|trial| counts(trial) && here(&trial.experiment, &trial.target))
+                .collect();
+            let outcomes: Vec<&Outcome> = record
+                .outcomes
+                .iter()
+                .filter(|outcome| here(&outcome.experiment, &outcome.target))
+                .collect();
+            let mut points: Vec<&Point> = (trials.iter().map(|trial| &trial.point))
+                .chain(outcomes.iter().map(|outcome| &outcome.point))
+                .collect();
+            points.sort_by(|a, b| a.value.total_cmp(&b.value).then(a.name.cmp(&b.name)));
+            points.dedup();
+            places.extend(points.into_iter().map(|point| Place {
+                experiment: &experiment.id,
+                target: &target.name,
+                point,
+                trials: trials.iter().copied().filter(|trial| trial.point == *point).collect(),
+                outcomes: outcomes.iter().copied().filter(|o| o.point == *point).collect(),
+            }));
+        }
+    }
+    places
+}
+
+fn cells(record: &Record) -> Vec<Cell> {
+    let places = places(record);
+    places
+        .iter()
+        .flat_map(|place| Metric::ALL.iter().filter_map(|&metric| cell(place, metric)))
+        .collect()
+}
+
+fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
+    let mut samples: Vec<(u32, f64)> = Vec::new();
+    let mut rests_on: Vec<u64> = Vec::new();
+    for trial in &place.trials {
+        if let Some(found) = value(trial, metric) {
+            samples.push((trial.repeat, found));
+            rests_on.push(trial.id);
+        }
+    }
+    for outcome in place.outcomes.iter().filter(|outcome| outcome.metric == metric) {
+        samples.push((outcome.repeat, outcome.value));
+        rests_on.extend(&outcome.trials);
+    }
+    samples.sort_by_key(|&(repeat, _)| repeat);
+    let (repeats, samples): (Vec<u32>, Vec<f64>) = samples.into_iter().unzip();
+    let value =
+        if metric.is_by_median() { series::median(&samples) } else { series::mean(&samples) }?;
+    Some(Cell {
+        experiment: place.experiment.into(),
+        target: place.target.into(),
+        point: place.point.clone(),
+        metric,
+        unit: metric.unit().into(),
+        value,
+        n: samples.len() as u32,
+        interval: interval_of(metric, &samples),
+        warnings: cell_warnings(place, metric, samples.len() as u32),
+        samples,
+        repeats,
+        trials: rests_on,
+    })
+}
+
+/// The interval of repeats; a quantity that cannot be negative has none that reaches below zero.
+fn interval_of(metric: Metric, samples: &[f64]) -> Option<Interval> {
+    let interval = match metric.is_by_median() {
+        true => interval::of_median(samples, LEVEL_PERCENT),
+        false => interval::of_mean(samples, LEVEL_PERCENT),
+    }?;
+    let floor = if samples.iter().all(|&sample| sample >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+    Some(Interval { low: interval.low.max(floor), ..interval })
+}
+
+fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if n < REPEATS_WANTED {
+        found.push(Warning::FewSamples { n, wanted: REPEATS_WANTED });
+    }
+    let is_offered = matches!(metric, Metric::RatePpsOffered | Metric::RateBpsOffered);
+    if !is_offered {
+        found.extend(tester_limited(&place.trials));
+        let flagged = place.outcomes.iter().filter(|o| o.flags.contains(&Flag::Irregular)).count();
+        found.extend(irregular(&place.trials, flagged as u32));
+    }
+    if metric.unit() == "ns" {
+        found.extend(stalled(&place.trials));
+    } else if !is_offered {
+        found.extend(unexplained(&place.trials));
+        found.extend(wrong(&place.trials));
+    }
+    found
+}
+
+/// Whether the tester, and not the target, set a trial's numbers.
+fn is_limited(trial: &Trial) -> bool {
+    let lost_by_tester: u64 = trial
+        .drops
+        .iter()
+        .filter(|drop| drop.place == DropPlace::Tester)
+        .map(|drop| drop.frames)
+        .sum();
+    let overloaded = trial.loss_ratio().is_some_and(|loss| loss > LOSS_RATIO_OF_OVERLOAD);
+    trial.flags.contains(&Flag::TesterLimited)
+        && (!overloaded || lost_by_tester * 1000 > trial.frames_offered)
+}
+
+fn tester_limited(trials: &[&Trial]) -> Option<Warning> {
+    let limited: Vec<&&Trial> = trials.iter().filter(|trial| is_limited(trial)).collect();
+    let offered: Vec<f64> = limited.iter().filter_map(|trial| trial.rate_pps_offered()).collect();
+    let intended: Vec<f64> = limited.iter().map(|trial| trial.rate_pps_intended).collect();
+    Some(Warning::TesterLimited {
+        rate_pps_intended: series::mean(&intended)?,
+        rate_pps_offered: series::mean(&offered)?,
+    })
+}
+
+fn irregular(trials: &[&Trial], outcomes: u32) -> Option<Warning> {
+    let flagged = trials.iter().filter(|trial| trial.flags.contains(&Flag::Irregular)).count();
+    let trials = flagged as u32 + outcomes;
+    (trials > 0).then_some(Warning::Irregular { trials })
+}
+
+fn stalled(trials: &[&Trial]) -> Option<Warning> {
+    let trials = trials.iter().filter(|trial| trial.flags.contains(&Flag::Stall)).count() as u32;
+    (trials > 0).then_some(Warning::Stall { trials })
+}
+
+fn unexplained(trials: &[&Trial]) -> Option<Warning> {
+    let frames: i64 = trials.iter().map(|trial| trial.frames_unexplained).sum();
+    (frames != 0).then_some(Warning::UnexplainedFrames { frames })
+}
+
+fn wrong(trials: &[&Trial]) -> Option<Warning> {
+    let wrong =
+        |trial: &&Trial| trial.classes.misrouted + trial.classes.duplicate + trial.classes.corrupt;
+    let frames: u64 = trials.iter().map(wrong).sum();
+    (frames > 0).then_some(Warning::WrongFrames { frames })
+}
+
+fn ratios(record: &Record) -> Vec<Ratio> {
+    let Some(base) = record.targets.first() else { return Vec::new() };
+    let compared = |cell: &&Cell| cell.target != base.name && COMPARED.contains(&cell.metric);
+    record
+        .cells
+        .iter()
+        .filter(compared)
+        .filter_map(|cell| {
+            let against = record
+                .cells_of(&cell.experiment, &base.name, cell.metric)
+                .find(|other| other.point == cell.point)?;
+            let found = compare::pairs(&paired(cell, against), record.seed)?;
+            Some(Ratio {
+                experiment: cell.experiment.clone(),
+                target: cell.target.clone(),
+                base: base.name.clone(),
+                point: cell.point.clone(),
+                metric: cell.metric,
+                ratio: found.ratio,
+                n: found.n,
+                interval: found.interval,
+                answer: found.answer,
+            })
+        })
+        .collect()
+}
+
+/// The values of two cells that were measured in the same round.
+pub fn paired(cell: &Cell, base: &Cell) -> Vec<(f64, f64)> {
+    let in_round = |repeat: &u32| base.repeats.iter().position(|other| other == repeat);
+    (cell.repeats.iter().zip(&cell.samples))
+        .filter_map(|(repeat, &sample)| Some((sample, base.samples[in_round(repeat)?])))
+        .collect()
+}
+
+fn warnings(record: &Record) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = run_warnings(record)
+        .into_iter()
+        .map(|warning| Notice { about: "run".into(), warning })
+        .collect();
+    for experiment in &record.experiments {
+        for target in &record.targets {
+            let here: Vec<&Trial> = record
+                .trials
+                .iter()
+                .filter(|t| counts(t) && t.experiment == experiment.id && t.target == target.name)
+                .collect();
+            let flagged = record.outcomes.iter().filter(|outcome| {
+                outcome.experiment == experiment.id
+                    && outcome.target == target.name
+                    && outcome.flags.contains(&Flag::Irregular)
+            });
+            let about = format!("{} on {}", experiment.id, target.name);
+            let found = [
+                few_samples(record, &experiment.id, &target.name),
+                tester_limited(&here),
+                irregular(&here, flagged.count() as u32),
+                stalled(&here),
+                unexplained(&here),
+                wrong(&here),
+            ];
+            let notice = |warning| Notice { about: about.clone(), warning };
+            notices.extend(found.into_iter().flatten().map(notice));
+        }
+    }
+    notices
+}
+
+fn few_samples(record: &Record, experiment: &str, target: &str) -> Option<Warning> {
+    let here = |cell: &&Cell| cell.experiment == experiment && cell.target == target;
+    let n = record.cells.iter().filter(here).map(|cell| cell.n).min()?;
+    (n < REPEATS_WANTED).then_some(Warning::FewSamples { n, wanted: REPEATS_WANTED })
+}
+
+fn run_warnings(record: &Record) -> Vec<Warning> {
+    /// Tester, target and everything else need a core each.
+    const CORES_WANTED: u32 = 3;
+    let mut found = Vec::new();
+    if record.partial {
+        let trials = record.trials.len() as u64;
+        found.push(Warning::Partial { trials, planned: record.trials_planned });
+    }
+    let user_space = |trial: &Trial| {
+        trial.latency.is_some() && trial.clock == crate::record::ClockSource::UserSpace
+    };
+    if record.trials.iter().any(user_space) {
+        found.push(Warning::UserSpaceStamps);
+    }
+    let machine = &record.environment;
+    if machine.simulated {
+        return found;
+    }
+    if let Some(hypervisor) = &machine.virtualised {
+        found.push(Warning::Virtualised { hypervisor: hypervisor.clone() });
+    }
+    if let Some(cores) = machine.cpu_cores.filter(|&cores| cores < CORES_WANTED) {
+        found.push(Warning::CoresShared { cores });
+    }
+    if let Some(governor) = machine.cpu_governor.as_ref().filter(|name| *name != "performance") {
+        found.push(Warning::FrequencyScaling { governor: governor.clone() });
+    }
+    found
+}

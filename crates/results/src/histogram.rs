@@ -1,0 +1,139 @@
+//! Latencies counted in buckets: three significant digits over an hour, mergeable, never averaged.
+//!
+//! Source: HdrHistogram (its V2 encoding and its percentile text, `.hgrm`, which common viewers
+//! plot). Invariants: a percentile stands only where at least [`SAMPLES_ABOVE_MIN`] samples lie
+//! above it; minimum, maximum and mean are exact, beside the buckets; what is written restores to
+//! an equal histogram.
+
+mod text;
+#[cfg(test)]
+mod tests;
+
+pub use text::HistogramError;
+
+use hdrhistogram::Histogram as Buckets;
+
+use crate::interval::{self, LEVEL_PERCENT};
+use crate::record::{Distribution, Interval, IntervalMethod};
+
+/// Samples that have to lie above a percentile before it is shown.
+pub const SAMPLES_ABOVE_MIN: u64 = 10;
+
+/// Largest time that has a bucket: an hour in nanoseconds. Longer times count as this long.
+pub const NS_MAX: u64 = 3_600_000_000_000;
+
+/// Significant digits of a bucket.
+const DIGITS: u8 = 3;
+
+/// Counts of times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    buckets: Buckets<u64>,
+    sum_ns: u128,
+    ns_min: u64,
+    ns_max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        let buckets = Buckets::new_with_bounds(1, NS_MAX, DIGITS).expect("the bounds are valid");
+        Histogram { buckets, sum_ns: 0, ns_min: u64::MAX, ns_max: 0 }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Histogram::default()
+    }
+
+    /// Counts one time.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        let ns = ns.min(NS_MAX);
+        self.buckets.saturating_record(ns);
+        self.sum_ns += u128::from(ns);
+        self.ns_min = self.ns_min.min(ns);
+        self.ns_max = self.ns_max.max(ns);
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
+        self.sum_ns += other.sum_ns;
+        self.ns_min = self.ns_min.min(other.ns_min);
+        self.ns_max = self.ns_max.max(other.ns_max);
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.buckets.reset();
+        (self.sum_ns, self.ns_min, self.ns_max) = (0, u64::MAX, 0);
+    }
+
+    /// How many times were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.len()
+    }
+
+    /// Smallest time; absent if none was counted.
+    pub fn ns_min(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.ns_min)
+    }
+
+    /// Largest time; absent if none was counted.
+    pub fn ns_max(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.ns_max)
+    }
+
+    /// Mean, exact; absent if nothing was counted.
+    pub fn ns_mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
+    }
+
+    /// The time that this share (0 to 1) of the samples does not exceed, to three digits. Absent
+    /// where fewer than [`SAMPLES_ABOVE_MIN`] samples lie above it.
+    pub fn ns_at_quantile(&self, quantile: f64) -> Option<u64> {
+        let above = self.count() as f64 * (1.0 - quantile);
+        (above + 1e-6 >= SAMPLES_ABOVE_MIN as f64).then(|| self.value_at_quantile(quantile))
+    }
+
+    /// Interval of a quantile by order statistics, for independent samples. Absent where there are
+    /// too few samples to bound it.
+    pub fn interval_of_quantile(&self, quantile: f64) -> Option<Interval> {
+        let ranks = interval::ranks_of_quantile(self.count(), quantile, LEVEL_PERCENT)?;
+        Some(Interval {
+            low: self.value_at_rank(ranks.low) as f64,
+            high: self.value_at_rank(ranks.high) as f64,
+            level_percent: ranks.level_percent,
+            method: IntervalMethod::OrderStatistics,
+        })
+    }
+
+    /// The stored summary; absent if nothing was counted. `file` is where the whole is kept.
+    pub fn distribution(&self, file: Option<String>) -> Option<Distribution> {
+        Some(Distribution {
+            count: self.count(),
+            ns_min: self.ns_min()?,
+            ns_mean: self.ns_mean()?,
+            ns_p50: self.ns_at_quantile(0.5),
+            ns_p90: self.ns_at_quantile(0.9),
+            ns_p99: self.ns_at_quantile(0.99),
+            ns_p999: self.ns_at_quantile(0.999),
+            ns_p9999: self.ns_at_quantile(0.9999),
+            ns_max: self.ns_max()?,
+            file,
+        })
+    }
+
+    /// A bucket's upper end, but never outside what was really counted.
+    fn value_at_quantile(&self, quantile: f64) -> u64 {
+        self.buckets.value_at_quantile(quantile).clamp(self.ns_min, self.ns_max)
+    }
+
+    /// The sample of this rank in rising order, from 1.
+    fn value_at_rank(&self, rank: u64) -> u64 {
+        // Half a rank down, so that rounding in the division cannot reach the next sample.
+        self.value_at_quantile((rank as f64 - 0.5) / self.count() as f64)
+    }
+}

@@ -1,0 +1,125 @@
+//! Histograms as text: the percentile table that people plot, and the exact buckets below it.
+//!
+//! A `.hgrm` file is the percentile distribution of HdrHistogram (value, percentile, count,
+//! 1/(1-percentile)); its comment lines also hold the exact minimum, maximum and sum, and the
+//! buckets in V2 encoding as base64. Invariant: reading allocates no more than a fixed multiple
+//! of the text's length plus one histogram.
+
+use std::fmt::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+use super::{DIGITS, Histogram, NS_MAX};
+
+/// Lines of the percentile table for each halving of the distance to 100 %.
+const TICKS_PER_HALVING: u32 = 5;
+
+/// Cookie of the uncompressed V2 encoding, with the word size that its zero runs need.
+const V2_COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
+
+/// Bytes before the counts in V2 encoding; the length of the counts stands at offset 4.
+const V2_HEADER_BYTES: usize = 40;
+
+/// What is wrong with the text of a histogram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HistogramError {
+    /// A comment line that every file has is missing (its name).
+    Missing(&'static str),
+    /// A comment line does not hold what it should (its name).
+    Bad(&'static str),
+}
+
+impl fmt::Display for HistogramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HistogramError::Missing(name) => write!(f, "the line #[{name} = ...] is missing"),
+            HistogramError::Bad(name) => write!(f, "the line #[{name} = ...] cannot be read"),
+        }
+    }
+}
+
+impl std::error::Error for HistogramError {}
+
+impl Histogram {
+    /// The whole histogram as `.hgrm` text.
+    pub fn to_hgrm(&self) -> String {
+        let mut out = format!(
+            "{:>14} {:>16} {:>10} {:>16}\n\n",
+            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+        );
+        let mut total = 0;
+        for step in self.buckets.iter_quantiles(TICKS_PER_HALVING) {
+            total += step.count_since_last_iteration();
+            let value = step.value_iterated_to().min(self.ns_max);
+            let quantile = step.quantile_iterated_to();
+            let inverse = 1.0 / (1.0 - quantile);
+            let _ = match quantile < 1.0 {
+                true => writeln!(out, "{value:>14} {quantile:>16.12} {total:>10} {inverse:>16.2}"),
+                false => writeln!(out, "{value:>14} {quantile:>16.12} {total:>10} {:>16}", "inf"),
+            };
+        }
+        let mean = self.ns_mean().unwrap_or(0.0);
+        let _ = writeln!(out, "#[Mean = {mean:.3}, StdDeviation = {:.3}]", self.buckets.stdev());
+        let _ = writeln!(out, "#[Max = {}, Total count = {}]", self.ns_max, self.count());
+        let _ = writeln!(out, "#[Unit = ns]");
+        let _ = writeln!(out, "#[ExactMin = {}]", self.ns_min);
+        let _ = writeln!(out, "#[ExactMax = {}]", self.ns_max);
+        let _ = writeln!(out, "#[ExactSum = {}]", self.sum_ns);
+        let _ = writeln!(out, "#[Base64V2 = {}]", self.to_base64());
+        out
+    }
+
+    /// The histogram that [`Histogram::to_hgrm`] wrote.
+    pub fn from_hgrm(text: &str) -> Result<Histogram, HistogramError> {
+        let line = |name: &'static str| {
+            text.lines()
+                .find_map(|line| {
+                    line.strip_prefix("#[")?
+                        .strip_prefix(name)?
+                        .strip_prefix(" = ")?
+                        .strip_suffix(']')
+                })
+                .ok_or(HistogramError::Missing(name))
+        };
+        let number =
+            |name: &'static str| line(name)?.parse::<u64>().map_err(|_| HistogramError::Bad(name));
+        let mut histogram = Histogram::from_base64(line("Base64V2")?)?;
+        histogram.ns_min = number("ExactMin")?;
+        histogram.ns_max = number("ExactMax")?;
+        histogram.sum_ns =
+            line("ExactSum")?.parse().map_err(|_| HistogramError::Bad("ExactSum"))?;
+        let ordered = histogram.ns_min <= histogram.ns_max && histogram.ns_max <= NS_MAX;
+        if histogram.count() > 0 && !ordered {
+            return Err(HistogramError::Bad("ExactMin"));
+        }
+        Ok(histogram)
+    }
+
+    /// The buckets alone, compact.
+    fn to_base64(&self) -> String {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&self.buckets, &mut bytes).expect("memory takes all bytes");
+        STANDARD.encode(bytes)
+    }
+
+    fn from_base64(text: &str) -> Result<Histogram, HistogramError> {
+        let bad = HistogramError::Bad("Base64V2");
+        let bytes = STANDARD.decode(text).map_err(|_| bad.clone())?;
+        let length =
+            bytes.get(4..8).map(|field| u32::from_be_bytes(field.try_into().expect("four bytes")));
+        let fits = length.is_some_and(|length| length as usize + V2_HEADER_BYTES == bytes.len());
+        if !fits || bytes[..4] != V2_COOKIE {
+            return Err(bad);
+        }
+        let buckets: hdrhistogram::Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|_| bad.clone())?;
+        let mut histogram = Histogram::default();
+        if buckets.sigfig() != DIGITS || buckets.high() != histogram.buckets.high() {
+            return Err(bad);
+        }
+        histogram.buckets.add(&buckets).map_err(|_| bad)?;
+        Ok(histogram)
+    }
+}

@@ -1,0 +1,169 @@
+//! How far a value may be from the truth: confidence intervals for means, medians and ratios.
+//!
+//! Source: Student's t for means of repeats; order statistics (binomial ranks) for percentiles,
+//! which assume nothing about the distribution; the bootstrap with a seed for medians of ratios.
+//! Invariant: the level that an interval carries is the one that its method reaches with the
+//! samples there are, so three repeats give a median's interval of 75 %, not a false 95 %.
+
+mod beta;
+#[cfg(test)]
+mod tests;
+
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::record::{Interval, IntervalMethod};
+use crate::series;
+use beta::beta_regularised;
+
+/// The confidence that reports use, in percent.
+pub const LEVEL_PERCENT: f64 = 95.0;
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 4000;
+
+/// Interval of the mean of `values` by Student's t; absent below two values.
+pub fn of_mean(values: &[f64], level_percent: f64) -> Option<Interval> {
+    let middle = series::mean(values)?;
+    let deviation = series::deviation(values)?;
+    let n = values.len() as f64;
+    let tail = (1.0 + level_percent / 100.0) / 2.0;
+    let half = student_t_quantile(tail, n - 1.0) * deviation / n.sqrt();
+    let method = IntervalMethod::StudentT;
+    Some(Interval { low: middle - half, high: middle + half, level_percent, method })
+}
+
+/// Interval of the geometric mean of positive `values`; absent below two values or if one is not
+/// positive.
+pub fn of_ratio(values: &[f64], level_percent: f64) -> Option<Interval> {
+    if values.iter().any(|&value| value <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let interval = of_mean(&logs, level_percent)?;
+    let method = IntervalMethod::StudentTLog;
+    Some(Interval { low: interval.low.exp(), high: interval.high.exp(), method, ..interval })
+}
+
+/// Interval of the median of `values` by order statistics; absent below two values. Where too few
+/// values cannot reach the level, the whole range with the level that it does have.
+pub fn of_median(values: &[f64], level_percent: f64) -> Option<Interval> {
+    let row = series::sorted(values);
+    let count = row.len() as u64;
+    if count < 2 {
+        return None;
+    }
+    let ranks = ranks_of_quantile(count, 0.5, level_percent).unwrap_or_else(|| Ranks {
+        low: 1,
+        high: count,
+        level_percent: coverage(count, 0.5, 1, count),
+    });
+    Some(Interval {
+        low: row[ranks.low as usize - 1],
+        high: row[ranks.high as usize - 1],
+        level_percent: ranks.level_percent,
+        method: IntervalMethod::OrderStatistics,
+    })
+}
+
+/// Interval of the median of `values` by resampling; absent below two values. Equal seeds give
+/// equal intervals.
+pub fn of_median_bootstrap(values: &[f64], level_percent: f64, seed: u64) -> Option<Interval> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut sample = vec![0.0; values.len()];
+    let mut medians: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            for slot in &mut sample {
+                *slot = values[index_below(values.len(), &mut random)];
+            }
+            sample.sort_by(f64::total_cmp);
+            series::median_of_sorted(&sample).expect("the sample is not empty")
+        })
+        .collect();
+    medians.sort_by(f64::total_cmp);
+    let cut = ((1.0 - level_percent / 100.0) / 2.0 * RESAMPLES as f64) as usize;
+    Some(Interval {
+        low: medians[cut],
+        high: medians[RESAMPLES - 1 - cut],
+        level_percent,
+        method: IntervalMethod::Bootstrap,
+    })
+}
+
+/// An even choice below `length`: the high half of a 128-bit product.
+fn index_below(length: usize, random: &mut Pcg64Mcg) -> usize {
+    ((u128::from(random.next_u64()) * length as u128) >> 64) as usize
+}
+
+/// Two ranks in a sorted row, counted from 1, between which a quantile lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranks {
+    /// Rank of the lower end.
+    pub low: u64,
+    /// Rank of the upper end.
+    pub high: u64,
+    /// Confidence that they reach, in percent: at least what was asked for.
+    pub level_percent: f64,
+}
+
+/// The ranks between which the `quantile` (0 to 1) of what `count` samples were drawn from lies
+/// with at least this confidence, leaving at most half the doubt on each side; absent if so few
+/// samples cannot reach it.
+pub fn ranks_of_quantile(count: u64, quantile: f64, level_percent: f64) -> Option<Ranks> {
+    let doubt = (1.0 - level_percent / 100.0) / 2.0;
+    // Lower end: the largest rank l with P(X < l) <= doubt, X counting samples below the quantile.
+    let low = partition(count, |rank| binomial_cdf(rank, count, quantile) > doubt);
+    // Upper end: the smallest rank u with P(X >= u) <= doubt.
+    let high = partition(count, |below| 1.0 - binomial_cdf(below, count, quantile) <= doubt) + 1;
+    if low == 0 || high > count {
+        return None;
+    }
+    Some(Ranks { low, high, level_percent: coverage(count, quantile, low, high) })
+}
+
+/// The smallest `k` in `0..count` for which `holds`, or `count`; `holds` turns true once.
+fn partition(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (0, count);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(middle) { to = middle } else { from = middle + 1 }
+    }
+    from
+}
+
+/// Confidence in percent that the quantile lies between the ranks `low` and `high`.
+fn coverage(count: u64, quantile: f64, low: u64, high: u64) -> f64 {
+    let inside = binomial_cdf(high - 1, count, quantile) - binomial_cdf(low - 1, count, quantile);
+    (inside * 1e8).round() / 1e6
+}
+
+/// Probability of at most `k` successes in `n` trials of probability `p`.
+fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
+    if k >= n { 1.0 } else { beta_regularised(1.0 - p, (n - k) as f64, k as f64 + 1.0) }
+}
+
+/// The value that Student's t with `freedom` degrees stays below with this probability (above
+/// one half), to about nine digits.
+pub fn student_t_quantile(probability: f64, freedom: f64) -> f64 {
+    assert!(
+        (0.5..1.0).contains(&probability) && freedom >= 1.0,
+        "an upper quantile of Student's t"
+    );
+    let (mut low, mut high) = (0.0, 1.0);
+    while student_t_cdf(high, freedom) < probability {
+        high *= 2.0;
+    }
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if student_t_cdf(middle, freedom) < probability { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
+}
+
+/// Probability that Student's t with `freedom` degrees stays below `t`, for `t` of at least 0.
+fn student_t_cdf(t: f64, freedom: f64) -> f64 {
+    1.0 - 0.5 * beta_regularised(freedom / (freedom + t * t), freedom / 2.0, 0.5)
+}

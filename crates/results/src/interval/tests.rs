@@ -1,0 +1,109 @@
+//! Intervals against values from published tables and against exact fractions.
+
+use super::beta::ln_gamma;
+use super::*;
+
+fn assert_near(have: f64, want: f64, tolerance: f64) {
+    assert!((have - want).abs() <= tolerance, "{have} should be {want} within {tolerance}");
+}
+
+#[test]
+fn student_t_agrees_with_the_tables() {
+    // Two-sided 95 % and 99 %, as every statistics table prints them.
+    for (freedom, t95, t99) in [
+        (1.0, 12.7062, 63.6567),
+        (2.0, 4.30265, 9.92484),
+        (4.0, 2.77645, 4.60409),
+        (9.0, 2.26216, 3.24984),
+        (29.0, 2.04523, 2.75639),
+        (1000.0, 1.96234, 2.58075),
+    ] {
+        assert_near(student_t_quantile(0.975, freedom), t95, 1e-4);
+        assert_near(student_t_quantile(0.995, freedom), t99, 1e-4);
+    }
+    // Two degrees of freedom have a closed form.
+    let p: f64 = 0.975;
+    let exact = (2.0 * p - 1.0) * (2.0 / (4.0 * p * (1.0 - p))).sqrt();
+    assert_near(student_t_quantile(p, 2.0), exact, 1e-9);
+}
+
+#[test]
+fn gamma_and_binomial_are_exact_where_they_can_be_counted() {
+    assert_near(ln_gamma(5.0), 24f64.ln(), 1e-12);
+    assert_near(ln_gamma(0.5), std::f64::consts::PI.sqrt().ln(), 1e-12);
+    // Ten coins: 1 + 10 + 45 of 1024 outcomes show at most two heads.
+    assert_near(binomial_cdf(2, 10, 0.5), 56.0 / 1024.0, 1e-12);
+    assert_near(binomial_cdf(0, 3, 0.1), 0.9f64.powi(3), 1e-12);
+    assert_eq!(binomial_cdf(3, 3, 0.1), 1.0);
+}
+
+#[test]
+fn mean_of_three_repeats() {
+    let interval = of_mean(&[9.0, 10.0, 11.0], 95.0).unwrap();
+    let half = 4.302_652_73 / 3f64.sqrt();
+    assert_near(interval.low, 10.0 - half, 1e-6);
+    assert_near(interval.high, 10.0 + half, 1e-6);
+    assert!(of_mean(&[9.0], 95.0).is_none());
+    assert!(of_mean(&[9.0, 10.0, 11.0], 99.0).unwrap().high > interval.high);
+}
+
+#[test]
+fn ratio_is_symmetric_under_exchange() {
+    let pairs = [1.9, 2.0, 2.2];
+    let swapped: Vec<f64> = pairs.iter().map(|ratio| 1.0 / ratio).collect();
+    let (there, back) = (of_ratio(&pairs, 95.0).unwrap(), of_ratio(&swapped, 95.0).unwrap());
+    assert_near(there.low * back.high, 1.0, 1e-12);
+    assert_near(there.high * back.low, 1.0, 1e-12);
+    assert!(of_ratio(&[1.0, 0.0], 95.0).is_none());
+}
+
+#[test]
+fn ranks_of_a_quantile_agree_with_the_tables() {
+    // Ranks that tables of distribution-free intervals print for the median at 95 %.
+    for (count, low, high, level) in
+        [(6, 1, 6, 96.875), (10, 2, 9, 97.852), (15, 4, 12, 96.484), (20, 6, 15, 95.861)]
+    {
+        let ranks = ranks_of_quantile(count, 0.5, 95.0).unwrap();
+        assert_eq!((ranks.low, ranks.high), (low, high), "{count} samples");
+        assert_near(ranks.level_percent, level, 1e-3);
+    }
+    assert_eq!(ranks_of_quantile(5, 0.5, 95.0), None);
+    // One sample above p99 is not enough for an upper end; a thousand are, near the normal ranks.
+    assert_eq!(ranks_of_quantile(100, 0.99, 95.0), None);
+    let wide = ranks_of_quantile(100_000, 0.99, 95.0).unwrap();
+    let half = 1.96 * (100_000.0 * 0.99 * 0.01f64).sqrt();
+    assert_near(wide.low as f64, 99_000.0 - half, 2.0);
+    assert_near(wide.high as f64, 99_000.0 + half, 2.0);
+    assert!(wide.level_percent >= 95.0);
+}
+
+#[test]
+fn every_interval_reaches_the_level_it_states() {
+    for count in 6..200 {
+        for quantile in [0.5, 0.9] {
+            if let Some(ranks) = ranks_of_quantile(count, quantile, 95.0) {
+                assert!(ranks.level_percent >= 95.0 && ranks.low < ranks.high, "{count} {ranks:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn three_repeats_give_a_median_interval_of_75_percent() {
+    let interval = of_median(&[30.0, 10.0, 20.0], 95.0).unwrap();
+    assert_eq!((interval.low, interval.high, interval.level_percent), (10.0, 30.0, 75.0));
+    assert!(of_median(&[1.0], 95.0).is_none());
+}
+
+#[test]
+fn bootstrap_repeats_with_its_seed_and_finds_the_median() {
+    let values: Vec<f64> = (0..101).map(|n| f64::from(n * 37 % 101)).collect();
+    let first = of_median_bootstrap(&values, 95.0, 7).unwrap();
+    assert_eq!(Some(first), of_median_bootstrap(&values, 95.0, 7));
+    let of_seed = |seed| of_median_bootstrap(&values, 95.0, seed).unwrap();
+    assert!((8..40).any(|seed| of_seed(seed) != first), "the seed has no effect");
+    // The exact distribution-free ranks of 101 values are 41 and 61: values 40 and 60.
+    assert!(first.contains(50.0));
+    assert_near(first.low, 40.0, 3.0);
+    assert_near(first.high, 60.0, 3.0);
+}

@@ -1,0 +1,156 @@
+//! What a run depends on: the program, the machine, the targets, the experiments, the tester.
+//!
+//! Source: the provenance lists of RFC 2544 section 26 and RFC 8456 section 4.8. Invariant: these
+//! are facts written down before or while measuring; nothing here is derived.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Distribution;
+
+/// The program that measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name, `planimeter`.
+    pub name: String,
+    /// Its version, with the commit where known.
+    pub version: String,
+}
+
+/// How much was repeated, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Enough to see: at least three repeats of short trials.
+    Quick,
+    /// Enough to rely on.
+    Standard,
+    /// As long and as often as the study or the standard prescribes.
+    Full,
+}
+
+/// The machine that the run happened on. Absent fields could not be found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Operating system, as it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Kernel release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Model name of the processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// Cores that the run could use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_cores: Option<u32>,
+    /// Frequency governor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_governor: Option<String>,
+    /// The kernel's clock source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_source: Option<String>,
+    /// Installed memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// The hypervisor, where the machine is a virtual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtualised: Option<String>,
+    /// Whether time was the simulation's and not a clock's.
+    #[serde(default)]
+    pub simulated: bool,
+    /// Versions of foreign programs that took part, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
+}
+
+/// What a target does with frames; the studies compare by this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Technology {
+    /// Flow table, installed by a controller.
+    Openflow,
+    /// Learning bridge (layer 2).
+    Bridging,
+    /// Router (layer 3).
+    Routing,
+    /// Programmable forwarding element.
+    Programmable,
+    /// No target: the cable.
+    Cable,
+}
+
+impl Technology {
+    /// The word for it, as the studies use it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Technology::Openflow => "OpenFlow",
+            Technology::Bridging => "bridging",
+            Technology::Routing => "routing",
+            Technology::Programmable => "programmable",
+            Technology::Cable => "cable",
+        }
+    }
+}
+
+/// A device under test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// Label, unique in the record; trials refer to it.
+    pub name: String,
+    /// What was asked for with `--on`.
+    pub spec: String,
+    /// What it does with frames.
+    pub technology: Technology,
+    /// Who it belongs to: targets of one family are compared as the study compares its three.
+    /// `planimeter` for ours, `system` for what the operating system or other projects bring.
+    pub family: String,
+    /// Its version, as it states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Settings that matter, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// An experiment that was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// How it is asked for: `bianco2010/fig2`.
+    pub id: String,
+    /// What it measures, in words.
+    pub title: String,
+    /// Short name of the study, where it repeats one: `bianco2010`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<String>,
+    /// The figure or table of the study: `fig2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// What is varied, with its unit in the name: `frame_bytes`, `load_pps_intended`.
+    pub x_name: String,
+    /// How it is done, in a few sentences; absent when the title says it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+}
+
+/// The tester measured by itself, looped without a target: its ceiling, bias and pacing error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Name that trials refer to.
+    pub id: String,
+    /// The link that it was looped over.
+    pub link: String,
+    /// Frame size, frame check sequence counted.
+    pub frame_bytes: u32,
+    /// The largest offered load that came back without loss and within 0.1 % of what was intended.
+    pub rate_pps_ceiling: u64,
+    /// Latency of the loop: what the tester itself adds to every latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Distribution>,
+    /// How far frames left from their scheduled time, absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_error: Option<Distribution>,
+    /// Who stamped received frames.
+    pub clock: super::ClockSource,
+}

@@ -1,0 +1,135 @@
+//! What a reader has to know before trusting a number, as typed facts.
+//!
+//! Invariant: a warning travels with the number that it concerns, and a page may word it but
+//! never drop it.
+
+use serde::{Deserialize, Serialize};
+
+/// A warning about the whole run or a part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Notice {
+    /// What it concerns: the experiment and target, or `run`.
+    pub about: String,
+    /// The warning.
+    pub warning: Warning,
+}
+
+/// A reason for care.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Warning {
+    /// Fewer repeats than an interval needs.
+    FewSamples {
+        /// Repeats that there are.
+        n: u32,
+        /// Repeats that are wanted.
+        wanted: u32,
+    },
+    /// The tester offered less than intended, so the result is a lower bound.
+    TesterLimited {
+        /// Load that was asked for.
+        rate_pps_intended: f64,
+        /// Load that was offered.
+        rate_pps_offered: f64,
+    },
+    /// A search or trial did not follow its rules to the end.
+    Irregular {
+        /// Trials or outcomes concerned.
+        trials: u32,
+    },
+    /// Frames that nobody accounts for.
+    UnexplainedFrames {
+        /// How many, over all trials concerned; below zero if more came back than were sent.
+        frames: i64,
+    },
+    /// Frames that came back wrong: misrouted, duplicated or changed.
+    WrongFrames {
+        /// How many, over all trials concerned.
+        frames: u64,
+    },
+    /// The tester stood still long enough to disturb latencies.
+    Stall {
+        /// Trials concerned.
+        trials: u32,
+    },
+    /// Received frames were stamped by the program, not by the kernel or the interface.
+    UserSpaceStamps,
+    /// The run ended before everything planned was measured.
+    Partial {
+        /// Trials that ended.
+        trials: u64,
+        /// Trials that were planned, where known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planned: Option<u64>,
+    },
+    /// The machine is a virtual one: neighbours may have disturbed it.
+    Virtualised {
+        /// The hypervisor.
+        hypervisor: String,
+    },
+    /// Tester and target shared fewer cores than they have threads.
+    CoresShared {
+        /// Cores that there are.
+        cores: u32,
+    },
+    /// The processor may change its frequency while measuring.
+    FrequencyScaling {
+        /// The governor.
+        governor: String,
+    },
+}
+
+impl Warning {
+    /// Whether a result under this warning is what `--strict` refuses.
+    pub fn makes_doubtful(&self) -> bool {
+        matches!(self, Warning::TesterLimited { .. } | Warning::Irregular { .. })
+    }
+
+    /// The warning in words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Warning::FewSamples { n, wanted } => {
+                format!("only {n} of the {wanted} repeats that an interval needs")
+            }
+            Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(
+                "limited by the tester: offered {rate_pps_offered:.0} of {rate_pps_intended:.0} \
+                 frames/s, so the target may do better"
+            ),
+            Warning::Irregular { trials } => {
+                format!("irregular: {trials} trial(s) broke their rules")
+            }
+            Warning::UnexplainedFrames { frames } if *frames < 0 => {
+                format!("{} frames more came back than were sent", -frames)
+            }
+            Warning::UnexplainedFrames { frames } => {
+                format!("{frames} frames that nobody accounts for")
+            }
+            Warning::WrongFrames { frames } => {
+                format!("{frames} frames came back misrouted, duplicated or changed")
+            }
+            Warning::Stall { trials } => {
+                format!(
+                    "the tester stood still in {trials} trial(s); long latencies may be its own"
+                )
+            }
+            Warning::UserSpaceStamps => {
+                "frames were stamped by the program, so latencies hold its own delay".into()
+            }
+            Warning::Partial { trials, planned: Some(planned) } => {
+                format!("partial: {trials} of {planned} trials were measured")
+            }
+            Warning::Partial { trials, planned: None } => {
+                format!("partial: the run ended early, after {trials} trials")
+            }
+            Warning::Virtualised { hypervisor } => {
+                format!("a virtual machine ({hypervisor}): its neighbours may have disturbed it")
+            }
+            Warning::CoresShared { cores } => {
+                format!("tester and targets shared {cores} core(s)")
+            }
+            Warning::FrequencyScaling { governor } => {
+                format!("the processor's frequency may change (governor {governor})")
+            }
+        }
+    }
+}

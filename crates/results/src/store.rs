@@ -1,0 +1,348 @@
+//! The folder of a run: the only place in this crate with files.
+//!
+//! A folder holds `record.json` (replaced whole, never half written), `trials.jsonl` (a line for
+//! each trial as it ends, on disk before the next begins), `latency/*.hgrm` and what reports
+//! make. Invariants: a run never takes a folder that exists; what was measured survives a crash;
+//! a last line that was cut short by one is measured again, not believed.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::histogram::{Histogram, HistogramError};
+use crate::record::{Line, Outcome, Record, SCHEMA, Trial};
+
+/// Largest `record.json`, `trials.jsonl` or histogram that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Runs of one experiment on one day that may lie in one folder.
+pub const RUNS_PER_DAY_MAX: u32 = 9999;
+
+/// The file with everything.
+pub const RECORD_FILE: &str = "record.json";
+
+/// The file with trials as they happen.
+pub const TRIALS_FILE: &str = "trials.jsonl";
+
+/// The folder with histograms.
+pub const LATENCY_FOLDER: &str = "latency";
+
+/// A run's folder, open for writing.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    trials: File,
+}
+
+/// A file made by a report: its path under the run's folder, and its contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Path, with `/` between its parts and no way up.
+    pub path: String,
+    /// Contents.
+    pub text: String,
+}
+
+/// The histograms of a trial, as far as they were taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Histograms<'a> {
+    /// Latency from the real departure.
+    pub latency: Option<&'a Histogram>,
+    /// Latency from the scheduled departure.
+    pub latency_scheduled: Option<&'a Histogram>,
+    /// Distance from the scheduled departure.
+    pub pacing_error: Option<&'a Histogram>,
+}
+
+impl Store {
+    /// A new folder under `parent` (made if missing) for a run of `experiment` that began on `day`
+    /// (`2026-01-31`), named after both with the first free number: `2026-01-31-bianco2010-fig2-1`.
+    pub fn create(parent: &Path, day: &str, experiment: &str) -> Result<Store, StoreError> {
+        fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
+        let stem = format!("{}-{}", file_word(day), file_word(experiment));
+        for number in 1..=RUNS_PER_DAY_MAX {
+            let folder = parent.join(format!("{stem}-{number}"));
+            match fs::create_dir(&folder) {
+                Ok(()) => return Store::furnish(folder),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StoreError::new("make", &folder, error)),
+            }
+        }
+        Err(StoreError::TooManyRuns { folder: parent.join(stem), limit: RUNS_PER_DAY_MAX })
+    }
+
+    fn furnish(folder: PathBuf) -> Result<Store, StoreError> {
+        let latency = folder.join(LATENCY_FOLDER);
+        fs::create_dir_all(&latency).map_err(|error| StoreError::new("make", &latency, error))?;
+        let path = folder.join(TRIALS_FILE);
+        let trials = OpenOptions::new().create(true).append(true).open(&path);
+        let trials = trials.map_err(|error| StoreError::new("write", &path, error))?;
+        Ok(Store { folder, trials })
+    }
+
+    /// Opens the folder of a run that ended early, to go on with it: the store, the record as it
+    /// was written last, and every trial and outcome that was kept. A last line without its end is
+    /// cut off.
+    pub fn resume(folder: &Path) -> Result<(Store, Record, Vec<Line>), StoreError> {
+        let record = read_record(folder)?;
+        let path = folder.join(TRIALS_FILE);
+        let text = if path.exists() { read_text(&path)? } else { String::new() };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let lines = parse_lines(&path, &text[..whole])?;
+        if whole < text.len() {
+            let cut = OpenOptions::new().write(true).open(&path);
+            cut.and_then(|file| file.set_len(whole as u64))
+                .map_err(|error| StoreError::new("write", &path, error))?;
+        }
+        Ok((Store::furnish(folder.to_path_buf())?, record, lines))
+    }
+
+    /// Where the run lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a trial that ended, and its histograms, whose file names it writes into the trial.
+    pub fn append_trial(
+        &mut self,
+        trial: &mut Trial,
+        histograms: Histograms<'_>,
+    ) -> Result<(), StoreError> {
+        let stem = format!("{:05}", trial.id);
+        if let (Some(taken), Some(kept)) = (histograms.latency, &mut trial.latency) {
+            kept.file = Some(self.write_histogram(&stem, taken)?);
+        }
+        if let (Some(taken), Some(kept)) =
+            (histograms.latency_scheduled, &mut trial.latency_scheduled)
+        {
+            kept.file = Some(self.write_histogram(&format!("{stem}-scheduled"), taken)?);
+        }
+        if let (Some(taken), Some(kept)) = (histograms.pacing_error, &mut trial.pacing_error) {
+            kept.file = Some(self.write_histogram(&format!("{stem}-pacing"), taken)?);
+        }
+        self.append_line(&Line::Trial(trial.clone()))
+    }
+
+    /// Keeps a result that took several trials.
+    pub fn append_outcome(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
+        self.append_line(&Line::Outcome(outcome.clone()))
+    }
+
+    fn append_line(&mut self, line: &Line) -> Result<(), StoreError> {
+        let mut text = serde_json::to_string(line).expect("a line is plain data");
+        text.push('\n');
+        let written = self.trials.write_all(text.as_bytes()).and_then(|()| self.trials.sync_data());
+        written.map_err(|error| StoreError::new("write", &self.folder.join(TRIALS_FILE), error))
+    }
+
+    /// Writes a histogram under `latency/` and returns its path under the run's folder, for the
+    /// record.
+    pub fn write_histogram(&self, stem: &str, taken: &Histogram) -> Result<String, StoreError> {
+        let name = format!("{LATENCY_FOLDER}/{}.hgrm", file_word(stem));
+        write_whole(&self.folder.join(&name), taken.to_hgrm().as_bytes())?;
+        Ok(name)
+    }
+
+    /// Replaces `record.json`.
+    pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
+        write_whole(&self.folder.join(RECORD_FILE), record_text(record).as_bytes())
+    }
+}
+
+/// The record as `record.json` holds it, and as `--json` prints it.
+pub fn record_text(record: &Record) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");
+    text.push('\n');
+    text
+}
+
+/// Reads the record in a run's folder.
+pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
+    let path = folder.join(RECORD_FILE);
+    let text = read_text(&path)?;
+    let bad = |error: serde_json::Error| StoreError::not_understood(&path, &error);
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(bad)?;
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        Some(schema) if schema == u64::from(SCHEMA) => {}
+        schema => return Err(StoreError::UnknownSchema { file: path, schema, known: SCHEMA }),
+    }
+    // Parsed again from the text, so that an error says the line.
+    serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))
+}
+
+/// Reads a histogram that a record names.
+pub fn read_histogram(folder: &Path, file: &str) -> Result<Histogram, StoreError> {
+    let path = inside(folder, file)?;
+    let text = read_text(&path)?;
+    Histogram::from_hgrm(&text).map_err(|why| StoreError::BadHistogram { file: path, why })
+}
+
+/// Writes what a report made, each file whole.
+pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<(), StoreError> {
+    for output in outputs {
+        let path = inside(folder, &output.path)?;
+        let parent = path.parent().expect("a file in a folder has one");
+        fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
+        write_whole(&path, output.text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn parse_lines(path: &Path, text: &str) -> Result<Vec<Line>, StoreError> {
+    let parse = |(index, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| StoreError::NotUnderstood {
+            file: path.to_path_buf(),
+            line: index + 1,
+            why: error.to_string(),
+        })
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+/// Writes beside the file and moves it into place, so that no reader sees half of it.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        StoreError::new("write", path, error)
+    })
+}
+
+fn read_text(path: &Path) -> Result<String, StoreError> {
+    let size = fs::metadata(path).map_err(|error| StoreError::new("read", path, error))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(StoreError::TooLarge { file: path.to_path_buf(), limit: FILE_BYTES_MAX });
+    }
+    fs::read_to_string(path).map_err(|error| StoreError::new("read", path, error))
+}
+
+/// A path under `folder`, refused if it leads out of it.
+fn inside(folder: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let plain =
+        name.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'));
+    match plain {
+        true => Ok(folder.join(name)),
+        false => Err(StoreError::OutsideRun { folder: folder.to_path_buf(), name: name.into() }),
+    }
+}
+
+/// The text with everything replaced by `-` that a file name should not hold.
+fn file_word(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let word: String =
+        text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect();
+    word.trim_start_matches('.').chars().take(80).collect()
+}
+
+/// What goes wrong with a run's folder.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system refused: what was attempted (`make`, `write`, `read`), on what, and its error.
+    System {
+        /// The operation.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// The record was written by another version.
+    UnknownSchema {
+        /// The file.
+        file: PathBuf,
+        /// The version that it states, if it states one.
+        schema: Option<u64>,
+        /// The version that is understood.
+        known: u32,
+    },
+    /// A line of a file is not what it should be.
+    NotUnderstood {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// A histogram's text is damaged.
+    BadHistogram {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: HistogramError,
+    },
+    /// A file is larger than any that planimeter writes.
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A name leads out of the run's folder.
+    OutsideRun {
+        /// The folder.
+        folder: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// No number is free for another run of this name.
+    TooManyRuns {
+        /// The folder's name without number.
+        folder: PathBuf,
+        /// Numbers that there are.
+        limit: u32,
+    },
+}
+
+impl StoreError {
+    fn new(doing: &'static str, path: &Path, error: io::Error) -> Self {
+        StoreError::System { doing, path: path.to_path_buf(), error }
+    }
+
+    fn not_understood(path: &Path, error: &serde_json::Error) -> Self {
+        let why = error.to_string();
+        StoreError::NotUnderstood { file: path.to_path_buf(), line: error.line(), why }
+    }
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StoreError::System { doing, path, error } => {
+                write!(f, "cannot {doing} {}: {error}", path.display())
+            }
+            StoreError::UnknownSchema { file, schema: Some(schema), known } => write!(
+                f,
+                "{} has schema version {schema}, and only {known} is understood",
+                file.display()
+            ),
+            StoreError::UnknownSchema { file, schema: None, .. } => {
+                write!(f, "{} is not a record of planimeter", file.display())
+            }
+            StoreError::NotUnderstood { file, line, why } => {
+                write!(f, "{}, line {line}: {why}", file.display())
+            }
+            StoreError::BadHistogram { file, why } => write!(f, "{}: {why}", file.display()),
+            StoreError::TooLarge { file, limit } => {
+                write!(f, "{} is larger than {limit} bytes", file.display())
+            }
+            StoreError::OutsideRun { folder, name } => {
+                write!(f, "{name:?} leads out of {}", folder.display())
+            }
+            StoreError::TooManyRuns { folder, limit } => {
+                write!(f, "{}-1 to -{limit} exist already", folder.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

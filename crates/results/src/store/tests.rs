@@ -1,0 +1,125 @@
+//! A run's folder under crashes, repeats and refusals.
+
+use super::*;
+use crate::sample;
+
+/// A folder of its own for one test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("planimeter-{}-{test}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_run_never_takes_a_folder_that_exists() {
+    let folder = Folder::new("names");
+    let first = Store::create(&folder.0, "2026-01-31", "bianco2010/fig2").unwrap();
+    let second = Store::create(&folder.0, "2026-01-31", "bianco2010/fig2").unwrap();
+    assert!(first.folder().ends_with("2026-01-31-bianco2010-fig2-1"));
+    assert!(second.folder().ends_with("2026-01-31-bianco2010-fig2-2"));
+    let odd = Store::create(&folder.0, "2026-01-31", "../../x y").unwrap();
+    assert_eq!(odd.folder().parent(), Some(folder.0.as_path()));
+}
+
+#[test]
+fn what_was_measured_survives_and_a_torn_line_does_not() {
+    let folder = Folder::new("resume");
+    let mut record = sample::record();
+    let trials = std::mem::take(&mut record.trials);
+    let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
+    store.write_record(&record).unwrap();
+    for trial in &trials {
+        store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
+    }
+    let path = store.folder().to_path_buf();
+    drop(store);
+    let mut file = OpenOptions::new().append(true).open(path.join(TRIALS_FILE)).unwrap();
+    file.write_all(br#"{"line":"trial","id":99,"exp"#).unwrap();
+
+    let (mut store, read, lines) = Store::resume(&path).unwrap();
+    assert_eq!(read, record);
+    let kept: Vec<Line> = trials.iter().cloned().map(Line::Trial).collect();
+    assert_eq!(lines, kept);
+    store.append_trial(&mut trials[0].clone(), Histograms::default()).unwrap();
+    assert_eq!(Store::resume(&path).unwrap().2.len(), trials.len() + 1);
+}
+
+#[test]
+fn histograms_lie_where_the_trial_says() {
+    let folder = Folder::new("histograms");
+    let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
+    let mut taken = Histogram::new();
+    (1..2000).for_each(|ns| taken.record(ns));
+    let mut trial = sample::record().trials.remove(0);
+    trial.latency = taken.distribution(None);
+    let histograms = Histograms { latency: Some(&taken), ..Histograms::default() };
+    store.append_trial(&mut trial, histograms).unwrap();
+    let file = trial.latency.unwrap().file.unwrap();
+    assert_eq!(read_histogram(store.folder(), &file).unwrap(), taken);
+    let (_, _, lines) = {
+        store.write_record(&sample::record()).unwrap();
+        Store::resume(store.folder()).unwrap()
+    };
+    let Line::Trial(kept) = &lines[0] else { panic!("a trial was written") };
+    assert_eq!(kept.latency.as_ref().unwrap().file.as_ref(), Some(&file));
+}
+
+#[test]
+fn a_record_reads_back_to_the_last_bit() {
+    let folder = Folder::new("record");
+    let record = sample::record();
+    let store = Store::create(&folder.0, "2026-01-31", "fig2").unwrap();
+    store.write_record(&record).unwrap();
+    let read = read_record(store.folder()).unwrap();
+    assert_eq!(read, record);
+    assert_eq!(record_text(&read), record_text(&record));
+}
+
+#[test]
+fn refusals_say_what_and_where() {
+    let folder = Folder::new("refusals");
+    fs::create_dir_all(&folder.0).unwrap();
+    let file = folder.0.join("file");
+    fs::write(&file, "x").unwrap();
+    let error = Store::create(&file, "2026-01-31", "fig2").unwrap_err().to_string();
+    assert!(error.contains("cannot make") && error.contains("file"), "{error}");
+
+    let missing = read_record(&folder.0.join("nowhere")).unwrap_err().to_string();
+    assert!(missing.contains("cannot read") && missing.contains("record.json"), "{missing}");
+
+    for (text, want) in [
+        ("{\"schema\": 7}", "has schema version 7, and only 1 is understood"),
+        ("{}", "is not a record of planimeter"),
+        ("[1]", "is not a record of planimeter"),
+        ("{\n\"schema\": 1,\n", "line 3"),
+        ("{\"schema\": 1}", "missing field"),
+    ] {
+        fs::write(folder.0.join(RECORD_FILE), text).unwrap();
+        let error = read_record(&folder.0).unwrap_err().to_string();
+        assert!(error.contains(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder() {
+    let folder = Folder::new("outside");
+    for path in ["../x", "/etc/x", "a//b", "figures/../../x", ""] {
+        let output = Output { path: path.into(), text: String::new() };
+        let error = write_outputs(&folder.0, &[output]).unwrap_err();
+        assert!(matches!(error, StoreError::OutsideRun { .. }), "{path}");
+        assert!(read_histogram(&folder.0, path).is_err());
+    }
+    let output = Output { path: "figures/a.svg".into(), text: "<svg/>".into() };
+    write_outputs(&folder.0, &[output]).unwrap();
+    assert_eq!(fs::read_to_string(folder.0.join("figures/a.svg")).unwrap(), "<svg/>");
+}
