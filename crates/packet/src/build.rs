@@ -315,3 +315,6 @@ fn link_type(layer: &Layer) -> u16 {
         _ => ethernet::TYPE_NONE,
     }
 }
+
+#[cfg(test)]
+mod tests;

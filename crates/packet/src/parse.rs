@@ -509,3 +509,6 @@ pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
 fn refuse_unless(right: bool, at: usize, want: u32, have: u32) -> Result<(), Malformed> {
     if right { Ok(()) } else { Err(Malformed { at, why: Why::BadChecksum { want, have } }) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,9 +139,9 @@ impl Header {
 mod tests {
     use super::*;
 
-    /// The published example of RFC 826's layout for IPv4 over Ethernet, addresses ours.
+    /// The message of `tests/bytes/arp-request.txt`, sent by Linux.
     const REQUEST_BYTES: [u8; 28] =
-        [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
+        [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 10, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
 
     #[test]
     fn a_request_reads_shows_and_writes_back() {

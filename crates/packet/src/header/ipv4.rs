@@ -279,7 +279,7 @@ impl Header {
         out.extend_from_slice(&[0x40 | (length / 4) as u8, self.tos]);
         out.extend_from_slice(&self.payload_bytes.wrapping_add(length as u16).to_be_bytes());
         out.extend_from_slice(&self.identification.to_be_bytes());
-        out.extend_from_slice(&(flags | self.fragment_offset / 8).to_be_bytes());
+        out.extend_from_slice(&(flags | (self.fragment_offset / 8)).to_be_bytes());
         out.extend_from_slice(&[self.ttl, self.protocol, 0, 0]);
         out.extend_from_slice(&self.source.octets());
         out.extend_from_slice(&self.destination.octets());

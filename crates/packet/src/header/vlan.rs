@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_foreign_tag_reads_and_writes_back() {
-        // From a frame that Linux 6.1 sent on a VLAN device with egress priority 5.
+        // From `tests/bytes/vlan-udp.txt`, made by scapy.
         let foreign = [0xa0, 0x64, 0x08, 0x00];
         let (header, length) = Header::parse(&foreign).unwrap();
         assert_eq!((header.priority, header.vid, length), (5, 100, 4));
