@@ -1,1 +1,35 @@
-//! (being written)
+//! A network on this machine: namespaces, cables, processes and the switches under test.
+//!
+//! The lab lends an experiment a device under test that behaves as if it stood in a rack: its own
+//! network namespace, its own core, cables to the instrument, no chatter, and an account of every
+//! frame the kernel lost on the way. What it makes is held by file descriptors and child processes
+//! of this process, so it vanishes when the run ends, however it ends; only the run's private
+//! folder can outlive a crash, and the next start sweeps it.
+//!
+//! Source: Linux `namespaces(7)`, `veth(4)`, `rtnetlink(7)`, `sock_diag(7)`, `proc(5)`.
+//! Invariant: nothing outside the run's own namespaces, processes and folder is ever changed.
+
+pub mod error;
+pub mod need;
+pub mod proc;
+pub mod pin;
+pub mod namespace;
+pub mod netlink;
+pub mod ethtool;
+pub mod napi;
+pub mod veth;
+pub mod runfolder;
+pub mod process;
+pub mod packet_diag;
+pub mod account;
+pub mod topology;
+pub mod peer;
+
+pub use error::LabError;
+pub use namespace::Namespace;
+pub use need::Need;
+pub use runfolder::RunFolder;
+pub use topology::{Lab, Site, Wiring};
+
+/// An Ethernet address, in the order of the wire.
+pub type Mac = [u8; 6];

@@ -1,0 +1,100 @@
+//! The kernel's work for one veth end on a thread that can be held on a core.
+//!
+//! A frame put into a veth normally is carried on by the *sender's* core, up to and through a
+//! bridge or router: the generator would pay for the target. With GRO on, a veth end collects its
+//! frames by NAPI, and NAPI can be told to run on kernel threads (`napi/IF-ID`), which we hold on
+//! the core the work belongs to.
+//!
+//! Source: `Documentation/networking/napi.rst` (threaded NAPI), `/sys/class/net/IF/threaded`.
+//! Invariant: only threads of the interface named are pinned; they end when it goes down.
+
+use crate::{LabError, Namespace, pin};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::sync::Mutex;
+
+/// Where the kernel works for an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NapiThreads {
+    /// The kernel threads; empty where they could not be seen (another process namespace).
+    pub threads: Vec<u32>,
+    /// Whether they are held on the cores asked for: without root the kernel refuses.
+    pub pinned: bool,
+}
+
+/// One at a time, so that the threads that appear are those of the interface switched over.
+static SWITCHING: Mutex<()> = Mutex::new(());
+
+/// Moves an interface's work to kernel threads and holds them on `cores`. The interface must be up
+/// with GRO on.
+pub fn pin_threads(
+    namespace: &Namespace,
+    interface: &str,
+    cores: &[usize],
+) -> Result<NapiThreads, LabError> {
+    let threads = thread_of(namespace, interface)?;
+    let mut pinned = !threads.is_empty();
+    for thread in &threads {
+        match pin::pin(*thread, cores) {
+            Ok(()) => {}
+            Err(error) if error.number() == Some(libc::EPERM) => pinned = false,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(NapiThreads { threads, pinned })
+}
+
+/// Moves an interface's work to kernel threads and says which.
+pub(crate) fn thread_of(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
+    let _alone = SWITCHING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let before = named_threads(interface);
+    let path = format!("/sys/class/net/{interface}/threaded");
+    namespace
+        .run_with_sysfs(|| fs::write(&path, "1"))?
+        .map_err(|error| LabError::system("move network work to threads", &*path, error))?;
+    let after = named_threads(interface);
+    let new: Vec<u32> = after.difference(&before).copied().collect();
+    if new.is_empty() && !after.is_empty() {
+        let error = io::Error::from_raw_os_error(libc::EEXIST);
+        return Err(LabError::system("find the new network thread", interface, error));
+    }
+    Ok(new)
+}
+
+/// The kernel threads that work for interfaces of this name, in whatever namespace.
+fn named_threads(interface: &str) -> BTreeSet<u32> {
+    let wanted = format!("napi/{interface}-");
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return BTreeSet::new();
+    };
+    let pid = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let is_wanted = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        is_thread_name(name.trim_end(), &wanted)
+    };
+    entries.filter_map(pid).filter(is_wanted).collect()
+}
+
+/// Kernels before 5.17 cut a thread's name to 15 bytes, which may cut off the number.
+fn is_thread_name(name: &str, wanted: &str) -> bool {
+    match name.strip_prefix(wanted) {
+        Some(number) => number.bytes().all(|byte| byte.is_ascii_digit()),
+        None => name.len() == 15 && wanted.starts_with(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_names() {
+        assert!(is_thread_name("napi/p1-8193", "napi/p1-"));
+        assert!(!is_thread_name("napi/p1-8193", "napi/p-"));
+        assert!(!is_thread_name("napi/p11-8193", "napi/p1-"));
+        assert!(!is_thread_name("napi/p1-x-8193", "napi/p1-"));
+        assert!(is_thread_name("napi/linux-brid", "napi/linux-bridge-1-"));
+        assert!(!is_thread_name("napi/", "napi/p1-"));
+    }
+}

@@ -1,0 +1,322 @@
+//! What a lab needs of the machine, what is missing of it, and how to mend that.
+//!
+//! Each need is found out by trying the thing itself in a namespace that is thrown away, not by
+//! reading a version: a kernel can have a feature and a container can forbid it.
+//!
+//! Source: `capabilities(7)`, `user_namespaces(7)`.
+//! Invariant: looking for needs changes nothing and leaves nothing.
+
+#![allow(unsafe_code)]
+
+use crate::netlink::link::{BridgeSettings, VethEnd};
+use crate::{LabError, Namespace, napi};
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Something the lab needs and this machine does not give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// Neither root nor the capabilities to make networks.
+    Privilege,
+    /// No unprivileged user namespaces; with what the kernel said.
+    UserNamespaces {
+        /// Why not.
+        why: String,
+    },
+    /// A program that is not installed.
+    Tool {
+        /// The program.
+        name: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// A file that should come with an installed program.
+    File {
+        /// What it is.
+        name: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// Something of the kernel.
+    Kernel {
+        /// What.
+        feature: Feature,
+        /// What the kernel said when it was tried.
+        why: String,
+    },
+    /// A core for the target that the instrument does not use.
+    Cores,
+}
+
+/// A part of the kernel that the lab uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Cables between namespaces.
+    Veth,
+    /// The Linux bridge.
+    Bridge,
+    /// Raw frames from and to user space.
+    PacketSocket,
+    /// Interfaces whose other end is a program (Open vSwitch makes one per bridge).
+    Tun,
+    /// Network work on threads that can be given a core.
+    ThreadedNapi,
+    /// Open vSwitch's kernel datapath, which the lab does not need: it uses the userspace one.
+    OpenvswitchModule,
+}
+
+/// What was found about one need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked for.
+    pub name: &'static str,
+    /// What for.
+    pub purpose: &'static str,
+    /// Whether a lab can do without.
+    pub optional: bool,
+    /// What is there, or what is missing.
+    pub result: Result<String, Need>,
+}
+
+impl Need {
+    pub(crate) fn user_namespaces(error: &LabError) -> Need {
+        Need::UserNamespaces { why: error.to_string() }
+    }
+
+    /// How to get what is missing.
+    pub fn mend(&self) -> String {
+        match self {
+            Need::Privilege => "run as root, or where user namespaces are allowed".to_owned(),
+            Need::UserNamespaces { .. } => "run as root, or allow them: sysctl \
+                 kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 (Ubuntu: also \
+                 kernel.apparmor_restrict_unprivileged_userns=0)"
+                .to_owned(),
+            Need::Tool { package, .. } | Need::File { package, .. } => {
+                format!("apt-get install {package}")
+            }
+            Need::Kernel { feature, .. } => feature.mend().to_owned(),
+            Need::Cores => "give the machine or container a second core".to_owned(),
+        }
+    }
+}
+
+impl Feature {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::Veth => "veth interfaces",
+            Feature::Bridge => "the Linux bridge",
+            Feature::PacketSocket => "packet sockets",
+            Feature::Tun => "tun and tap interfaces",
+            Feature::ThreadedNapi => "threaded NAPI",
+            Feature::OpenvswitchModule => "the openvswitch module",
+        }
+    }
+
+    fn mend(self) -> &'static str {
+        match self {
+            Feature::Veth => "modprobe veth (CONFIG_VETH)",
+            Feature::Bridge => "modprobe bridge (CONFIG_BRIDGE)",
+            Feature::PacketSocket => "modprobe af_packet (CONFIG_PACKET), and allow CAP_NET_RAW",
+            Feature::Tun => "modprobe tun, and give the container /dev/net/tun",
+            Feature::ThreadedNapi => "Linux 5.12 or later, with a writable sysfs",
+            Feature::OpenvswitchModule => "modprobe openvswitch",
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Privilege => write!(f, "not allowed to make networks")?,
+            Need::UserNamespaces { why } => write!(f, "no rootless networks: {why}")?,
+            Need::Tool { name, .. } => write!(f, "{name} is not installed")?,
+            Need::File { name, .. } => write!(f, "{name} is not installed")?,
+            Need::Kernel { feature, why } => write!(f, "no {}: {why}", feature.name())?,
+            Need::Cores => write!(f, "only one core: instrument and target share it")?,
+        }
+        write!(f, " (to mend: {})", self.mend())
+    }
+}
+
+impl std::error::Error for Need {}
+
+/// Whether this process may make and enter networks: the capabilities NET_ADMIN, NET_RAW and
+/// SYS_ADMIN.
+pub fn privileged() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    has_capabilities(&status, &[12, 13, 21])
+}
+
+fn has_capabilities(status: &str, wanted: &[u32]) -> bool {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    wanted.iter().all(|bit| held & (1 << bit) != 0)
+}
+
+/// Whether an unprivileged process could make a user namespace here: tried in a child process.
+pub fn user_namespaces() -> Result<(), Need> {
+    // SAFETY: the child calls only unshare and _exit, which are safe after a fork of a program
+    // with threads.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above; neither call touches memory.
+        unsafe { libc::_exit(i32::from(libc::unshare(libc::CLONE_NEWUSER) != 0)) }
+    }
+    let mut status = 0;
+    // SAFETY: `status` is an integer that the call writes to.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    if child > 0 && waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
+        return Ok(());
+    }
+    Err(Need::UserNamespaces { why: "the kernel does not allow user namespaces".to_owned() })
+}
+
+/// Where a program is, in the usual places.
+pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
+    const PLACES: [&str; 6] =
+        ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let found = PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file());
+    found.ok_or(Need::Tool { name, package })
+}
+
+/// Everything the lab may need on this machine, looked for now.
+pub fn survey() -> Vec<Finding> {
+    let mut findings = vec![privilege(), rootless(), cores()];
+    for feature in [
+        Feature::Veth,
+        Feature::Bridge,
+        Feature::PacketSocket,
+        Feature::Tun,
+        Feature::ThreadedNapi,
+        Feature::OpenvswitchModule,
+    ] {
+        findings.push(kernel(feature));
+    }
+    for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+        let package = if name.starts_with("ovsdb") || name == "ovs-vswitchd" {
+            "openvswitch-switch"
+        } else {
+            "openvswitch-common"
+        };
+        let result = tool(name, package).map(|path| path.display().to_string());
+        findings.push(Finding { name, purpose: "the peer ovs", optional: true, result });
+    }
+    findings
+}
+
+fn privilege() -> Finding {
+    let result = if privileged() { Ok("yes".to_owned()) } else { Err(Need::Privilege) };
+    Finding { name: "privilege", purpose: "making networks", optional: true, result }
+}
+
+fn rootless() -> Finding {
+    let result = user_namespaces().map(|()| "allowed".to_owned());
+    Finding { name: "user namespaces", purpose: "networks without root", optional: true, result }
+}
+
+fn cores() -> Finding {
+    let result = match crate::pin::Cores::of_machine() {
+        Ok(cores) if !cores.shared() => {
+            Ok(format!("instrument {:?}, target {:?}", cores.instrument, cores.target))
+        }
+        _ => Err(Need::Cores),
+    };
+    Finding { name: "cores", purpose: "a core for the target", optional: true, result }
+}
+
+fn kernel(feature: Feature) -> Finding {
+    let result = try_feature(feature).map_err(|error| match error {
+        LabError::Need(need) => need,
+        other => Need::Kernel { feature, why: other.to_string() },
+    });
+    let (purpose, optional) = match feature {
+        Feature::Veth | Feature::PacketSocket => ("every lab", false),
+        Feature::Bridge => ("the peer linux-bridge", true),
+        Feature::Tun => ("the peer ovs", true),
+        Feature::ThreadedNapi => ("kernel targets on a core of their own", true),
+        Feature::OpenvswitchModule => ("nothing here", true),
+    };
+    Finding { name: feature.name(), purpose, optional, result }
+}
+
+/// Tries a feature in a namespace that vanishes at once.
+pub fn try_feature(feature: Feature) -> Result<String, LabError> {
+    match feature {
+        Feature::Veth => try_veth().map(|_| "works".to_owned()),
+        Feature::Bridge => {
+            let settings = BridgeSettings { ageing: Duration::from_secs(300) };
+            let namespace = Namespace::create()?;
+            namespace.netlink()?.bridge_add("try", &settings).map(|()| "works".to_owned())
+        }
+        Feature::PacketSocket => Namespace::create()?.run(packet_socket)?,
+        Feature::Tun => {
+            let path = "/dev/net/tun";
+            let opened = File::options().read(true).write(true).open(path);
+            opened.map_err(|error| LabError::system("open", path, error))?;
+            Ok("works".to_owned())
+        }
+        Feature::ThreadedNapi => {
+            let (namespace, name) = try_veth()?;
+            napi::thread_of(&namespace, &name)?;
+            Ok("works".to_owned())
+        }
+        Feature::OpenvswitchModule => {
+            let path = "/sys/module/openvswitch";
+            let found = fs::metadata(path);
+            found.map_err(|error| LabError::system("find", path, error))?;
+            Ok("loaded".to_owned())
+        }
+    }
+}
+
+fn try_veth() -> Result<(Namespace, String), LabError> {
+    let namespace = Namespace::create()?;
+    let end = |name: &str, last| VethEnd {
+        namespace: namespace.clone(),
+        name: name.to_owned(),
+        mac: [2, 0, 0, 0, 0, last],
+    };
+    let mut netlink = namespace.netlink()?;
+    netlink.veth_add(&end("try1", 1), &end("try2", 2), 1500)?;
+    for name in ["try1", "try2"] {
+        let index = netlink.link(name)?.index;
+        netlink.link_up(index)?;
+    }
+    Ok((namespace, "try1".to_owned()))
+}
+
+fn packet_socket() -> Result<String, LabError> {
+    // SAFETY: socket takes no pointers; the descriptor is closed below.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(LabError::last("open a socket", "packet"));
+    }
+    // SAFETY: the descriptor was opened above and is used nowhere else.
+    unsafe { libc::close(socket) };
+    Ok("works".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_status() {
+        let root = "Name:\tx\nCapEff:\t000001ffffffffff\n";
+        assert!(has_capabilities(root, &[12, 13, 21]));
+        assert!(!has_capabilities("CapEff:\t0000000000001000\n", &[12, 13]));
+        assert!(!has_capabilities("CapEff:\tzz\n", &[12]));
+        assert!(!has_capabilities("", &[12]));
+    }
+
+    #[test]
+    fn a_need_says_what_and_how_to_mend() {
+        let need = tool("no-such-switchd", "openvswitch-switch").unwrap_err();
+        let text = need.to_string();
+        assert!(text.contains("no-such-switchd") && text.contains("apt-get install openvswitch"));
+        assert!(tool("sh", "dash").is_ok());
+    }
+}

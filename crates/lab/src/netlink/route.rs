@@ -1,0 +1,74 @@
+//! IPv4 addresses and routes of a namespace.
+//!
+//! Source: `rtnetlink(7)`, RTM_NEWADDR and RTM_NEWROUTE.
+//! Invariant: a full table (128K routes) is a few hundred system calls, not one per route.
+
+use super::Netlink;
+use crate::LabError;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// A route through a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The destination network.
+    pub prefix: Ipv4Addr,
+    /// The bits of it that count, 0 to 32.
+    pub length: u8,
+    /// The neighbour to hand the packet to.
+    pub via: Ipv4Addr,
+    /// The interface it is on.
+    pub interface: u32,
+}
+
+impl Netlink {
+    /// Gives an interface an address within a network of `length` bits.
+    pub fn address_add(
+        &mut self,
+        interface: u32,
+        address: Ipv4Addr,
+        length: u8,
+    ) -> Result<(), LabError> {
+        let mut message = AddressMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.prefix_len = length;
+        message.header.index = interface;
+        message.attributes = vec![
+            AddressAttribute::Local(IpAddr::V4(address)),
+            AddressAttribute::Address(IpAddr::V4(address)),
+        ];
+        let request = RouteNetlinkMessage::NewAddress(message);
+        let subject = format!("{address}/{length}");
+        self.request("add the address", &subject, request, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds routes, replacing those to the same network.
+    pub fn routes_add(&mut self, routes: &[Route]) -> Result<(), LabError> {
+        let messages = routes.iter().map(|route| {
+            let subject = format!("{}/{} via {}", route.prefix, route.length, route.via);
+            (subject, RouteNetlinkMessage::NewRoute(message_of(route)))
+        });
+        self.request_all("add the route", messages, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+}
+
+fn message_of(route: &Route) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = AddressFamily::Inet;
+    message.header.destination_prefix_length = route.length;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::Static;
+    message.header.scope = RouteScope::Universe;
+    message.header.kind = RouteType::Unicast;
+    message.attributes = vec![
+        RouteAttribute::Destination(RouteAddress::Inet(route.prefix)),
+        RouteAttribute::Gateway(RouteAddress::Inet(route.via)),
+        RouteAttribute::Oif(route.interface),
+    ];
+    message
+}

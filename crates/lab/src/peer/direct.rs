@@ -1,0 +1,53 @@
+//! The cable: no target at all, which measures the instrument.
+//!
+//! Its site is [`crate::Lab::direct`]'s: what is sent into port 1 comes out at port 2.
+//! Invariant: nothing is started, so nothing is left.
+
+use super::{Access, Description, Peer, Plan, kernel_release, refuse};
+use crate::{LabError, Site};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const KIND: &str = "direct";
+
+/// A cable from the instrument to itself.
+#[derive(Debug, Default)]
+pub struct Direct {
+    mtu: u32,
+}
+
+impl Peer for Direct {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        refuse(KIND, "a site with a target", !site.target.is_empty())?;
+        self.mtu = site.wiring.mtu;
+        Ok(())
+    }
+
+    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
+        Ok(Access::Nothing)
+    }
+
+    fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
+        refuse(KIND, "anything to install", *plan != Plan::default())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        Ok(BTreeMap::new())
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn describe(&self) -> Description {
+        Description::new(KIND, kernel_release()).set("mtu_bytes", self.mtu)
+    }
+}

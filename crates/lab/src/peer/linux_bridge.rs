@@ -1,0 +1,146 @@
+//! The Linux bridge: the kernel's own learning bridge, as IEEE 802.1D has it.
+//!
+//! Set up as the studies do: static or learned addresses, an ageing time, no spanning tree, no
+//! multicast snooping, no firewall hooks.
+//!
+//! Source: `bridge(8)`, the kernel's `net/bridge`.
+//! Invariant: the bridge is a device of the target's namespace and goes with it.
+
+use super::{Access, Description, Peer, Plan, Wired, kernel_release, refuse};
+use crate::netlink::link::{BridgePortSettings, BridgeSettings};
+use crate::{LabError, Mac, Namespace, Site};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const KIND: &str = "linux-bridge";
+const BRIDGE: &str = "br0";
+/// The firewall hooks that a bridge calls where the module br_netfilter is loaded.
+const HOOKS: [&str; 3] =
+    ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"];
+
+/// The Linux bridge with its settings.
+#[derive(Debug)]
+pub struct LinuxBridge {
+    /// How long learned addresses are kept, up to an hour; zero: no learning to speak of, every
+    /// frame to an address not static is flooded.
+    pub ageing: Duration,
+    /// Whether it learns addresses at all.
+    pub learning: bool,
+    stations: usize,
+    namespace: Option<Namespace>,
+    wired: Option<Wired>,
+}
+
+impl LinuxBridge {
+    /// A bridge that learns, with this ageing time.
+    pub fn new(ageing: Duration) -> LinuxBridge {
+        LinuxBridge { ageing, learning: true, stations: 0, namespace: None, wired: None }
+    }
+
+    /// Changes the ageing time of the running bridge.
+    pub fn age(&mut self, ageing: Duration) -> Result<(), LabError> {
+        checked_ageing(ageing)?;
+        if let Some(namespace) = &self.namespace {
+            namespace.netlink()?.bridge_ageing(BRIDGE, ageing)?;
+        }
+        self.ageing = ageing;
+        Ok(())
+    }
+
+    /// The addresses it knows, static and learned, as (address, interface number, static).
+    pub fn table(&self) -> Result<Vec<(Mac, u32, bool)>, LabError> {
+        let Some(namespace) = &self.namespace else {
+            return Ok(Vec::new());
+        };
+        let entries = namespace.netlink()?.bridge_entries()?;
+        Ok(entries.iter().map(|entry| (entry.mac, entry.port, entry.permanent)).collect())
+    }
+}
+
+impl Peer for LinuxBridge {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        checked_ageing(self.ageing)?;
+        let mut netlink = site.namespace.netlink()?;
+        netlink.bridge_add(BRIDGE, &BridgeSettings { ageing: self.ageing })?;
+        let bridge = netlink.link(BRIDGE)?.index;
+        for port in &site.target {
+            netlink.bridge_join(port.index, bridge)?;
+            let settings = BridgePortSettings { learning: self.learning, flooding: true };
+            netlink.bridge_port(port.index, settings)?;
+        }
+        netlink.link_up(bridge)?;
+        no_firewall(&site.namespace)?;
+        self.namespace = Some(site.namespace.clone());
+        self.wired = Some(Wired::of(site));
+        Ok(())
+    }
+
+    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
+        Ok(Access::Install)
+    }
+
+    fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
+        refuse(KIND, "a plan with neighbours", !plan.neighbors.is_empty())?;
+        refuse(KIND, "a plan with routes", !plan.routes.is_empty())?;
+        let entry = |station: &super::Station| Ok((station.mac, site.port(station.port)?.index));
+        let entries = plan.stations.iter().map(entry).collect::<Result<Vec<_>, LabError>>()?;
+        site.namespace.netlink()?.bridge_entries_add(&entries)?;
+        self.stations += entries.len();
+        Ok(())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        let table = self.table()?;
+        let permanent = table.iter().filter(|(_, _, permanent)| *permanent).count();
+        Ok([("macs.static", permanent), ("macs.learned", table.len() - permanent)]
+            .map(|(name, count)| (name.to_owned(), count as u64))
+            .into())
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        if let Some(namespace) = self.namespace.take() {
+            let mut netlink = namespace.netlink()?;
+            let bridge = netlink.link(BRIDGE)?.index;
+            netlink.link_delete(bridge)?;
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> Description {
+        Description::new(KIND, kernel_release())
+            .set("ageing_s", self.ageing.as_secs_f64())
+            .set("learning", self.learning)
+            .set("stations_static", self.stations)
+            .set("spanning_tree", false)
+            .set("multicast_snooping", false)
+            .set("firewall_hooks", false)
+            .wired(self.wired.as_ref())
+    }
+}
+
+fn checked_ageing(ageing: Duration) -> Result<(), LabError> {
+    if ageing <= Duration::from_secs(3600) {
+        return Ok(());
+    }
+    let value = format!("{} s", ageing.as_secs());
+    Err(LabError::Argument { what: "an ageing time of over an hour", value })
+}
+
+/// The hooks are there only where the kernel has them.
+fn no_firewall(namespace: &Namespace) -> Result<(), LabError> {
+    for hook in HOOKS {
+        match namespace.set(&format!("net/bridge/{hook}"), "0") {
+            Err(error) if error.number() != Some(libc::ENOENT) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The Linux router: the kernel's own IPv4 forwarding.
+//!
+//! Set up as the studies do: addresses on the ports, permanent neighbours, a static routing table;
+//! no reverse-path filter, no redirects.
+//!
+//! Source: `ip(7)`, the kernel's `ip-sysctl` documentation.
+//! Invariant: every setting is one of the target's namespace and goes with it.
+
+use super::{
+    Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
+};
+use crate::netlink::neighbor::Neighbor;
+use crate::netlink::route::Route;
+use crate::{LabError, Namespace, Site};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const KIND: &str = "linux-router";
+
+/// The Linux router with its settings.
+#[derive(Debug)]
+pub struct LinuxRouter {
+    /// Its own addresses.
+    pub addresses: Vec<PortAddress>,
+    routes: usize,
+    neighbors: usize,
+    namespace: Option<Namespace>,
+    wired: Option<Wired>,
+}
+
+impl LinuxRouter {
+    /// A router with these addresses on its ports.
+    pub fn new(addresses: Vec<PortAddress>) -> LinuxRouter {
+        LinuxRouter { addresses, routes: 0, neighbors: 0, namespace: None, wired: None }
+    }
+}
+
+impl Peer for LinuxRouter {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        let ports = site.target.iter().map(|port| port.name.as_str());
+        for interface in ["all", "default"].into_iter().chain(ports) {
+            let set = |name: &str, value: &str| {
+                site.namespace.set(&format!("net/ipv4/conf/{interface}/{name}"), value)
+            };
+            set("rp_filter", "0")?;
+            set("send_redirects", "0")?;
+            set("accept_redirects", "0")?;
+        }
+        let mut netlink = site.namespace.netlink()?;
+        for own in &self.addresses {
+            netlink.address_add(site.port(own.port)?.index, own.address, own.length)?;
+        }
+        site.namespace.set("net/ipv4/ip_forward", "1")?;
+        self.namespace = Some(site.namespace.clone());
+        self.wired = Some(Wired::of(site));
+        Ok(())
+    }
+
+    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
+        Ok(Access::Install)
+    }
+
+    fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
+        refuse(KIND, "a plan with stations", !plan.stations.is_empty())?;
+        let mut netlink = site.namespace.netlink()?;
+        let neighbor = |neighbor: &super::PortNeighbor| {
+            let interface = site.port(neighbor.port)?.index;
+            Ok(Neighbor { address: neighbor.address, mac: neighbor.mac, interface })
+        };
+        let neighbors =
+            plan.neighbors.iter().map(neighbor).collect::<Result<Vec<_>, LabError>>()?;
+        netlink.neighbors_add(&neighbors)?;
+        let route = |route: &super::PortRoute| {
+            let interface = site.port(route.port)?.index;
+            Ok(Route { prefix: route.prefix, length: route.length, via: route.via, interface })
+        };
+        let routes = plan.routes.iter().map(route).collect::<Result<Vec<_>, LabError>>()?;
+        netlink.routes_add(&routes)?;
+        self.routes += routes.len();
+        self.neighbors += neighbors.len();
+        Ok(())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        match &self.namespace {
+            Some(namespace) => Ok(crate::account::Account::of(namespace)?.ip),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        match self.namespace.take() {
+            Some(namespace) => namespace.set("net/ipv4/ip_forward", "0"),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self) -> Description {
+        Description::new(KIND, kernel_release())
+            .set("addresses", addresses_text(&self.addresses))
+            .set("routes", self.routes)
+            .set("neighbors", self.neighbors)
+            .set("reverse_path_filter", false)
+            .set("redirects", false)
+            .wired(self.wired.as_ref())
+    }
+}

@@ -1,0 +1,305 @@
+//! Our own switch, bridge or router: the `planimeter` program, started by its path like any peer.
+//!
+//! The switch is programmed by OpenFlow at a Unix socket; the bridge and the router by lines of
+//! JSON at their control socket, which every kind has for its counters.
+//!
+//! Source: the command lines `planimeter switch|bridge|router`, and the requests of
+//! `switch::control` (this crate knows them by their text only).
+//! Invariant: nothing of ours is linked in, so what is measured is what a user starts.
+
+pub mod control;
+
+use super::{
+    Access, Description, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station, Wired,
+    addresses_text, mac_text, refuse,
+};
+use crate::process::{self, Launch, Process};
+use crate::runfolder::checked_socket_path;
+use crate::{LabError, RunFolder, Site};
+use control::Control;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long it may take to end when asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The entries sent in one request.
+const ENTRIES: usize = 8192;
+
+/// What the program does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// An OpenFlow switch.
+    Switch,
+    /// A learning bridge.
+    Bridge {
+        /// How long learned addresses are kept; zero: for ever.
+        ageing: Duration,
+    },
+    /// An IPv4 router.
+    Router {
+        /// Its own addresses.
+        addresses: Vec<PortAddress>,
+        /// The entries of its destination cache; 0: no cache.
+        cache: usize,
+    },
+}
+
+/// Our program at a site.
+#[derive(Debug)]
+pub struct Ours {
+    program: PathBuf,
+    mode: Mode,
+    extra: Vec<OsString>,
+    version: String,
+    running: Option<Running>,
+    wired: Option<Wired>,
+}
+
+#[derive(Debug)]
+struct Running {
+    process: Process,
+    control: PathBuf,
+    openflow: PathBuf,
+}
+
+impl Ours {
+    /// The program at this path, as `mode`, with further arguments of the caller's.
+    pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
+        let version = String::new();
+        Ours { program: program.into(), mode, extra, version, running: None, wired: None }
+    }
+
+    /// One request at its control socket, answered.
+    pub fn control(&self, request: &Value) -> Result<Value, LabError> {
+        let running = self.running.as_ref().ok_or_else(|| self.not_started())?;
+        Control::connect(&running.control)?.ask(request)
+    }
+
+    fn not_started(&self) -> LabError {
+        LabError::Argument { what: "a peer not started", value: self.kind().to_owned() }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.mode {
+            Mode::Switch => "ours",
+            Mode::Bridge { .. } => "bridge",
+            Mode::Router { .. } => "router",
+        }
+    }
+
+    fn arguments(&self, site: &Site, running: &Sockets) -> Result<Vec<OsString>, LabError> {
+        let command = match self.mode {
+            Mode::Switch => "switch",
+            Mode::Bridge { .. } => "bridge",
+            Mode::Router { .. } => "router",
+        };
+        let mut arguments: Vec<OsString> = vec![command.into()];
+        for (index, port) in site.target.iter().enumerate() {
+            arguments.push("--port".into());
+            arguments.push(format!("{}=afpacket:{}", index + 1, port.name).into());
+        }
+        arguments.push("--control".into());
+        arguments.push(running.control.clone().into());
+        match &self.mode {
+            Mode::Switch => {
+                let url = format!("punix:{}", running.openflow.display());
+                arguments.extend(["--listen".into(), url.into()]);
+            }
+            Mode::Bridge { .. } => {}
+            Mode::Router { addresses, cache } => {
+                let file = site.path.join("router.toml");
+                let written = fs::write(&file, router_file(addresses, *cache));
+                written.map_err(|error| {
+                    LabError::system("write", file.display().to_string(), error)
+                })?;
+                arguments.extend(["--config".into(), file.into()]);
+            }
+        }
+        arguments.extend(self.extra.iter().cloned());
+        Ok(arguments)
+    }
+
+    fn launch(&self, site: &Site, arguments: Vec<OsString>) -> Launch {
+        Launch {
+            program: self.program.clone(),
+            arguments,
+            environment: Vec::new(),
+            log: site.path.join("planimeter.log"),
+            namespace: Some(site.namespace.clone()),
+            cores: site.wiring.cores.target.clone(),
+        }
+    }
+}
+
+/// Where a process listens.
+struct Sockets {
+    control: PathBuf,
+    openflow: PathBuf,
+}
+
+impl Peer for Ours {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        let (control, openflow) = (site.path.join("control"), site.path.join("openflow"));
+        checked_socket_path(&openflow)?;
+        let sockets = Sockets { control, openflow };
+        let arguments = self.arguments(site, &sockets)?;
+        self.version = version(self.launch(site, vec!["--version".into()]), &site.folder)?;
+        let process = Process::start(self.launch(site, arguments), &site.folder)?;
+        let Sockets { control, openflow } = sockets;
+        self.running = Some(Running { process, control, openflow });
+        self.wired = Some(Wired::of(site));
+        Ok(())
+    }
+
+    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+        let not_started = self.not_started();
+        let running = self.running.as_mut().ok_or(not_started)?;
+        let (control, openflow) = (running.control.clone(), running.openflow.clone());
+        let listens = |path: &Path| UnixStream::connect(path).is_ok();
+        let is_switch = self.mode == Mode::Switch;
+        running
+            .process
+            .wait_ready(patience, || listens(&control) && (!is_switch || listens(&openflow)))?;
+        match self.mode {
+            Mode::Switch => {
+                return Ok(Access::OpenFlow { channel: format!("unix:{}", openflow.display()) });
+            }
+            Mode::Bridge { ageing } => {
+                self.control(&json!({ "set": { "ageing_s": ageing.as_secs() } }))?;
+            }
+            Mode::Router { .. } => {}
+        }
+        Ok(Access::Control { socket: control })
+    }
+
+    fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
+        let kind = self.kind();
+        let is_bridge = matches!(self.mode, Mode::Bridge { .. });
+        let is_router = matches!(self.mode, Mode::Router { .. });
+        refuse(kind, "a plan with stations", !is_bridge && !plan.stations.is_empty())?;
+        refuse(kind, "a plan with neighbours", !is_router && !plan.neighbors.is_empty())?;
+        refuse(kind, "a plan with routes", !is_router && !plan.routes.is_empty())?;
+        let running = self.running.as_ref().ok_or_else(|| self.not_started())?;
+        let mut control = Control::connect(&running.control)?;
+        control.ask_all("add_macs", plan.stations.iter().map(station_json), ENTRIES)?;
+        control.ask_all("add_neighbours", plan.neighbors.iter().map(neighbor_json), ENTRIES)?;
+        control.ask_all("add_routes", plan.routes.iter().map(route_json), ENTRIES)
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        if self.running.is_none() {
+            return Ok(BTreeMap::new());
+        }
+        Ok(control::flatten(&self.control(&json!({ "get": "counters" }))?))
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        self.running.as_mut().map_or(Ok(()), |running| running.process.check())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.running.iter().map(|running| running.process.pid()).collect()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        let Some(mut running) = self.running.take() else {
+            return Ok(());
+        };
+        let status = running.process.stop(PATIENCE)?;
+        if status.success() {
+            return Ok(());
+        }
+        let (program, last) = (self.kind().to_owned(), running.process.last_lines());
+        Err(LabError::Exited { program, status, last })
+    }
+
+    fn describe(&self) -> Description {
+        let extra: Vec<_> = self.extra.iter().map(|word| word.to_string_lossy()).collect();
+        let description = Description::new(self.kind(), self.version.clone())
+            .set("ports_by", "packet sockets")
+            .set("arguments", extra.join(" "))
+            .wired(self.wired.as_ref());
+        match &self.mode {
+            Mode::Switch => description,
+            Mode::Bridge { ageing } => description.set("ageing_s", ageing.as_secs()),
+            Mode::Router { addresses, cache } => {
+                description.set("addresses", addresses_text(addresses)).set("cache", cache)
+            }
+        }
+    }
+}
+
+/// What `planimeter --version` prints.
+fn version(launch: Launch, folder: &RunFolder) -> Result<String, LabError> {
+    let text = process::run(launch, PATIENCE, folder)?;
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The router's file: its interfaces and its cache; all else comes through the control socket.
+fn router_file(addresses: &[PortAddress], cache: usize) -> String {
+    let mut ports: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for own in addresses {
+        ports.entry(own.port).or_default().push(format!("\"{}/{}\"", own.address, own.length));
+    }
+    let mut text = format!("cache = {cache}\n");
+    for (port, addresses) in ports {
+        let list = addresses.join(", ");
+        let written = write!(text, "[[interface]]\nport = {port}\naddresses = [{list}]\n");
+        written.expect("writing to a String cannot fail");
+    }
+    text
+}
+
+fn station_json(station: &Station) -> Value {
+    json!({ "mac": mac_text(station.mac), "port": station.port })
+}
+
+fn neighbor_json(neighbor: &PortNeighbor) -> Value {
+    let (address, mac) = (neighbor.address.to_string(), mac_text(neighbor.mac));
+    json!({ "port": neighbor.port, "address": address, "mac": mac })
+}
+
+fn route_json(route: &PortRoute) -> Value {
+    let to = format!("{}/{}", route.prefix, route.length);
+    json!({ "to": to, "via": route.via.to_string(), "port": route.port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_routers_file_has_one_interface_per_port() {
+        let own = |port, address: &str| PortAddress {
+            port,
+            address: address.parse().unwrap(),
+            length: 24,
+        };
+        let addresses = [own(2, "10.0.2.1"), own(1, "10.0.1.1"), own(1, "10.9.1.1")];
+        let expected = "cache = 5\n\
+            [[interface]]\nport = 1\naddresses = [\"10.0.1.1/24\", \"10.9.1.1/24\"]\n\
+            [[interface]]\nport = 2\naddresses = [\"10.0.2.1/24\"]\n";
+        assert_eq!(router_file(&addresses, 5), expected);
+    }
+
+    #[test]
+    fn entries_as_the_control_socket_wants_them() {
+        let route = PortRoute {
+            prefix: "10.0.0.0".parse().unwrap(),
+            length: 8,
+            via: "10.1.0.2".parse().unwrap(),
+            port: 2,
+        };
+        let expected = json!({ "to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2 });
+        assert_eq!(route_json(&route), expected);
+        let station = Station { mac: [2, 0, 0, 0, 0xab, 1], port: 1 };
+        let expected = json!({ "mac": "02:00:00:00:ab:01", "port": 1 });
+        assert_eq!(station_json(&station), expected);
+    }
+}

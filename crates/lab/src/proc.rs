@@ -1,0 +1,194 @@
+//! Reading what the kernel says in `/proc`: who a process is and how much of a core it used.
+//!
+//! A process number is reused, so a process is named by its number *and* its start time, which
+//! together are unique until the machine restarts (and the boot id tells restarts apart).
+//!
+//! Source: `proc_pid_stat(5)`, `proc_stat(5)`, `random(4)` (boot id), `clock_getcpuclockid(3)`.
+//! Invariant: parsing never panics, whatever the text.
+
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::time::Duration;
+
+/// The highest process number the kernel can be set to give (`PID_MAX_LIMIT`).
+const PID_MAX: u32 = 1 << 22;
+
+/// A process, named so that no later process can be mistaken for it on this boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The process number.
+    pub pid: u32,
+    /// Clock ticks from boot to the start of the process.
+    pub start_ticks: u64,
+}
+
+impl Identity {
+    /// The process now running under this number, if any; a zombie counts as gone.
+    pub fn of(pid: u32) -> Option<Identity> {
+        let stat = parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+        let gone = matches!(stat.state, 'Z' | 'X');
+        (!gone).then_some(Identity { pid, start_ticks: stat.start_ticks })
+    }
+
+    /// This process.
+    pub fn own() -> Identity {
+        Identity::of(std::process::id()).expect("a process can read its own /proc/PID/stat")
+    }
+
+    /// Whether this very process still runs.
+    pub fn lives(self) -> bool {
+        Identity::of(self.pid) == Some(self)
+    }
+}
+
+/// The fields of `/proc/PID/stat` that the lab uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// The command name, without its parentheses.
+    pub name: String,
+    /// One letter: R running, S sleeping, Z zombie...
+    pub state: char,
+    /// Field 22: clock ticks from boot to the start.
+    pub start_ticks: u64,
+}
+
+/// Reads the text of `/proc/PID/stat`; a name may itself hold spaces and parentheses.
+pub fn parse_stat(text: &str) -> Option<Stat> {
+    let (open, close) = (text.find('(')?, text.rfind(')')?);
+    let name = text.get(open + 1..close)?.to_owned();
+    let mut fields = text.get(close + 1..)?.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat { name, state, start_ticks })
+}
+
+/// What tells this boot of the machine from every other.
+pub fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// The process-number namespace of this process, as `pid:[4026531836]`.
+pub fn pid_namespace() -> String {
+    fs::read_link("/proc/self/ns/pid")
+        .map(|link| link.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// The time a process (all its threads, also ended ones) or kernel thread has run, to the
+/// nanosecond; nothing if it is gone.
+pub fn cpu_time(pid: u32) -> Option<Duration> {
+    if !(1..=PID_MAX).contains(&pid) {
+        return None;
+    }
+    // The kernel's clock number of another process: the inverted process number above three bits,
+    // of which 2 means "time the scheduler gave it" (clock_getcpuclockid gives the same).
+    let clock = (!(pid as libc::clockid_t) << 3) | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec that the call only writes to.
+    let failed = unsafe { libc::clock_gettime(clock, &mut time) } != 0;
+    (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// How one core spent its time since boot, in clock ticks (usually 10 ms).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CoreTime {
+    /// Programs.
+    pub user: u64,
+    /// The kernel on behalf of programs, and kernel threads.
+    pub system: u64,
+    /// Nothing to do, or waiting for a disk.
+    pub idle: u64,
+    /// Hardware interrupts.
+    pub interrupt: u64,
+    /// Deferred interrupt work: most of the network stack, where it has no thread of its own.
+    pub softirq: u64,
+    /// Taken by the machine's host.
+    pub steal: u64,
+}
+
+impl CoreTime {
+    /// What passed between an earlier reading and this one.
+    pub fn since(&self, earlier: &CoreTime) -> CoreTime {
+        CoreTime {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            idle: self.idle.saturating_sub(earlier.idle),
+            interrupt: self.interrupt.saturating_sub(earlier.interrupt),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
+    /// The part of the time that was softirq work, 0 to 1; 0 when no time passed.
+    pub fn softirq_share(&self) -> f64 {
+        let all = self.user + self.system + self.idle + self.interrupt + self.softirq + self.steal;
+        if all == 0 { 0.0 } else { self.softirq as f64 / all as f64 }
+    }
+}
+
+/// Reads the `cpuN` lines of `/proc/stat`, as (core, times).
+pub fn parse_core_times(text: &str) -> Vec<(usize, CoreTime)> {
+    text.lines().filter_map(parse_core_time).collect()
+}
+
+fn parse_core_time(line: &str) -> Option<(usize, CoreTime)> {
+    let mut fields = line.split_ascii_whitespace();
+    let core = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+    let time = CoreTime {
+        user: at(0).saturating_add(at(1)),
+        system: at(2),
+        idle: at(3).saturating_add(at(4)),
+        interrupt: at(5),
+        softirq: at(6),
+        steal: at(7),
+    };
+    Some((core, time))
+}
+
+/// The times of every core now.
+pub fn core_times() -> Vec<(usize, CoreTime)> {
+    parse_core_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_with_a_name_full_of_brackets() {
+        let text = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0";
+        let stat = parse_stat(text).unwrap();
+        assert_eq!(stat, Stat { name: "a) b (c".into(), state: 'S', start_ticks: 987_654 });
+    }
+
+    #[test]
+    fn broken_stat_is_nothing() {
+        for text in ["", "1", "1 (", "1 )(", "1 (a)", "1 (a) S 1 2", "1 (a) S x", ")("] {
+            assert_eq!(parse_stat(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn core_times_by_core() {
+        let text = "cpu  9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu3 1 0 0\nintr 5\n";
+        let times = parse_core_times(text);
+        let first = CoreTime { user: 3, system: 3, idle: 9, interrupt: 6, softirq: 7, steal: 8 };
+        assert_eq!(times, vec![(0, first), (3, CoreTime { user: 1, ..CoreTime::default() })]);
+        assert_eq!(first.since(&first).softirq_share(), 0.0);
+        assert!((first.softirq_share() - 7.0 / 36.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_identity_does_not_fit_a_later_process() {
+        let own = Identity::own();
+        assert!(own.lives());
+        assert!(!Identity { start_ticks: own.start_ticks + 1, ..own }.lives());
+        assert!(cpu_time(own.pid).unwrap() > Duration::ZERO);
+        assert_eq!(cpu_time(PID_MAX), None);
+        assert_eq!((cpu_time(0), cpu_time(u32::MAX)), (None, None));
+    }
+}

@@ -1,0 +1,279 @@
+//! A program of the lab: in a namespace, on a core, with a log, and certain to end.
+//!
+//! A child is killed by the kernel when the *thread* that started it ends, so all are started by
+//! one thread that lives as long as we do; should we die, they die. Their output goes to a file,
+//! whose last lines are in the error when one ends early.
+//!
+//! Source: `prctl(2)` PR_SET_PDEATHSIG, `setns(2)`, `sched_setaffinity(2)`.
+//! Invariant: a dropped process is dead and waited for. Signals go to processes we started and
+//! have not waited for, so a number cannot have changed hands.
+
+#![allow(unsafe_code)]
+#![allow(clippy::disallowed_methods)]
+
+use crate::proc::{self, Identity};
+use crate::{LabError, Namespace, RunFolder, pin};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a condition is looked at while waiting.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How many bytes of a log are looked at for its last lines, and how many lines are kept.
+const TAIL_BYTES: u64 = 4096;
+const TAIL_LINES: usize = 5;
+
+/// What to start, where and how.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its whole environment, beside PATH and LC_ALL=C.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where its output goes.
+    pub log: PathBuf,
+    /// The namespace it runs in; nothing: ours.
+    pub namespace: Option<Namespace>,
+    /// The cores it may use; empty: any.
+    pub cores: Vec<usize>,
+}
+
+/// A running program.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    identity: Identity,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it and records it in the run's folder.
+    pub fn start(launch: Launch, folder: &RunFolder) -> Result<Process, LabError> {
+        let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let log = launch.log.clone();
+        let child = on_lab_thread(move || spawn(launch))??;
+        let identity = match Identity::of(child.id()) {
+            Some(identity) => identity,
+            // Ended already; `check` will tell how.
+            None => Identity { pid: child.id(), start_ticks: 0 },
+        };
+        let process = Process { name, child, identity, log };
+        folder.record_child(identity)?;
+        Ok(process)
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.identity.pid
+    }
+
+    /// Fails, with its last words, if it has ended.
+    pub fn check(&mut self) -> Result<(), LabError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(LabError::Exited {
+                program: self.name.clone(),
+                status,
+                last: last_lines(&self.log),
+            }),
+            Err(error) => Err(LabError::system("wait for", &*self.name, error)),
+        }
+    }
+
+    /// Waits until `is_ready` says so; fails if the process ends or `patience` runs out before.
+    pub fn wait_ready(
+        &mut self,
+        patience: Duration,
+        mut is_ready: impl FnMut() -> bool,
+    ) -> Result<(), LabError> {
+        let start = Instant::now();
+        while !is_ready() {
+            self.check()?;
+            if start.elapsed() >= patience {
+                return Err(LabError::NotReady {
+                    program: self.name.clone(),
+                    waited: patience,
+                    last: last_lines(&self.log),
+                });
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait_end(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if start.elapsed() < patience => thread::sleep(PAUSE),
+                Ok(None) => {
+                    let last = last_lines(&self.log);
+                    let program = self.name.clone();
+                    return Err(LabError::NotReady { program, waited: patience, last });
+                }
+                Err(error) => return Err(LabError::system("wait for", &*self.name, error)),
+            }
+        }
+    }
+
+    /// Asks it to end (SIGTERM), and makes it end (SIGKILL) after `patience`; says how it ended.
+    pub fn stop(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
+        self.signal(libc::SIGTERM);
+        match self.wait_end(patience) {
+            Err(LabError::NotReady { .. }) => self.kill(),
+            ended => ended,
+        }
+    }
+
+    /// Makes it end now.
+    pub fn kill(&mut self) -> Result<ExitStatus, LabError> {
+        self.signal(libc::SIGKILL);
+        self.child.wait().map_err(|error| LabError::system("wait for", &*self.name, error))
+    }
+
+    /// The time it has run on a core so far.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        proc::cpu_time(self.pid())
+    }
+
+    /// The last lines it printed.
+    pub fn last_lines(&self) -> Vec<String> {
+        last_lines(&self.log)
+    }
+
+    fn signal(&mut self, signal: libc::c_int) {
+        if let Ok(None) = self.child.try_wait() {
+            // SAFETY: kill takes no pointers; the child is not waited for, so the number is its.
+            unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+/// Runs a short program to its end and hands back what it printed; fails if it fails.
+pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
+    launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Relaxed)));
+    let mut process = Process::start(launch, folder)?;
+    let status = process.wait_end(patience)?;
+    if !status.success() {
+        let (program, last) = (process.name.clone(), process.last_lines());
+        return Err(LabError::Exited { program, status, last });
+    }
+    let mut text = String::new();
+    let read =
+        File::open(&process.log).and_then(|file| file.take(OUTPUT_BYTES).read_to_string(&mut text));
+    read.map_err(|error| LabError::system("read the output of", &*process.name, error))?;
+    Ok(text)
+}
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+static OUTPUTS: AtomicU32 = AtomicU32::new(0);
+/// The output of a short program that is read at most.
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+fn spawn(launch: Launch) -> Result<Child, LabError> {
+    let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
+    let output = File::options().create(true).append(true).open(&launch.log).map_err(refused)?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.arguments)
+        .env_clear()
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("LC_ALL", "C")
+        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().map_err(refused)?)
+        .stderr(output)
+        // A Ctrl-C at the terminal is for us; we stop our children in good order.
+        .process_group(0);
+    let own = std::process::id();
+    let network = launch.namespace.as_ref().map(|namespace| namespace.as_fd().as_raw_fd());
+    let cores = (!launch.cores.is_empty()).then(|| pin::core_set(&launch.cores));
+    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
+    // takes locks. The namespace's descriptor is held open by `launch` until spawn has returned.
+    unsafe { command.pre_exec(move || become_child(own, network, cores.as_ref())) };
+    command.spawn().map_err(refused)
+}
+
+/// What a child does before it becomes the program.
+fn become_child(
+    parent: u32,
+    network: Option<i32>,
+    cores: Option<&libc::cpu_set_t>,
+) -> io::Result<()> {
+    let checked = |result: libc::c_int| match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    // SAFETY: prctl with this option takes integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // SAFETY: getppid takes nothing. Had the parent died before prctl, no signal would come.
+    if unsafe { libc::getppid() } as u32 != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    if let Some(descriptor) = network {
+        // SAFETY: the parent holds the descriptor open; the call touches no memory.
+        checked(unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) })?;
+    }
+    if let Some(set) = cores {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: `set` is a valid cpu_set_t of the size given.
+        checked(unsafe { libc::sched_setaffinity(0, size, set) })?;
+    }
+    Ok(())
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Runs `work` on the one thread that starts children, and hands back its result.
+fn on_lab_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LabError> {
+    static THREAD: OnceLock<Mutex<mpsc::Sender<Work>>> = OnceLock::new();
+    let sender = THREAD.get_or_init(|| {
+        let (sender, receiver) = mpsc::channel::<Work>();
+        let body = move || receiver.iter().for_each(|work| work());
+        let started = thread::Builder::new().name("lab".to_owned()).spawn(body);
+        started.expect("a process that starts others can start one thread");
+        Mutex::new(sender)
+    });
+    let (answer, result) = mpsc::channel();
+    let job: Work = Box::new(move || drop(answer.send(work())));
+    let sent = sender.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).send(job);
+    let gone = || LabError::system("start a process", "thread", io::ErrorKind::BrokenPipe.into());
+    sent.map_err(|_| gone())?;
+    result.recv().map_err(|_| gone())
+}
+
+/// The last lines of a log, each cut to 200 characters.
+fn last_lines(log: &Path) -> Vec<String> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let kept = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    kept.iter().map(|line| line.chars().take(200).collect()).collect()
+}

@@ -1,0 +1,134 @@
+//! The sweep removes what is dead and nothing else.
+
+use super::*;
+use std::process::Command;
+
+/// A root of its own for each test, gone afterwards.
+struct Root(PathBuf);
+
+impl Root {
+    fn new(name: &str) -> Root {
+        let own = std::process::id();
+        let path = std::env::temp_dir().join(format!("planimeter-test-{own}-{name}"));
+        private_folder(&path).unwrap();
+        Root(path)
+    }
+
+    fn put(&self, name: &str, owner: &str, children: &str) -> PathBuf {
+        let path = self.0.join(name);
+        private_folder(&path).unwrap();
+        fs::write(path.join("owner"), owner).unwrap();
+        fs::write(path.join("children"), children).unwrap();
+        path
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Somebody who surely is dead: a process that ended, under its own start time.
+fn dead() -> Owner {
+    let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+    let identity = Identity::of(child.id()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Owner { identity, ..Owner::own() }
+}
+
+#[test]
+fn owner_text_there_and_back() {
+    let owner = Owner::own();
+    assert_eq!(Owner::parse(&owner.text()), Some(owner.clone()));
+    assert_eq!(owner.fate(), Fate::Alive);
+    for text in ["", "1", "x y\nb\nn\n", "5 6\nboot"] {
+        assert_eq!(Owner::parse(text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn a_living_run_is_left_alone() {
+    let root = Root::new("living");
+    let folder = RunFolder::create(&root.0).unwrap();
+    let swept = sweep(&root.0).unwrap();
+    assert_eq!(swept.kept, vec![folder.path().to_owned()]);
+    assert!(swept.removed.is_empty() && folder.path().join("owner").is_file());
+    let path = folder.path().to_owned();
+    drop(folder.clone());
+    assert!(path.exists());
+    drop(folder);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_dead_run_goes_with_its_children_and_no_others() {
+    let root = Root::new("dead");
+    let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+    let mut stranger = Command::new("sleep").arg("100").spawn().unwrap();
+    let child_is = Identity::of(child.id()).unwrap();
+    let stranger_is = Identity::of(stranger.id()).unwrap();
+    // The stranger has the number of a recorded child, but another start time.
+    let children = format!(
+        "{} {}\n{} {}\n0 0\n1 0\n",
+        child_is.pid,
+        child_is.start_ticks,
+        stranger_is.pid,
+        stranger_is.start_ticks + 1
+    );
+    let path = root.put("run-1-0", &dead().text(), &children);
+    let swept = sweep(&root.0).unwrap();
+    assert_eq!(swept.killed, vec![child_is.pid]);
+    assert_eq!(swept.removed, vec![path.clone()]);
+    assert!(!path.exists());
+    assert!(!child.wait().unwrap().success());
+    assert!(stranger_is.lives());
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn another_boot_or_process_namespace() {
+    let root = Root::new("elsewhere");
+    let other_boot = Owner { boot: "another".into(), ..Owner::own() };
+    let elsewhere = Owner { namespace: "pid:[1]".into(), ..dead() };
+    let own = Identity::own();
+    let children = format!("{} {}\n", own.pid, own.start_ticks);
+    let gone = root.put("run-2-0", &other_boot.text(), &children);
+    let kept = root.put("run-3-0", &elsewhere.text(), &children);
+    let swept = sweep(&root.0).unwrap();
+    // Had the children of another boot been believed, this test would have been killed.
+    assert_eq!(swept, Swept { removed: vec![gone], killed: vec![], kept: vec![kept] });
+}
+
+#[test]
+fn drafts_and_strangers() {
+    let root = Root::new("drafts");
+    let (own, gone) = (Identity::own(), dead().identity);
+    let living = root.put(&format!("new-{}-{}-7", own.pid, own.start_ticks), "", "");
+    let dead = root.put(&format!("new-{}-{}-7", gone.pid, gone.start_ticks), "", "");
+    let other = root.put("something-else", "", "");
+    fs::write(root.0.join("run-file"), "not a folder").unwrap();
+    let swept = sweep(&root.0).unwrap();
+    assert_eq!(swept, Swept { removed: vec![dead], killed: vec![], kept: vec![living] });
+    assert!(other.exists() && root.0.join("run-file").exists());
+}
+
+#[test]
+fn a_root_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = Root::new("shared");
+    fs::set_permissions(&root.0, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(matches!(RunFolder::create(&root.0), Err(LabError::Argument { .. })));
+    assert!(matches!(sweep(&root.0), Err(LabError::Argument { .. })));
+    let link = root.0.join("link");
+    std::os::unix::fs::symlink("/tmp", &link).unwrap();
+    assert!(matches!(RunFolder::create(&link), Err(LabError::Argument { .. })));
+}
+
+#[test]
+fn long_socket_paths_are_refused_before_the_kernel_cuts_them() {
+    assert!(checked_socket_path(Path::new(&"x".repeat(107))).is_ok());
+    assert!(checked_socket_path(Path::new(&"x".repeat(108))).is_err());
+}

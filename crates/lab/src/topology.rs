@@ -1,0 +1,194 @@
+//! Who is wired to whom: one instrument, and a site for each target, as a value.
+//!
+//! ```text
+//!   instrument namespace                       target namespace
+//!   ovs-1  ────────────────── cable ────────────────── p1
+//!   ovs-2  ────────────────── cable ────────────────── p2
+//! ```
+//! A target sees ports `p1`, `p2`... whatever it is; the instrument sees `NAME-1`, `NAME-2`... The
+//! direct site is one cable with both ends at the instrument.
+//!
+//! Invariant: a site's interfaces and namespace vanish when it is dropped, and with the run.
+
+use crate::account::Account;
+use crate::pin::Cores;
+use crate::runfolder::{self, Swept};
+use crate::veth::{Cable, EndSettings, Interface};
+use crate::{LabError, Mac, Namespace, RunFolder};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The most ports a site can have.
+pub const PORTS_MAX: u32 = 64;
+
+/// How targets are wired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wiring {
+    /// Cables between instrument and target, 1 to 64.
+    pub ports: u32,
+    /// The largest packet in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// Who runs where.
+    pub cores: Cores,
+    /// Whether the kernel's receive work at the target's ends has threads on the target's cores;
+    /// otherwise the instrument's sending core does it.
+    pub target_threaded: bool,
+    /// Whether the kernel's receive work at the instrument's ends has threads on the instrument's
+    /// cores; otherwise the target's core does it.
+    pub instrument_threaded: bool,
+}
+
+impl Wiring {
+    /// Two ports of 1,500 bytes, each side paying for its own kernel work.
+    pub fn of_machine() -> Result<Wiring, LabError> {
+        let cores = Cores::of_machine()?;
+        let (mtu, target_threaded, instrument_threaded) = (1500, true, true);
+        Ok(Wiring { ports: 2, mtu, cores, target_threaded, instrument_threaded })
+    }
+}
+
+/// A run's network: the instrument's namespace, and the run's folder.
+#[derive(Debug)]
+pub struct Lab {
+    /// Where the instrument's interfaces are.
+    pub instrument: Namespace,
+    /// The run's private folder.
+    pub folder: RunFolder,
+    /// What dead runs had left, removed when this one began.
+    pub swept: Swept,
+    sites: AtomicU8,
+}
+
+/// A place for a target, wired to the instrument.
+#[derive(Debug)]
+pub struct Site {
+    /// Its name, which begins the names of the instrument's interfaces.
+    pub name: String,
+    /// The target's namespace; for the direct site, the instrument's.
+    pub namespace: Namespace,
+    /// The instrument's ends, in port order (port 1 first).
+    pub instrument: Vec<Interface>,
+    /// The target's ends, in port order; none for the direct site.
+    pub target: Vec<Interface>,
+    /// How it is wired.
+    pub wiring: Wiring,
+    /// A folder for the target's files.
+    pub path: PathBuf,
+    /// The run's folder, which records the target's processes.
+    pub folder: RunFolder,
+    _cables: Vec<Cable>,
+}
+
+impl Lab {
+    /// Sweeps what dead runs left under `root`, and begins a new one there.
+    pub fn open(root: &Path) -> Result<Lab, LabError> {
+        let swept = runfolder::sweep(root)?;
+        let folder = RunFolder::create(root)?;
+        let instrument = Namespace::create()?;
+        Ok(Lab { instrument, folder, swept, sites: AtomicU8::new(1) })
+    }
+
+    /// A site for a target: its own namespace with `p1`, `p2`... Names are 1 to 12 bytes.
+    pub fn site(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
+        checked(name, wiring)?;
+        let number = self.sites.fetch_add(1, Ordering::Relaxed);
+        let namespace = Namespace::create()?;
+        let lay = |port: u32| {
+            let near = EndSettings {
+                namespace: self.instrument.clone(),
+                name: format!("{name}-{port}"),
+                mac: instrument_mac(number, port),
+                threaded: wiring.instrument_threaded.then(|| wiring.cores.instrument.clone()),
+            };
+            let far = EndSettings {
+                namespace: namespace.clone(),
+                name: port_name(port),
+                mac: target_mac(number, port),
+                threaded: wiring.target_threaded.then(|| wiring.cores.target.clone()),
+            };
+            Cable::lay(&near, &far, wiring.mtu)
+        };
+        let cables = (1..=wiring.ports).map(lay).collect::<Result<Vec<Cable>, LabError>>()?;
+        let ends = |side: usize| cables.iter().map(|cable| cable.ends[side].clone()).collect();
+        Ok(Site {
+            instrument: ends(0),
+            target: ends(1),
+            name: name.to_owned(),
+            path: self.folder.folder(name)?,
+            namespace,
+            wiring: wiring.clone(),
+            folder: self.folder.clone(),
+            _cables: cables,
+        })
+    }
+
+    /// The site without a target: one cable, both ends at the instrument, so that what is sent
+    /// into port 1 comes out at port 2. It measures the instrument itself.
+    pub fn direct(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
+        checked(name, wiring)?;
+        let number = self.sites.fetch_add(1, Ordering::Relaxed);
+        let end = |port: u32| EndSettings {
+            namespace: self.instrument.clone(),
+            name: format!("{name}-{port}"),
+            mac: instrument_mac(number, port),
+            threaded: wiring.instrument_threaded.then(|| wiring.cores.instrument.clone()),
+        };
+        let cable = Cable::lay(&end(1), &end(2), wiring.mtu)?;
+        Ok(Site {
+            instrument: cable.ends.to_vec(),
+            target: Vec::new(),
+            name: name.to_owned(),
+            path: self.folder.folder(name)?,
+            namespace: self.instrument.clone(),
+            wiring: Wiring { ports: 2, ..wiring.clone() },
+            folder: self.folder.clone(),
+            _cables: vec![cable],
+        })
+    }
+}
+
+impl Site {
+    /// The kernel's counters on the target's side.
+    pub fn account(&self) -> Result<Account, LabError> {
+        Account::of(&self.namespace)
+    }
+
+    /// The kernel threads that receive for the target.
+    pub fn target_threads(&self) -> Vec<u32> {
+        let threads = self.target.iter().filter_map(|end| end.threads.as_ref());
+        threads.flat_map(|found| found.threads.iter().copied()).collect()
+    }
+
+    /// The target's interface for a port, 1 being the first.
+    pub fn port(&self, port: u32) -> Result<&Interface, LabError> {
+        let found = port.checked_sub(1).and_then(|index| self.target.get(index as usize));
+        found.ok_or_else(|| LabError::Argument { what: "a port", value: port.to_string() })
+    }
+}
+
+/// What a target's interface for a port is called.
+pub fn port_name(port: u32) -> String {
+    format!("p{port}")
+}
+
+fn checked(name: &str, wiring: &Wiring) -> Result<(), LabError> {
+    let clean = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 12 || !name.chars().all(clean) {
+        return Err(LabError::Argument { what: "a site's name", value: name.to_owned() });
+    }
+    if !(1..=PORTS_MAX).contains(&wiring.ports) {
+        let value = wiring.ports.to_string();
+        return Err(LabError::Argument { what: "a number of ports", value });
+    }
+    Ok(())
+}
+
+/// Locally administered addresses that say what they are: 02:49 ("I") for the instrument's ends,
+/// 02:54 ("T") for the target's.
+fn instrument_mac(site: u8, port: u32) -> Mac {
+    [0x02, 0x49, 0, 0, site, port as u8]
+}
+
+fn target_mac(site: u8, port: u32) -> Mac {
+    [0x02, 0x54, 0, 0, site, port as u8]
+}

@@ -1,0 +1,95 @@
+//! A cable: two interfaces, in one or two namespaces, set so that it only carries what is sent.
+//!
+//! Source: `veth(4)`; why GRO and threads, see [`crate::napi`].
+//! Invariant: both ends are up when a cable exists; it goes with both ends when it is dropped or
+//! when either namespace vanishes.
+
+use crate::ethtool;
+use crate::napi::{self, NapiThreads};
+use crate::netlink::link::VethEnd;
+use crate::{LabError, Mac, Namespace};
+
+/// One end of a cable.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Where it is.
+    pub namespace: Namespace,
+    /// Its name there.
+    pub name: String,
+    /// The kernel's number for it there.
+    pub index: u32,
+    /// Its address.
+    pub mac: Mac,
+    /// The largest packet in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// The kernel threads that receive here; nothing if the sender's core does that work.
+    pub threads: Option<NapiThreads>,
+}
+
+/// What an end shall be.
+#[derive(Debug, Clone)]
+pub struct EndSettings {
+    /// Where.
+    pub namespace: Namespace,
+    /// Its name there, 1 to 15 bytes.
+    pub name: String,
+    /// Its address.
+    pub mac: Mac,
+    /// The cores that receive here on threads of their own; nothing leaves it to the sender's.
+    pub threaded: Option<Vec<usize>>,
+}
+
+/// A cable between two ends.
+#[derive(Debug)]
+pub struct Cable {
+    /// Its ends, in the order they were asked for.
+    pub ends: [Interface; 2],
+}
+
+impl Cable {
+    /// Lays a cable.
+    pub fn lay(one: &EndSettings, other: &EndSettings, mtu: u32) -> Result<Cable, LabError> {
+        one.namespace.netlink()?.veth_add(&veth_end(one), &veth_end(other), mtu)?;
+        let result = [one, other].map(|end| prepare(end, mtu));
+        let [first, second] = result;
+        let mut cable = Cable { ends: [first?, second?] };
+        for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
+            interface.namespace.netlink()?.link_up(interface.index)?;
+            if let Some(cores) = &settings.threaded {
+                interface.threads =
+                    Some(napi::pin_threads(&interface.namespace, &interface.name, cores)?);
+            }
+        }
+        Ok(cable)
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        let end = &self.ends[0];
+        // A cable that is already gone, with a namespace, is what dropping wants.
+        let _ = end.namespace.netlink().and_then(|mut netlink| netlink.link_delete(end.index));
+    }
+}
+
+fn veth_end(settings: &EndSettings) -> VethEnd {
+    VethEnd {
+        namespace: settings.namespace.clone(),
+        name: settings.name.clone(),
+        mac: settings.mac,
+    }
+}
+
+fn prepare(settings: &EndSettings, mtu: u32) -> Result<Interface, LabError> {
+    let gro = settings.threaded.is_some();
+    ethtool::offloads_off(&settings.namespace, &settings.name, gro)?;
+    let link = settings.namespace.netlink()?.link(&settings.name)?;
+    Ok(Interface {
+        namespace: settings.namespace.clone(),
+        name: settings.name.clone(),
+        index: link.index,
+        mac: settings.mac,
+        mtu,
+        threads: None,
+    })
+}
