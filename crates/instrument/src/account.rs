@@ -31,6 +31,8 @@ pub struct Drop {
 pub enum Place {
     /// The tester itself.
     Tester,
+    /// A link that loses frames because it was told to, or is too slow.
+    Link,
     /// The kernel, on the way between tester and target.
     Kernel,
     /// The target.
@@ -71,6 +73,7 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Place::Tester => "tester",
+            Place::Link => "link",
             Place::Kernel => "kernel",
             Place::Target => "target",
         })

@@ -17,6 +17,8 @@ pub mod account;
 pub mod rig;
 /// Searches for a load.
 pub mod search;
+/// Getting frames out on time.
+pub mod generate;
 /// The signature that every test frame carries.
 pub mod signature;
 /// Sorting what comes back.

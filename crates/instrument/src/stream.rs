@@ -355,15 +355,23 @@ impl Vary {
     /// The index that the frame with this sequence number draws.
     #[inline]
     pub fn index_at(&self, sequence: u64) -> u64 {
-        match self.order {
-            Order::Sequential => sequence % self.count.max(1),
-            Order::Random { seed } => below(mix(seed ^ mix(sequence)), self.count.max(1)),
-        }
+        self.order.index_at(sequence, self.count)
     }
 
     fn apply(&self, index: u64, headers: &mut Headers) {
         for (field, values) in &self.fields {
             headers.set(*field, values.at(*field, index));
+        }
+    }
+}
+
+impl Order {
+    /// The index below `count` that the frame with this sequence number draws.
+    #[inline]
+    pub fn index_at(self, sequence: u64, count: u64) -> u64 {
+        match self {
+            Order::Sequential => sequence % count.max(1),
+            Order::Random { seed } => below(mix(seed ^ mix(sequence)), count.max(1)),
         }
     }
 }
@@ -421,7 +429,7 @@ impl Field {
     fn sane(self, bits: u64) -> u64 {
         match self {
             Field::MacSource | Field::MacDestination => bits & 0xfcff_ffff_ffff | 0x0200_0000_0000,
-            Field::IpSource | Field::IpDestination => 0x0a00_0000 | below(bits, 0xff_fffe) + 1,
+            Field::IpSource | Field::IpDestination => 0x0a00_0001 + below(bits, 0xff_fffe),
             Field::PortSource | Field::PortDestination => below(bits, 0xffff) + 1,
             Field::VlanId => below(bits, 4094) + 1,
         }

@@ -11,8 +11,7 @@ use ports::port::PortCounters;
 
 use crate::account::Account;
 use crate::stream::Stream;
-/// Latencies and gaps, in nanoseconds.
-pub type Histogram = hdrhistogram::Histogram<u64>;
+pub use results::histogram::Histogram;
 
 /// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
 pub const CATCH_UP_FRAMES: u32 = 256;
@@ -231,8 +230,6 @@ pub enum Flag {
     UserSpaceStamps,
     /// Frames seemed to arrive before they were sent (how many).
     NegativeLatency(u64),
-    /// Not every frame is accounted for, by the tester's own knowledge (remainder).
-    Unexplained(i64),
 }
 
 impl Trial {

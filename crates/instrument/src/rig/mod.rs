@@ -8,6 +8,13 @@ use ports::port::PortError;
 use crate::stream::Problem;
 use crate::trial::{Trial, TrialReport};
 
+/// What to send, what to make of what comes back, and when it is over.
+pub mod engine;
+/// Real ports, real time.
+pub mod live;
+/// Virtual time and a device that lives in it.
+pub mod sim;
+
 /// Whoever can run a trial.
 pub trait Rig {
     /// Runs one trial to the end of its drain.

@@ -1,0 +1,10 @@
+//! Sending: when each frame is due, what it looks like, and getting it out on time.
+//!
+//! The load is open loop: frames leave on the schedule, whatever comes back.
+
+/// When each frame is due, exactly.
+pub mod schedule;
+/// What each frame looks like.
+pub mod template;
+/// Getting frames out on time, and an honest account where that fails.
+pub mod sender;

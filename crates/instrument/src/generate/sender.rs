@@ -1,0 +1,289 @@
+//! Getting frames out of one port on time, and an honest account where that fails.
+//!
+//! Streams that share a port are merged by the moments at which their frames are due. A sender
+//! that is late catches up by a bounded burst; what is later than that is counted as unsent, and
+//! never sent: a load that comes in lumps is another load. Frames that the port refuses are made
+//! anew, with a new time stamp, while there is time for them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::port::{Port, PortError};
+
+use crate::generate::schedule::{Cursor, Schedule};
+use crate::generate::template::Template;
+use crate::signature::{Sent, Sequence};
+use crate::trial::{Histogram, Pacing, STALL};
+
+/// Frames handed to a port at once.
+pub const BATCH_FRAMES: usize = 64;
+
+/// One of a stream's two parts: the frames that warm up and those that are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leg {
+    /// Not measured.
+    Warmup,
+    /// Measured.
+    Measured,
+}
+
+/// The frames of one stream on their way out.
+#[derive(Debug)]
+pub struct Outgoing {
+    template: Template,
+    legs: [Schedule; 2],
+    leg: Leg,
+    cursor: Cursor,
+    /// This far behind, frames are given up.
+    catch_up: Nanos,
+    /// When the last measured frame was sent and when it was due.
+    last: Option<(Nanos, Nanos)>,
+    counts: [Counts; 2],
+}
+
+/// What became of the frames that one leg called for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The port took them.
+    pub offered: u64,
+    /// The sender came too late for them.
+    pub unsent_late: u64,
+    /// The port refused them until it was too late.
+    pub unsent_refused: u64,
+}
+
+/// Everything that leaves from one port.
+#[derive(Debug)]
+pub struct Sender {
+    epoch: u16,
+    streams: Vec<Outgoing>,
+    /// Streams that have frames left, by when the next one is due.
+    queue: BinaryHeap<Reverse<(Nanos, usize)>>,
+    batch: Batch,
+    planned: Vec<Planned>,
+    is_refused: bool,
+    is_stalled: bool,
+}
+
+/// A frame in the batch: whose it is, and where its stream stood before it.
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    place: usize,
+    leg: Leg,
+    cursor: Cursor,
+}
+
+impl Outgoing {
+    /// A stream's frames: what they look like, when its two legs are due, and by how many frames
+    /// it may lag.
+    pub fn new(template: Template, warmup: Schedule, measured: Schedule, catch_up: u32) -> Self {
+        let mut outgoing = Outgoing {
+            template,
+            legs: [warmup, measured],
+            leg: Leg::Warmup,
+            cursor: warmup.seek(0),
+            catch_up: measured.period.span(u64::from(catch_up.max(1))),
+            last: None,
+            counts: Default::default(),
+        };
+        outgoing.enter_next_leg();
+        outgoing
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.legs[self.leg as usize]
+    }
+
+    /// What became of a leg's frames.
+    pub fn counts(&self, leg: Leg) -> Counts {
+        self.counts[leg as usize]
+    }
+
+    fn due(&self) -> Option<Nanos> {
+        (self.cursor.number < self.schedule().count).then_some(self.cursor.due)
+    }
+
+    fn enter_next_leg(&mut self) {
+        if self.leg == Leg::Warmup && self.cursor.number >= self.schedule().count {
+            self.leg = Leg::Measured;
+            self.cursor = self.schedule().seek(0);
+        }
+    }
+
+    fn advance(&mut self) {
+        self.cursor = self.schedule().after(self.cursor);
+        self.enter_next_leg();
+    }
+
+    /// Gives up frames that are too late at `now`.
+    fn skip_late(&mut self, now: Nanos, is_refused: bool) {
+        let too_late = Nanos(now.0 - self.catch_up.0);
+        while self.due().is_some_and(|due| due <= too_late) {
+            let next = self.schedule().due(too_late);
+            self.give_up(next, is_refused);
+        }
+    }
+
+    /// Moves on to frame `next` of this leg without sending those before it.
+    fn give_up(&mut self, next: u64, is_refused: bool) {
+        let skipped = next - self.cursor.number;
+        let counts = &mut self.counts[self.leg as usize];
+        *(if is_refused { &mut counts.unsent_refused } else { &mut counts.unsent_late }) += skipped;
+        self.cursor = self.schedule().seek(next);
+        self.enter_next_leg();
+    }
+
+    fn commit(&mut self, sent: &Planned, now: Nanos, pacing: &mut Pacing) {
+        self.counts[sent.leg as usize].offered += 1;
+        if sent.leg == Leg::Warmup {
+            return;
+        }
+        let due = sent.cursor.due;
+        let lateness = now.since(due);
+        pacing.lateness.record(lateness.0);
+        pacing.lateness_max = pacing.lateness_max.max(lateness);
+        if let Some((sent_before, due_before)) = self.last.replace((now, due)) {
+            let (achieved, intended) = (now.since(sent_before), due.since(due_before));
+            pacing.gap_error.record(achieved.0.abs_diff(intended.0));
+        }
+    }
+}
+
+impl Sender {
+    /// A sender of these streams, whose frames belong to trial `epoch`.
+    pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
+        let mut sender = Sender {
+            epoch,
+            streams,
+            queue: BinaryHeap::new(),
+            batch: Batch::new(BATCH_FRAMES),
+            planned: Vec::with_capacity(BATCH_FRAMES),
+            is_refused: false,
+            is_stalled: false,
+        };
+        sender.rebuild_queue();
+        sender
+    }
+
+    /// The streams, in the order in which they were given.
+    pub fn streams(&self) -> &[Outgoing] {
+        &self.streams
+    }
+
+    /// When the next frame is due; none when all are out.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.queue.peek().map(|&Reverse((due, _))| due)
+    }
+
+    /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
+    /// took.
+    pub fn send(
+        &mut self,
+        port: &mut dyn Port,
+        now: Nanos,
+        pacing: &mut Pacing,
+    ) -> Result<usize, PortError> {
+        if self.next_due().is_none_or(|due| due > now) {
+            return Ok(0);
+        }
+        self.note_stall(now, pacing);
+        self.fill(now);
+        if self.batch.is_empty() {
+            return Ok(0);
+        }
+        let taken = port.transmit(&mut self.batch, now)?.min(self.planned.len());
+        for sent in &self.planned[..taken] {
+            self.streams[sent.place].commit(sent, now, pacing);
+        }
+        self.is_refused = taken < self.planned.len();
+        if self.is_refused {
+            self.take_back(taken);
+        }
+        self.batch.clear();
+        self.planned.clear();
+        Ok(taken)
+    }
+
+    /// Gives up whatever is left.
+    pub fn close(&mut self) {
+        for stream in &mut self.streams {
+            while stream.due().is_some() {
+                let count = stream.schedule().count;
+                stream.give_up(count, self.is_refused);
+            }
+        }
+        self.queue.clear();
+    }
+
+    /// Fills the batch with what is due, earliest first.
+    fn fill(&mut self, now: Nanos) {
+        let (streams, queue) = (&mut self.streams, &mut self.queue);
+        while self.batch.room() > 0 {
+            let Some(mut top) = queue.peek_mut() else { return };
+            let Reverse((due, place)) = *top;
+            if due > now {
+                return;
+            }
+            let stream = &mut streams[place];
+            if now.since(due) >= stream.catch_up {
+                stream.skip_late(now, self.is_refused);
+            }
+            if stream.due().is_some_and(|due| due <= now) {
+                let (leg, cursor) = (stream.leg, stream.cursor);
+                let is_warmup = leg == Leg::Warmup;
+                let sequence = Sequence { is_warmup, epoch: self.epoch, number: cursor.number };
+                let frame = self.batch.push_slot().expect("there is room");
+                stream.template.write(sequence, Sent::new(now), frame);
+                self.planned.push(Planned { place, leg, cursor });
+                stream.advance();
+            }
+            match stream.due() {
+                Some(next) => *top = Reverse((next, place)),
+                None => {
+                    PeekMut::pop(top);
+                }
+            }
+        }
+    }
+
+    /// Takes the frames that the port refused back into the schedule.
+    fn take_back(&mut self, taken: usize) {
+        for refused in self.planned[taken..].iter().rev() {
+            let stream = &mut self.streams[refused.place];
+            (stream.leg, stream.cursor) = (refused.leg, refused.cursor);
+        }
+        self.rebuild_queue();
+    }
+
+    fn rebuild_queue(&mut self) {
+        let due = |(place, stream): (usize, &Outgoing)| Some(Reverse((stream.due()?, place)));
+        self.queue = self.streams.iter().enumerate().filter_map(due).collect();
+    }
+
+    /// Counts once when the sender, not the port, comes late by [`STALL`] or more.
+    fn note_stall(&mut self, now: Nanos, pacing: &mut Pacing) {
+        let late = self.next_due().map_or(Nanos::ZERO, |due| now.since(due));
+        let was_stalled = std::mem::replace(&mut self.is_stalled, late >= STALL);
+        if self.is_stalled && !was_stalled && !self.is_refused {
+            pacing.stalls += 1;
+        }
+        if !self.is_refused {
+            pacing.lateness_max = pacing.lateness_max.max(late);
+        }
+    }
+}
+
+impl Pacing {
+    /// Nothing sent yet.
+    pub fn empty() -> Self {
+        Pacing {
+            lateness: Histogram::new(),
+            gap_error: Histogram::new(),
+            stalls: 0,
+            lateness_max: Nanos::ZERO,
+        }
+    }
+}

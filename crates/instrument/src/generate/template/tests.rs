@@ -1,0 +1,133 @@
+//! Every frame made from a template is the frame that building it from its headers gives.
+
+use packet::parse::Packet;
+use packet::time::Nanos;
+
+use super::*;
+use crate::stream::{Rate, Vlan};
+
+const KEY: u64 = 77;
+
+pub(crate) fn stream(frame_bytes: usize) -> Stream {
+    let headers = Headers {
+        mac_source: [2, 0, 0, 0, 0, 1],
+        mac_destination: [2, 0, 0, 0, 0, 2],
+        vlan: None,
+        ip_source: [10, 0, 0, 1].into(),
+        ip_destination: [10, 0, 1, 2].into(),
+        ttl: 64,
+        tos: 0,
+        port_source: 4000,
+        port_destination: 5000,
+    };
+    let (vary, rate) = (Vec::new(), Rate::FramesPerSecond(1000.0));
+    Stream { id: 9, from: 0, to: 1, frame_bytes, headers, vary, rate, arrival: Arrival::Unchanged }
+}
+
+fn varied(frame_bytes: usize) -> Stream {
+    let scattered = |seed| Values::Scattered { seed };
+    let mut stream = stream(frame_bytes);
+    stream.headers.vlan = Some(Vlan { id: 5, priority: 6 });
+    stream.vary = vec![
+        Vary {
+            count: 1000,
+            order: Order::Random { seed: 3 },
+            fields: vec![
+                (Field::IpDestination, scattered(1)),
+                (Field::MacDestination, scattered(2)),
+                (Field::PortSource, scattered(3)),
+            ],
+        },
+        Vary {
+            count: 7,
+            order: Order::Sequential,
+            fields: vec![
+                (Field::IpSource, Values::Range { first: 0xffff_fffe, step: 1 }),
+                (Field::VlanId, Values::Range { first: 4090, step: 1 }),
+                (Field::MacSource, Values::List(vec![1, 2, 3, 4, 5, 6, 7])),
+                (Field::PortDestination, Values::Range { first: 1, step: 9000 }),
+            ],
+        },
+    ];
+    assert_eq!(stream.validate(), []);
+    stream
+}
+
+fn sequence(number: u64) -> Sequence {
+    Sequence { is_warmup: false, epoch: 4, number }
+}
+
+/// The slow way: headers of that frame, built whole, then the signature, then all checksums anew.
+fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
+    let mut bytes = bytes_of(&headers, stream.frame_bytes);
+    let signature = Signature { stream: stream.id, sequence: sequence(number), sent };
+    signature.write(KEY, &mut bytes[stream.signature_offset()..][..SIGNATURE_BYTES]);
+    assert!(packet::parse::set_transport_checksum(&mut bytes));
+    bytes
+}
+
+#[test]
+fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
+    let template = Template::leaving(&stream(64), KEY);
+    assert_eq!(template.bytes().len(), 60);
+    assert_eq!(template.signature_at() + SIGNATURE_BYTES, 60);
+    let problem = &stream(63).validate()[0];
+    assert!(problem.to_string().contains("smallest possible size is 64 bytes"), "{problem}");
+    let mut tagged = stream(64);
+    tagged.headers.vlan = Some(Vlan { id: 1, priority: 0 });
+    let problem = &tagged.validate()[0];
+    assert!(problem.to_string().contains("smallest possible size is 68 bytes"), "{problem}");
+}
+
+#[test]
+fn patched_frames_equal_frames_built_whole() {
+    for stream in [stream(64), stream(1518), varied(68), varied(333)] {
+        let template = Template::leaving(&stream, KEY);
+        let mut frame = Frame::default();
+        let mut reused = template.bytes().to_vec();
+        for number in (0..3000u64).chain([1 << 40, (1 << 48) - 1]) {
+            let sent = Sent::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            template.write(sequence(number), sent, &mut frame);
+            template.patch(sequence(number), sent, &mut reused);
+            let want = built(&stream, stream.headers_at(number), number, sent);
+            assert_eq!(frame.bytes(), want, "frame {number}");
+            assert_eq!(reused, want, "frame {number} over another one");
+            assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
+    let mut stream = varied(100);
+    let (mac_source, mac_destination) = ([2, 9, 9, 9, 9, 1], [2, 9, 9, 9, 9, 2]);
+    stream.arrival = Arrival::Routed { mac_source, mac_destination };
+    let template = Template::arriving(&stream, KEY);
+    let mut frame = Frame::default();
+    for number in 0..50 {
+        let sent = Sent::new(Nanos(number));
+        template.write(sequence(number), sent, &mut frame);
+        let leaving = stream.headers_at(number);
+        let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
+        assert_eq!(frame.bytes(), built(&stream, headers, number, sent));
+    }
+}
+
+#[test]
+fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
+    let template = Template::leaving(&varied(100), KEY);
+    let mut frame = Frame::default();
+    template.write(sequence(5), Sent::new(Nanos(1)), &mut frame);
+    for at in 14..frame.len() {
+        let mut damaged = frame.bytes().to_vec();
+        damaged[at] ^= 0x10;
+        // The tag's bytes lie outside both checksums, and leave the signature whole anyway.
+        assert_eq!(template.resembles(&damaged), at >= 18, "byte {at}");
+    }
+    assert!(!template.resembles(frame.bytes()), "a whole frame");
+    let other_run = Template::leaving(&varied(100), KEY + 1);
+    other_run.write(sequence(5), Sent::new(Nanos(1)), &mut frame);
+    assert!(!template.resembles(frame.bytes()), "another run's frame");
+    assert!(!template.resembles(&[0; 96]), "zeros");
+    assert!(!template.resembles(&frame.bytes()[..95]), "a shorter one");
+}

@@ -1,0 +1,339 @@
+//! The engine of a trial: what to send, what to make of what comes back, and when it is over.
+//!
+//! It is told the time and is handed the ports; it reads no clock and never waits. A live rig and
+//! a simulated one drive the same engine.
+
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::port::{Port, PortCounters, PortDrop};
+
+use crate::account::{Account, Place};
+use crate::generate::schedule::{Period, Schedule};
+use crate::generate::sender::{Leg, Outgoing, Sender};
+use crate::generate::template::Template;
+use crate::monitor::{Arrivals, Monitor};
+use crate::rig::RigError;
+use crate::stream::{Problem, Stream, validate};
+use crate::trial::{
+    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, StreamReport, Trial,
+    TrialReport,
+};
+
+/// Streams in one trial.
+pub const STREAMS_MAX: usize = 256;
+
+/// Frames taken from a port at once.
+const RECEIVE_FRAMES: usize = 256;
+
+/// Batches taken from one port before the next one is looked at.
+const RECEIVE_ROUNDS: usize = 4;
+
+/// How long after its last frame was due a trial still sends.
+const SEND_GRACE: Nanos = Nanos::from_millis(1);
+
+/// A rig's ports.
+pub type PortRow = [Box<dyn Port>];
+
+/// One trial in progress.
+pub struct Engine {
+    trial: Trial,
+    started_at: Nanos,
+    senders: Vec<Sender>,
+    /// For each stream of the trial, its sender's port and its place there.
+    places: Vec<(usize, usize)>,
+    counts: Vec<u64>,
+    monitor: Monitor,
+    pacing: Pacing,
+    counters: Vec<PortCounters>,
+    received: Batch,
+    stamps: Option<Clock>,
+    closes_at: Nanos,
+    is_closed: bool,
+}
+
+impl Engine {
+    /// A trial whose first frame is due at `start`, signed with `key` as number `epoch`.
+    pub fn new(
+        trial: &Trial,
+        ports: &mut PortRow,
+        key: u64,
+        epoch: u16,
+        start: Nanos,
+    ) -> Result<Self, RigError> {
+        check(trial, ports)?;
+        let started_at = start.saturating_add(trial.warmup);
+        let streams = schedules(trial, start);
+        let mut outgoing: Vec<Vec<Outgoing>> = ports.iter().map(|_| Vec::new()).collect();
+        let mut places = Vec::new();
+        for (stream, [warmup, measured]) in &streams {
+            let template = Template::leaving(stream, key);
+            places.push((stream.from, outgoing[stream.from].len()));
+            let frames = Outgoing::new(template, *warmup, *measured, trial.catch_up_frames);
+            outgoing[stream.from].push(frames);
+        }
+        let sending_ends = started_at.saturating_add(trial.duration);
+        Ok(Engine {
+            started_at,
+            counts: streams.iter().map(|(_, legs)| legs[1].count).collect(),
+            monitor: Monitor::new(key, epoch, &streams, ports.len()),
+            senders: outgoing.into_iter().map(|streams| Sender::new(epoch, streams)).collect(),
+            places,
+            pacing: Pacing::empty(),
+            counters: ports.iter_mut().map(|port| port.counters()).collect(),
+            received: Batch::new(RECEIVE_FRAMES),
+            stamps: None,
+            closes_at: sending_ends.saturating_add(SEND_GRACE),
+            is_closed: false,
+            trial: trial.clone(),
+        })
+    }
+
+    /// Sends what is due at `now`, a batch from each port at most; how many frames went out.
+    #[inline]
+    pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
+        let mut sent = 0;
+        for (index, (sender, port)) in self.senders.iter_mut().zip(ports.iter_mut()).enumerate() {
+            sent += sender
+                .send(port.as_mut(), now, &mut self.pacing)
+                .map_err(|error| RigError::Port(index, error))?;
+        }
+        if now >= self.closes_at && sent == 0 && !self.is_closed {
+            self.is_closed = true;
+            self.senders.iter_mut().for_each(Sender::close);
+        }
+        Ok(sent)
+    }
+
+    /// Sorts what has arrived; how many frames that were.
+    #[inline]
+    pub fn receive(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
+        let mut count = 0;
+        for (index, port) in ports.iter_mut().enumerate() {
+            for _ in 0..RECEIVE_ROUNDS {
+                self.received.clear();
+                let taken = port
+                    .receive(&mut self.received, now)
+                    .map_err(|error| RigError::Port(index, error))?;
+                for frame in self.received.frames() {
+                    let at = match frame.stamp {
+                        Some(stamp) => {
+                            self.stamps = Some(stamp.clock);
+                            stamp.at
+                        }
+                        None => now,
+                    };
+                    self.monitor.observe(index, frame.bytes(), at);
+                }
+                count += taken;
+                if taken < RECEIVE_FRAMES {
+                    break;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// When the next frame is due; none when all are out.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.senders.iter().filter_map(Sender::next_due).min()
+    }
+
+    /// When sending is given up, if anything is left to send then.
+    pub fn closes_at(&self) -> Nanos {
+        self.closes_at
+    }
+
+    /// When the drain is over.
+    pub fn ends_at(&self) -> Nanos {
+        let drained = self.started_at.saturating_add(self.trial.duration);
+        drained.saturating_add(self.trial.drain).max(self.closes_at)
+    }
+
+    /// Counts everything.
+    pub fn finish(mut self, ports: &mut PortRow) -> TrialReport {
+        self.senders.iter_mut().for_each(Sender::close);
+        let tallies = self.monitor.ports().to_vec();
+        let mut account = Account::default();
+        let mut reports: Vec<PortReport> = Vec::new();
+        for (index, (port, tally)) in ports.iter_mut().zip(tallies).enumerate() {
+            let counters = difference(&port.counters(), &self.counters[index]);
+            account.received += tally.broken;
+            for &(reason, frames) in &counters.drops {
+                let (place, reason) = name_of(reason);
+                account.drop(place, reason, frames);
+            }
+            reports.push(PortReport {
+                name: port.facts().name.clone(),
+                intended: 0,
+                offered: 0,
+                forwarded: 0,
+                received: tally.received,
+                foreign: tally.foreign,
+                stale: tally.stale,
+                broken: tally.broken,
+                counters,
+            });
+        }
+        let stamps = self
+            .stamps
+            .unwrap_or(ports.first().map_or(Clock::UserSpace, |port| port.facts().stamps));
+        let streams = self.stream_reports(&mut account);
+        let mut report = TrialReport {
+            started_at: self.started_at,
+            duration: self.trial.duration,
+            warmup: self.trial.warmup,
+            drain: self.trial.drain,
+            total: Load::default(),
+            classes: Classes::default(),
+            streams,
+            ports: reports,
+            latency: Latency::empty(),
+            pacing: self.pacing,
+            account,
+            flags: Vec::new(),
+            stamps,
+        };
+        report.sum_up();
+        report
+    }
+
+    /// Takes the streams' reports out of monitor and senders, and adds them to the account.
+    fn stream_reports(&mut self, account: &mut Account) -> Vec<StreamReport> {
+        let empty = Monitor::new(0, 0, &[], 0);
+        let arrivals = std::mem::replace(&mut self.monitor, empty).finish();
+        let mut reports = Vec::new();
+        for (place, [warmup, measured]) in arrivals.into_iter().enumerate() {
+            let (port, at) = self.places[place];
+            let outgoing = &self.senders[port].streams()[at];
+            let counts = outgoing.counts(Leg::Measured);
+            account.offered += counts.offered + outgoing.counts(Leg::Warmup).offered;
+            account.received += measured.received + warmup.received;
+            let stream = &self.trial.streams[place];
+            let load = Load {
+                intended: self.counts[place],
+                offered: counts.offered,
+                forwarded: measured.classes.correct,
+                duration_offered: self.trial.duration,
+                duration_forwarded: duration_forwarded(&measured, self.trial.duration),
+            };
+            reports.push(StreamReport {
+                id: stream.id,
+                from: stream.from,
+                to: stream.to,
+                frame_bytes: stream.frame_bytes,
+                load,
+                unsent_late: counts.unsent_late,
+                unsent_refused: counts.unsent_refused,
+                classes: measured.classes,
+                latency: measured.latency,
+                jitter: measured.jitter,
+                arrival_first: measured.first,
+                arrival_last: measured.last,
+                corruption: measured.corruption,
+            });
+        }
+        reports
+    }
+}
+
+impl TrialReport {
+    /// Sums over streams, loads of ports, and flags.
+    fn sum_up(&mut self) {
+        for stream in &self.streams {
+            self.total = self.total.beside(&stream.load);
+            self.classes += stream.classes;
+            self.latency.merge(&stream.latency);
+            self.ports[stream.from].intended += stream.load.intended;
+            self.ports[stream.from].offered += stream.load.offered;
+            self.ports[stream.to].forwarded += stream.load.forwarded;
+        }
+        let lost = |report: &PortReport, reason| report.counters.lost(reason);
+        let refused: u64 =
+            self.ports.iter().map(|port| lost(port, PortDrop::TransmitRefused)).sum();
+        let ring_full: u64 =
+            self.ports.iter().map(|port| lost(port, PortDrop::ReceiveRingFull)).sum();
+        let sent = self.total.offered.saturating_sub(refused);
+        let share = Load { offered: sent, ..self.total }.offered_share();
+        let flags = [
+            (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
+            (ring_full > 0, Flag::TesterDrops(ring_full)),
+            (self.pacing.stalls > 0, Flag::Stalled(self.pacing.stalls)),
+            (self.stamps == Clock::UserSpace, Flag::UserSpaceStamps),
+            (self.latency.negative > 0, Flag::NegativeLatency(self.latency.negative)),
+        ];
+        self.flags.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag));
+    }
+}
+
+/// Refuses a trial that cannot be run, with all that is wrong with it.
+fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
+    let mut problems = validate(&trial.streams, ports.len());
+    if trial.streams.len() > STREAMS_MAX {
+        problems.push((trial.streams[STREAMS_MAX].id, Problem::LimitReached("STREAMS_MAX")));
+    }
+    for stream in &trial.streams {
+        for port in [stream.from, stream.to].into_iter().filter_map(|port| ports.get(port)) {
+            let largest_bytes = port.facts().frame_bytes_max + packet::frame::FCS_BYTES;
+            if stream.frame_bytes > largest_bytes {
+                let frame_bytes = stream.frame_bytes;
+                problems.push((stream.id, Problem::TooLarge { frame_bytes, largest_bytes }));
+            }
+        }
+    }
+    problems.dedup();
+    if problems.is_empty() { Ok(()) } else { Err(RigError::Unusable(problems)) }
+}
+
+/// Each stream's schedules for warm-up and measurement. Streams that leave from one port at equal
+/// rates do so evenly in between each other, not at the same moment.
+fn schedules(trial: &Trial, start: Nanos) -> Vec<(&Stream, [Schedule; 2])> {
+    let started_at = start.saturating_add(trial.warmup);
+    let schedule = |(place, stream)| {
+        let stream: &Stream = stream;
+        let before = |other: &&Stream| other.from == stream.from;
+        let index = trial.streams[..place].iter().filter(before).count() as u64;
+        let streams = trial.streams.iter().filter(before).count() as u64;
+        let period = Period::new(stream.rate, stream.frame_bytes);
+        let parts = u128::from(period.span(1).0) * u128::from(index) / u128::from(streams);
+        let phase = Nanos(parts as u64);
+        let warmup = Schedule::new(start, phase, trial.warmup, period);
+        [warmup, Schedule::new(started_at, phase, trial.duration, period)]
+    };
+    let with = |(place, stream)| (stream, schedule((place, stream)));
+    trial.streams.iter().enumerate().map(with).collect()
+}
+
+/// The time that forwarded frames refer to: never shorter than they were sent for, so that a rate
+/// is not overstated when most were lost; longer when they kept arriving.
+fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
+    let (Some(first), Some(last)) = (arrivals.first, arrivals.last) else { return duration };
+    let span = last.since(first).0;
+    let gaps = arrivals.classes.correct.saturating_sub(1).max(1);
+    duration.max(Nanos(span.saturating_add(span / gaps)))
+}
+
+/// What a port counted since `before`.
+fn difference(after: &PortCounters, before: &PortCounters) -> PortCounters {
+    let mut counters = PortCounters {
+        rx_frames: after.rx_frames.saturating_sub(before.rx_frames),
+        rx_bytes: after.rx_bytes.saturating_sub(before.rx_bytes),
+        tx_frames: after.tx_frames.saturating_sub(before.tx_frames),
+        tx_bytes: after.tx_bytes.saturating_sub(before.tx_bytes),
+        drops: Vec::new(),
+    };
+    for &(reason, frames) in &after.drops {
+        counters.lose(reason, frames.saturating_sub(before.lost(reason)));
+    }
+    counters
+}
+
+/// Where a port's loss belongs in the account, and its name there.
+fn name_of(reason: PortDrop) -> (Place, &'static str) {
+    match reason {
+        PortDrop::ReceiveRingFull => (Place::Tester, "receive_ring_full"),
+        PortDrop::TransmitRefused => (Place::Tester, "transmit_refused"),
+        PortDrop::TooLong => (Place::Tester, "too_long"),
+        PortDrop::InjectedLoss => (Place::Link, "injected_loss"),
+        PortDrop::LinkQueueFull => (Place::Link, "link_queue_full"),
+    }
+}

@@ -1,0 +1,66 @@
+//! Real ports in real time: one thread that sends, receives and looks at the clock.
+//!
+//! It spins: waiting would cost tens of microseconds just when a frame is due. The other core
+//! belongs to the target. Sending looks at the clock first, and receiving again, so that a batch
+//! that takes long to send does not date what arrived meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use packet::time::Nanos;
+use ports::clock;
+use ports::port::Port;
+
+use crate::rig::engine::Engine;
+use crate::rig::{Rig, RigError, RigKind};
+use crate::signature::EPOCHS;
+use crate::trial::{Trial, TrialReport};
+
+/// Time between setting a trial up and its first frame.
+const LEAD: Nanos = Nanos::from_micros(500);
+
+/// A rig of real ports.
+pub struct LiveRig {
+    ports: Vec<Box<dyn Port>>,
+    key: u64,
+    epoch: u16,
+    stop: Arc<AtomicBool>,
+}
+
+impl LiveRig {
+    /// A rig over these ports, whose frames are signed with the run's `key`. Whoever sets `stop`
+    /// ends a trial in progress.
+    pub fn new(ports: Vec<Box<dyn Port>>, key: u64, stop: Arc<AtomicBool>) -> Self {
+        LiveRig { ports, key, epoch: 0, stop }
+    }
+
+    /// The ports, for whoever has to use them between trials.
+    pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
+        &mut self.ports
+    }
+}
+
+impl Rig for LiveRig {
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        self.epoch = (self.epoch + 1) % EPOCHS;
+        let ports = &mut self.ports[..];
+        let start = clock::now().saturating_add(LEAD);
+        let mut engine = Engine::new(trial, ports, self.key, self.epoch, start)?;
+        while clock::now() < engine.ends_at() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(RigError::Interrupted);
+            }
+            engine.send(ports, clock::now())?;
+            engine.receive(ports, clock::now())?;
+        }
+        Ok(engine.finish(ports))
+    }
+
+    fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    fn kind(&self) -> RigKind {
+        RigKind::Live
+    }
+}

@@ -1,0 +1,111 @@
+//! Virtual time: a device and the tester take turns, and the clock jumps from event to event.
+//!
+//! Nothing in it depends on the host's speed or clock, so the same trial of the same device gives
+//! the same report, to the byte. What a report says is what the model says, never a measurement.
+
+use packet::time::Nanos;
+use ports::port::Port;
+
+use crate::rig::engine::Engine;
+use crate::rig::{Rig, RigError, RigKind};
+use crate::signature::EPOCHS;
+use crate::trial::{Trial, TrialReport};
+
+/// Turns that tester and device may take at one moment before they count as restless.
+const TURNS_MAX: u32 = 100_000;
+
+/// Something simulated that has the other ends of the rig's ports.
+pub trait Device {
+    /// Does what there is to do at `now`: takes frames that have come, hands out frames that are
+    /// ready. Returns when it wants to go on without being sent anything: `now` itself if there is
+    /// more to do at once, none if it only waits.
+    fn step(&mut self, now: Nanos) -> Option<Nanos>;
+}
+
+/// A rig of simulated ports around a device.
+pub struct SimRig<D> {
+    ports: Vec<Box<dyn Port>>,
+    /// The device; an experiment's driver may reach into it between trials.
+    pub device: D,
+    now: Nanos,
+    key: u64,
+    epoch: u16,
+}
+
+impl<D: Device> SimRig<D> {
+    /// A rig at time zero whose `ports` have their other ends in `device`.
+    pub fn new(ports: Vec<Box<dyn Port>>, device: D, key: u64) -> Self {
+        SimRig { ports, device, now: Nanos::ZERO, key, epoch: 0 }
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Lets the device live for `span` without sending it anything; what it sends is dropped by
+    /// the next trial as stale or foreign.
+    pub fn idle(&mut self, span: Nanos) -> Result<(), RigError> {
+        let end = self.now.saturating_add(span);
+        loop {
+            let mut turns = 0;
+            let wake = loop {
+                match self.device.step(self.now) {
+                    Some(at) if at <= self.now => turns += 1,
+                    wake => break wake,
+                }
+                if turns > TURNS_MAX {
+                    return Err(RigError::Restless(self.now));
+                }
+            };
+            match wake {
+                Some(at) if at < end => self.now = at,
+                _ => break,
+            }
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    /// Lets tester and device take turns until neither has anything to do at this moment; when
+    /// the device wants to go on.
+    fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
+        for _ in 0..TURNS_MAX {
+            let sent = engine.send(&mut self.ports, self.now)?;
+            let wake = self.device.step(self.now);
+            let received = engine.receive(&mut self.ports, self.now)?;
+            let is_quiet = wake.is_none_or(|at| at > self.now);
+            if sent == 0 && received == 0 && is_quiet {
+                return Ok(wake);
+            }
+        }
+        Err(RigError::Restless(self.now))
+    }
+}
+
+impl<D: Device> Rig for SimRig<D> {
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        self.epoch = (self.epoch + 1) % EPOCHS;
+        let ports = &mut self.ports[..];
+        let mut engine = Engine::new(trial, ports, self.key, self.epoch, self.now)?;
+        let ends_at = engine.ends_at();
+        loop {
+            let wake = self.settle(&mut engine)?;
+            if self.now >= ends_at {
+                return Ok(engine.finish(&mut self.ports));
+            }
+            let events = [wake, engine.next_due(), Some(engine.closes_at()), Some(ends_at)];
+            let inside = self.ports.iter().map(|port| port.next_event());
+            let coming = events.into_iter().chain(inside).flatten().filter(|&at| at > self.now);
+            self.now = coming.min().map_or(ends_at, |at| at.min(ends_at));
+        }
+    }
+
+    fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    fn kind(&self) -> RigKind {
+        RigKind::Simulated
+    }
+}

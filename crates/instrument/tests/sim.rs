@@ -1,0 +1,284 @@
+//! Whole trials in virtual time, against devices whose every fault is known.
+
+mod common;
+
+use common::{Copy, KEY, links, pass, rig, stream, trial, wire};
+use instrument::account::Place;
+use instrument::rig::{Rig, RigError};
+use instrument::stream::{Arrival, Field, Order, Rate, Values, Vary};
+use instrument::trial::{Classes, Corruption, Flag, Trial, TrialReport};
+use packet::frame::Frame;
+use packet::time::{Clock, Nanos};
+use ports::port::Port;
+
+fn classes(report: &TrialReport) -> Classes {
+    report.classes
+}
+
+#[test]
+fn over_a_wire_every_frame_is_correct_and_none_takes_time() {
+    let mut rig = rig(2, wire);
+    let report = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 100)).unwrap();
+    assert_eq!(report.total.intended, 10_000);
+    assert_eq!((report.total.offered, report.total.forwarded), (10_000, 10_000));
+    assert_eq!(classes(&report), Classes { correct: 10_000, ..Classes::default() });
+    assert_eq!(report.latency.from_sent.ns_max(), Some(0));
+    assert_eq!(report.latency.from_scheduled.ns_max(), Some(0));
+    assert_eq!(report.pacing.gap_error.ns_max(), Some(0));
+    assert_eq!(report.total.pps_forwarded(), 100_000.0);
+    assert_eq!((report.account.unexplained(), report.flags.len()), (0, 0));
+    assert_eq!(report.stamps, Clock::Virtual);
+    assert_eq!((report.ports[0].offered, report.ports[1].forwarded), (10_000, 10_000));
+}
+
+#[test]
+fn each_fault_is_counted_in_its_class_and_in_no_other() {
+    // Every hundredth frame suffers one fault; the faults take turns.
+    let late = Nanos::from_micros(35);
+    let rule = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        let whole = || pass(1 - port, frame, now);
+        if count % 100 != 50 {
+            return vec![whole()];
+        }
+        match count / 100 % 8 {
+            0 => vec![],
+            1 => vec![whole(), whole()],
+            2 => vec![Copy { at: now + late, ..whole() }],
+            3 => vec![whole(), pass(2, frame, now)],
+            4 => vec![pass(2, frame, now)],
+            5 => vec![pass(2, frame, now), pass(0, frame, now)],
+            damaged => {
+                let mut copy = whole();
+                // In the signature, so that its number is lost; or in an address.
+                copy.bytes[if damaged == 6 { 45 } else { 30 }] ^= 4;
+                vec![copy]
+            }
+        }
+    };
+    let mut rig = rig(3, rule);
+    let report = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 80)).unwrap();
+    // 8,000 frames, 80 faults, 10 of each kind; six are not first intact copies on port 1 (loss,
+    // misrouted, sent to two wrong ports, and both kinds of damage).
+    let want = Classes {
+        correct: 7_950,
+        misrouted: 10,
+        flooded: 20,
+        elsewhere: 40,
+        duplicate: 10,
+        reordered: 10,
+        corrupt: 10,
+        late: 0,
+    };
+    assert_eq!(classes(&report), want);
+    let broken: u64 = report.ports.iter().map(|port| port.broken).sum();
+    assert_eq!((broken, report.account.unexplained()), (10, 10));
+    let corruption = report.streams[0].corruption.unwrap();
+    assert_eq!(corruption, Corruption { port: 1, at: 30, want: Some(10), have: Some(14) });
+    assert_eq!(report.ports.iter().map(|port| port.foreign).sum::<u64>(), 0);
+    // The late copies, and nothing else, took time.
+    assert_eq!(report.latency.from_sent.ns_max(), Some(late.0));
+    assert_eq!(report.streams[0].jitter.ipdv_ns_max, late.0);
+}
+
+#[test]
+fn frames_of_others_and_of_earlier_trials_do_not_count() {
+    let delay = Nanos::from_millis(12);
+    let rule = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        let mut copies = vec![pass(1 - port, frame, now)];
+        if count == 1 {
+            copies.push(Copy { at: now + delay, ..pass(1, frame, now) });
+        }
+        if count == 3 {
+            copies.push(Copy { port: 0, at: now, bytes: vec![0xff; 60] });
+            copies.push(Copy { port: 0, at: now, bytes: vec![] });
+        }
+        copies
+    };
+    let mut rig = rig(2, rule);
+    let load = trial(vec![stream(1, 64, 1_000.0)], 5);
+    let first = rig.trial(&load).unwrap();
+    assert_eq!((first.total.forwarded, first.ports[0].foreign), (5, 2));
+    assert_eq!(first.account.unexplained(), 0);
+    let second = rig.trial(&load).unwrap();
+    assert_eq!((second.total.forwarded, second.ports[1].stale), (5, 1));
+    assert_eq!(classes(&second), Classes { correct: 5, ..Classes::default() });
+}
+
+#[test]
+fn warm_up_frames_are_accounted_for_and_not_measured() {
+    let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        let is_lost = count < 300 && port == 0;
+        if is_lost { vec![] } else { vec![pass(1 - port, frame, now)] }
+    };
+    let mut rig = rig(2, rule);
+    let warm =
+        Trial { warmup: Nanos::from_millis(50), ..trial(vec![stream(1, 64, 10_000.0)], 100) };
+    let report = rig.trial(&warm).unwrap();
+    assert_eq!(report.started_at, Nanos::from_millis(50));
+    assert_eq!((report.total.offered, report.total.forwarded), (1_000, 1_000));
+    assert_eq!((report.account.offered, report.account.received), (1_500, 1_200));
+    assert_eq!(report.latency.from_sent.count(), 1_000);
+}
+
+#[test]
+fn routed_and_varied_frames_are_known_again_and_a_router_that_errs_is_caught() {
+    let (mac_source, mac_destination) = ([2, 7, 7, 7, 7, 7], [2, 8, 8, 8, 8, 8]);
+    let route = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        let mut copy = pass(1 - port, frame, now);
+        copy.bytes[..6].copy_from_slice(&mac_destination);
+        copy.bytes[6..12].copy_from_slice(&mac_source);
+        // The seventh frame keeps its TTL.
+        if count != 7 {
+            assert!(packet::header::ipv4::decrement_ttl(&mut copy.bytes[14..34]));
+        }
+        vec![copy]
+    };
+    let mut routed = stream(1, 128, 100_000.0);
+    routed.arrival = Arrival::Routed { mac_source, mac_destination };
+    routed.vary = vec![Vary {
+        count: 1 << 17,
+        order: Order::Random { seed: 5 },
+        fields: vec![
+            (Field::IpDestination, Values::Scattered { seed: 6 }),
+            (Field::MacSource, Values::Range { first: 0x0200_0000_0000, step: 1 }),
+        ],
+    }];
+    let report = rig(2, route).trial(&trial(vec![routed], 50)).unwrap();
+    assert_eq!(classes(&report), Classes { correct: 4_999, corrupt: 1, ..Classes::default() });
+    let corruption = report.streams[0].corruption.unwrap();
+    assert_eq!((corruption.at, corruption.want, corruption.have), (22, Some(63), Some(64)));
+}
+
+#[test]
+fn the_same_trial_of_the_same_device_gives_the_same_report() {
+    let run = || {
+        let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+            let delay = Nanos(count.wrapping_mul(0x9e37_79b9) % 50_000);
+            vec![Copy { at: now + delay, ..pass(1 - port, frame, now) }]
+        };
+        let mut varied = stream(1, 64, 123_456.7);
+        let fields = vec![(Field::PortSource, Values::Scattered { seed: 1 })];
+        varied.vary = vec![Vary { count: 100, order: Order::Random { seed: 2 }, fields }];
+        let mut back = stream(2, 333, 77_777.0);
+        (back.from, back.to) = (1, 0);
+        let report = rig(2, rule).trial(&trial(vec![varied, back], 60)).unwrap();
+        assert!(report.classes.reordered > 100);
+        format!("{report:?}")
+    };
+    assert_eq!(run(), run());
+}
+
+/// A link of `capacity_pps` with room for ten frames before it, that counts what it drops.
+fn bottleneck(
+    capacity_pps: u64,
+) -> (impl FnMut(u64, usize, &Frame, Nanos) -> Vec<Copy>, std::rc::Rc<std::cell::Cell<u64>>) {
+    let drops = std::rc::Rc::new(std::cell::Cell::new(0));
+    let counter = drops.clone();
+    let gap = 1_000_000_000 / capacity_pps;
+    let mut free_at = Nanos::ZERO;
+    let rule = move |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        if free_at.since(now).0 >= 10 * gap {
+            counter.set(counter.get() + 1);
+            return vec![];
+        }
+        free_at = free_at.max(now) + Nanos(gap);
+        vec![Copy { at: free_at, ..pass(1 - port, frame, now) }]
+    };
+    (rule, drops)
+}
+
+#[test]
+fn an_overloaded_link_forwards_its_capacity_and_the_account_balances() {
+    for (overload, share) in [(2.0, 0.5), (1.5, 1.0 / 1.5)] {
+        let (rule, drops) = bottleneck(100_000);
+        let mut rig = rig(2, rule);
+        let load = trial(vec![stream(1, 64, 100_000.0 * overload)], 200);
+        let mut report = rig.trial(&load).unwrap();
+        let forwarded = report.total.forwarded as f64 / report.total.offered as f64;
+        assert!((forwarded - share).abs() < 0.001, "{forwarded}");
+        assert!((report.total.pps_forwarded() - 100_000.0).abs() < 100.0);
+        assert_eq!(report.account.unexplained(), drops.get() as i64);
+        report.account.drop(Place::Target, "queue_full", drops.get());
+        assert_eq!(report.account.unexplained(), 0);
+        assert!(!report.is_tester_limited());
+        // Less than ten frames of 10 us each before a frame, and then its own 10 us.
+        let worst = report.latency.from_sent.ns_max().unwrap();
+        assert!((100_000..110_000).contains(&worst), "{worst}");
+    }
+}
+
+#[test]
+fn many_streams_share_ports_and_are_told_apart() {
+    let streams: Vec<_> = (0..40)
+        .map(|id| {
+            let mut one = stream(id, 64 + id as usize * 10, 1_000.0 + f64::from(id));
+            (one.from, one.to) = [(0, 1), (1, 0)][usize::from(id % 2)];
+            one
+        })
+        .collect();
+    let intended: Vec<u64> = (0..40).map(|id| 1_000 + id).collect();
+    let report = rig(2, wire).trial(&trial(streams, 1_000)).unwrap();
+    let forwarded: Vec<u64> = report.streams.iter().map(|one| one.load.forwarded).collect();
+    let offered: Vec<u64> = report.streams.iter().map(|one| one.load.offered).collect();
+    // A stream's phase may cost it its last frame.
+    let is_close = |(&have, &want): (&u64, &u64)| have == want || have + 1 == want;
+    assert!(offered.iter().zip(&intended).all(is_close), "{offered:?}");
+    assert_eq!(forwarded, offered);
+    assert_eq!(report.classes.reordered, 0);
+}
+
+#[test]
+fn a_port_that_refuses_makes_the_trial_tester_limited_and_unsent_frames_are_counted() {
+    // Nobody takes frames from the far end: the ring fills and stays full.
+    let (near, far) = links(2);
+    let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+    struct Asleep(Vec<ports::memory::MemoryPort>);
+    impl instrument::rig::sim::Device for Asleep {
+        fn step(&mut self, _: Nanos) -> Option<Nanos> {
+            let _ = &self.0;
+            None
+        }
+    }
+    let mut rig = instrument::rig::sim::SimRig::new(near, Asleep(far), KEY);
+    let report = rig.trial(&trial(vec![stream(1, 64, 1e6)], 10)).unwrap();
+    let unsent = report.streams[0].unsent_refused + report.streams[0].unsent_late;
+    assert_eq!((report.total.intended, report.total.offered), (10_000, 1_024));
+    assert_eq!((unsent, report.streams[0].unsent_late), (10_000 - 1_024, 0));
+    assert!(report.flags.contains(&Flag::TesterLimited(0.1024)), "{:?}", report.flags);
+    assert_eq!(report.account.unexplained(), 1_024);
+}
+
+#[test]
+fn a_trial_that_makes_no_sense_says_all_that_is_wrong() {
+    let mut rig = rig(2, wire);
+    let mut bad = stream(1, 60, 0.0);
+    bad.to = 7;
+    let unsent = rig.trial(&trial(vec![bad, stream(1, 64, 1.0)], 1)).unwrap_err();
+    let RigError::Unusable(problems) = &unsent else { panic!("{unsent}") };
+    assert_eq!(problems.len(), 4, "{unsent}");
+    assert!(unsent.to_string().contains("smallest possible size is 64 bytes"), "{unsent}");
+    assert!(unsent.to_string().contains("there is no port 8"), "{unsent}");
+}
+
+#[test]
+fn a_percentage_of_a_link_is_its_line_rate() {
+    let mut full = stream(1, 64, 1.0);
+    full.rate = Rate::LinkPercent { percent: 50.0, link_bits_per_second: 100_000_000 };
+    let report = rig(2, wire).trial(&trial(vec![full], 1_000)).unwrap();
+    assert_eq!(report.total.offered, 74_405);
+}
+
+#[test]
+fn a_device_without_end_is_an_error() {
+    struct Restless;
+    impl instrument::rig::sim::Device for Restless {
+        fn step(&mut self, now: Nanos) -> Option<Nanos> {
+            Some(now)
+        }
+    }
+    let (near, _far) = links(2);
+    let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+    let mut rig = instrument::rig::sim::SimRig::new(near, Restless, KEY);
+    let load = trial(vec![stream(1, 64, 1_000.0)], 5);
+    assert!(matches!(rig.trial(&load), Err(RigError::Restless(_))));
+}
