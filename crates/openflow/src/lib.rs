@@ -2,7 +2,7 @@
 //!
 //! A [`model::Message`] means the same in every version; [`codec::encode`] and [`codec::decode`]
 //! turn it into the bytes of one version and back, guided by the table in [`version`]. What a
-//! version cannot express is an error, never a silent loss. A session is one end of a
+//! version cannot express is an error, never a silent loss. [`session::Session`] is one end of a
 //! control channel as a state machine: bytes and time go in, bytes and events come out.
 //!
 //! Nothing here knows a flow table, a socket or a clock.
@@ -17,3 +17,5 @@ pub mod frame;
 pub mod model;
 /// Messages to bytes and back.
 pub mod codec;
+/// One end of a control channel.
+pub mod session;

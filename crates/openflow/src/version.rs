@@ -62,6 +62,15 @@ impl fmt::Display for Version {
     }
 }
 
+/// An end of a control channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The one that decides.
+    Controller,
+    /// The one that forwards.
+    Switch,
+}
+
 /// Number of version columns.
 pub const VERSIONS: usize = 6;
 
@@ -167,6 +176,49 @@ table! {
         QueueGetConfigRequest "queue_get_config_request"           [20, 22, 22, 22, NO, NO];
         /// The queues of a port.
         QueueGetConfigReply "queue_get_config_reply"               [21, 23, 23, 23, NO, NO];
+    }
+}
+
+impl MessageKind {
+    /// The kind of message that answers this one, if it is a request.
+    pub fn reply(self) -> Option<MessageKind> {
+        Some(match self {
+            MessageKind::EchoRequest => MessageKind::EchoReply,
+            MessageKind::FeaturesRequest => MessageKind::FeaturesReply,
+            MessageKind::GetConfigRequest => MessageKind::GetConfigReply,
+            MessageKind::MultipartRequest => MessageKind::MultipartReply,
+            MessageKind::BarrierRequest => MessageKind::BarrierReply,
+            MessageKind::QueueGetConfigRequest => MessageKind::QueueGetConfigReply,
+            _ => return None,
+        })
+    }
+
+    /// Which end sends it; `None` for what both do.
+    pub fn sender(self) -> Option<End> {
+        match self {
+            MessageKind::Hello
+            | MessageKind::Error
+            | MessageKind::EchoRequest
+            | MessageKind::EchoReply
+            | MessageKind::Experimenter => None,
+            MessageKind::FeaturesReply
+            | MessageKind::GetConfigReply
+            | MessageKind::PacketIn
+            | MessageKind::FlowRemoved
+            | MessageKind::PortStatus
+            | MessageKind::MultipartReply
+            | MessageKind::BarrierReply
+            | MessageKind::QueueGetConfigReply => Some(End::Switch),
+            MessageKind::FeaturesRequest
+            | MessageKind::GetConfigRequest
+            | MessageKind::SetConfig
+            | MessageKind::PacketOut
+            | MessageKind::FlowMod
+            | MessageKind::PortMod
+            | MessageKind::MultipartRequest
+            | MessageKind::BarrierRequest
+            | MessageKind::QueueGetConfigRequest => Some(End::Controller),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<()
     out.put_u16(0);
     put_arguments(version, action, out)?;
     let bytes = out.len() - start;
-    if bytes % 8 != 0 {
+    if !bytes.is_multiple_of(8) {
         return Err(What::Value { field: "action length", value: bytes as u64 });
     }
     let length = u16::try_from(bytes).map_err(|_| What::TooLong {
@@ -102,7 +102,7 @@ fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     let start = reader.at();
     let code = reader.u16().map_err(bad_length)?;
     let length = usize::from(reader.u16().map_err(bad_length)?);
-    if length < ACTION_BYTES_MIN || length % 8 != 0 {
+    if length < ACTION_BYTES_MIN || !length.is_multiple_of(8) {
         return Err(bad_length(Malformed { at: start + 2, why: Why::BadLength(length) }));
     }
     let mut body = reader.within(length - 4).map_err(bad_length)?;

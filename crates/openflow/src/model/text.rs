@@ -73,6 +73,6 @@ mod tests {
         let text = Text::from_bytes(b"eth\xff0\0rest");
         assert_eq!(text.as_bytes(), b"eth\xff0");
         assert_eq!(text.to_string(), "eth\\xff0");
-        assert!(Text::from("eth0") == *"eth0");
+        assert!(text != *"eth" && Text::from("eth0").as_bytes() == b"eth0");
     }
 }

@@ -1,0 +1,535 @@
+//! One end of a control channel as a state machine: bytes and time in, bytes and events out.
+//!
+//! Source: OpenFlow 1.0.0 section 4.5 (connection set-up, interruption) and 5.5 (hello, echo);
+//! 1.3.1 section 6.3.1 (negotiation with bitmaps). The session says hello, agrees on a version,
+//! answers echo requests, asks for a sign of life when nothing was heard for a while, and finds
+//! the request that a reply answers. It never waits: whoever owns the connection calls, in this
+//! order,
+//!
+//! 1. [`Session::receive`] with what arrived,
+//! 2. [`Session::poll_event`] until there is none,
+//! 3. [`Session::tick`] when [`Session::next_timeout`] is due,
+//! 4. [`Session::transmit`], and [`Session::transmitted`] with as much of it as was written.
+//!
+//! Memory is bounded whatever the peer does: received bytes by [`crate::frame::BUFFER_BYTES_MAX`],
+//! bytes to send and pending requests by [`Settings`]. A session that cannot send answers stops
+//! reading.
+
+/// Which version two ends agree on.
+mod negotiate;
+/// Requests that wait for their replies.
+mod pending;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use packet::error::{Malformed, Why};
+use packet::time::Nanos;
+
+use crate::codec::{self, DecodeError, NotExpressible, Offending};
+use crate::frame::Stream;
+use crate::header::{Header, MESSAGE_BYTES_MAX, Xid};
+use crate::model::message::{ErrorMessage, Hello, Message};
+use crate::version::{End, ErrorCode, MessageKind, Version};
+
+pub use pending::Answered;
+use pending::Pending;
+
+/// Bytes that the session's own answers may add to [`Settings::transmit_bytes_max`] before it
+/// stops reading.
+pub const ANSWER_BYTES_MAX: usize = 4 * (MESSAGE_BYTES_MAX + 1);
+
+/// What a session is told once.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Which end it is.
+    pub end: End,
+    /// Versions that it offers, all of them among [`Version::SPOKEN`], at least one.
+    pub versions: Vec<Version>,
+    /// How long the peer may take to say hello.
+    pub hello_timeout: Nanos,
+    /// After how long without a byte from the peer to ask for a sign of life; `None` for never.
+    pub echo_idle: Option<Nanos>,
+    /// How long the peer may take to give one.
+    pub echo_timeout: Nanos,
+    /// Requests that may wait for their replies.
+    pub pending_max: usize,
+    /// Bytes waiting to be transmitted from which on nothing more is taken.
+    pub transmit_bytes_max: usize,
+}
+
+impl Settings {
+    /// Every spoken version, ten seconds for a hello, an echo after five idle seconds with five
+    /// to answer, 4096 pending requests and 1 MiB to transmit.
+    pub fn new(end: End) -> Settings {
+        Settings {
+            end,
+            versions: Version::SPOKEN.to_vec(),
+            hello_timeout: Nanos::from_secs(10),
+            echo_idle: Some(Nanos::from_secs(5)),
+            echo_timeout: Nanos::from_secs(5),
+            pending_max: 4096,
+            transmit_bytes_max: 1 << 20,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every event is a message")]
+pub enum Event {
+    /// The ends agreed on a version; from now on messages can be sent.
+    Up {
+        /// That version.
+        version: Version,
+    },
+    /// A message came that the session does not deal with itself.
+    Message {
+        /// Its transaction id.
+        xid: Xid,
+        /// The message.
+        message: Message,
+        /// Its first bytes, for an error about it.
+        offending: Offending,
+        /// The request of this end that it answers, if it does.
+        answers: Option<Answered>,
+        /// When its last byte was handed over.
+        at: Nanos,
+    },
+    /// A message came that cannot be understood, or that only this end sends. A switch has
+    /// answered it with the error in it; a controller says nothing.
+    Refused(DecodeError),
+    /// The session is over. What is left to transmit may still tell the peer why.
+    Down {
+        /// Why.
+        why: DownReason,
+    },
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownReason {
+    /// The peer's first bytes were no hello (its version and type bytes).
+    NoHello {
+        /// First byte.
+        version: u8,
+        /// Second byte.
+        kind: u8,
+    },
+    /// The peer said nothing, or only half a hello, in time.
+    HelloTimeout,
+    /// No version in common (the one that the peer's hello named).
+    NoCommonVersion {
+        /// The version byte of the peer's hello.
+        theirs: u8,
+    },
+    /// The peer refused our hello.
+    RefusedByPeer(ErrorMessage),
+    /// The peer gave no sign of life in time.
+    EchoTimeout,
+    /// The bytes cannot be cut into messages.
+    Malformed(Malformed),
+}
+
+/// Why a message was not taken for sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendError {
+    /// No version has been agreed on yet, or the session is over.
+    NotUp,
+    /// The version cannot say it.
+    NotExpressible(NotExpressible),
+    /// So many bytes wait to be transmitted that no more are taken.
+    TransmitFull {
+        /// That many.
+        bytes: usize,
+    },
+    /// So many requests wait for replies that no more are taken.
+    PendingFull {
+        /// That many.
+        requests: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Our hello is on its way; theirs has to come before this.
+    Greeting {
+        deadline: Nanos,
+    },
+    Up {
+        version: Version,
+    },
+    Down,
+}
+
+/// One end of a control channel.
+#[derive(Debug)]
+pub struct Session {
+    settings: Settings,
+    state: State,
+    stream: Stream,
+    /// Bytes to send, of which the first `transmit_start` have been sent.
+    transmit: Vec<u8>,
+    transmit_start: usize,
+    /// At most one: an event that did not come from a message.
+    event: VecDeque<Event>,
+    pending: Pending,
+    xid: Xid,
+    now: Nanos,
+    /// When the last byte came.
+    heard_at: Nanos,
+    /// When a sign of life was asked for, if none has come since.
+    asked_at: Option<Nanos>,
+}
+
+impl Session {
+    /// A session on a connection that has just been made; its hello can be transmitted at once.
+    pub fn new(settings: Settings, now: Nanos) -> Session {
+        assert!(!settings.versions.is_empty(), "a session offers some version");
+        assert!(settings.versions.iter().all(|version| version.is_spoken()));
+        let deadline = now.saturating_add(settings.hello_timeout);
+        let mut session = Session {
+            pending: Pending::new(settings.pending_max),
+            settings,
+            state: State::Greeting { deadline },
+            stream: Stream::default(),
+            transmit: Vec::new(),
+            transmit_start: 0,
+            event: VecDeque::new(),
+            xid: 0,
+            now,
+            heard_at: now,
+            asked_at: None,
+        };
+        let versions = negotiate::bitmap_to_send(&session.settings.versions);
+        let xid = session.next_xid();
+        session.queue(session.highest(), xid, &Message::Hello(Hello { versions }));
+        session
+    }
+
+    /// Takes bytes from the connection and returns how many. It takes all of them, if they are
+    /// at most [`MESSAGE_BYTES_MAX`] and every event has been polled, unless its peer does not
+    /// read the answers: then the rest is to be offered again later.
+    #[must_use]
+    pub fn receive(&mut self, bytes: &[u8], now: Nanos) -> usize {
+        self.now = self.now.max(now);
+        if self.state == State::Down {
+            return bytes.len();
+        }
+        let count = self.stream.push(bytes);
+        if count > 0 {
+            self.heard_at = self.now;
+            self.asked_at = None;
+        }
+        count
+    }
+
+    /// The next thing that happened, if anything did.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.event.pop_front() {
+                return Some(event);
+            }
+            if self.state == State::Down || self.answers_full() {
+                return None;
+            }
+            if !self.starts_with_hello() {
+                continue;
+            }
+            let result = match self.stream.cut() {
+                Ok(None) => return None,
+                Ok(Some(bytes)) => decode(bytes),
+                Err(malformed) => {
+                    self.unframed(malformed);
+                    continue;
+                }
+            };
+            if let Some(event) = self.handle(result) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Queues a message with a new transaction id and returns that. If it is a request, the
+    /// reply's event will say that it answers it.
+    pub fn send(&mut self, message: &Message, now: Nanos) -> Result<Xid, SendError> {
+        self.now = self.now.max(now);
+        if message.kind().reply().is_some() && self.pending.is_full() {
+            return Err(SendError::PendingFull { requests: self.pending.len() });
+        }
+        let xid = self.next_xid();
+        self.answer(xid, message)?;
+        self.pending.add(xid, message.kind(), self.now);
+        Ok(xid)
+    }
+
+    /// Queues a message with the transaction id of the request that it answers, or with 0 for
+    /// one that nobody asked for.
+    pub fn answer(&mut self, xid: Xid, message: &Message) -> Result<(), SendError> {
+        let State::Up { version } = self.state else { return Err(SendError::NotUp) };
+        let bytes = self.transmit().len();
+        if bytes >= self.settings.transmit_bytes_max {
+            return Err(SendError::TransmitFull { bytes });
+        }
+        codec::encode(version, xid, message, &mut self.transmit).map_err(SendError::NotExpressible)
+    }
+
+    /// Bytes to be written to the connection, oldest first.
+    pub fn transmit(&self) -> &[u8] {
+        &self.transmit[self.transmit_start..]
+    }
+
+    /// The first `count` bytes of [`Session::transmit`] have been written.
+    pub fn transmitted(&mut self, count: usize) {
+        assert!(count <= self.transmit().len(), "only what was there can have been written");
+        self.transmit_start += count;
+        if self.transmit_start == self.transmit.len() {
+            self.transmit.clear();
+            self.transmit_start = 0;
+        } else if self.transmit_start > self.transmit.len() / 2 {
+            self.transmit.drain(..self.transmit_start);
+            self.transmit_start = 0;
+        }
+    }
+
+    /// When [`Session::tick`] has something to do, if nothing arrives before.
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        match (self.state, self.asked_at, self.settings.echo_idle) {
+            (State::Down, ..) => None,
+            (State::Greeting { deadline }, ..) => Some(deadline),
+            (_, Some(asked_at), _) => Some(asked_at.saturating_add(self.settings.echo_timeout)),
+            (_, None, Some(idle)) => Some(self.heard_at.saturating_add(idle)),
+            (_, None, None) => None,
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn tick(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        if self.next_timeout().is_none_or(|due| due > self.now) {
+            return;
+        }
+        match (self.state, self.asked_at) {
+            (State::Greeting { .. }, _) => self.go_down(DownReason::HelloTimeout),
+            (_, Some(_)) => self.go_down(DownReason::EchoTimeout),
+            (_, None) => self.ask_for_life(),
+        }
+    }
+
+    /// The version that was agreed on, while the session is up.
+    pub fn version(&self) -> Option<Version> {
+        match self.state {
+            State::Up { version } => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Whether the session is over.
+    pub fn is_down(&self) -> bool {
+        self.state == State::Down
+    }
+
+    /// Requests of this end that wait for their replies.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The highest version that is offered.
+    fn highest(&self) -> Version {
+        *self.settings.versions.iter().max().expect("a session offers some version")
+    }
+
+    fn next_xid(&mut self) -> Xid {
+        self.xid = self.xid.wrapping_add(1).max(1);
+        self.xid
+    }
+
+    /// Queues one of the session's own messages, which every version can say.
+    fn queue(&mut self, version: Version, xid: Xid, message: &Message) {
+        codec::encode(version, xid, message, &mut self.transmit)
+            .expect("hello, echo and error can be said in every spoken version");
+    }
+
+    fn answers_full(&self) -> bool {
+        self.transmit().len() >= self.settings.transmit_bytes_max + ANSWER_BYTES_MAX
+    }
+
+    fn go_down(&mut self, why: DownReason) {
+        self.state = State::Down;
+        self.stream = Stream::default();
+        self.pending.clear();
+        self.event.push_back(Event::Down { why });
+    }
+
+    fn ask_for_life(&mut self) {
+        let State::Up { version } = self.state else { return };
+        let xid = self.next_xid();
+        self.queue(version, xid, &Message::EchoRequest(Vec::new()));
+        self.pending.add_own_echo(xid, self.now);
+        self.asked_at = Some(self.now);
+    }
+
+    /// Ends the session, if the peer's first bytes are no hello and no error, without waiting
+    /// for as many bytes as they announce.
+    fn starts_with_hello(&mut self) -> bool {
+        if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest()) {
+            let hello = MessageKind::from_code(Version::V1_0, kind);
+            if !matches!(hello, Some(MessageKind::Hello | MessageKind::Error)) {
+                self.refuse_hello("the first message has to be a hello");
+                self.go_down(DownReason::NoHello { version, kind });
+                return false;
+            }
+        }
+        true
+    }
+
+    fn refuse_hello(&mut self, text: &str) {
+        let code = ErrorCode::HelloIncompatible;
+        let error = Message::Error(ErrorMessage { code, data: text.as_bytes().to_vec() });
+        self.queue(self.highest(), 0, &error);
+    }
+
+    /// The stream has lost its message borders: says so, and ends.
+    fn unframed(&mut self, malformed: Malformed) {
+        let error = Message::error(ErrorCode::RequestBadLength, self.stream.rest());
+        if self.settings.end == End::Switch {
+            self.queue(self.version().unwrap_or(self.highest()), 0, &error);
+        }
+        self.go_down(DownReason::Malformed(malformed));
+    }
+
+    fn handle(&mut self, (result, offending): Decoded) -> Option<Event> {
+        match (self.state, result) {
+            (State::Greeting { .. }, Ok((header, Message::Hello(hello)))) => {
+                self.greet(header, hello)
+            }
+            (State::Greeting { .. }, Ok((_, Message::Error(error)))) => {
+                self.go_down(DownReason::RefusedByPeer(error));
+                None
+            }
+            (State::Greeting { .. }, Err(DecodeError { malformed, .. })) => {
+                self.go_down(DownReason::Malformed(malformed));
+                None
+            }
+            (State::Up { version }, Ok((header, message))) => {
+                self.sort(version, header, message, offending)
+            }
+            (State::Up { .. }, Err(error)) => Some(self.refuse(error)),
+            (_, Ok(_)) | (State::Down, Err(_)) => None,
+        }
+    }
+
+    fn greet(&mut self, header: Header, hello: Hello) -> Option<Event> {
+        match negotiate::agree(&self.settings.versions, header.version, hello.versions) {
+            Some(version) => {
+                self.state = State::Up { version };
+                Some(Event::Up { version })
+            }
+            None => {
+                let ours: Vec<_> = self.settings.versions.iter().map(Version::to_string).collect();
+                self.refuse_hello(&format!("this end speaks OpenFlow {}", ours.join(", ")));
+                self.go_down(DownReason::NoCommonVersion { theirs: header.version });
+                None
+            }
+        }
+    }
+
+    /// Deals with a message itself, or passes it on.
+    fn sort(
+        &mut self,
+        version: Version,
+        header: Header,
+        message: Message,
+        offending: Offending,
+    ) -> Option<Event> {
+        let kind = message.kind();
+        match message {
+            Message::Hello(_) => return None,
+            Message::Error(error) if is_hello_error(error.code) => {
+                self.go_down(DownReason::RefusedByPeer(error));
+                return None;
+            }
+            _ => {}
+        }
+        let fault = if header.version != version.wire() && kind != MessageKind::Error {
+            Some((0, header.version, ErrorCode::RequestBadVersion))
+        } else if kind.sender() == Some(self.settings.end) {
+            Some((1, header.kind, ErrorCode::RequestBadType))
+        } else {
+            None
+        };
+        if let Some((at, byte, answer)) = fault {
+            let malformed = Malformed { at, why: Why::BadValue(byte.into()) };
+            let error =
+                DecodeError { header: Some(header), malformed, answer: Some(answer), offending };
+            return Some(self.refuse(error));
+        }
+        if let Message::EchoRequest(data) = message {
+            self.queue(version, header.xid, &Message::EchoReply(data));
+            return None;
+        }
+        let (answers, own) = self.pending.answered(header.xid, &message);
+        let (xid, at) = (header.xid, self.now);
+        (!own).then_some(Event::Message { xid, message, offending, answers, at })
+    }
+
+    /// Answers a message that was not understood, if this end does that.
+    fn refuse(&mut self, error: DecodeError) -> Event {
+        if let (End::Switch, State::Up { version }, Some(answer)) =
+            (self.settings.end, self.state, error.answer())
+        {
+            let xid = error.header.map_or(0, |header| header.xid);
+            self.queue(version, xid, &answer);
+        }
+        Event::Refused(error)
+    }
+}
+
+/// Whether the error says that the peer does not want this connection, which it may find out
+/// after our end has thought it up.
+fn is_hello_error(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::HelloIncompatible | ErrorCode::HelloPermission)
+}
+
+/// A message or why it is none, and its first bytes.
+type Decoded = (Result<(Header, Message), DecodeError>, Offending);
+
+fn decode(bytes: &[u8]) -> Decoded {
+    (codec::decode(bytes), Offending::of(bytes))
+}
+
+impl fmt::Display for DownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DownReason::NoHello { version, kind } => {
+                write!(f, "the peer began with {version:#04x} {kind:#04x}, which is no hello")
+            }
+            DownReason::HelloTimeout => f.write_str("the peer said no hello in time"),
+            DownReason::NoCommonVersion { theirs } => match Version::from_wire(*theirs) {
+                Some(theirs) => write!(f, "no version in common: the peer offers {theirs}"),
+                None => write!(f, "no version in common: the peer offers number {theirs:#04x}"),
+            },
+            DownReason::RefusedByPeer(error) => write!(f, "the peer refused: {error}"),
+            DownReason::EchoTimeout => f.write_str("the peer answered no echo in time"),
+            DownReason::Malformed(malformed) => write!(f, "no message border: {malformed}"),
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::NotUp => f.write_str("the session is not up"),
+            SendError::NotExpressible(what) => write!(f, "{what}"),
+            SendError::TransmitFull { bytes } => write!(f, "{bytes} bytes wait to be sent"),
+            SendError::PendingFull { requests } => {
+                write!(f, "{requests} requests wait for replies")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+#[cfg(test)]
+mod tests;
