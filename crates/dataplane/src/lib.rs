@@ -26,3 +26,6 @@ pub mod action;
 pub mod egress;
 /// Changing a field of a frame in place, with its checksums.
 pub mod rewrite;
+/// Random choices that repeat, for property tests.
+#[cfg(test)]
+mod dice;

@@ -208,12 +208,12 @@ impl Pipeline {
         let mut keys = 0;
         for (place, frame) in frames.iter().enumerate() {
             let bytes = frame.bytes();
-            if bytes.len() < ethernet::HEADER_BYTES || ask_more {
-                if let Some(why) = refusal(settings, self.drop_fragments, bytes) {
-                    self.egress.drops.add(why);
-                    stage.key_of[place] = REFUSED;
-                    continue;
-                }
+            if (bytes.len() < ethernet::HEADER_BYTES || ask_more)
+                && let Some(why) = refusal(settings, self.drop_fragments, bytes)
+            {
+                self.egress.drops.add(why);
+                stage.key_of[place] = REFUSED;
+                continue;
             }
             let key = key::extract(port, bytes);
             if keys == 0 || key != stage.keys[keys - 1] {

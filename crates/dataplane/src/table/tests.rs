@@ -1,1 +1,376 @@
-//! Commands, time-outs and dumps.
+//! Commands, time-outs and dumps, and the tables against a plain list.
+
+use super::*;
+use crate::dice::Dice;
+use crate::key::Field;
+
+const IPV4: (Field, u64) = (Field::EthType, 0x0800);
+
+fn seconds(n: u64) -> Nanos {
+    Nanos::from_secs(n)
+}
+
+fn output(port: u32) -> [Action; 1] {
+    [Action::Output { port }]
+}
+
+fn exact(number: u64) -> Match {
+    Match::exact(Key::ZERO.with(Field::EthSrc, number))
+}
+
+fn from_port(port: u64) -> Match {
+    Match::of(&[(Field::InPort, port)])
+}
+
+fn table() -> FlowTable {
+    FlowTable::new(4, 4, 1)
+}
+
+fn outputs() -> Outputs {
+    Outputs::new(&[1, 2, 3])
+}
+
+fn find(table: &FlowTable, key: Key) -> u32 {
+    let mut found = [0; BATCH_MAX];
+    table.lookup(&[key], &mut found);
+    found[0]
+}
+
+/// One frame of 100 bytes with this key, and what becomes of it.
+fn hit(table: &mut FlowTable, key: Key, now: Nanos) -> Option<Verdict> {
+    let found = find(table, key);
+    table.count(found, 1, 100, now)
+}
+
+fn all(table: &FlowTable, now: Nanos) -> Vec<FlowRecord> {
+    table.records(&FlowFilter::ALL, 0, now).collect()
+}
+
+fn removals(out: &mut Outputs) -> Vec<(FlowRecord, FlowRemovedReason)> {
+    let removed = |event| match event {
+        Event::FlowRemoved { flow, why } => (*flow, why),
+        other => panic!("not a removal: {other:?}"),
+    };
+    out.events.drain(..).map(removed).collect()
+}
+
+#[test]
+fn an_exact_match_goes_before_every_priority() {
+    let mut table = table();
+    table.add(&FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
+    assert_eq!(hit(&mut table, *exact(7).value(), Nanos::ZERO), Some(Verdict::Output(2)));
+    assert_eq!(hit(&mut table, *exact(8).value(), Nanos::ZERO), Some(Verdict::Output(1)));
+    let accounts = [table.account(TableId::Exact), table.account(TableId::Wildcard)];
+    assert_eq!(accounts.map(|account| (account.lookups, account.matched)), [(2, 1), (1, 1)]);
+}
+
+#[test]
+fn without_a_table_of_their_own_exact_matches_are_still_first() {
+    let mut table = FlowTable::new(0, 4, 1);
+    table.add(&FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
+    assert_eq!(hit(&mut table, *exact(7).value(), Nanos::ZERO), Some(Verdict::Output(2)));
+    let gone = table.delete(&FlowFilter::covered_by(exact(7)), Nanos::ZERO, &mut outputs());
+    assert_eq!((gone, table.account(TableId::Wildcard).entries), (1, 1));
+}
+
+#[test]
+fn adding_the_same_match_and_priority_replaces_and_starts_anew() {
+    let mut table = table();
+    table.add(&FlowSpec::new(from_port(1), 5, &output(2)), Nanos::ZERO).unwrap();
+    hit(&mut table, Key::ZERO.with(Field::InPort, 1), seconds(1));
+    table.add(&FlowSpec::new(from_port(1), 5, &output(3)), seconds(2)).unwrap();
+    table.add(&FlowSpec::new(from_port(1), 6, &output(3)), seconds(2)).unwrap();
+    let records = all(&table, seconds(3));
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().all(|record| record.frames == 0 && record.age == seconds(1)));
+}
+
+#[test]
+fn a_full_table_refuses_new_entries_but_not_replacements() {
+    let mut table = table();
+    for number in 0..4 {
+        table.add(&FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
+        table.add(&FlowSpec::new(from_port(number), 0, &output(1)), Nanos::ZERO).unwrap();
+    }
+    for (matching, kind) in [(exact(9), TableId::Exact), (from_port(9), TableId::Wildcard)] {
+        let refused = table.add(&FlowSpec::new(matching, 0, &output(1)), Nanos::ZERO);
+        assert_eq!(refused, Err(FlowError::TableFull(kind)));
+    }
+    table.add(&FlowSpec::new(exact(3), 0, &output(2)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(from_port(3), 0, &output(2)), Nanos::ZERO).unwrap();
+    assert_eq!(all(&table, Nanos::ZERO).len(), 8);
+}
+
+#[test]
+fn overlap_is_refused_where_that_was_asked() {
+    let mut table = table();
+    let to = Match::of(&[(Field::EthDst, 9)]);
+    table.add(&FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(exact(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    let asked = |matching, priority| FlowSpec {
+        check_overlap: true,
+        ..FlowSpec::new(matching, priority, &output(2))
+    };
+    let mut add = |spec: &FlowSpec| table.add(spec, Nanos::ZERO);
+    assert_eq!(add(&asked(to, 5)), Err(FlowError::Overlap));
+    assert_eq!(add(&asked(from_port(1), 5)), Err(FlowError::Overlap));
+    assert_eq!(add(&asked(exact(1), 5)), Err(FlowError::Overlap));
+    assert_eq!(add(&asked(exact(2), 5)), Ok(()));
+    assert_eq!(add(&asked(to, 6)), Ok(()));
+    assert_eq!(add(&asked(from_port(2), 5)), Ok(()));
+    assert_eq!(add(&FlowSpec::new(to, 5, &output(2))), Ok(()));
+}
+
+#[test]
+fn modifying_changes_actions_and_keeps_counters() {
+    let mut table = table();
+    table.add(&FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(from_port(1), 6, &output(1)), Nanos::ZERO).unwrap();
+    table.add(&FlowSpec::new(exact(0), 6, &output(1)), Nanos::ZERO).unwrap();
+    hit(&mut table, Key::ZERO.with(Field::InPort, 1), seconds(1));
+
+    let strict = FlowSpec { cookie: 77, ..FlowSpec::new(from_port(1), 5, &output(2)) };
+    table.modify(&strict, true, seconds(2)).unwrap();
+    let changed = |table: &FlowTable, port| {
+        let filter = FlowFilter { destination: Some(output(port)[0]), ..FlowFilter::ALL };
+        table.totals(&filter).entries
+    };
+    assert_eq!((changed(&table, 1), changed(&table, 2)), (2, 1));
+
+    table.modify(&FlowSpec::new(Match::ANY, 0, &output(3)), false, seconds(3)).unwrap();
+    assert_eq!(changed(&table, 3), 3);
+    let records = all(&table, seconds(4));
+    assert_eq!(records.iter().map(|record| record.frames).sum::<u64>(), 1);
+    assert!(records.iter().all(|record| record.age == seconds(4)));
+    assert_eq!(table.action_lists(), 1);
+
+    table.modify(&FlowSpec::new(from_port(3), 1, &output(3)), true, seconds(5)).unwrap();
+    assert_eq!(changed(&table, 3), 4, "what is not there is added");
+}
+
+#[test]
+fn deleting_covers_strictly_or_not_and_may_ask_for_the_destination() {
+    let ten = |bits: u32| {
+        let mask = u64::from(u32::MAX << (32 - bits));
+        let value = Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, 0x0a00_0000);
+        Match::new(value, Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, mask))
+    };
+    let fill = || {
+        let mut table = FlowTable::new(4, 10, 1);
+        for (bits, priority, port) in [(8, 1, 1), (16, 1, 2), (16, 2, 3)] {
+            let spec = FlowSpec::new(ten(bits), priority, &output(port));
+            table.add(&spec, Nanos::ZERO).unwrap();
+        }
+        table
+    };
+    let count = |filter: &FlowFilter| fill().delete(filter, Nanos::ZERO, &mut outputs());
+    assert_eq!(count(&FlowFilter::covered_by(ten(8))), 3);
+    assert_eq!(count(&FlowFilter::covered_by(ten(16))), 2);
+    assert_eq!(count(&FlowFilter::covered_by(Match::of(&[IPV4]))), 3);
+    assert_eq!(count(&FlowFilter::strictly(ten(16), 2)), 1);
+    assert_eq!(count(&FlowFilter::strictly(ten(16), 3)), 0);
+    let to_two = Some(Action::Enqueue { port: 2, queue: 0 });
+    let by_port = FlowFilter { destination: to_two, ..FlowFilter::ALL };
+    assert_eq!(count(&by_port), 1);
+    assert_eq!(count(&FlowFilter { table: Some(TableId::Exact), ..FlowFilter::ALL }), 0);
+}
+
+#[test]
+fn time_outs_remove_and_tell_with_the_last_counters() {
+    let (mut table, mut out) = (table(), outputs());
+    let idle = FlowSpec {
+        idle_timeout: seconds(2),
+        hard_timeout: seconds(10),
+        notify_removed: true,
+        cookie: 5,
+        note: 6,
+        ..FlowSpec::new(exact(1), 0, &output(1))
+    };
+    let hard = FlowSpec { hard_timeout: seconds(3), ..FlowSpec::new(from_port(1), 0, &output(1)) };
+    table.add(&idle, seconds(1)).unwrap();
+    table.add(&hard, seconds(1)).unwrap();
+    hit(&mut table, *exact(1).value(), seconds(2));
+    assert!(table.expire(seconds(3), &mut out).is_some_and(|next| next > seconds(3)));
+    assert_eq!(all(&table, seconds(3)).len(), 2, "a match at 2 s keeps it until 4 s");
+    let next = table.expire(Nanos(3_999_999_999), &mut out);
+    assert_eq!(next, Some(seconds(4)));
+    assert_eq!(table.expire(seconds(4), &mut out), None);
+    assert!(all(&table, seconds(4)).is_empty());
+    let removed = removals(&mut out);
+    let [(flow, FlowRemovedReason::IdleTimeout)] = &removed[..] else { panic!("{removed:?}") };
+    assert_eq!((flow.frames, flow.bytes, flow.cookie, flow.note), (1, 100, 5, 6));
+    assert_eq!((flow.age, flow.idle), (seconds(3), seconds(2)));
+
+    table.add(&idle, seconds(10)).unwrap();
+    for second in 10..20 {
+        hit(&mut table, *exact(1).value(), seconds(second));
+        table.expire(seconds(second), &mut out);
+    }
+    table.expire(seconds(20), &mut out);
+    assert!(matches!(removals(&mut out)[..], [(_, FlowRemovedReason::HardTimeout)]));
+}
+
+#[test]
+fn a_place_that_is_used_again_does_not_inherit_a_time_out() {
+    let (mut table, mut out) = (table(), outputs());
+    let spec = FlowSpec { hard_timeout: seconds(1), ..FlowSpec::new(exact(1), 0, &output(1)) };
+    table.add(&spec, Nanos::ZERO).unwrap();
+    table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
+    table.add(&FlowSpec::new(exact(2), 0, &output(1)), Nanos::ZERO).unwrap();
+    assert_eq!(table.expire(seconds(5), &mut out), None);
+    assert_eq!(all(&table, seconds(5)).len(), 1);
+    assert!(out.events.is_empty(), "nobody asked to be told");
+}
+
+#[test]
+fn no_removal_is_lost_when_more_go_than_events_may_wait() {
+    let count = 10_000;
+    let mut table = FlowTable::new(count, 0, 1);
+    let mut out = outputs();
+    let add_all = |table: &mut FlowTable, hard_timeout| {
+        for number in 0..count as u64 {
+            let spec = FlowSpec {
+                notify_removed: true,
+                hard_timeout,
+                ..FlowSpec::new(exact(number), 0, &output(1))
+            };
+            table.add(&spec, Nanos::ZERO).unwrap();
+        }
+    };
+    let drain = |table: &mut FlowTable, out: &mut Outputs| {
+        let (mut told, mut turns) = (removals(out).len(), 0);
+        while let Some(next) = table.expire(seconds(1), out) {
+            assert_eq!(next, seconds(1), "there is more to do at once");
+            told += removals(out).len();
+            turns += 1;
+            assert!(turns < 100);
+        }
+        told + removals(out).len()
+    };
+    add_all(&mut table, Nanos::ZERO);
+    assert_eq!(table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out), count);
+    assert_eq!(drain(&mut table, &mut out), count);
+    add_all(&mut table, seconds(1));
+    assert_eq!(drain(&mut table, &mut out), count);
+    assert_eq!((out.events_lost, table.account(TableId::Exact).entries), (0, 0));
+}
+
+#[test]
+fn a_dump_goes_on_where_it_stopped() {
+    let mut table = FlowTable::new(100, 10, 1);
+    for number in 0..50 {
+        table.add(&FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
+    }
+    let (mut from, mut seen) = (0, 0);
+    loop {
+        let part: Vec<_> = table.records(&FlowFilter::ALL, from, seconds(1)).take(7).collect();
+        let Some(last) = part.last() else { break };
+        from = last.place + 1;
+        seen += part.len();
+    }
+    assert_eq!(seen, 50);
+    let one = FlowFilter::covered_by(exact(9));
+    let found: Vec<_> = table.records(&one, 0, seconds(1)).collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(table.records(&one, found[0].place + 1, seconds(1)).count(), 0);
+}
+
+/// A plain list of entries with the meaning of the specification and nothing else.
+#[derive(Default)]
+struct Oracle(Vec<(Match, u32, u64)>);
+
+impl Oracle {
+    /// The cookie of the entry that is used for a key: the highest rank, then the oldest.
+    fn find(&self, key: &Key) -> Option<u64> {
+        let mut best: Option<(u32, u64)> = None;
+        for (matching, rank, cookie) in &self.0 {
+            if matching.matches(key) && best.is_none_or(|(other, _)| other < *rank) {
+                best = Some((*rank, *cookie));
+            }
+        }
+        best.map(|(_, cookie)| cookie)
+    }
+}
+
+fn random_match(dice: &mut Dice) -> Match {
+    let key = random_key(dice);
+    if dice.roll(3) == 0 {
+        return Match::exact(key);
+    }
+    let mut mask = Key::FULL;
+    for field in Field::ALL {
+        match dice.roll(3) {
+            0 => mask.set(field, 0),
+            1 if matches!(field, Field::IpSrc | Field::IpDst) => mask.set(field, !1),
+            _ => {}
+        }
+    }
+    Match::new(key, mask)
+}
+
+/// A key of few values, so that matches overlap; fields that such a frame does not have are zero.
+fn random_key(dice: &mut Dice) -> Key {
+    let mut key = Key::ZERO
+        .with(Field::InPort, 1 + dice.roll(2))
+        .with(Field::EthDst, dice.roll(2))
+        .with(Field::Vlan, dice.roll(2) * 0x1001);
+    match dice.roll(3) {
+        0 => key.set(Field::EthType, 0x86dd),
+        1 => {
+            key.set(Field::EthType, 0x0806);
+            key.set(Field::IpDst, dice.roll(4));
+        }
+        _ => {
+            key.set(Field::EthType, 0x0800);
+            key.set(Field::IpDst, dice.roll(4));
+            key.set(Field::IpProto, dice.pick(&[6, 47]));
+            if key.get(Field::IpProto) == 6 {
+                key.set(Field::L4Dst, dice.roll(2));
+            }
+        }
+    }
+    key
+}
+
+#[test]
+fn lookups_agree_with_a_plain_list_under_random_commands() {
+    for seed in 0..40 {
+        let mut dice = Dice::new(seed);
+        let exact_max = dice.pick(&[0, 64]);
+        let mut table = FlowTable::new(exact_max, 200, seed);
+        let mut oracle = Oracle::default();
+        let mut out = outputs();
+        for cookie in 0..400 {
+            let (matching, priority) = (random_match(&mut dice), dice.roll(4) as u16);
+            let rank = rank(&matching, priority);
+            if dice.roll(3) < 2 {
+                let spec = FlowSpec { cookie, ..FlowSpec::new(matching, priority, &output(1)) };
+                if table.add(&spec, Nanos::ZERO).is_ok() {
+                    oracle
+                        .0
+                        .retain(|(other, other_rank, _)| (other, *other_rank) != (&matching, rank));
+                    oracle.0.push((matching, rank, cookie));
+                }
+            } else if dice.roll(2) == 0 {
+                table.delete(&FlowFilter::strictly(matching, priority), Nanos::ZERO, &mut out);
+                oracle.0.retain(|(other, other_rank, _)| (other, *other_rank) != (&matching, rank));
+            } else if dice.roll(4) == 0 {
+                table.delete(&FlowFilter::covered_by(matching), Nanos::ZERO, &mut out);
+                oracle.0.retain(|(other, _, _)| !matching.covers(other));
+            }
+            let keys: Vec<Key> = (0..BATCH_MAX).map(|_| random_key(&mut dice)).collect();
+            let mut found = [0; BATCH_MAX];
+            table.lookup(&keys, &mut found);
+            for (key, found) in keys.iter().zip(found) {
+                let flow = table.flows.get(found as usize).and_then(|flow| flow.as_ref());
+                let got = flow.map(|flow| flow.cookie);
+                assert_eq!(got, oracle.find(key), "seed {seed}, {key:?}");
+            }
+            let entries = [TableId::Exact, TableId::Wildcard].map(|id| table.account(id).entries);
+            assert_eq!(entries.iter().sum::<usize>(), oracle.0.len(), "seed {seed}");
+        }
+        assert!(!oracle.0.is_empty());
+    }
+}

@@ -3,18 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-
-/// A small deterministic generator (an xorshift), so that a failure repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
+use crate::dice::Dice;
 
 fn pop_all(wheel: &mut Wheel, now: Nanos) -> Vec<u32> {
     let mut due: Vec<u32> =
@@ -64,7 +53,7 @@ fn the_end_of_time_is_a_time_like_any_other() {
 #[test]
 fn it_agrees_with_a_sorted_list_under_random_use() {
     for seed in 1..20 {
-        let mut dice = Dice(seed * 0x9e37_79b9);
+        let mut dice = Dice::new(seed);
         let mut wheel = Wheel::default();
         let mut due_of: BTreeMap<u32, u64> = BTreeMap::new();
         let mut now = 0;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::classifier::Verdict;
+use crate::dice::Dice;
 use crate::flow::TableId;
 use packet::time::Nanos;
 
@@ -50,21 +51,22 @@ fn churn(entries_max: usize, keys: u64, seed: u64) {
     let mut table = ExactTable::new(entries_max, seed);
     let entries: Vec<Entry> = (0..keys).map(|number| entry(key(number * 7919 + seed))).collect();
     let mut oracle: HashMap<Key, u32> = HashMap::new();
-    let mut dice = seed;
+    let mut dice = Dice::new(seed);
     for _ in 0..keys * 20 {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let number = ((dice >> 33) % keys) as u32;
+        let number = dice.roll(keys) as u32;
         let wanted = entries[number as usize].key;
         let present = oracle.contains_key(&wanted);
         // Mostly additions, until the table is as full as it may be.
-        if (dice >> 20) % 5 < 3 {
-            if !present && oracle.len() < entries_max {
+        match dice.roll(5) {
+            0..3 if !present && oracle.len() < entries_max => {
                 table.insert(&entries, number);
                 oracle.insert(wanted, number);
             }
-        } else if present && (dice >> 20) % 5 == 3 {
-            table.remove(&entries, number);
-            oracle.remove(&wanted);
+            3 if present => {
+                table.remove(&entries, number);
+                oracle.remove(&wanted);
+            }
+            _ => {}
         }
         assert_eq!(table.find(&entries, &wanted), oracle.get(&wanted).copied());
         assert_eq!(table.len(), oracle.len());
