@@ -7,11 +7,16 @@
 //! Invariant: a client that does not read its answers is not read from either, so a client costs
 //! at most one request and one answer, and there are at most [`CLIENTS_MAX`] of them.
 
+use std::os::fd::RawFd;
+
+use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Listener, Url};
 use serde_json::{Value, json};
 
-/// What can be asked, and what is answered.
+/// What can be asked.
 pub mod request;
+/// What is answered.
+pub mod answer;
 
 pub use request::Request;
 
@@ -19,6 +24,8 @@ pub use request::Request;
 pub const CLIENTS_MAX: usize = 8;
 /// Longest request: 128K routes fit.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// A client that does not read its answer is tried again after this long.
+const OWED_RETRY: Nanos = Nanos::from_millis(1);
 /// Bytes that are read from one client in one turn.
 const READ_BYTES: usize = 64 << 10;
 
@@ -61,12 +68,17 @@ impl Control {
         answered
     }
 
-    /// The descriptors to wait for: each with whether it is to be waited for until writable.
-    pub fn descriptors(&self) -> impl Iterator<Item = (std::os::fd::RawFd, bool)> + '_ {
-        let clients = self.clients.iter().filter_map(|client| {
-            client.channel.descriptor().map(|descriptor| (descriptor, client.owes()))
-        });
-        std::iter::once((self.listener.descriptor(), false)).chain(clients)
+    /// The descriptors to wait for until readable: clients that owe us reading are left out.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        let readable = |client: &&Client| !client.owes();
+        let clients = self.clients.iter().filter(readable);
+        let clients = clients.filter_map(|client| client.channel.descriptor());
+        std::iter::once(self.listener.descriptor()).chain(clients)
+    }
+
+    /// When a client that owes us reading is tried again.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        self.clients.iter().any(Client::owes).then(|| now.saturating_add(OWED_RETRY))
     }
 }
 

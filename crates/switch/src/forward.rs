@@ -37,9 +37,10 @@ pub struct ForwardLoop<F> {
     pub outputs: Outputs,
     /// How often there was something to do, and how often not.
     pub turns: Turns,
+    /// When the forwarder's next tick is due; whoever changes the forwarder may set it earlier.
+    pub due: Option<Nanos>,
     service: Service,
     work: Batch,
-    due: Option<Nanos>,
 }
 
 /// One port with the frames received from it that are not decided yet.
@@ -214,9 +215,11 @@ impl<F: Forwarder> ForwardLoop<F> {
         ports.chain(self.due).min()
     }
 
-    /// Makes the next turn call the forwarder's tick: for whoever changed what is due.
-    pub fn tick_soon(&mut self) {
-        self.due = Some(Nanos::ZERO);
+    /// Sends what waits in the outputs, beside the frames of a turn. Returns how many were sent.
+    pub fn send_waiting(&mut self, now: Nanos) -> usize {
+        let mut turn = Turn::default();
+        self.exhale(now, &mut turn);
+        turn.frames_sent
     }
 
     /// The lane of this port.
@@ -247,6 +250,11 @@ impl Lane {
             head: 0,
             deficit_bytes: 0,
         }
+    }
+
+    /// Frames that were received and wait to be decided.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len() - self.head
     }
 
     fn is_empty(&self) -> bool {

@@ -1,12 +1,23 @@
 //! A forwarder as a running process: what it is told, how it moves frames, who controls it.
 //!
-//! Modules are listed in the order in which a frame meets them, then a message. Sockets and
-//! clocks are reached through `ports` only, so that the same switch runs in a process, in a
-//! thread over memory ports, and in a simulation with virtual time.
+//! Modules are listed in the order in which a process meets them: its configuration, a frame's
+//! way, a message's way, and what ties them together. Sockets and clocks are reached through
+//! `ports` only, so that the same switch runs in a process, in a thread over memory ports, and in
+//! a simulation with virtual time.
 
 /// What a process is told before it starts.
 pub mod config;
+/// What a process can forward by.
+pub mod plane;
 /// The forward loop: inhale, decide, exhale.
 pub mod forward;
+/// The switch's end of OpenFlow.
+pub mod agent;
+/// OpenFlow values to values of the forwarding core, and back.
+pub mod lower;
 /// The control socket: one line of JSON asks, one line of JSON answers.
 pub mod control;
+/// What a running switch tells whoever runs it.
+pub mod event;
+/// One whole switch, bridge or router.
+pub mod node;

@@ -1,0 +1,308 @@
+//! The switch's end of OpenFlow 1.0: controllers come and go, ask and order, and are told.
+//!
+//! Source: OpenFlow switch specification 1.0.0, sections 4 and 5. All controllers are equal:
+//! each may change everything, each is told everything. The agent does no I/O but through its
+//! channels and reads no clock; whoever runs it calls [`Agent::serve`] with the data plane, lets
+//! the frames out that this produced, and then calls [`Agent::flush`], so that a barrier is
+//! answered when what came before it is really done.
+//!
+//! Invariant: whatever a peer sends or does not read ends at most its own connection.
+
+use std::os::fd::RawFd;
+
+use dataplane::forwarder::Outputs;
+use dataplane::pipeline::Pipeline;
+use openflow::model::{FragmentHandling, Message, PortDescription, PortStatus, PortStatusReason};
+use openflow::session;
+use packet::frame::PortNo;
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError, Listener, Url};
+
+use crate::config::OpenFlowConfig;
+use crate::event::Event;
+use crate::forward::Lane;
+
+/// Frames that wait until a controller says what to do with them.
+pub mod buffers;
+/// One controller's connection.
+pub mod connection;
+/// Reaching a controller, again and again.
+pub mod dialer;
+/// What happens to frames without match while there is no controller.
+pub mod failover;
+/// What each message does.
+mod handle;
+/// Statistics.
+pub mod multipart;
+/// News: frames, removals, ports.
+mod news;
+/// What controllers know of the ports.
+pub mod port_book;
+
+use buffers::Buffers;
+use connection::Connection;
+use dialer::Dialer;
+use failover::{Failover, Misses};
+use port_book::PortBook;
+
+/// Most connections at once, whoever made them.
+pub const CONNECTIONS_MAX: usize = 64;
+
+/// Parts of a long reply that are made in one turn, so that frames do not wait for all of it.
+const PARTS_A_TURN: usize = 8;
+
+/// A connection that is not read from is tried again after this long.
+const FULL_RETRY: Nanos = Nanos::from_millis(1);
+
+/// The agent.
+pub struct Agent {
+    datapath_id: u64,
+    fragments: FragmentHandling,
+    miss_send_bytes: u16,
+    probe: Nanos,
+    ports: PortBook,
+    buffers: Buffers,
+    failover: Failover,
+    listeners: Vec<Listener>,
+    dialers: Vec<Dialer>,
+    connections: Vec<Connection>,
+    /// What happened that belongs into a log; whoever runs the agent drains it.
+    pub events: Vec<Event>,
+    read_buffer: Vec<u8>,
+}
+
+/// The data plane, as far as the agent changes and reads it.
+pub struct Datapath<'a> {
+    /// The tables.
+    pub pipeline: &'a mut Pipeline,
+    /// Where frames and events wait.
+    pub outputs: &'a mut Outputs,
+    /// The ports.
+    pub lanes: &'a mut [Lane],
+    /// When the pipeline's next tick is due.
+    pub due: &'a mut Option<Nanos>,
+    /// This moment.
+    pub now: Nanos,
+}
+
+impl Agent {
+    /// An agent for a switch with these ports. Listens where it is told to; connects at the
+    /// first turn. The configuration must be valid.
+    pub fn open(config: &OpenFlowConfig, lanes: &[Lane], now: Nanos) -> Result<Self, ChannelError> {
+        let mut agent = Agent {
+            datapath_id: config.datapath_id.unwrap_or_else(|| datapath_id_of(lanes)),
+            fragments: FragmentHandling::Normal,
+            miss_send_bytes: config.miss_send_len,
+            probe: Nanos::from_millis(config.probe_ms),
+            ports: PortBook::new(lanes),
+            buffers: Buffers::new(config.buffers, Nanos::from_millis(config.buffer_ms)),
+            failover: Failover::new(config.fail_mode, patience(config), now),
+            listeners: Vec::new(),
+            dialers: Vec::new(),
+            connections: Vec::new(),
+            events: Vec::new(),
+            read_buffer: vec![0; connection::READ_BYTES],
+        };
+        for text in &config.listen {
+            let listener = Listener::open(&text.parse()?)?;
+            agent.events.push(Event::Listening(listener.address().to_string()));
+            agent.listeners.push(listener);
+        }
+        let pause_max = Nanos::from_millis(config.backoff_ms_max);
+        for text in &config.controllers {
+            agent.dialers.push(Dialer::new(text.parse::<Url>()?, pause_max));
+        }
+        Ok(agent)
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> impl Iterator<Item = &Url> {
+        self.listeners.iter().map(Listener::address)
+    }
+
+    /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's.
+    pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
+        self.connect(channel, None, now);
+    }
+
+    /// Accepts and reads controllers, does what they ask, and tells them the news. What has to
+    /// be sent waits for [`Agent::flush`]; frames wait in the outputs.
+    pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
+        self.meet(datapath.now);
+        for at in 0..self.connections.len() {
+            self.serve_connection(at, datapath);
+        }
+        self.tell_news(datapath);
+        let connected = self.connections.iter().any(|connection| connection.up);
+        if let Some(misses) = self.failover.turn(connected, datapath.now) {
+            self.set_misses(misses, datapath);
+        }
+    }
+
+    /// Sends what waits and lets go of connections that ended.
+    pub fn flush(&mut self, now: Nanos) {
+        for connection in &mut self.connections {
+            connection.flush();
+        }
+        let (events, dialers) = (&mut self.events, &mut self.dialers);
+        self.connections.retain(|connection| {
+            let Some(why) = &connection.ended else { return true };
+            events.push(Event::ControllerDown(connection.peer.clone(), why.clone()));
+            if let Some(dialer) = connection.dialer {
+                dialers[dialer].lost(connection.up, now);
+            }
+            false
+        });
+    }
+
+    /// New connections: those made to us and those that we made.
+    fn meet(&mut self, now: Nanos) {
+        for at in 0..self.listeners.len() {
+            while let Ok(Some(channel)) = self.listeners[at].accept() {
+                self.connect(channel, None, now);
+            }
+        }
+        for at in 0..self.dialers.len() {
+            match self.dialers[at].turn(now) {
+                Some(Ok(channel)) => self.connect(channel, Some(at), now),
+                Some(Err(error)) => {
+                    let url = self.dialers[at].url().to_string();
+                    self.events.push(Event::ControllerUnreachable(url, error.to_string()));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn connect(&mut self, channel: Box<dyn Channel>, dialer: Option<usize>, now: Nanos) {
+        if self.connections.len() == CONNECTIONS_MAX {
+            self.events.push(Event::ControllerTooMany(channel.peer().to_string()));
+            if let Some(dialer) = dialer {
+                self.dialers[dialer].lost(false, now);
+            }
+            return;
+        }
+        let mut connection = Connection::new(channel, dialer, self.probe, now);
+        connection.miss_send_bytes = self.miss_send_bytes;
+        self.connections.push(connection);
+    }
+
+    /// What was left from the last turn, then what has arrived since.
+    fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        self.continue_dump(at, datapath);
+        self.handle_waiting(at, datapath);
+        let connection = &mut self.connections[at];
+        connection.receive(&mut self.read_buffer, datapath.now);
+        connection.session.tick(datapath.now);
+        self.handle_waiting(at, datapath);
+    }
+
+    /// Handles the session's events until there are none, or the controller has to read first.
+    fn handle_waiting(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        while !self.connections[at].is_throttled() {
+            let Some(event) = self.connections[at].session.poll_event() else { return };
+            self.handle_event(at, event, datapath);
+        }
+    }
+
+    fn handle_event(&mut self, at: usize, event: session::Event, datapath: &mut Datapath<'_>) {
+        match event {
+            session::Event::Up { .. } => {
+                self.connections[at].up = true;
+                self.events.push(Event::ControllerUp(self.connections[at].peer.clone()));
+            }
+            session::Event::Message { xid, message, offending, .. } => {
+                if let Err(code) = self.handle(at, xid, &message, datapath) {
+                    let error = Message::error(code, offending.as_bytes());
+                    self.connections[at].reply(xid, &error);
+                }
+            }
+            session::Event::Refused(error) => {
+                let connection = &mut self.connections[at];
+                connection.refused += 1;
+                if connection.refused == 1 {
+                    let event =
+                        Event::ControllerRefused(connection.peer.clone(), error.to_string());
+                    self.events.push(event);
+                }
+            }
+            session::Event::Down { why } => self.connections[at].end(&why.to_string()),
+        }
+    }
+
+    /// Goes on with a long reply as far as the controller reads.
+    fn continue_dump(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        let connection = &mut self.connections[at];
+        for _ in 0..PARTS_A_TURN {
+            if connection.is_full() {
+                return;
+            }
+            let Some(dump) = &mut connection.dump else { return };
+            let (part, last) = dump.next(datapath.pipeline, datapath.now);
+            let xid = dump.xid();
+            connection.reply(xid, &part);
+            if last {
+                connection.dump = None;
+            }
+        }
+    }
+
+    fn set_misses(&mut self, misses: Misses, datapath: &mut Datapath<'_>) {
+        match misses {
+            Misses::ToController => {}
+            Misses::Dropped => self.events.push(Event::FailSecure),
+            Misses::Bridged => self.events.push(Event::FailStandalone),
+        }
+        handle::set_misses(misses, datapath);
+    }
+
+    /// A port's link changed: controllers are told.
+    pub fn link_changed(&mut self, number: PortNo, up: bool) {
+        if let Some(port) = self.ports.set_link(number, up) {
+            self.tell_port(port);
+        }
+    }
+
+    fn tell_port(&mut self, port: PortDescription) {
+        let status = PortStatus { reason: PortStatusReason::Modify, port };
+        let message = Message::PortStatus(status);
+        for connection in &mut self.connections {
+            connection.tell(&message);
+        }
+    }
+
+    /// When something is due that no arriving byte announces.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        let sessions = self.connections.iter().filter_map(|connection| {
+            match (connection.is_full(), connection.dump.is_some()) {
+                (true, _) => Some(now.saturating_add(FULL_RETRY)),
+                (false, true) => Some(now),
+                (false, false) => connection.session.next_timeout(),
+            }
+        });
+        let dialers = self.dialers.iter().filter_map(Dialer::next_event);
+        sessions.chain(dialers).chain(self.failover.next_event()).min()
+    }
+
+    /// The descriptors to wait for, each with whether it is to be waited for until writable.
+    pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
+        let listeners = self.listeners.iter().map(|listener| (listener.descriptor(), false));
+        let dialers = self.dialers.iter().filter_map(Dialer::descriptor).map(|at| (at, true));
+        let connections = self.connections.iter().filter_map(Connection::descriptor);
+        listeners.chain(dialers).chain(connections)
+    }
+}
+
+/// How long a standalone switch waits for a controller; one that has none to wait for does not.
+fn patience(config: &OpenFlowConfig) -> Nanos {
+    match config.controllers.is_empty() && config.listen.is_empty() {
+        true => Nanos::ZERO,
+        false => Nanos::from_millis(config.probe_ms),
+    }
+}
+
+/// An identity made from the first port's address.
+fn datapath_id_of(lanes: &[Lane]) -> u64 {
+    let mac = lanes.first().map(port_book::mac_of).unwrap_or_default();
+    mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte))
+}

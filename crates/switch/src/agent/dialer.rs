@@ -1,0 +1,135 @@
+//! Reaching a controller that the switch connects to, again and again.
+//!
+//! After a failure the next attempt waits, twice as long each time up to a limit; a session that
+//! came up starts that over. Invariant: there is at most one attempt or one connection at a time.
+
+use std::os::fd::RawFd;
+
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError, Connecting, Url};
+
+/// The first pause after a failure.
+pub const PAUSE_MIN: Nanos = Nanos::from_millis(125);
+
+/// An attempt to connect is given up after this long.
+pub const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// One controller to reach.
+pub struct Dialer {
+    url: Url,
+    pause: Nanos,
+    pause_max: Nanos,
+    state: State,
+}
+
+enum State {
+    Pausing { until: Nanos },
+    Attempt(Connecting),
+    Connected,
+}
+
+impl Dialer {
+    /// Connects to `url` at the first turn; pauses grow up to `pause_max`.
+    pub fn new(url: Url, pause_max: Nanos) -> Self {
+        let state = State::Pausing { until: Nanos::ZERO };
+        Dialer { url, pause: PAUSE_MIN.min(pause_max), pause_max, state }
+    }
+
+    /// Goes on with what is due: a channel when a connection was made, an error when an attempt
+    /// failed.
+    pub fn turn(&mut self, now: Nanos) -> Option<Result<Box<dyn Channel>, ChannelError>> {
+        if let State::Pausing { until } = self.state {
+            if now < until {
+                return None;
+            }
+            match Connecting::start(&self.url, now, PATIENCE) {
+                Ok(attempt) => self.state = State::Attempt(attempt),
+                Err(error) => return Some(Err(self.failed(error, now))),
+            }
+        }
+        let State::Attempt(attempt) = &mut self.state else { return None };
+        match attempt.finish(now) {
+            Ok(None) => None,
+            Ok(Some(channel)) => {
+                self.state = State::Connected;
+                Some(Ok(channel))
+            }
+            Err(error) => Some(Err(self.failed(error, now))),
+        }
+    }
+
+    fn failed(&mut self, error: ChannelError, now: Nanos) -> ChannelError {
+        self.lost(false, now);
+        error
+    }
+
+    /// The connection ended (or an attempt failed); `came_up` if a session had come up on it.
+    pub fn lost(&mut self, came_up: bool, now: Nanos) {
+        if came_up {
+            self.pause = PAUSE_MIN.min(self.pause_max);
+        }
+        self.state = State::Pausing { until: now.saturating_add(self.pause) };
+        self.pause = Nanos((self.pause.0 * 2).min(self.pause_max.0));
+    }
+
+    /// Where it connects to.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The descriptor that becomes writable when an attempt has ended.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        match &self.state {
+            State::Attempt(attempt) => attempt.descriptor(),
+            _ => None,
+        }
+    }
+
+    /// When something is due.
+    pub fn next_event(&self) -> Option<Nanos> {
+        match &self.state {
+            State::Pausing { until } => Some(*until),
+            State::Attempt(attempt) => Some(attempt.deadline()),
+            State::Connected => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_limit_and_start_over_after_a_session() {
+        let url: Url = "unix:/nonexistent/planimeter.sock".parse().unwrap();
+        let mut dialer = Dialer::new(url, Nanos::from_millis(400));
+        let mut now = Nanos::from_secs(1);
+        let mut pauses = Vec::new();
+        for _ in 0..4 {
+            assert!(dialer.turn(now).expect("an outcome").is_err());
+            let until = dialer.next_event().unwrap();
+            assert!(dialer.turn(until - Nanos(1)).is_none());
+            pauses.push((until - now).0 / 1_000_000);
+            now = until;
+        }
+        assert_eq!(pauses, [125, 250, 400, 400]);
+        dialer.lost(true, now);
+        assert_eq!(dialer.next_event(), Some(now + PAUSE_MIN));
+    }
+
+    #[test]
+    fn a_connection_is_made_once_and_again_after_it_was_lost() {
+        let folder = std::env::temp_dir().join(format!("switch-{}-dialer", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(folder.join("s")).unwrap();
+        let url: Url = format!("unix:{}", folder.join("s").display()).parse().unwrap();
+        let mut dialer = Dialer::new(url, Nanos::from_millis(125));
+        assert!(dialer.turn(Nanos(5)).expect("an outcome").is_ok());
+        assert!(dialer.turn(Nanos::MAX).is_none() && dialer.next_event().is_none());
+        dialer.lost(false, Nanos(5));
+        assert!(dialer.turn(Nanos(5)).is_none());
+        assert!(dialer.turn(Nanos(5) + PAUSE_MIN).expect("an outcome").is_ok());
+        drop(socket);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Answers to requests: what is read from the data plane, and what is changed in it.
+//!
+//! Counters are cumulative since the start and their units are in their names; bytes are without
+//! frame check sequence. A request that this kind of data plane cannot answer says so.
+
+use dataplane::counter::DropCounters;
+use dataplane::flow::TableId;
+use dataplane::pipeline::Pipeline;
+use packet::time::Nanos;
+use ports::port::PortDrop;
+use serde_json::{Map, Value, json};
+
+use super::request::{Request, What};
+use crate::forward::{ForwardLoop, Lane};
+use crate::plane::Plane;
+
+/// Answers one request.
+pub fn answer(
+    request: Request,
+    forward: &mut ForwardLoop<Plane>,
+    now: Nanos,
+) -> Result<Value, String> {
+    match request {
+        Request::Get(What::About) => Ok(about(forward)),
+        Request::Get(What::Counters) => Ok(counters(forward, now)),
+        other => Err(format!("a {} has nothing to do with {other:?}", forward.forwarder.kind())),
+    }
+}
+
+fn about(forward: &ForwardLoop<Plane>) -> Value {
+    let ports: Vec<_> = forward.lanes.iter().map(about_port).collect();
+    json!({
+        "program": "planimeter",
+        "version": env!("CARGO_PKG_VERSION"),
+        "kind": forward.forwarder.kind(),
+        "ports": ports,
+    })
+}
+
+fn about_port(lane: &Lane) -> Value {
+    let facts = lane.port.facts();
+    json!({
+        "port": lane.number,
+        "name": facts.name,
+        "kind": facts.kind,
+        "mac": crate::config::Mac(facts.mac).to_string(),
+        "frame_bytes_max": facts.frame_bytes_max,
+        "up": lane.fault.is_none(),
+    })
+}
+
+fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
+    let ports: Vec<_> = forward.lanes.iter_mut().map(port_counters).collect();
+    let mut all = json!({
+        "at_ns": now.0,
+        "turns_busy": forward.turns.busy,
+        "turns_idle": forward.turns.idle,
+        "ports": ports,
+        "drops": drops(forward.forwarder.drops()),
+    });
+    match &forward.forwarder {
+        Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
+    }
+    all
+}
+
+fn port_counters(lane: &mut Lane) -> Value {
+    let counters = lane.port.counters();
+    let mut drops: Map<String, Value> = Map::new();
+    for &(reason, frames) in &counters.drops {
+        drops.insert(port_drop_name(reason).to_string(), json!(frames));
+    }
+    for (name, frames) in
+        [("transmit_full", lane.drops.transmit_full), ("port_down", lane.drops.port_down)]
+    {
+        if frames > 0 {
+            drops.insert(name.to_string(), json!(frames));
+        }
+    }
+    json!({
+        "port": lane.number,
+        "rx_frames": counters.rx_frames,
+        "rx_bytes": counters.rx_bytes,
+        "tx_frames": counters.tx_frames,
+        "tx_bytes": counters.tx_bytes,
+        "waiting_frames": lane.waiting(),
+        "drops": drops,
+    })
+}
+
+/// A reason's name on reports.
+fn port_drop_name(reason: PortDrop) -> &'static str {
+    match reason {
+        PortDrop::ReceiveRingFull => "receive_ring_full",
+        PortDrop::TransmitRefused => "transmit_refused",
+        PortDrop::TooLong => "too_long",
+        PortDrop::InjectedLoss => "injected_loss",
+        PortDrop::LinkQueueFull => "link_queue_full",
+    }
+}
+
+fn drops(counters: &DropCounters) -> Value {
+    let occurred = counters.occurred().map(|(why, frames)| (why.name().to_string(), json!(frames)));
+    Value::Object(occurred.collect())
+}
+
+fn tables(pipeline: &Pipeline) -> Value {
+    let table = |name: &str, id: TableId| {
+        let account = pipeline.table().account(id);
+        json!({
+            "name": name,
+            "entries": account.entries,
+            "entries_max": account.entries_max,
+            "lookups": account.lookups,
+            "matched": account.matched,
+        })
+    };
+    json!([table("exact", TableId::Exact), table("wildcard", TableId::Wildcard)])
+}

@@ -1,0 +1,64 @@
+//! What a running switch tells whoever runs it: one line for each change worth knowing.
+
+use std::fmt;
+
+use packet::frame::PortNo;
+
+/// Something happened that a person wants in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A controller's session came up (its name).
+    ControllerUp(String),
+    /// A controller's connection ended: its name, and why.
+    ControllerDown(String, String),
+    /// A controller could not be reached: where, and why.
+    ControllerUnreachable(String, String),
+    /// A controller's message was not understood, the first one on its connection (its name, and
+    /// what is wrong with it). It was answered with an error.
+    ControllerRefused(String, String),
+    /// A connection was refused because there were too many (its name).
+    ControllerTooMany(String),
+    /// It listens for controllers there.
+    Listening(String),
+    /// No controller: frames without match are dropped, flows stay.
+    FailSecure,
+    /// No controller: it forwards as a learning bridge.
+    FailStandalone,
+    /// A port's link went down: its number, and why.
+    PortDown(PortNo, String),
+    /// A port's link came up.
+    PortUp(PortNo),
+    /// The program is ready to forward.
+    Ready,
+    /// The program was told to stop and has stopped.
+    Stopped,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::ControllerUp(peer) => write!(f, "controller {peer}: connected"),
+            Event::ControllerDown(peer, why) => write!(f, "controller {peer}: {why}"),
+            Event::ControllerUnreachable(url, why) => {
+                write!(f, "controller {url}: {why}; trying again")
+            }
+            Event::ControllerRefused(peer, why) => {
+                write!(f, "controller {peer}: sent what cannot be understood: {why}")
+            }
+            Event::ControllerTooMany(peer) => {
+                write!(f, "controller {peer}: refused, as many are connected as may be")
+            }
+            Event::Listening(url) => write!(f, "listening for controllers on {url}"),
+            Event::FailSecure => {
+                f.write_str("no controller: frames that match no flow are dropped")
+            }
+            Event::FailStandalone => {
+                f.write_str("no controller: frames that match no flow are bridged")
+            }
+            Event::PortDown(number, why) => write!(f, "port {number}: down: {why}"),
+            Event::PortUp(number) => write!(f, "port {number}: up"),
+            Event::Ready => f.write_str("ready"),
+            Event::Stopped => f.write_str("stopped"),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One whole switch, bridge or router: ports, data plane, and who controls it.
+//!
+//! The same value runs in a process ([`crate::process`]), in a thread over memory ports, and in a
+//! simulation: whoever runs it calls [`Node::turn`] for frames and [`Node::serve`] for control, and
+//! says what time it is. Invariant: it waits for nothing and reads no clock.
+
+use std::fmt;
+use std::os::fd::RawFd;
+
+use packet::frame::PortNo;
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError, Url};
+use ports::port::{Port, PortError};
+
+use crate::agent::{Agent, Datapath};
+use crate::config::{Config, Kind, Problem};
+use crate::control::Control;
+use crate::control::answer::answer;
+use crate::event::Event;
+use crate::forward::{ForwardLoop, Turn};
+use crate::plane::Plane;
+
+/// A switch, bridge or router.
+pub struct Node {
+    /// Ports and data plane.
+    pub forward: ForwardLoop<Plane>,
+    /// What happened that belongs into a log; whoever runs the node drains it.
+    pub events: Vec<Event>,
+    agent: Option<Agent>,
+    control: Option<Control>,
+}
+
+/// Why it could not be started.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The configuration has these problems.
+    Config(Vec<Problem>),
+    /// A port could not be opened: its number, and why.
+    Port(PortNo, PortError),
+    /// A control channel could not be opened.
+    Channel(ChannelError),
+    /// There is no such data plane in this version.
+    NoPlane,
+}
+
+impl Node {
+    /// A node on ports that are open already; their numbers have to be those of the configuration.
+    /// `seed` is a secret for hashing.
+    pub fn open(
+        config: &Config,
+        ports: Vec<(PortNo, Box<dyn Port>)>,
+        seed: u64,
+        now: Nanos,
+    ) -> Result<Node, OpenError> {
+        let problems = config.validate();
+        if !problems.is_empty() {
+            return Err(OpenError::Config(problems));
+        }
+        let plane = Plane::new(config, seed).ok_or(OpenError::NoPlane)?;
+        let forward = ForwardLoop::new(ports, plane, config.service);
+        let agent = match &config.kind {
+            Kind::OpenFlow(config) => Some(Agent::open(config, &forward.lanes, now)?),
+            Kind::Bridge(_) | Kind::Router(_) => None,
+        };
+        let control = config.control.as_deref().map(Control::open).transpose()?;
+        Ok(Node { forward, events: Vec::new(), agent, control })
+    }
+
+    /// Moves frames: one turn of the forward loop.
+    pub fn turn(&mut self, now: Nanos) -> Turn {
+        self.forward.turn(now)
+    }
+
+    /// Serves controllers and clients: what arrived is done, what is to be sent is sent.
+    pub fn serve(&mut self, now: Nanos) {
+        while let Some((number, up)) = self.forward.link_change() {
+            self.link_changed(number, up);
+        }
+        let Node { forward, agent, control, events } = self;
+        if let Some(agent) = agent {
+            let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
+            if let Plane::OpenFlow(pipeline) = forwarder {
+                agent.serve(&mut Datapath { pipeline, outputs, lanes, due, now });
+            }
+            forward.send_waiting(now);
+            agent.flush(now);
+            events.append(&mut agent.events);
+        }
+        if let Some(control) = control {
+            control.turn(&mut |request| answer(request, forward, now));
+        }
+    }
+
+    fn link_changed(&mut self, number: PortNo, up: bool) {
+        if let Some(agent) = &mut self.agent {
+            agent.link_changed(number, up);
+        }
+        let fault = self.forward.lane(number).and_then(|lane| lane.fault.as_ref());
+        self.events.push(match fault {
+            Some(fault) => Event::PortDown(number, fault.to_string()),
+            None => Event::PortUp(number),
+        });
+    }
+
+    /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's. Only
+    /// an OpenFlow switch has controllers: others drop it.
+    pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.adopt(channel, now);
+        }
+    }
+
+    /// Where it listens for controllers, with the ports that the system chose.
+    pub fn addresses(&self) -> impl Iterator<Item = &Url> {
+        self.agent.iter().flat_map(Agent::addresses)
+    }
+
+    /// When a turn and a serving are due although nothing arrives.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        let agent = self.agent.as_ref().and_then(|agent| agent.next_event(now));
+        let control = self.control.as_ref().and_then(|control| control.next_event(now));
+        let told = (!self.forward.outputs.events.is_empty()).then_some(now);
+        [self.forward.next_event(), agent, control, told].into_iter().flatten().min()
+    }
+
+    /// The descriptors to wait for, each with whether it is to be waited for until writable.
+    /// Ports without one (memory) have to be polled: see [`Node::is_pollable`].
+    pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
+        let working = self.forward.lanes.iter().filter(|lane| lane.fault.is_none());
+        let ports = working.filter_map(|lane| lane.port.descriptor()).map(|port| (port, false));
+        let agent = self.agent.iter().flat_map(Agent::descriptors);
+        let control = self.control.iter().flat_map(Control::descriptors);
+        ports.chain(agent).chain(control.map(|client| (client, false)))
+    }
+
+    /// Whether every port has a descriptor that tells when frames arrive.
+    pub fn is_pollable(&self) -> bool {
+        self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
+    }
+}
+
+impl From<ChannelError> for OpenError {
+    fn from(error: ChannelError) -> Self {
+        OpenError::Channel(error)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Config(problems) => {
+                let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            OpenError::Port(number, error) => write!(f, "port {number}: {error}"),
+            OpenError::Channel(error) => write!(f, "{error}"),
+            OpenError::NoPlane => f.write_str("there is no such data plane in this version"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
