@@ -20,6 +20,10 @@ pub mod record;
 pub mod derive;
 /// What studies state, and whether it holds here.
 pub mod claims;
+/// Numbers for people.
+pub mod number;
+/// Curves with intervals, as SVG.
+pub mod figure;
 /// Everything that is shown, as files in memory.
 pub mod report;
 /// The folder of a run: the only place with files.

@@ -1,6 +1,8 @@
 //! Claims files, and verdicts on runs whose truth is known.
 
 use super::*;
+use crate::record::{Drop, DropPlace, Flag, Role, Trial, Verdict};
+use crate::{derive, sample};
 
 #[test]
 fn rows_are_read_or_refused_with_their_line() {
@@ -13,4 +15,117 @@ fn rows_are_read_or_refused_with_their_line() {
     let odd = ClaimsError::Relation { line: 2, have: "maybe".into() };
     assert_eq!(read("a,b,c,d,e,f,g,maybe"), Err(odd));
     assert_eq!(parse("a,b"), Err(ClaimsError::Header));
+}
+
+/// The answers to a claim of an item whose words hold `text`, by target names.
+fn answers(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
+    let of = |line: &&ClaimVerdict| line.claim.item == item && line.claim.claim.contains(text);
+    let answer = |line: &ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
+    record.claims.iter().filter(of).map(answer).collect()
+}
+
+fn answer_for(record: &Record, item: &str, text: &str, targets: &str) -> Verdict {
+    let found = answers(record, item, text);
+    let one = found.iter().find(|(names, _)| names == targets);
+    one.unwrap_or_else(|| panic!("no line for {targets} in {found:?}")).1.clone()
+}
+
+fn cannot(verdict: &Verdict, words: &str) -> bool {
+    matches!(verdict, Verdict::CannotTell(why) if why.contains(words))
+}
+
+/// The made-up run with some trials changed, finished again.
+fn changed(change: impl Fn(&mut Trial)) -> Record {
+    let mut record = sample::record();
+    record.trials.iter_mut().for_each(change);
+    derive::finish(&mut record, &sample::claims());
+    record
+}
+
+#[test]
+fn wire_speed_is_judged_at_every_size_from_256_bytes_on() {
+    let record = sample::record();
+    let judged = |target| answer_for(&record, "fig2", "full wire speed", target);
+    assert_eq!(judged("ours"), Verdict::Holds);
+    // 415,000 frames/s at 64 bytes become 410,000 at 256, where the wire carries 452,899.
+    assert_eq!(judged("linux-bridge"), Verdict::DoesNot);
+    assert_eq!(answers(&record, "fig2", "full wire speed").len(), 6);
+
+    let half = changed(|trial| {
+        trial.frames_offered /= 2;
+        trial.frames_forwarded = trial.frames_forwarded.min(trial.frames_offered);
+    });
+    let verdict = answer_for(&half, "fig2", "full wire speed", "ours");
+    assert!(cannot(&verdict, "less than 1 Gbit/s was offered"), "{verdict:?}");
+}
+
+#[test]
+fn pairs_are_judged_within_a_family_and_by_their_interval() {
+    let record = sample::record();
+    let bridge = |targets| answer_for(&record, "fig2", "about", targets);
+    // Made up: 415 against 690 thousand is lower by 40 %; ours is the faster one.
+    assert_eq!(bridge("linux-bridge linux-router"), Verdict::Holds);
+    assert_eq!(bridge("bridge router"), Verdict::DoesNot);
+    let across = answers(&record, "fig2", "about");
+    assert!(across.iter().all(|(names, _)| names != "linux-bridge router"));
+
+    let easy = changed(|trial| {
+        trial.frames_forwarded = trial.frames_offered;
+        trial.flags.clear();
+    });
+    let verdict = answer_for(&easy, "fig2", "about", "linux-bridge linux-router");
+    assert!(cannot(&verdict, "all that was offered"), "{verdict:?}");
+
+    let once =
+        changed(|trial| trial.role = if trial.repeat == 1 { Role::Measure } else { Role::WarmUp });
+    let verdict = answer_for(&once, "fig2", "about", "linux-bridge linux-router");
+    assert!(cannot(&verdict, "one pair"), "{verdict:?}");
+}
+
+#[test]
+fn a_rate_that_falls_under_overload_is_seen() {
+    let judged = |record: &Record| answer_for(record, "fig3", "saturates", "ovs");
+    assert_eq!(judged(&sample::record()), Verdict::Holds);
+    let falling = changed(|trial| {
+        if trial.target == "ovs" && trial.point.value > 1.1e6 {
+            trial.frames_forwarded /= 2;
+        }
+    });
+    assert_eq!(judged(&falling), Verdict::DoesNot);
+    assert_eq!(answer_for(&falling, "fig3", "saturates", "ours"), Verdict::Holds);
+    let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
+    assert!(cannot(&judged(&easy), "did not overload"));
+    let limited = changed(|trial| {
+        trial.flags.push(Flag::TesterLimited);
+        trial.drops.push(Drop {
+            place: DropPlace::Tester,
+            at: String::new(),
+            reason: String::new(),
+            frames: trial.frames_offered / 10,
+        });
+    });
+    assert!(cannot(&judged(&limited), "the tester"));
+}
+
+#[test]
+fn latency_is_judged_where_nothing_is_lost() {
+    let record = sample::record();
+    let below = |target| answer_for(&record, "fig4", "below", target);
+    assert_eq!(below("ours"), Verdict::Holds);
+    assert_eq!(below("linux-bridge"), Verdict::DoesNot);
+    assert_eq!(below("ours bridge router"), Verdict::Holds);
+    let lossy = changed(|trial| trial.frames_forwarded = trial.frames_offered / 2);
+    let verdict = answer_for(&lossy, "fig4", "below", "ours");
+    assert!(cannot(&verdict, "without loss"), "{verdict:?}");
+}
+
+#[test]
+fn an_item_that_was_not_run_gives_no_line() {
+    let mut record = sample::record();
+    record.experiments.retain(|experiment| experiment.id == "bianco2010/fig3");
+    let lines = judge(&record, &sample::claims());
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.claim.item == "fig3"));
+    record.targets.retain(|target| target.technology == crate::record::Technology::Cable);
+    let lines = judge(&record, &sample::claims());
+    assert!(cannot(&lines[0].verdict, "no target"), "{lines:?}");
 }

@@ -1,0 +1,235 @@
+//! The picture: SVG that reads well on a screen, on paper and aloud.
+//!
+//! Written by hand and not by a plotting crate, because the picture needs a title, a description
+//! and a note on each point, and its bytes must not change with a crate's version (see
+//! `docs/decisions/0003-figures.md`). Invariant: all text from outside is escaped.
+
+use std::fmt::Write;
+
+use super::palette::{Marker, Style};
+use super::scale::Scale;
+use super::{Axis, Figure, FigurePoint, Series};
+use crate::number;
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 30.0;
+const PLOT_HEIGHT: f64 = 340.0;
+const BOTTOM: f64 = 58.0;
+const TITLE_HEIGHT: f64 = 40.0;
+const LEGEND_ROW: f64 = 22.0;
+const LEGEND_COLUMNS: usize = 3;
+const INK: &str = "#222222";
+const FAINT: &str = "#dddddd";
+const FAINTER: &str = "#eeeeee";
+
+/// The picture of a figure.
+pub fn svg(figure: &Figure) -> String {
+    let top = TITLE_HEIGHT + legend_height(figure.series.len());
+    let height = top + PLOT_HEIGHT + BOTTOM;
+    let frame = Frame::new(figure, top);
+    let mut out = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{id}-title {id}-desc" font-family="system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif" font-size="13">"#,
+        id = escape(&figure.id),
+    );
+    let _ = write!(
+        out,
+        "\n<title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-desc\">{}</desc>\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" rx=\"6\" fill=\"#ffffff\"/>\n\
+         <text x=\"{LEFT}\" y=\"25\" font-size=\"15\" font-weight=\"600\" fill=\"{INK}\">{}</text>\n",
+        escape(&figure.title),
+        escape(&figure.description),
+        escape(&figure.title),
+        id = escape(&figure.id),
+    );
+    legend(&mut out, &figure.series);
+    frame.grid(&mut out, &figure.x, &figure.y);
+    for series in &figure.series {
+        frame.curve(&mut out, series);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn legend_height(series: usize) -> f64 {
+    series.div_ceil(LEGEND_COLUMNS) as f64 * LEGEND_ROW + 12.0
+}
+
+fn legend(out: &mut String, series: &[Series]) {
+    let column_width = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+    for (index, one) in series.iter().enumerate() {
+        let x = LEFT + (index % LEGEND_COLUMNS) as f64 * column_width;
+        let y = TITLE_HEIGHT + (index / LEGEND_COLUMNS) as f64 * LEGEND_ROW + 6.0;
+        let _ =
+            writeln!(out, r#"<path d="M{} {}h36" {}/>"#, place(x), place(y), stroke(&one.style),);
+        marker(out, &one.style, x + 18.0, y);
+        let _ = writeln!(
+            out,
+            r#"<text x="{}" y="{}" fill="{INK}">{}</text>"#,
+            place(x + 44.0),
+            place(y + 4.5),
+            escape(&one.name),
+        );
+    }
+}
+
+/// Where the axes lie.
+struct Frame {
+    top: f64,
+    x: Scale,
+    y: Scale,
+}
+
+impl Frame {
+    fn new(figure: &Figure, top: f64) -> Frame {
+        let points = || figure.series.iter().flat_map(|series| &series.points);
+        let across: Vec<f64> = points().map(|point| point.x).collect();
+        let upwards: Vec<f64> = points()
+            .flat_map(|point| {
+                let (low, high) = point.interval.unwrap_or((point.y, point.y));
+                // An interval that reaches far down must not stretch a logarithmic axis.
+                [low.max(point.y / 3.0), point.y, high]
+            })
+            .collect();
+        let x = Scale::over(figure.x.kind, &across, 8);
+        let y = Scale::over(figure.y.kind, &upwards, 6);
+        Frame { top, x, y }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        LEFT + self.x.place(value) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.top + (1.0 - self.y.place(value)) * PLOT_HEIGHT
+    }
+
+    fn grid(&self, out: &mut String, x: &Axis, y: &Axis) {
+        let (right, bottom) = (WIDTH - RIGHT, self.top + PLOT_HEIGHT);
+        let mut line = |d: String, colour: &str| {
+            let _ = writeln!(out, r#"<path d="{d}" stroke="{colour}" fill="none"/>"#);
+        };
+        for &value in &self.y.minor {
+            line(format!("M{LEFT} {}H{right}", place(self.y(value))), FAINTER);
+        }
+        for &value in &self.y.ticks {
+            line(format!("M{LEFT} {}H{right}", place(self.y(value))), FAINT);
+        }
+        for &value in &self.x.ticks {
+            let at = place(self.x(value));
+            line(format!("M{at} {}V{bottom}", self.top), FAINTER);
+            line(format!("M{at} {bottom}v5"), INK);
+        }
+        line(format!("M{LEFT} {}V{bottom}H{right}", self.top), INK);
+        for &value in &self.y.ticks {
+            let (at, label) = (place(self.y(value) + 4.5), number::text(value));
+            let left = LEFT - 9.0;
+            let _ = writeln!(
+                out,
+                r#"<text x="{left}" y="{at}" text-anchor="end" fill="{INK}">{label}</text>"#
+            );
+        }
+        for &value in &self.x.ticks {
+            let (at, label) = (place(self.x(value)), number::text(value));
+            let under = bottom + 20.0;
+            let _ = writeln!(
+                out,
+                r#"<text x="{at}" y="{under}" text-anchor="middle" fill="{INK}">{label}</text>"#
+            );
+        }
+        let middle = self.top + PLOT_HEIGHT / 2.0;
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"{INK}\">{}</text>\n\
+             <text transform=\"translate(17 {}) rotate(-90)\" text-anchor=\"middle\" fill=\"{INK}\">{}</text>",
+            place((LEFT + right) / 2.0),
+            place(bottom + 44.0),
+            escape(&x.label),
+            place(middle),
+            escape(&y.label),
+        );
+    }
+
+    fn curve(&self, out: &mut String, series: &Series) {
+        let drawable = |point: &&FigurePoint| self.x.shows(point.x) && self.y.shows(point.y);
+        let points: Vec<&FigurePoint> = series.points.iter().filter(drawable).collect();
+        let _ = writeln!(out, r#"<g aria-label="{}">"#, escape(&series.name));
+        let mut path = String::new();
+        for (index, point) in points.iter().enumerate() {
+            let letter = if index == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{letter}{} {}", place(self.x(point.x)), place(self.y(point.y)));
+        }
+        let _ = writeln!(out, r#"<path d="{path}" {}/>"#, stroke(&series.style));
+        for point in &points {
+            let (x, y) = (self.x(point.x), self.y(point.y));
+            if series.style.marker == Marker::None {
+                continue;
+            }
+            let _ = writeln!(out, "<g><title>{}</title>", escape(&point.note));
+            if let Some((low, high)) = point.interval {
+                let (from, to) = (place(self.y(low)), place(self.y(high)));
+                let (left, colour) = (place(x - 4.0), series.style.colour);
+                let at = place(x);
+                let _ = writeln!(
+                    out,
+                    r#"<path d="M{left} {from}h8M{left} {to}h8M{at} {from}V{to}" stroke="{colour}" stroke-width="1.2" fill="none"/>"#
+                );
+            }
+            marker(out, &series.style, x, y);
+            out.push_str("</g>\n");
+        }
+        out.push_str("</g>\n");
+    }
+}
+
+fn stroke(style: &Style) -> String {
+    let dashes = match style.dashes {
+        "" => String::new(),
+        dashes => format!(r#" stroke-dasharray="{dashes}" stroke-linecap="round""#),
+    };
+    format!(r#"stroke="{}" stroke-width="1.8" fill="none"{dashes}"#, style.colour)
+}
+
+fn marker(out: &mut String, style: &Style, x: f64, y: f64) {
+    let path = match style.marker {
+        Marker::None => return,
+        Marker::Circle => "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+        Marker::Square => "m-4 -4h8v8h-8z",
+        Marker::Triangle => "m0 -5l5 9h-10z",
+        Marker::Diamond => "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
+        Marker::Down => "m0 5l5 -9h-10z",
+        Marker::Cross => "m-4 -4l8 8m0 -8l-8 8",
+        Marker::Plus => "m-5 0h10m-5 -5v10",
+    };
+    let fill = if style.filled { style.colour } else { "#ffffff" };
+    let _ = writeln!(
+        out,
+        r#"<path d="M{} {}{path}" stroke="{}" stroke-width="1.6" fill="{fill}"/>"#,
+        place(x),
+        place(y),
+        style.colour,
+    );
+}
+
+/// A coordinate with one decimal, without a useless one.
+fn place(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
+}
+
+/// Text that is safe inside an element and inside a quoted attribute.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            control if control.is_control() => out.push(' '),
+            plain => out.push(plain),
+        }
+    }
+    out
+}

@@ -1,0 +1,88 @@
+//! How each target looks: colour and marker by what it does, line and filling by whose it is.
+//!
+//! Source: the colours of Okabe and Ito, which remain apart under every common colour blindness
+//! and in grey with the markers. Invariant: no two targets of a record look alike until the
+//! looks run out, and a target looks the same in every figure of its record.
+
+use crate::record::{Target, Technology};
+
+/// Colour of what was offered, and of other references.
+pub(super) const REFERENCE: &str = "#555555";
+
+/// Colours with the marker that always goes with them: blue, vermilion, green, purple, sky blue,
+/// dark yellow, black.
+const LOOKS: [(&str, Marker); 7] = [
+    ("#0072b2", Marker::Circle),
+    ("#d55e00", Marker::Square),
+    ("#009e73", Marker::Triangle),
+    ("#aa4499", Marker::Diamond),
+    ("#2a9fd6", Marker::Down),
+    ("#b58900", Marker::Cross),
+    ("#000000", Marker::Plus),
+];
+
+/// How a curve looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Colour, as HTML writes it.
+    pub colour: &'static str,
+    /// Shape of its points.
+    pub marker: Marker,
+    /// Whether its points are filled.
+    pub filled: bool,
+    /// Dashes of its line in pixels, empty for a whole line.
+    pub dashes: &'static str,
+}
+
+impl Style {
+    /// The look of what is drawn for reference only: dashed, grey, without markers.
+    pub const REFERENCE: Style =
+        Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
+}
+
+/// Shape of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    /// No point, only the line.
+    None,
+    /// A circle.
+    Circle,
+    /// A square.
+    Square,
+    /// A triangle on its base.
+    Triangle,
+    /// A square on its corner.
+    Diamond,
+    /// A triangle on its tip.
+    Down,
+    /// Two diagonal strokes.
+    Cross,
+    /// Two strokes.
+    Plus,
+}
+
+/// The look of each target, in their order.
+pub fn styles(targets: &[Target]) -> Vec<Style> {
+    let mut taken: Vec<(usize, bool)> = Vec::new();
+    for target in targets {
+        let ours = target.family == "planimeter";
+        let usual = match target.technology {
+            Technology::Openflow => 0,
+            Technology::Bridging => 1,
+            Technology::Routing => 2,
+            Technology::Programmable => 3,
+            Technology::Cable => 6,
+        };
+        let others = [4, 5, 3, 6, 2, 1, 0];
+        let look = std::iter::once(usual)
+            .chain(others)
+            .find(|&look| !taken.contains(&(look, ours)))
+            .unwrap_or(usual);
+        taken.push((look, ours));
+    }
+    let style = |(look, ours): (usize, bool)| {
+        let (colour, marker) = LOOKS[look];
+        Style { colour, marker, filled: ours, dashes: if ours { "" } else { "2 4" } }
+    };
+    taken.into_iter().map(style).collect()
+}

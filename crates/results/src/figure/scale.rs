@@ -1,0 +1,133 @@
+//! From values to places on an axis, and where its ticks stand.
+//!
+//! Invariant: ticks are round numbers (1, 2 or 5 times a power of ten), or measured values.
+
+use super::AxisKind;
+
+/// An axis with its range.
+#[derive(Debug, Clone)]
+pub(super) struct Scale {
+    kind: AxisKind,
+    from: f64,
+    to: f64,
+    /// Values that get a labelled tick.
+    pub(super) ticks: Vec<f64>,
+    /// Values that get only a faint line.
+    pub(super) minor: Vec<f64>,
+}
+
+impl Scale {
+    /// An axis that shows all these values; those that it cannot show (zero on a logarithmic one)
+    /// are left out.
+    pub(super) fn over(kind: AxisKind, values: &[f64], ticks_wanted: usize) -> Scale {
+        let shows = |value: &&f64| value.is_finite() && (kind == AxisKind::Linear || **value > 0.0);
+        let shown: Vec<f64> = values.iter().filter(shows).copied().collect();
+        let top = shown.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let bottom = shown.iter().copied().fold(top, f64::min);
+        match kind {
+            AxisKind::Linear => linear(top, bottom.min(0.0), ticks_wanted),
+            AxisKind::Log => log(bottom, top),
+            AxisKind::LogAtPoints => log_at_points(&shown, bottom, top),
+        }
+    }
+
+    /// Where the value lies: 0 at the start of the axis, 1 at its end.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let share = match self.kind {
+            AxisKind::Linear => (value - self.from) / (self.to - self.from),
+            _ => (value.max(self.from).ln() - self.from.ln()) / (self.to.ln() - self.from.ln()),
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// Whether the value can be shown at all.
+    pub(super) fn shows(&self, value: f64) -> bool {
+        value.is_finite() && (self.kind == AxisKind::Linear || value > 0.0)
+    }
+}
+
+fn linear(top: f64, bottom: f64, ticks_wanted: usize) -> Scale {
+    let step = round_step((top - bottom) / ticks_wanted as f64);
+    let first = (bottom / step).floor() as i64;
+    let last = (top / step - 1e-9).ceil() as i64;
+    let ticks: Vec<f64> = (first..=last).map(|index| index as f64 * step).collect();
+    Scale {
+        kind: AxisKind::Linear,
+        from: first as f64 * step,
+        to: last as f64 * step,
+        ticks,
+        minor: Vec::new(),
+    }
+}
+
+/// The smallest of 1, 2 and 5 times a power of ten that is at least `step`.
+fn round_step(step: f64) -> f64 {
+    let decade = 10f64.powf(step.log10().floor());
+    let factors = [1.0, 2.0, 5.0, 10.0];
+    let fits = factors.iter().find(|&&factor| factor * decade >= step * (1.0 - 1e-9));
+    fits.expect("ten decades up is more than any digit") * decade
+}
+
+fn log(bottom: f64, top: f64) -> Scale {
+    let rounds: Vec<f64> = (bottom.log10().floor() as i32..=top.log10().ceil() as i32 + 1)
+        .flat_map(|decade| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(decade)))
+        .collect();
+    let start = rounds.iter().rposition(|&value| value <= bottom * 1.000_001).unwrap_or(0);
+    let end = rounds.iter().position(|&value| value >= top * 0.999_999);
+    let end = end.unwrap_or(rounds.len() - 1).max(start + 1);
+    let (from, to) = (rounds[start], rounds[end]);
+    // Few decades leave room for labels between the powers of ten.
+    let every = if to / from <= 1000.0 { 1 } else { 3 };
+    let is_labelled = |index: &usize| index % every == 0;
+    let minor = rounds
+        .iter()
+        .step_by(3)
+        .flat_map(|decade| (2..10).map(move |factor| decade * f64::from(factor)))
+        .filter(|value| from < *value && *value < to)
+        .collect();
+    let ticks = (start..=end).filter(is_labelled).map(|index| rounds[index]).collect();
+    Scale { kind: AxisKind::Log, from, to, ticks, minor }
+}
+
+fn log_at_points(values: &[f64], bottom: f64, top: f64) -> Scale {
+    let mut ticks = values.to_vec();
+    ticks.sort_by(f64::total_cmp);
+    ticks.dedup();
+    // A little room on both sides, so that no marker sits on the frame.
+    let (from, to) = (bottom / 1.12, top * 1.12);
+    Scale { kind: AxisKind::LogAtPoints, from, to, ticks, minor: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_ticks_are_round_and_start_at_zero() {
+        let scale = Scale::over(AxisKind::Linear, &[123.0, 987.0], 5);
+        assert_eq!(scale.ticks, [0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
+        assert_eq!((scale.place(0.0), scale.place(500.0), scale.place(1000.0)), (0.0, 0.5, 1.0));
+    }
+
+    #[test]
+    fn log_ticks_are_decades_and_equal_ratios_are_equally_far() {
+        let scale = Scale::over(AxisKind::Log, &[15.0, 8000.0, 0.0], 5);
+        assert_eq!(scale.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
+        assert!((scale.place(100.0) - 1.0 / 3.0).abs() < 1e-12);
+        let wide = Scale::over(AxisKind::Log, &[2.0, 8e5], 5);
+        assert_eq!(wide.ticks, [10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        assert!(!scale.shows(0.0));
+        let narrow = Scale::over(AxisKind::Log, &[20.0, 90.0], 5);
+        assert_eq!(narrow.ticks, [20.0, 50.0, 100.0]);
+    }
+
+    #[test]
+    fn an_axis_of_nothing_or_of_one_value_still_has_a_length() {
+        for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints] {
+            for values in [&[][..], &[0.0], &[5.0], &[f64::NAN]] {
+                let scale = Scale::over(kind, values, 5);
+                assert!(scale.to > scale.from, "{kind:?} {values:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Numbers for people: units that fit, four significant digits, thousands kept apart.
+//!
+//! Stored values keep their unit and all their digits; only what is shown passes through here.
+//! Invariant: equal values give equal text on every machine.
+
+use crate::record::{Interval, Metric};
+
+/// A unit in which a metric is shown, and what a stored value is multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shown {
+    /// The unit's name.
+    pub unit: &'static str,
+    /// Shown = stored * factor.
+    pub factor: f64,
+}
+
+/// How a metric is shown.
+pub fn shown(metric: Metric) -> Shown {
+    match metric.unit() {
+        "pps" => Shown { unit: "frames/s", factor: 1.0 },
+        "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
+        "ratio" => Shown { unit: "%", factor: 100.0 },
+        _ => Shown { unit: "µs", factor: 1e-3 },
+    }
+}
+
+/// The metric's name for people.
+pub fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::RatePpsOffered | Metric::RateBpsOffered => "offered load",
+        Metric::RatePpsForwarded | Metric::RateBpsForwarded => "forwarding rate",
+        Metric::LossRatio => "loss",
+        Metric::ThroughputPps => "throughput without loss",
+        Metric::ThroughputPpsLossy => "throughput with the loss allowed",
+        Metric::LatencyNsMean => "mean latency",
+        Metric::LatencyNsMin => "least latency",
+        Metric::LatencyNsP50 => "median latency",
+        Metric::LatencyNsP90 => "p90 latency",
+        Metric::LatencyNsP99 => "p99 latency",
+        Metric::LatencyNsP999 => "p99.9 latency",
+        Metric::LatencyNsP9999 => "p99.99 latency",
+        Metric::LatencyNsMax => "greatest latency",
+        Metric::LatencyScheduledNsP50 => "median latency from schedule",
+        Metric::LatencyScheduledNsP99 => "p99 latency from schedule",
+        Metric::PdvNsP999 => "delay variation (p99.9 less least)",
+    }
+}
+
+/// The value to four significant digits, thousands kept apart by narrow spaces.
+pub fn text(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (3 - magnitude).clamp(0, 9);
+    let step = 10f64.powi((magnitude - 3).max(0));
+    let rounded = (value / step).round() * step;
+    let number = if step > 1.0 { rounded } else { value };
+    let plain = format!("{number:.*}", decimals as usize);
+    let plain = match plain.contains('.') {
+        true => plain.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => plain,
+    };
+    grouped(&plain)
+}
+
+/// A count, thousands kept apart.
+pub fn count(value: i64) -> String {
+    grouped(&value.to_string())
+}
+
+/// The stored value in the metric's unit for people, without the unit.
+pub fn value(metric: Metric, stored: f64) -> String {
+    text(stored * shown(metric).factor)
+}
+
+/// The interval's ends in the metric's unit for people.
+pub fn interval(metric: Metric, interval: &Interval) -> String {
+    format!("{} to {}", value(metric, interval.low), value(metric, interval.high))
+}
+
+/// How a metric is shown along an axis whose greatest stored value is `top`.
+pub fn shown_on_axis(metric: Metric, top: f64) -> Shown {
+    match metric.unit() {
+        "pps" if top >= 1e4 => Shown { unit: "thousand frames/s", factor: 1e-3 },
+        _ => shown(metric),
+    }
+}
+
+/// The name for people of what an experiment varies, with its unit.
+pub fn axis(name: &str) -> String {
+    match name {
+        "frame_bytes" => "packet size, bytes".into(),
+        "rate_pps_intended" => "load, frames/s".into(),
+        other => other.replace('_', " "),
+    }
+}
+
+fn grouped(plain: &str) -> String {
+    let (sign, digits) = plain.strip_prefix('-').map_or(("", plain), |rest| ("−", rest));
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 && whole.len() > 4 {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits_and_thousands_apart() {
+        for (value, want) in [
+            (0.0, "0"),
+            (12.0, "12"),
+            (28.183, "28.18"),
+            (0.0012347, "0.001235"),
+            (1488.4, "1488"),
+            (1_488_095.2, "1\u{202f}488\u{202f}000"),
+            (99_995.0, "100\u{202f}000"),
+            (-0.5, "−0.5"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(text(value), want);
+        }
+        assert_eq!(count(-1_234_567), "−1\u{202f}234\u{202f}567");
+    }
+
+    #[test]
+    fn units_fit_people() {
+        assert_eq!(value(Metric::LatencyNsMean, 28_180.0), "28.18");
+        assert_eq!(value(Metric::RateBpsForwarded, 762e6), "762");
+        assert_eq!(value(Metric::LossRatio, 0.25), "25");
+    }
+}
