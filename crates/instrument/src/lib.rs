@@ -19,6 +19,8 @@ pub mod rig;
 pub mod search;
 /// Getting frames out on time.
 pub mod generate;
+/// The tester measures itself first.
+pub mod calibrate;
 /// The signature that every test frame carries.
 pub mod signature;
 /// Sorting what comes back.

@@ -13,6 +13,9 @@ use packet::frame::{FCS_BYTES, FRAME_BYTES_MAX};
 use crate::mix::{below, mix};
 use crate::signature::SIGNATURE_BYTES;
 
+/// Streams from a TOML file.
+pub mod file;
+
 /// Bytes that a frame costs on a link besides its own: preamble, start delimiter and gap.
 pub const GAP_BYTES: usize = 20;
 
@@ -229,6 +232,10 @@ pub enum Problem {
     VariedTwice(Field),
     /// The VLAN identifier varies in a stream without a tag.
     NoVlan,
+    /// A key that a stream file needs is missing.
+    MissingKey(&'static str),
+    /// Two keys of a stream file exclude each other.
+    Contradiction(&'static str, &'static str),
     /// More than a named limit allows.
     LimitReached(&'static str),
 }
@@ -496,7 +503,7 @@ impl std::fmt::Display for Problem {
             Problem::BadRate(rate) => write!(f, "{rate} is not a rate that can be sent"),
             Problem::BadLink(capacity) => write!(f, "a link of {capacity} bit/s carries nothing"),
             Problem::NoSuchPort { port, ports } => {
-                write!(f, "there is no port {} (there are {ports})", port + 1)
+                write!(f, "there is no port {} (there are {ports})", port.wrapping_add(1))
             }
             Problem::DuplicateId(id) => write!(f, "another stream has the number {id} too"),
             Problem::BadTtl(ttl) => write!(f, "a TTL of {ttl} does not survive the way"),
@@ -512,6 +519,8 @@ impl std::fmt::Display for Problem {
             }
             Problem::VariedTwice(field) => write!(f, "{field} varies in more than one place"),
             Problem::NoVlan => write!(f, "vlan_id varies, but the stream has no VLAN tag"),
+            Problem::MissingKey(key) => write!(f, "the key {key} is missing"),
+            Problem::Contradiction(one, other) => write!(f, "{one} and {other} exclude each other"),
             Problem::LimitReached(limit) => write!(f, "more than {limit} allows"),
         }
     }

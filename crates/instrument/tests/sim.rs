@@ -4,7 +4,10 @@ mod common;
 
 use common::{Copy, KEY, links, pass, rig, stream, trial, wire};
 use instrument::account::Place;
+use instrument::calibrate::{Calibrator, Settings};
+use instrument::experiment::{Experiment, Outcome, Point, Step, drive};
 use instrument::rig::{Rig, RigError};
+use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
 use instrument::stream::{Arrival, Field, Order, Rate, Values, Vary};
 use instrument::trial::{Classes, Corruption, Flag, Trial, TrialReport};
 use packet::frame::Frame;
@@ -281,4 +284,88 @@ fn a_device_without_end_is_an_error() {
     let mut rig = instrument::rig::sim::SimRig::new(near, Restless, KEY);
     let load = trial(vec![stream(1, 64, 1_000.0)], 5);
     assert!(matches!(rig.trial(&load), Err(RigError::Restless(_))));
+}
+
+/// An experiment that searches the throughput of whatever it is put before.
+struct Throughput(BinarySearch);
+
+impl Experiment for Throughput {
+    type Setup = &'static str;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<&'static str> {
+        match last {
+            None => return Step::Install("flows"),
+            Some(Outcome::Installed) => {}
+            Some(Outcome::Trial { report, .. }) => self.0.record(Measured::from(&**report)),
+        }
+        match self.0.next() {
+            Ask::Search { rate_pps } | Ask::Confirm { rate_pps } => Step::Trial {
+                point: Point::new(&[("rate_pps", rate_pps)]),
+                trial: trial(vec![stream(1, 64, rate_pps)], 100),
+            },
+            Ask::Found(_) => Step::Done,
+        }
+    }
+}
+
+#[test]
+fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
+    for loss_ratio in [0.0, 0.1] {
+        let (rule, drops) = bottleneck(40_000);
+        let mut rig = rig(2, rule);
+        let mut search = Throughput(BinarySearch::new(Goal {
+            loss_ratio,
+            rate_pps_min: 100.0,
+            rate_pps_max: 200_000.0,
+            resolution_pps: 200.0,
+            is_confirmed: true,
+        }));
+        let (mut installs, mut told) = (0, 0);
+        drive::<_, ()>(
+            &mut search,
+            &mut rig,
+            |&setup| {
+                installs += 1;
+                assert_eq!(setup, "flows");
+                Ok(())
+            },
+            |outcome| {
+                if let Outcome::Trial { report, .. } = outcome {
+                    let lost = drops.get();
+                    report.account.drop(Place::Target, "queue_full", lost - told);
+                    assert_eq!(report.account.unexplained(), 0);
+                    told = lost;
+                }
+            },
+        )
+        .unwrap();
+        let Ask::Found(found) = search.0.next() else { panic!() };
+        // Ten frames of room let a tenth of a second go 100 frames per second faster.
+        let capacity = 40_000.0 / (1.0 - loss_ratio);
+        assert!((found.rate_pps - capacity).abs() < 400.0, "{found:?}");
+        assert_eq!((found.irregular.len(), installs), (0, 1));
+    }
+}
+
+#[test]
+fn a_loop_without_target_is_a_calibration() {
+    let delay = Nanos(700);
+    let rule = move |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        vec![Copy { at: now + delay, ..pass(1 - port, frame, now) }]
+    };
+    let mut calibrator = Calibrator::new(Settings {
+        stream: stream(1, 64, 1.0),
+        rate_pps_max: 50_000.0,
+        rate_pps_bias: 1_000.0,
+        resolution_ratio: 0.01,
+        duration: Nanos::from_millis(100),
+        drain: Nanos::from_millis(5),
+    });
+    drive::<_, ()>(&mut calibrator, &mut rig(2, rule), |()| Ok(()), |_| {}).unwrap();
+    let found = calibrator.finish().unwrap();
+    assert_eq!((found.saturated_pps, found.ceiling.rate_pps), (50_000.0, 50_000.0));
+    assert_eq!(found.ceiling.irregular, [Irregularity::MaxLoadMet]);
+    assert_eq!(found.bias.from_sent.ns_max(), Some(700));
+    assert_eq!(found.pacing_at_half.unwrap().lateness.ns_max(), Some(0));
+    assert_eq!(found.unexplained, 0);
 }

@@ -1,0 +1,96 @@
+//! Trials in real time, over memory ports, with a wire in a thread of its own. Nothing here is
+//! judged by how fast it goes: frames must be accounted for at any speed.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{KEY, stream, trial};
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::clock;
+use ports::memory::{MemoryPort, pair};
+use ports::port::Port;
+
+/// Passes frames between two ports until told to stop.
+fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool) {
+    let mut batch = Batch::new(256);
+    while !stop.load(Ordering::Relaxed) {
+        for (from, to) in [(0, 1), (1, 0)] {
+            batch.clear();
+            ends[from].receive(&mut batch, clock::now()).unwrap();
+            while !batch.is_empty() && !stop.load(Ordering::Relaxed) {
+                let sent = ends[to].transmit(&mut batch, clock::now()).unwrap();
+                batch.drop_front(sent);
+            }
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
+    let (near0, far0) = pair(4096, "a");
+    let (near1, far1) = pair(4096, "b");
+    let stop = Arc::new(AtomicBool::new(false));
+    let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| wire([far0, far1], &done));
+        let outcome = test(&mut LiveRig::new(near, KEY, stop.clone()), stop);
+        done.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+#[test]
+fn every_frame_over_a_live_wire_is_accounted_for() {
+    with_wire(|rig, _| {
+        let mut back = stream(2, 512, 5_000.0);
+        (back.from, back.to) = (1, 0);
+        let mut load = trial(vec![stream(1, 64, 20_000.0), back], 200);
+        load.warmup = Nanos::from_millis(20);
+        load.drain = Nanos::from_millis(500);
+        let report = rig.trial(&load).unwrap();
+        assert_eq!(report.total.intended, 5_000);
+        let unsent: u64 =
+            report.streams.iter().map(|one| one.unsent_late + one.unsent_refused).sum();
+        assert_eq!(report.total.offered + unsent, report.total.intended);
+        assert_eq!(report.total.forwarded, report.total.offered);
+        assert_eq!(report.classes.correct, report.total.offered);
+        assert_eq!(report.classes.reordered + report.classes.duplicate, 0);
+        assert_eq!(report.account.unexplained(), 0);
+        assert_eq!(report.latency.negative, 0);
+        assert!(report.latency.from_sent.ns_min() > Some(0));
+        let (sent, due) = (&report.latency.from_sent, &report.latency.from_scheduled);
+        assert!(due.ns_mean() >= sent.ns_mean(), "a frame is never sent before it is due");
+        assert_eq!(report.stamps, Clock::UserSpace);
+        assert_eq!(report.pacing.lateness.count(), report.total.offered);
+        // A second trial starts afresh.
+        let again = rig.trial(&load).unwrap();
+        assert_eq!(again.account.unexplained(), 0);
+        assert_eq!(again.ports.iter().map(|port| port.stale).sum::<u64>(), 0);
+    });
+}
+
+#[test]
+fn a_trial_stops_when_it_is_told_to() {
+    with_wire(|rig, stop| {
+        stop.store(true, Ordering::Relaxed);
+        let hour = trial(vec![stream(1, 64, 10.0)], 3_600_000);
+        assert!(matches!(rig.trial(&hour), Err(RigError::Interrupted)));
+    });
+}
+
+#[test]
+fn a_port_whose_other_end_is_gone_is_an_error_that_names_it() {
+    let (near0, far0) = pair(16, "left");
+    let (near1, _far1) = pair(16, "right");
+    drop(far0);
+    let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
+    let mut rig = LiveRig::new(near, KEY, Arc::default());
+    let error = rig.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap_err();
+    assert_eq!(error.to_string(), "port 1: the other end of left.0 is gone");
+}
