@@ -1,0 +1,228 @@
+//! A whole switch over memory ports, with controllers over memory channels, in virtual time.
+
+mod faults;
+mod flows;
+mod frames;
+mod statistics;
+
+use std::net::Ipv4Addr;
+
+use openflow::header::Xid;
+use openflow::model::{self, Action, FlowMod, Masked, Match, Message};
+use openflow::session::{self, Session, Settings};
+use openflow::version::{End, ErrorCode};
+use packet::frame::Batch;
+use packet::time::Clock;
+use ports::channel::memory::MemoryChannel;
+use ports::memory::{MemoryPort, pair_stamped};
+
+use super::*;
+use crate::config::{OpenFlowConfig, PortConfig};
+
+/// A switch, the other ends of its ports, and its controllers.
+struct Rig {
+    node: Node,
+    wires: Vec<Option<MemoryPort>>,
+    controllers: Vec<Controller>,
+    now: Nanos,
+    log: Vec<String>,
+}
+
+/// A controller, and what it was told that it had not asked for.
+struct Controller {
+    session: Session,
+    channel: MemoryChannel,
+    replies: Vec<(Xid, Message)>,
+    news: Vec<Message>,
+    reads: bool,
+    down: bool,
+}
+
+impl Rig {
+    /// A switch with three ports and these settings.
+    fn new(settings: OpenFlowConfig) -> Rig {
+        let mut config = Config::new(Kind::OpenFlow(settings));
+        let (mut ports, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=3 {
+            let spec = format!("memory:{number}");
+            config.ports.push(PortConfig { number, spec });
+            let (ours, theirs) = pair_stamped(1024, &format!("p{number}"), Clock::Virtual);
+            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(Some(theirs));
+        }
+        let now = Nanos::from_secs(1);
+        let node = Node::open(&config, ports, 7, now).expect("a valid configuration");
+        Rig { node, wires, controllers: Vec::new(), now, log: Vec::new() }
+    }
+
+    /// The same with one controller that is connected.
+    fn connected(settings: OpenFlowConfig) -> Rig {
+        let mut rig = Rig::new(settings);
+        rig.connect(1 << 20);
+        rig
+    }
+
+    /// Adds a controller on a channel that holds so many bytes, and brings it up.
+    fn connect(&mut self, bytes: usize) -> usize {
+        let label = format!("c{}", self.controllers.len());
+        let (ours, theirs) = ports::channel::memory::pair(bytes, &label);
+        self.node.adopt(Box::new(ours), self.now);
+        let settings = Settings { echo_idle: None, ..Settings::new(End::Controller) };
+        self.controllers.push(Controller {
+            session: Session::new(settings, self.now),
+            channel: theirs,
+            replies: Vec::new(),
+            news: Vec::new(),
+            reads: true,
+            down: false,
+        });
+        self.settle();
+        assert!(self.controllers.last().unwrap().session.version().is_some());
+        self.controllers.len() - 1
+    }
+
+    /// Lets everything that is under way arrive, without time passing.
+    fn settle(&mut self) {
+        for _ in 0..50 {
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        self.node.turn(self.now);
+        self.node.serve(self.now);
+        self.log.extend(self.node.events.drain(..).map(|event| event.to_string()));
+        for controller in &mut self.controllers {
+            controller.step(self.now);
+        }
+    }
+
+    /// Lets time pass in steps short enough for every time-out.
+    fn pass(&mut self, span: Nanos) {
+        let until = self.now + span;
+        while self.now < until {
+            self.now = until.min(self.now + Nanos::from_millis(100));
+            self.settle_quickly();
+        }
+    }
+
+    fn settle_quickly(&mut self) {
+        for _ in 0..3 {
+            self.step();
+        }
+    }
+
+    /// Sends a request and returns what answers it, part by part.
+    fn ask(&mut self, who: usize, request: &Message) -> Vec<Message> {
+        let xid = self.send(who, request);
+        self.settle();
+        let replies = std::mem::take(&mut self.controllers[who].replies);
+        replies.into_iter().filter(|(of, _)| *of == xid).map(|(_, reply)| reply).collect()
+    }
+
+    fn send(&mut self, who: usize, request: &Message) -> Xid {
+        let controller = &mut self.controllers[who];
+        controller.session.send(request, self.now).expect("room for a request")
+    }
+
+    /// Sends a request that is answered by nothing but an error, and returns that.
+    fn refused(&mut self, request: &Message) -> (ErrorCode, Vec<u8>) {
+        match self.ask(0, request).as_slice() {
+            [Message::Error(error)] => (error.code, error.data.clone()),
+            other => panic!("{request} was answered with {other:?}"),
+        }
+    }
+
+    /// Sends an order that must not be answered.
+    fn order(&mut self, request: &Message) {
+        let replies = self.ask(0, request);
+        assert!(replies.is_empty(), "{request} was answered with {replies:?}");
+    }
+
+    /// Puts a frame on a port's wire.
+    fn arrive(&mut self, port: usize, bytes: &[u8]) {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(bytes);
+        let wire = self.wires[port - 1].as_mut().expect("the wire is there");
+        assert_eq!(wire.transmit(&mut batch, self.now).unwrap(), 1);
+        self.settle();
+    }
+
+    /// Takes what left by a port.
+    fn left(&mut self, port: usize) -> Vec<Vec<u8>> {
+        let mut batch = Batch::new(1024);
+        let wire = self.wires[port - 1].as_mut().expect("the wire is there");
+        wire.receive(&mut batch, self.now).unwrap();
+        batch.frames().iter().map(|frame| frame.bytes().to_vec()).collect()
+    }
+
+    fn news(&mut self, who: usize) -> Vec<Message> {
+        std::mem::take(&mut self.controllers[who].news)
+    }
+}
+
+impl Controller {
+    fn step(&mut self, now: Nanos) {
+        if self.down {
+            return;
+        }
+        let mut buffer = [0; 60_000];
+        if self.reads {
+            match self.channel.receive(&mut buffer) {
+                Ok(count) => assert_eq!(self.session.receive(&buffer[..count], now), count),
+                Err(_) => self.down = true,
+            }
+        }
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                session::Event::Message { xid: 0, message, .. } => self.news.push(message),
+                session::Event::Message { xid, message, .. } => self.replies.push((xid, message)),
+                session::Event::Refused(error) => panic!("the switch sent nonsense: {error}"),
+                session::Event::Up { .. } => {}
+                session::Event::Down { .. } => self.down = true,
+            }
+        }
+        let count = self.channel.transmit(self.session.transmit()).unwrap_or(0);
+        self.session.transmitted(count);
+    }
+}
+
+/// A UDP frame from port 1000 + `flow` of 10.0.0.1 to port 2000 of 10.0.0.2, so many bytes long.
+fn udp(flow: u16, bytes: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    let length = (bytes - 14) as u16;
+    let [high, low] = length.to_be_bytes();
+    frame.extend([0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend((1000 + flow).to_be_bytes());
+    frame.extend(2000u16.to_be_bytes());
+    frame.extend((length - 20).to_be_bytes());
+    frame.resize(bytes, 0x5a);
+    frame
+}
+
+/// The whole key of [`udp`] on port 1.
+fn exact(flow: u16) -> Match {
+    Match {
+        in_port: Some(1),
+        eth_src: Some(Masked::<model::MacAddress>::exact([2, 0, 0, 0, 0, 1])),
+        eth_dst: Some(Masked::<model::MacAddress>::exact([2, 0, 0, 0, 0, 2])),
+        vlan: Some(model::VlanMatch::Untagged),
+        vlan_pcp: Some(0),
+        eth_type: Some(0x0800),
+        ip_dscp: Some(0),
+        ip_proto: Some(17),
+        ip_src: Some(Masked::prefix(Ipv4Addr::new(10, 0, 0, 1), 32)),
+        ip_dst: Some(Masked::prefix(Ipv4Addr::new(10, 0, 0, 2), 32)),
+        transport_src: Some(1000 + flow),
+        transport_dst: Some(2000),
+    }
+}
+
+fn from_port(port: u32) -> Match {
+    Match { in_port: Some(port), ..Match::ANY }
+}
+
+/// Adds an entry that sends what it matches out of a port.
+fn add(matching: Match, port: u32) -> FlowMod {
+    FlowMod { matching, actions: vec![Action::output(port)], ..FlowMod::default() }
+}

@@ -1,0 +1,163 @@
+//! Controllers that go away, do not read, or talk nonsense.
+
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::agent::connection::BACKLOG_BYTES_MAX;
+use crate::config::FailMode;
+
+#[test]
+fn a_secure_switch_keeps_its_flows_and_drops_misses() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.order(&Message::FlowMod(add(exact(0), 2)));
+    rig.controllers.clear();
+    rig.pass(Nanos::from_secs(60));
+    rig.arrive(1, &udp(0, 60));
+    rig.arrive(1, &udp(1, 60));
+    assert_eq!((rig.left(2).len(), rig.left(3).len()), (1, 0));
+    assert!(rig.log.contains(&"controller c0.1: closed the connection".to_string()));
+    rig.connect(1 << 20);
+    rig.arrive(1, &udp(1, 60));
+    assert_eq!(rig.news(0).len(), 1, "a new controller is asked again");
+}
+
+#[test]
+fn a_controller_that_falls_silent_is_given_up_after_two_probes() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.controllers[0].down = true;
+    rig.pass(Nanos::from_secs(9));
+    assert!(!rig.log.iter().any(|line| line.contains("echo")));
+    rig.pass(Nanos::from_secs(2));
+    assert!(rig.log.contains(&"controller c0.1: the peer answered no echo in time".to_string()));
+}
+
+#[test]
+fn garbage_ends_only_its_own_connection() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let hello = [1, 0, 0, 8, 0, 0, 0, 1];
+    let huge = [1, 14, 0xff, 0xff, 0, 0, 0, 2];
+    let zero = [1, 14, 0, 0, 0, 0, 0, 2];
+    let attacks: [(&str, Vec<u8>); 6] = [
+        ("GET / HTTP/1.1", b"GET / HTTP/1.1\r\n\r\n".to_vec()),
+        ("another version", vec![9, 0, 0, 8, 0, 0, 0, 1]),
+        ("version 1.3 without bitmap but low", vec![0, 0, 0, 8, 0, 0, 0, 1]),
+        ("half a hello", hello[..5].to_vec()),
+        ("a length of nothing", [hello, zero].concat()),
+        ("half a huge message", [&hello[..], &huge, &[0; 100]].concat()),
+    ];
+    for (name, bytes) in attacks {
+        let (ours, mut theirs) = ports::channel::memory::pair(1 << 20, name);
+        rig.node.adopt(Box::new(ours), rig.now);
+        assert_eq!(theirs.transmit(&bytes).unwrap(), bytes.len());
+        let lines = rig.log.len();
+        rig.pass(Nanos::from_secs(21));
+        let about: Vec<_> =
+            rig.log[lines..].iter().filter(|line| line.contains(&format!("{name}.1: "))).collect();
+        match name {
+            // Says hello, then never ends its message: gone when it answers no echo.
+            "half a huge message" => assert_eq!(about.len(), 2, "{about:?}"),
+            "a length of nothing" => assert_eq!(about.len(), 2, "{about:?}"),
+            // Version 9 is above ours, so that both ends speak ours.
+            "another version" => assert_eq!(about.len(), 2, "{about:?}"),
+            _ => assert_eq!(about.len(), 1, "{about:?}"),
+        }
+        let mut rest = [0; 65_536];
+        while let Ok(count) = theirs.receive(&mut rest) {
+            assert!(count > 0, "{name}: the connection is still open");
+        }
+    }
+    assert_eq!(rig.ask(0, &Message::BarrierRequest), [Message::BarrierReply]);
+}
+
+#[test]
+fn messages_that_cannot_be_understood_are_answered_and_logged_once() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let (ours, mut theirs) = ports::channel::memory::pair(1 << 20, "odd");
+    rig.node.adopt(Box::new(ours), rig.now);
+    let hello = [1, 0, 0, 8, 0, 0, 0, 1];
+    let unknown = [1, 77, 0, 8, 0, 0, 0, 5];
+    theirs.transmit(&[hello, unknown, unknown].concat()).unwrap();
+    rig.settle();
+    let mut answer = [0; 100];
+    let count = theirs.receive(&mut answer).unwrap();
+    // Our hello, then twice: bad request (1), bad type (1), and the message.
+    let error = [1, 1, 0, 20, 0, 0, 0, 5, 0, 1, 0, 1, 1, 77, 0, 8, 0, 0, 0, 5];
+    assert_eq!(answer[8..count], [error, error].concat());
+    let lines = rig.log.iter().filter(|line| line.contains("cannot be understood"));
+    assert_eq!(lines.count(), 1);
+    theirs.transmit(&[1, 18, 0, 8, 0, 0, 0, 9]).unwrap();
+    rig.settle();
+    assert_eq!(theirs.receive(&mut answer).unwrap(), 8, "the connection goes on");
+}
+
+#[test]
+fn a_controller_that_does_not_read_costs_a_bounded_backlog() {
+    let mut rig = Rig::new(OpenFlowConfig { miss_send_len: 1500, ..OpenFlowConfig::default() });
+    rig.connect(1000);
+    rig.connect(1 << 24);
+    rig.controllers[0].reads = false;
+    for flow in 0..2_000 {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&udp(flow, 1500));
+        rig.wires[0].as_mut().unwrap().transmit(&mut batch, rig.now).unwrap();
+        rig.step();
+    }
+    rig.settle();
+    assert_eq!(rig.news(1).len(), 2_000, "the one that reads misses nothing");
+    rig.controllers[0].reads = true;
+    while {
+        let before = rig.controllers[0].news.len();
+        rig.settle();
+        rig.controllers[0].news.len() > before
+    } {}
+    let bytes = rig.controllers[0].news.len() * 1518;
+    assert!(bytes > BACKLOG_BYTES_MAX - 10_000 && bytes < BACKLOG_BYTES_MAX + 10_000, "{bytes}");
+}
+
+#[test]
+fn connections_above_the_limit_are_refused() {
+    let mut rig = Rig::new(OpenFlowConfig::default());
+    for _ in 0..crate::agent::CONNECTIONS_MAX {
+        rig.connect(1 << 16);
+    }
+    let (ours, mut theirs) = ports::channel::memory::pair(1 << 16, "late");
+    rig.node.adopt(Box::new(ours), rig.now);
+    rig.settle();
+    assert!(theirs.receive(&mut [0; 9]).is_err());
+    assert!(rig.log.iter().any(|line| line.starts_with("controller late.1: refused")));
+}
+
+#[test]
+fn a_lost_controller_is_dialled_again() {
+    let folder = std::env::temp_dir().join(format!("switch-{}-redial", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("s");
+    let controllers = vec![format!("unix:{}", path.display())];
+    let mut rig = Rig::new(OpenFlowConfig { controllers, ..OpenFlowConfig::default() });
+    rig.pass(Nanos::from_secs(2));
+    let unreachable = rig.log.iter().filter(|line| line.contains("trying again")).count();
+    assert!((3..=5).contains(&unreachable), "{:?}", rig.log);
+    let socket = UnixListener::bind(&path).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    rig.pass(Nanos::from_secs(10));
+    let (first, _) = socket.accept().expect("it connected");
+    assert!(socket.accept().is_err(), "once");
+    drop(first);
+    rig.pass(Nanos::from_secs(10));
+    assert!(socket.accept().is_ok(), "and again after that was lost");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_standalone_switch_says_when_it_goes_on_alone() {
+    let mut rig = Rig::connected(OpenFlowConfig {
+        fail_mode: FailMode::Standalone,
+        controllers: vec!["unix:/nonexistent/planimeter".to_string()],
+        ..OpenFlowConfig::default()
+    });
+    rig.controllers.clear();
+    rig.pass(Nanos::from_secs(4));
+    assert!(!rig.log.iter().any(|line| line.contains("bridged")));
+    rig.pass(Nanos::from_secs(2));
+    assert!(rig.log.iter().any(|line| line.contains("bridged")));
+}

@@ -1,0 +1,132 @@
+//! Frames that go to controllers and come from them.
+
+use openflow::model::{PacketIn, PacketInReason, PacketOut, SwitchConfig, reserved};
+
+use super::*;
+
+fn packet_ins(rig: &mut Rig, who: usize) -> Vec<PacketIn> {
+    let news = rig.news(who).into_iter().map(|message| match message {
+        Message::PacketIn(packet) => packet,
+        other => panic!("unexpected {other}"),
+    });
+    news.collect()
+}
+
+fn out(buffer_id: Option<u32>, in_port: u32, port: u32, data: &[u8]) -> Message {
+    let (actions, data) = (vec![Action::output(port)], data.to_vec());
+    Message::PacketOut(PacketOut { buffer_id, in_port, actions, data })
+}
+
+#[test]
+fn a_miss_is_kept_and_its_beginning_told() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.arrive(3, &udp(0, 1000));
+    let packet = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!((packet.in_port, packet.frame_bytes), (3, 1000));
+    assert_eq!(packet.reason, PacketInReason::NoMatch);
+    assert_eq!(packet.data, udp(0, 1000)[..128]);
+    let id = packet.buffer_id.expect("it is kept");
+    rig.order(&out(Some(id), reserved::NONE, 2, &[]));
+    assert_eq!(rig.left(2), [udp(0, 1000)]);
+    let again = out(Some(id), reserved::NONE, 2, &[]);
+    assert_eq!(rig.refused(&again).0, ErrorCode::RequestBufferEmpty);
+    let unknown = out(Some(id + 1), reserved::NONE, 2, &[]);
+    assert_eq!(rig.refused(&unknown).0, ErrorCode::RequestBufferUnknown);
+    assert!(rig.left(2).is_empty());
+}
+
+#[test]
+fn each_controller_gets_as_much_as_it_asked_for() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.connect(1 << 20);
+    let config = SwitchConfig { miss_send_bytes: 20, ..SwitchConfig::default() };
+    rig.order(&Message::SetConfig(config));
+    assert_eq!(rig.ask(0, &Message::GetConfigRequest), [Message::GetConfigReply(config)]);
+    rig.arrive(1, &udp(0, 500));
+    let (first, second) = (packet_ins(&mut rig, 0).remove(0), packet_ins(&mut rig, 1).remove(0));
+    assert_eq!((first.data.len(), second.data.len()), (20, 128));
+    assert_eq!(first.buffer_id, second.buffer_id);
+}
+
+#[test]
+fn an_action_to_the_controller_says_how_much() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let actions = vec![Action::Output { port: reserved::CONTROLLER, bytes_max: 33 }];
+    rig.order(&Message::FlowMod(FlowMod { actions, ..add(exact(0), 2) }));
+    rig.arrive(1, &udp(0, 500));
+    let packet = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!((packet.reason, packet.data.len()), (PacketInReason::Action, 33));
+}
+
+#[test]
+fn without_room_for_it_the_whole_frame_is_told() {
+    let settings = OpenFlowConfig { buffers: 1, ..OpenFlowConfig::default() };
+    let mut rig = Rig::connected(settings);
+    rig.arrive(1, &udp(0, 500));
+    rig.arrive(1, &udp(1, 500));
+    let packets = packet_ins(&mut rig, 0);
+    assert!(packets[0].buffer_id.is_some());
+    assert_eq!((packets[1].buffer_id, packets[1].data.len()), (None, 500));
+    rig.pass(Nanos::from_secs(1));
+    rig.arrive(1, &udp(2, 500));
+    let later = packet_ins(&mut rig, 0).remove(0);
+    assert!(later.buffer_id.is_some() && later.buffer_id != packets[0].buffer_id);
+    let stale = out(packets[0].buffer_id, reserved::NONE, 2, &[]);
+    assert_eq!(rig.refused(&stale).0, ErrorCode::RequestBufferUnknown);
+}
+
+#[test]
+fn a_flow_mod_releases_the_kept_frame_into_the_new_flow() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.arrive(1, &udp(0, 60));
+    let buffer_id = packet_ins(&mut rig, 0).remove(0).buffer_id;
+    rig.order(&Message::FlowMod(FlowMod { buffer_id, ..add(exact(0), 2) }));
+    assert_eq!(rig.left(2), [udp(0, 60)]);
+    let late = Message::FlowMod(FlowMod { buffer_id, ..add(exact(1), 3) });
+    assert_eq!(rig.refused(&late).0, ErrorCode::RequestBufferEmpty);
+    rig.arrive(1, &udp(1, 60));
+    assert_eq!(rig.left(3).len(), 1, "the flow itself was installed");
+}
+
+#[test]
+fn packet_out_reaches_every_kind_of_port() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.order(&Message::FlowMod(add(exact(0), 3)));
+    let frame = udp(0, 60);
+    let none = reserved::NONE;
+    for (in_port, port, left) in [
+        (none, 1, [1, 0, 0]),
+        (none, reserved::FLOOD, [1, 1, 1]),
+        (1, reserved::FLOOD, [0, 1, 1]),
+        (2, reserved::ALL, [1, 0, 1]),
+        (2, reserved::IN_PORT, [0, 1, 0]),
+        (2, 2, [0, 0, 0]),
+        (1, reserved::TABLE, [0, 0, 1]),
+    ] {
+        rig.order(&out(None, in_port, port, &frame));
+        let counts = [1, 2, 3].map(|port| rig.left(port).len());
+        assert_eq!(counts, left, "in {in_port:#x} out {port:#x}");
+    }
+    rig.order(&out(None, none, reserved::CONTROLLER, &frame));
+    let told = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!((told.in_port, told.reason), (none, PacketInReason::Action));
+    let nowhere = out(None, none, 9, &frame);
+    assert_eq!(rig.refused(&nowhere).0, ErrorCode::ActionBadOutPort);
+    let huge = out(None, none, 1, &[0; packet::frame::FRAME_BYTES_MAX + 1]);
+    assert_eq!(rig.refused(&huge).0, ErrorCode::RequestBadLength);
+}
+
+#[test]
+fn frames_of_a_packet_out_leave_before_the_barrier_is_answered() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.send(0, &out(None, reserved::NONE, 2, &udp(0, 60)));
+    rig.send(0, &Message::BarrierRequest);
+    let mut frames = 0;
+    while rig.controllers[0].replies.is_empty() {
+        rig.node.serve(rig.now);
+        frames += rig.left(2).len();
+        let now = rig.now;
+        rig.controllers[0].step(now);
+    }
+    assert_eq!(frames, 1);
+}

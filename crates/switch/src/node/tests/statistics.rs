@@ -1,0 +1,197 @@
+//! What controllers can ask for.
+
+use std::collections::BTreeSet;
+
+use openflow::model::multipart::{QUEUE_ALL, TABLE_ALL};
+use openflow::model::{
+    FlowStatsRequest, MultipartReplyBody, MultipartRequest, PortConfig, PortMod, PortState,
+    PortStatusReason, QueueConfig, reserved,
+};
+
+use super::*;
+
+fn body(rig: &mut Rig, request: MultipartRequest) -> MultipartReplyBody {
+    match rig.ask(0, &Message::MultipartRequest(request)).as_slice() {
+        [Message::MultipartReply(reply)] if !reply.more => reply.body.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn features_name_the_switch_and_its_ports() {
+    let settings = OpenFlowConfig { datapath_id: Some(0xabc), ..OpenFlowConfig::default() };
+    let mut rig = Rig::connected(settings);
+    let reply = rig.ask(0, &Message::FeaturesRequest).remove(0);
+    let Message::FeaturesReply(features) = reply else { panic!("{reply}") };
+    assert_eq!((features.datapath_id, features.buffers, features.tables), (0xabc, 256, 2));
+    let names: Vec<_> = features.ports.iter().map(|port| port.name.to_string()).collect();
+    assert_eq!(names, ["p1.0", "p2.0", "p3.0"]);
+    let macs: BTreeSet<_> = features.ports.iter().map(|port| port.mac).collect();
+    assert_eq!(macs.len(), 3);
+}
+
+#[test]
+fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let wanted = FlowMod { cookie: 5, hard_timeout_s: 90, ..add(exact(0), 2) };
+    rig.order(&Message::FlowMod(wanted.clone()));
+    rig.order(&Message::FlowMod(FlowMod { priority: 7, ..add(from_port(2), 3) }));
+    for _ in 0..3 {
+        rig.arrive(1, &udp(0, 100));
+    }
+    rig.arrive(2, &udp(0, 60));
+    rig.now += Nanos::from_millis(2_500);
+    let request = FlowStatsRequest { matching: from_port(1), ..FlowStatsRequest::default() };
+    let MultipartReplyBody::Flow(flows) = body(&mut rig, MultipartRequest::Flow(request)) else {
+        panic!()
+    };
+    let [flow] = flows.as_slice() else { panic!("{flows:?}") };
+    assert_eq!((flow.packets, flow.bytes, flow.cookie, flow.table), (3, 300, 5, 0));
+    assert_eq!((flow.matching, flow.hard_timeout_s), (exact(0), 90));
+    assert_eq!((&flow.actions, flow.age), (&wanted.actions, Nanos::from_millis(2_500)));
+    for (table, out_port, want) in [
+        (TABLE_ALL, reserved::NONE, (4, 360, 2)),
+        (0, reserved::NONE, (3, 300, 1)),
+        (1, reserved::NONE, (1, 60, 1)),
+        (TABLE_ALL, 3, (1, 60, 1)),
+        (9, reserved::NONE, (0, 0, 0)),
+    ] {
+        let request = FlowStatsRequest { matching: Match::ANY, table, out_port };
+        let MultipartReplyBody::Aggregate(sum) =
+            body(&mut rig, MultipartRequest::Aggregate(request))
+        else {
+            panic!()
+        };
+        assert_eq!((sum.packets, sum.bytes, sum.flows), want, "table {table} port {out_port:#x}");
+    }
+    let MultipartReplyBody::Table(tables) = body(&mut rig, MultipartRequest::Table) else {
+        panic!()
+    };
+    let rows: Vec<_> =
+        tables.iter().map(|row| (row.entries_max, row.entries, row.lookups, row.matched)).collect();
+    assert_eq!(rows, [(131_072, 1, 4, 3), (100, 1, 1, 1)]);
+}
+
+#[test]
+fn ports_and_queues_are_counted() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let actions = vec![Action::Enqueue { port: 2, queue: 4 }];
+    rig.order(&Message::FlowMod(FlowMod { actions, ..add(exact(0), 2) }));
+    rig.arrive(1, &udp(0, 100));
+    rig.arrive(1, &udp(0, 60));
+    let MultipartReplyBody::Port(rows) = body(&mut rig, MultipartRequest::Port(reserved::NONE))
+    else {
+        panic!()
+    };
+    let counts: Vec<_> = rows
+        .iter()
+        .map(|row| (row.port, row.rx_packets, row.rx_bytes, row.tx_packets, row.tx_bytes))
+        .collect();
+    assert_eq!(counts, [(1, 2, 160, 0, 0), (2, 0, 0, 2, 160), (3, 0, 0, 0, 0)]);
+    let MultipartReplyBody::Port(one) = body(&mut rig, MultipartRequest::Port(2)) else { panic!() };
+    assert_eq!(one, rows[1..2]);
+    let all = MultipartRequest::Queue { port: reserved::ALL, queue: QUEUE_ALL };
+    let MultipartReplyBody::Queue(rows) = body(&mut rig, all) else { panic!() };
+    let counts: Vec<_> = rows.iter().map(|row| (row.port, row.queue, row.tx_packets)).collect();
+    assert_eq!(counts, [(2, 4, 2)]);
+    for (port, queue, code) in [
+        (9, QUEUE_ALL, ErrorCode::QueueOpBadPort),
+        (2, 5, ErrorCode::QueueOpBadQueue),
+        (1, 4, ErrorCode::QueueOpBadQueue),
+    ] {
+        let request = MultipartRequest::Queue { port, queue };
+        assert_eq!(rig.refused(&Message::MultipartRequest(request)).0, code);
+    }
+    let config = rig.ask(0, &Message::QueueGetConfigRequest(2));
+    let none = QueueConfig { port: 2, queues: Vec::new() };
+    assert_eq!(config, [Message::QueueGetConfigReply(none)]);
+    let unknown = Message::QueueGetConfigRequest(9);
+    assert_eq!(rig.refused(&unknown).0, ErrorCode::QueueOpBadPort);
+}
+
+#[test]
+fn description_and_vendor() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let MultipartReplyBody::Desc(desc) = body(&mut rig, MultipartRequest::Desc) else { panic!() };
+    assert!(desc.software.to_string().starts_with("planimeter "));
+    let vendor = model::Experimenter { experimenter: 7, body: vec![0; 8] };
+    let vendor = Message::MultipartRequest(MultipartRequest::Experimenter(vendor));
+    assert_eq!(rig.refused(&vendor).0, ErrorCode::RequestBadExperimenter);
+}
+
+#[test]
+fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
+    let mut rig = Rig::new(OpenFlowConfig::default());
+    rig.connect(4096);
+    for flow in 0..3_000 {
+        rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
+        rig.step();
+    }
+    rig.settle();
+    rig.controllers[0].reads = false;
+    let request = Message::MultipartRequest(MultipartRequest::Flow(FlowStatsRequest::default()));
+    let xids: Vec<_> = (0..8).map(|_| rig.send(0, &request)).collect();
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    rig.settle();
+    rig.settle();
+    rig.controllers[0].reads = true;
+    while !rig.controllers[0].replies.iter().any(|(xid, _)| *xid == barrier) {
+        rig.step();
+    }
+    let replies = std::mem::take(&mut rig.controllers[0].replies);
+    assert_eq!(replies.last().unwrap().0, barrier, "the barrier is answered last");
+    for xid in xids {
+        let mut seen = BTreeSet::new();
+        let parts: Vec<_> = replies.iter().filter(|(of, _)| *of == xid).collect();
+        for (at, (_, part)) in parts.iter().enumerate() {
+            let Message::MultipartReply(reply) = part else { panic!("{part}") };
+            let MultipartReplyBody::Flow(flows) = &reply.body else { panic!("{part}") };
+            assert_eq!(reply.more, at + 1 < parts.len());
+            for flow in flows {
+                assert!(seen.insert(flow.matching.transport_src), "told twice");
+            }
+        }
+        assert_eq!((seen.len(), parts.len() > 10), (3_000, true));
+    }
+}
+
+#[test]
+fn port_settings_change_and_every_controller_is_told() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.connect(1 << 20);
+    let change = PortMod {
+        number: 3,
+        mac: [2, 0, 0, 0, 0, 3],
+        config: PortConfig::NO_FLOOD,
+        mask: PortConfig::NO_FLOOD,
+        ..PortMod::default()
+    };
+    rig.order(&Message::PortMod(change.clone()));
+    for who in 0..2 {
+        let news = rig.news(who).remove(0);
+        let Message::PortStatus(status) = news else { panic!("{news}") };
+        assert_eq!((status.reason, status.port.number), (PortStatusReason::Modify, 3));
+        assert_eq!(status.port.config, PortConfig::NO_FLOOD);
+    }
+    rig.order(&Message::FlowMod(add(from_port(1), reserved::FLOOD)));
+    rig.arrive(1, &udp(0, 60));
+    assert_eq!([1, 2, 3].map(|port| rig.left(port).len()), [0, 1, 0]);
+    rig.order(&Message::PortMod(change.clone()));
+    assert!(rig.news(0).is_empty(), "nothing changed");
+    let unknown = PortMod { number: 9, ..change.clone() };
+    assert_eq!(rig.refused(&Message::PortMod(unknown)).0, ErrorCode::PortModBadPort);
+    let wrong = PortMod { mac: [2, 0, 0, 0, 0, 4], ..change };
+    let refused = rig.refused(&Message::PortMod(wrong)).0;
+    assert_eq!(refused, ErrorCode::PortModBadHardwareAddress);
+}
+
+#[test]
+fn a_link_that_goes_down_is_told_to_controllers_and_log() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.wires[1] = None;
+    rig.settle();
+    let news = rig.news(0);
+    let [Message::PortStatus(status)] = news.as_slice() else { panic!("{news:?}") };
+    assert_eq!((status.port.number, status.port.state), (2, PortState::LINK_DOWN));
+    assert!(rig.log.iter().any(|line| line.starts_with("port 2: down")), "{:?}", rig.log);
+}
