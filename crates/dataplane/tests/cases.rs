@@ -1,0 +1,208 @@
+//! Case files: commands and frames for a pipeline, and what comes of each, in one text.
+//!
+//! A line that begins with `=` is what the command above it led to; all others are read by
+//! `cases/language.rs`. `UPDATE=1 cargo test -p dataplane --test cases` writes the `=` lines anew, to
+//! be read in the diff before they are believed.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "cases/language.rs"]
+mod language;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dataplane::flow::{FlowFilter, FlowRecord, TableId};
+use dataplane::forwarder::{Event, Forwarder, Outputs};
+use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use language::{Line, show_actions, show_match};
+use packet::frame::{Batch, Frame, PortNo};
+use packet::show::Show;
+use packet::time::Nanos;
+
+#[test]
+fn every_case_goes_as_its_file_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "case"));
+    files.sort();
+    assert!(files.len() >= 8, "cases are missing from {}", folder.display());
+    files.iter().for_each(|path| check(path));
+}
+
+/// Runs one file and compares it with what running it says.
+fn check(path: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let mut case = Case::default();
+    let mut told = String::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('=')) {
+        told += &format!("{line}\n");
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = format!("{}:{}", path.display(), number + 1);
+        for answer in case.run(&Line::new(line, &place)) {
+            told += &format!("= {answer}\n");
+        }
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        return fs::write(path, &told).unwrap();
+    }
+    for (number, (got, wanted)) in told.lines().zip(text.lines()).enumerate() {
+        assert_eq!(got, wanted, "{}:{}", path.display(), number + 1);
+    }
+    assert_eq!(told.lines().count(), text.lines().count(), "{}", path.display());
+}
+
+/// A pipeline in the middle of its case.
+struct Case {
+    pipeline: Pipeline,
+    out: Outputs,
+    now: Nanos,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        let ports = [1, 2, 3, 4];
+        Case {
+            pipeline: Pipeline::new(&ports, &Settings::default()),
+            out: Outputs::new(&ports),
+            now: Nanos::ZERO,
+        }
+    }
+}
+
+impl Case {
+    /// Does what a line says and tells what came of it.
+    fn run(&mut self, line: &Line) -> Vec<String> {
+        match line.command() {
+            "switch" => self.make(line),
+            "port" => {
+                let port = line.number("number") as PortNo;
+                return answer(self.pipeline.set_port(port, line.port_settings()));
+            }
+            "add" => return answer(self.pipeline.add(&line.flow(), self.now)),
+            "modify" => {
+                let strict = line.has("strict");
+                return answer(self.pipeline.modify(&line.flow(), strict, self.now));
+            }
+            "delete" => {
+                let filter = line.filter();
+                let count = self.pipeline.delete(&filter, self.now, &mut self.out);
+                return [format!("{count} deleted")].into_iter().chain(self.left()).collect();
+            }
+            "frame" => {
+                let mut batch = Batch::new(1000);
+                for _ in 0..line.number_or("times", 1) {
+                    batch.push_bytes(&line.frame());
+                }
+                let port = line.number("from") as PortNo;
+                self.pipeline.forward(port, &mut batch, self.now, &mut self.out);
+            }
+            "send" => {
+                let mut frame = Frame::from_bytes(&line.frame());
+                let port = line.number("from") as PortNo;
+                let actions = line.actions();
+                self.pipeline.execute(&mut frame, port, &actions, self.now, &mut self.out);
+            }
+            "at" => {
+                self.now = line.moment();
+                self.pipeline.tick(self.now, &mut self.out);
+            }
+            "flows" => return self.flows(&line.filter()),
+            "tables" => return self.tables(),
+            "drops" => {
+                let drops = self.pipeline.drops().occurred();
+                return drops.map(|(why, frames)| format!("{} {frames}", why.name())).collect();
+            }
+            "queues" => {
+                let queues = self.pipeline.egress().queues();
+                let show = |(port, queue, traffic)| format!("{port}:{queue} {traffic:?}");
+                return queues.map(show).collect();
+            }
+            other => panic!("{}: no command {other}", line.place),
+        }
+        self.left()
+    }
+
+    fn make(&mut self, line: &Line) {
+        let ports: Vec<PortNo> = line.numbers("ports").map(|port| port as PortNo).collect();
+        let settings = Settings {
+            exact_entries_max: line.number_or("exact", 100) as usize,
+            wildcard_entries_max: line.number_or("wildcard", 100) as usize,
+            on_miss: match line.text_or("miss", "controller") {
+                "controller" => OnMiss::Controller,
+                "drop" => OnMiss::Drop,
+                "normal" => OnMiss::Normal,
+                other => panic!("{}: no way to miss {other}", line.place),
+            },
+            drop_fragments: line.has("drop_fragments"),
+            ..Settings::default()
+        };
+        self.pipeline = Pipeline::new(&ports, &settings);
+        let attached = line.has("local").then_some(dataplane::action::LOCAL);
+        self.out = Outputs::new(&ports.into_iter().chain(attached).collect::<Vec<_>>());
+    }
+
+    /// What has left the pipeline since the last time, queues first, equal ones in a row once.
+    fn left(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (port, queue) in self.out.queues_mut() {
+            let name =
+                if *port == dataplane::action::LOCAL { "local".into() } else { port.to_string() };
+            lines.extend(
+                queue.frames().iter().map(|frame| format!("{name}: {}", Show(frame.bytes()))),
+            );
+            queue.clear();
+        }
+        lines.extend(self.out.events.drain(..).map(|event| match event {
+            Event::PacketIn { port, why, bytes_max, frame } => {
+                let limit = bytes_max.map_or(String::new(), |bytes| format!(" {bytes} bytes"));
+                format!("controller: {why:?}{limit} from {port}: {}", Show(frame.bytes()))
+            }
+            Event::FlowRemoved { flow, why } => format!("removed: {why:?} {}", show_flow(&flow)),
+        }));
+        collapse(&lines)
+    }
+
+    fn flows(&self, filter: &FlowFilter) -> Vec<String> {
+        let records = self.pipeline.table().records(filter, 0, self.now);
+        let mut lines: Vec<String> = records.map(|record| show_flow(&record)).collect();
+        lines.push(format!("{:?}", self.pipeline.table().totals(filter)));
+        lines
+    }
+
+    fn tables(&self) -> Vec<String> {
+        let show = |id| format!("{id:?} {:?}", self.pipeline.table().account(id));
+        [TableId::Exact, TableId::Wildcard].map(show).to_vec()
+    }
+}
+
+fn answer(result: impl std::fmt::Debug) -> Vec<String> {
+    vec![format!("{result:?}")]
+}
+
+fn collapse(lines: &[String]) -> Vec<String> {
+    let runs = lines.chunk_by(|one, other| one == other);
+    runs.map(|run| match run.len() {
+        1 => run[0].clone(),
+        count => format!("{} ({count} times)", run[0]),
+    })
+    .collect()
+}
+
+fn show_flow(flow: &FlowRecord) -> String {
+    format!(
+        "{:?} priority={} {} actions={} cookie={} frames={} bytes={} age={} idle={}",
+        flow.table,
+        flow.priority,
+        show_match(&flow.matching),
+        show_actions(&flow.actions),
+        flow.cookie,
+        flow.frames,
+        flow.bytes,
+        flow.age,
+        flow.idle
+    )
+}

@@ -1,0 +1,285 @@
+//! The words of case files.
+//!
+//! A line is a command and `name=value` words, or names alone. Fields are named as `FIELDS` says and
+//! may have a mask behind a slash (for addresses, a number of bits); Ethernet addresses are short
+//! numbers (2 for 02:00:00:00:00:02). Frames: `eth=1>2` (source, destination), `vlan=`, `pcp=`,
+//! then one of `arp=1 ip=`, `ip= udp=1>2`, `tcp=`, `icmp=8/0`, `type=` for anything else; `tos=`,
+//! `part=first|later` for fragments, `bytes=` for the length without padding, `cut=` for the rest
+//! of it cut off.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use dataplane::action::Action;
+use dataplane::egress::PortSettings;
+use dataplane::flow::{FlowFilter, FlowSpec, TableId};
+use dataplane::key::{Field, Key, VLAN_PRESENT};
+use dataplane::matching::Match;
+use packet::build::Builder;
+use packet::header::{arp, icmp, ipv4, tcp};
+use packet::time::Nanos;
+
+const FIELDS: [(&str, Field); 12] = [
+    ("in_port", Field::InPort),
+    ("eth_src", Field::EthSrc),
+    ("eth_dst", Field::EthDst),
+    ("vlan", Field::Vlan),
+    ("pcp", Field::VlanPriority),
+    ("eth_type", Field::EthType),
+    ("ip_tos", Field::IpTos),
+    ("ip_proto", Field::IpProto),
+    ("ip_src", Field::IpSrc),
+    ("ip_dst", Field::IpDst),
+    ("l4_src", Field::L4Src),
+    ("l4_dst", Field::L4Dst),
+];
+
+/// A line, taken apart.
+pub struct Line<'a> {
+    /// File and line number, for complaints.
+    pub place: &'a str,
+    command: &'a str,
+    words: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Line<'a> {
+    pub fn new(text: &'a str, place: &'a str) -> Line<'a> {
+        let mut words = text.split_whitespace();
+        let command = words.next().unwrap();
+        let pair = |word: &'a str| word.split_once('=').unwrap_or((word, ""));
+        Line { place, command, words: words.map(pair).collect() }
+    }
+
+    pub fn command(&self) -> &'a str {
+        self.command
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.words.contains_key(name)
+    }
+
+    pub fn text_or(&self, name: &str, otherwise: &'a str) -> &'a str {
+        self.words.get(name).copied().unwrap_or(otherwise)
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        number(self.words.get(name).unwrap_or_else(|| panic!("{}: no {name}", self.place)))
+    }
+
+    pub fn number_or(&self, name: &str, otherwise: u64) -> u64 {
+        if self.has(name) { self.number(name) } else { otherwise }
+    }
+
+    pub fn numbers(&self, name: &str) -> impl Iterator<Item = u64> {
+        self.text_or(name, "").split(',').map(number)
+    }
+
+    /// The time that the command names first, in seconds.
+    pub fn moment(&self) -> Nanos {
+        Nanos::from_secs_f64(self.text_or("second", "0").parse().unwrap())
+    }
+
+    pub fn port_settings(&self) -> PortSettings {
+        PortSettings {
+            down: self.has("down"),
+            no_receive: self.has("no_receive"),
+            no_receive_spanning_tree: self.has("no_receive_spanning_tree"),
+            no_flood: self.has("no_flood"),
+            no_forward: self.has("no_forward"),
+            no_packet_in: self.has("no_packet_in"),
+        }
+    }
+
+    pub fn flow(&self) -> FlowSpec {
+        FlowSpec {
+            cookie: self.number_or("cookie", 0),
+            idle_timeout: Nanos::from_secs(self.number_or("idle", 0)),
+            hard_timeout: Nanos::from_secs(self.number_or("hard", 0)),
+            notify_removed: self.has("notify"),
+            check_overlap: self.has("check_overlap"),
+            ..FlowSpec::new(self.matching(), self.number_or("priority", 0) as u16, &self.actions())
+        }
+    }
+
+    pub fn filter(&self) -> FlowFilter {
+        let destination = self.has("destination").then(|| action(self.text_or("destination", "")));
+        FlowFilter {
+            matching: self.matching(),
+            strict_priority: self.has("strict").then(|| self.number_or("priority", 0) as u16),
+            destination,
+            table: match self.text_or("table", "") {
+                "exact" => Some(TableId::Exact),
+                "wildcard" => Some(TableId::Wildcard),
+                _ => None,
+            },
+        }
+    }
+
+    /// The match of the named fields; `exact` asks for all the others to be zero.
+    pub fn matching(&self) -> Match {
+        let mut value = Key::ZERO;
+        let mut mask = if self.has("exact") { Key::FULL } else { Key::ZERO };
+        for (name, field) in FIELDS {
+            let Some(text) = self.words.get(name) else { continue };
+            let (wanted, bits) = text.split_once('/').unwrap_or((text, ""));
+            value.set(field, field_value(field, wanted));
+            mask.set(field, if bits.is_empty() { u64::MAX } else { prefix(number(bits)) });
+        }
+        Match::new(value, mask)
+    }
+
+    pub fn actions(&self) -> Vec<Action> {
+        let list = self.text_or("actions", "");
+        list.split(',').filter(|word| !word.is_empty()).map(action).collect()
+    }
+
+    pub fn frame(&self) -> Vec<u8> {
+        let (source, destination) = pair(self.text_or("eth", "1>2"));
+        let mut builder = Builder::new(mac(destination), mac(source));
+        if self.has("vlan") {
+            let id = self.number("vlan") as u16;
+            builder = builder.vlan((self.number_or("pcp", 0) as u16) << 13 | id);
+        }
+        let (source, destination) = pair(self.text_or("ip", "10.0.0.1>10.0.0.2"));
+        let addresses = (source.parse().unwrap(), destination.parse().unwrap());
+        if self.has("arp") {
+            builder = builder.arp(self.arp(addresses.0, addresses.1));
+        } else if self.has("type") {
+            builder = builder.ether_type(self.number("type") as u16);
+        } else if self.has("ip") {
+            builder = self.datagram(builder, addresses.0, addresses.1);
+        }
+        if self.has("bytes") {
+            builder = builder.frame_bytes(self.number("bytes") as usize);
+        }
+        let mut bytes = builder.bytes();
+        bytes.truncate(self.number_or("cut", u64::MAX) as usize);
+        bytes
+    }
+
+    fn arp(&self, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> arp::Header {
+        arp::Header {
+            operation: self.number("arp") as u16,
+            sender_mac: mac("1"),
+            sender_ip,
+            target_mac: [0; 6],
+            target_ip,
+        }
+    }
+
+    fn datagram(&self, builder: Builder, source: Ipv4Addr, destination: Ipv4Addr) -> Builder {
+        let part = self.text_or("part", "");
+        let builder = builder.ipv4(ipv4::Header {
+            tos: self.number_or("tos", 0) as u8,
+            protocol: self.number_or("proto", 0) as u8,
+            more_fragments: part == "first",
+            fragment_offset: if part == "later" { 1480 } else { 0 },
+            ..ipv4::Header::new(source, destination)
+        });
+        let ports = |name| {
+            let (source, destination) = pair(self.text_or(name, ""));
+            (number(source) as u16, number(destination) as u16)
+        };
+        if self.has("udp") {
+            builder.udp(ports("udp").0, ports("udp").1)
+        } else if self.has("tcp") {
+            builder.tcp(tcp::Header::new(ports("tcp").0, ports("tcp").1, tcp::SYN))
+        } else if self.has("icmp") {
+            builder.icmp(icmp::Header::new(self.number("icmp") as u8, 0, 0))
+        } else {
+            builder
+        }
+    }
+}
+
+fn prefix(bits: u64) -> u64 {
+    (u64::from(u32::MAX) << (32 - bits)) & u64::from(u32::MAX)
+}
+
+fn pair(text: &str) -> (&str, &str) {
+    text.split_once('>').unwrap_or_else(|| panic!("{text} is no pair"))
+}
+
+fn number(text: &str) -> u64 {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.unwrap_or_else(|_| panic!("{text} is no number"))
+}
+
+fn mac(text: &str) -> [u8; 6] {
+    let mut mac: [u8; 6] = number(text).to_be_bytes()[2..].try_into().unwrap();
+    mac[0] |= if mac[0] == 0 { 2 } else { 0 };
+    mac
+}
+
+fn field_value(field: Field, text: &str) -> u64 {
+    match field {
+        Field::EthSrc | Field::EthDst => {
+            mac(text).iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+        }
+        Field::Vlan if text == "none" => 0,
+        Field::Vlan => VLAN_PRESENT | number(text),
+        Field::IpSrc | Field::IpDst => address(text).to_bits().into(),
+        _ => number(text),
+    }
+}
+
+fn address(text: &str) -> Ipv4Addr {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no address"))
+}
+
+fn action(word: &str) -> Action {
+    let (name, value) = word.split_once(':').unwrap_or((word, ""));
+    match name {
+        "output" => Action::Output { port: number(value) as u32 },
+        "in_port" => Action::InPort,
+        "all" => Action::All,
+        "flood" => Action::Flood,
+        "controller" => Action::Controller { bytes_max: number(value) as u16 },
+        "normal" => Action::Normal,
+        "local" => Action::Local,
+        "table" => Action::Table,
+        "enqueue" => {
+            let (port, queue) = value.split_once(':').unwrap();
+            Action::Enqueue { port: number(port) as u32, queue: number(queue) as u32 }
+        }
+        "set_vlan" => Action::SetVlan(number(value) as u16),
+        "set_pcp" => Action::SetVlanPriority(number(value) as u8),
+        "strip_vlan" => Action::StripVlan,
+        "set_eth_src" => Action::SetEthSrc(mac(value)),
+        "set_eth_dst" => Action::SetEthDst(mac(value)),
+        "set_ip_src" => Action::SetIpSrc(address(value).octets()),
+        "set_ip_dst" => Action::SetIpDst(address(value).octets()),
+        "set_ip_tos" => Action::SetIpTos(number(value) as u8),
+        "set_l4_src" => Action::SetL4Src(number(value) as u16),
+        "set_l4_dst" => Action::SetL4Dst(number(value) as u16),
+        other => panic!("no action {other}"),
+    }
+}
+
+/// The fields that are asked for, a mask behind those that are asked for in part.
+pub fn show_match(matching: &Match) -> String {
+    if matching.is_exact() {
+        let key = format!("{:x?}", matching.value().0);
+        return format!("exact {key}");
+    }
+    let mut words = Vec::new();
+    for (name, field) in FIELDS {
+        match matching.field(field) {
+            (_, 0) => {}
+            (value, mask) if mask == field.full() => words.push(format!("{name}={value:#x}")),
+            (value, mask) => words.push(format!("{name}={value:#x}/{mask:#x}")),
+        }
+    }
+    if words.is_empty() { "any".into() } else { words.join(" ") }
+}
+
+pub fn show_actions(actions: &[Action]) -> String {
+    if actions.is_empty() {
+        return "drop".into();
+    }
+    let words: Vec<String> = actions.iter().map(|action| format!("{action:?}")).collect();
+    words.join(",")
+}
