@@ -184,3 +184,6 @@ impl fmt::Display for NotExpressible {
 }
 
 impl std::error::Error for NotExpressible {}
+
+#[cfg(test)]
+mod tests;

@@ -151,7 +151,12 @@ impl fmt::Display for FlowMod {
         if self.out_port != reserved::NONE {
             write!(f, " out_port={}", ShowPort(self.out_port))?;
         }
-        write!(f, " flags={} actions=", self.flags)?;
+        write!(f, " flags={}", self.flags)?;
+        let deletes = matches!(self.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+        if deletes && self.actions.is_empty() {
+            return Ok(());
+        }
+        f.write_str(" actions=")?;
         show_actions(f, &self.actions)
     }
 }

@@ -1,0 +1,221 @@
+use super::*;
+use crate::header::MESSAGE_BYTES_MAX;
+use crate::model::{
+    Action, ErrorMessage, Experimenter, FlowMod, FlowStats, Masked, Match, MultipartReplyBody,
+    PacketOut, PortDescription, PortFeatures, PortStatus, PortStatusReason, SwitchDescription,
+    Text, VlanMatch, reserved,
+};
+
+fn bytes_of(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(Version::V1_0, 7, message, &mut bytes).unwrap();
+    bytes
+}
+
+/// Encodes a message, has `change` spoil it, and gives offset and answer of the refusal.
+fn refused(message: &Message, change: impl Fn(&mut Vec<u8>)) -> (usize, ErrorCode) {
+    let mut bytes = bytes_of(message);
+    change(&mut bytes);
+    let error = decode(&bytes).unwrap_err();
+    assert_eq!(error.offending.as_bytes(), &bytes[..bytes.len().min(64)]);
+    (error.malformed.at, error.answer.unwrap())
+}
+
+fn not_expressible(message: Message) -> What {
+    let mut bytes = vec![1, 2, 3];
+    let error = encode(Version::V1_0, 7, &message, &mut bytes).unwrap_err();
+    assert_eq!((error.version, &bytes[..]), (Version::V1_0, &[1, 2, 3][..]));
+    error.what
+}
+
+fn set_length(bytes: &mut [u8]) {
+    let length = bytes.len() as u16;
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn flow_with(actions: Vec<Action>) -> Message {
+    Message::FlowMod(FlowMod { actions, ..FlowMod::default() })
+}
+
+fn flow_for(matching: Match) -> Message {
+    Message::FlowMod(FlowMod { matching, ..FlowMod::default() })
+}
+
+#[test]
+fn wrong_actions_are_answered_with_the_bad_action_family() {
+    let flow = flow_with(vec![Action::output(1), Action::SetEthSrc([2; 6])]);
+    let set = |at: usize, value: u8| move |bytes: &mut Vec<u8>| bytes[at] = value;
+    assert_eq!(refused(&flow, set(73, 12)), (72, ErrorCode::ActionBadType));
+    assert_eq!(refused(&flow, set(75, 0)), (74, ErrorCode::ActionBadLength));
+    assert_eq!(refused(&flow, set(75, 12)), (74, ErrorCode::ActionBadLength));
+    assert_eq!(refused(&flow, set(75, 16)), (80, ErrorCode::ActionBadLength));
+    assert_eq!(refused(&flow, set(83, 8)), (84, ErrorCode::ActionBadLength));
+    assert_eq!(refused(&flow, set(83, 24)), (84, ErrorCode::ActionBadLength));
+    for (action, at, value) in [
+        (Action::SetVlanVid(1), 76, 0x10),
+        (Action::SetVlanPcp(1), 76, 8),
+        (Action::SetIpDscp(1), 76, 5),
+    ] {
+        let answer = refused(&flow_with(vec![action]), set(at, value));
+        assert_eq!(answer, (76, ErrorCode::ActionBadArgument));
+    }
+    let half = refused(&flow, |bytes| {
+        bytes.truncate(78);
+        set_length(bytes);
+    });
+    assert_eq!(half, (76, ErrorCode::ActionBadLength));
+}
+
+#[test]
+fn wrong_requests_are_answered_with_what_fits() {
+    let change = flow_with(vec![]);
+    assert_eq!(refused(&change, |bytes| bytes[0] = 4), (0, ErrorCode::RequestBadVersion));
+    assert_eq!(refused(&change, |bytes| bytes[1] = 22), (1, ErrorCode::RequestBadType));
+    assert_eq!(refused(&change, |bytes| bytes[57] = 5), (56, ErrorCode::FlowModBadCommand));
+    assert_eq!(refused(&change, |bytes| bytes[71] = 8), (70, ErrorCode::FlowModUnsupported));
+    let short = |bytes: &mut Vec<u8>| {
+        bytes.truncate(bytes.len() - 1);
+        set_length(bytes);
+    };
+    assert_eq!(refused(&change, short), (70, ErrorCode::RequestBadLength));
+    let long = |bytes: &mut Vec<u8>| {
+        bytes.push(0);
+        set_length(bytes);
+    };
+    assert_eq!(refused(&Message::BarrierRequest, long), (8, ErrorCode::RequestBadLength));
+    let frame =
+        PacketOut { buffer_id: None, in_port: reserved::NONE, actions: vec![], data: vec![0; 60] };
+    let longer_actions = |bytes: &mut Vec<u8>| bytes[15] = 61;
+    let answer = refused(&Message::PacketOut(frame), longer_actions);
+    assert_eq!(answer, (14, ErrorCode::RequestBadLength));
+}
+
+#[test]
+fn nobody_answers_an_error() {
+    let error = decode(&[1, 1, 0, 9, 0, 0, 0, 0, 0]).unwrap_err();
+    assert_eq!((error.answer, error.answer()), (None, None));
+}
+
+#[test]
+fn an_answer_carries_64_bytes_of_the_offending_message() {
+    let mut bytes = bytes_of(&flow_with(vec![Action::output(1); 20]));
+    bytes[57] = 9;
+    let Some(Message::Error(answer)) = decode(&bytes).unwrap_err().answer() else { panic!() };
+    assert_eq!(
+        answer,
+        ErrorMessage { code: ErrorCode::FlowModBadCommand, data: bytes[..64].to_vec() }
+    );
+}
+
+#[test]
+fn padding_is_passed_over_and_written_as_zero() {
+    let flow = flow_with(vec![Action::StripVlan, Action::SetVlanPcp(3)]);
+    let clean = bytes_of(&flow);
+    let mut dirty = clean.clone();
+    for at in [29, 34, 35, 76, 77, 78, 79, 85, 86, 87] {
+        assert_eq!(dirty[at], 0);
+        dirty[at] = 0xaa;
+    }
+    assert_eq!(decode(&dirty).unwrap().1, flow);
+}
+
+#[test]
+fn more_than_32_wildcard_bits_are_as_good_as_32() {
+    let mut bytes = bytes_of(&flow_for(Match::ANY));
+    for bits in 32..64u32 {
+        let wildcards = 0x30_00ff | bits << 8 | bits << 14;
+        bytes[8..12].copy_from_slice(&wildcards.to_be_bytes());
+        assert_eq!(decode(&bytes).unwrap().1, flow_for(Match::ANY));
+    }
+}
+
+#[test]
+fn what_1_0_cannot_say_is_named() {
+    let masked = Masked::new([2, 0, 0, 0, 0, 0], [0xff, 0, 0, 0, 0, 0]);
+    let matching = Match { eth_src: Some(masked), ..Match::ANY };
+    assert_eq!(not_expressible(flow_for(matching)), What::Mask("eth_src"));
+    let masked = Masked::new([10, 0, 1, 0].into(), [255, 0, 255, 0].into());
+    let matching = Match { ip_dst: Some(masked), ..Match::ANY };
+    assert_eq!(not_expressible(flow_for(matching)), What::Mask("ip_dst"));
+    let any_tag = VlanMatch::Tagged(Masked::new(0, 0));
+    let matching = Match { vlan: Some(any_tag), ..Match::ANY };
+    assert_eq!(not_expressible(flow_for(matching)), What::Mask("vlan"));
+    let matching = Match { in_port: Some(0x1_0000), ..Match::ANY };
+    assert_eq!(not_expressible(flow_for(matching)), What::Port(0x1_0000));
+    let matching = Match { ip_dscp: Some(64), ..Match::ANY };
+    let value = What::Value { field: "ip_dscp", value: 64 };
+    assert_eq!(not_expressible(flow_for(matching)), value);
+    let value = What::Value { field: "vlan id", value: 4096 };
+    assert_eq!(not_expressible(flow_with(vec![Action::SetVlanVid(4096)])), value);
+    let change = FlowMod { buffer_id: Some(u32::MAX), ..FlowMod::default() };
+    assert!(matches!(not_expressible(Message::FlowMod(change)), What::Value { .. }));
+    let odd = Experimenter { experimenter: 1, body: vec![0; 5] };
+    assert!(matches!(
+        not_expressible(flow_with(vec![Action::Experimenter(odd)])),
+        What::Value { field: "action length", value: 13 }
+    ));
+    let port = PortDescription { current: PortFeatures::SPEED_40G_FULL, ..Default::default() };
+    let status = PortStatus { reason: PortStatusReason::Add, port };
+    assert_eq!(not_expressible(Message::PortStatus(status)), What::Bit("40g_full"));
+    let port = PortDescription { name: Text::from("sixteen-letters!"), ..Default::default() };
+    let status = PortStatus { reason: PortStatusReason::Add, port };
+    let long = What::TooLong { field: "port name", bytes: 16, bytes_max: 15 };
+    assert_eq!(not_expressible(Message::PortStatus(status)), long);
+    let long = What::TooLong { field: "message", bytes: 65_536, bytes_max: 65_535 };
+    assert_eq!(not_expressible(Message::EchoRequest(vec![0; 65_528])), long);
+}
+
+#[test]
+fn only_hello_and_error_are_said_in_versions_that_are_not_spoken() {
+    let mut bytes = Vec::new();
+    let error = encode(Version::V1_3, 1, &Message::BarrierRequest, &mut bytes).unwrap_err();
+    assert_eq!(error.what, What::Version);
+    let refusal = Message::error(ErrorCode::HelloIncompatible, b"no");
+    encode(Version::V1_3, 1, &refusal, &mut bytes).unwrap();
+    let (header, message) = decode(&bytes).unwrap();
+    assert_eq!((header.version, message), (4, refusal));
+}
+
+#[test]
+fn ports_keep_their_meaning_in_16_bits() {
+    for (port, wire) in [(1, [0, 1]), (0xfeff, [0xfe, 0xff]), (reserved::LOCAL, [0xff, 0xfe])] {
+        let message = Message::QueueGetConfigRequest(port);
+        let bytes = bytes_of(&message);
+        assert_eq!(bytes[8..10], wire);
+        assert_eq!(decode(&bytes).unwrap().1, message);
+    }
+    let unexpressible = not_expressible(Message::QueueGetConfigRequest(0xff00));
+    assert_eq!(unexpressible, What::Port(0xff00));
+}
+
+#[test]
+fn long_replies_are_cut_into_full_messages() {
+    let rows: Vec<FlowStats> = (0..2000)
+        .map(|n| FlowStats {
+            cookie: n,
+            actions: vec![Action::output(1); n as usize % 5],
+            ..FlowStats::default()
+        })
+        .collect();
+    let parts = split(Version::V1_0, MultipartReplyBody::Flow(rows.clone())).unwrap();
+    let mut back = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        assert_eq!(part.more, place + 1 < parts.len());
+        let bytes = bytes_of(&Message::MultipartReply(part.clone()));
+        assert!(!part.more || bytes.len() > MESSAGE_BYTES_MAX - 128, "{}", bytes.len());
+        let (_, Message::MultipartReply(reply)) = decode(&bytes).unwrap() else { panic!() };
+        let MultipartReplyBody::Flow(rows) = reply.body else { panic!() };
+        back.extend(rows);
+    }
+    assert_eq!(back, rows);
+    assert_eq!(parts.len(), 4);
+}
+
+#[test]
+fn a_short_or_single_reply_is_one_part() {
+    let empty = split(Version::V1_0, MultipartReplyBody::Port(Vec::new())).unwrap();
+    assert_eq!((empty.len(), empty[0].more), (1, false));
+    let body = MultipartReplyBody::Desc(SwitchDescription::default());
+    let single = split(Version::V1_0, body.clone()).unwrap();
+    assert_eq!((single.len(), &single[0].body), (1, &body));
+}
