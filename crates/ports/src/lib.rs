@@ -10,6 +10,15 @@ pub mod port;
 pub mod clock;
 /// A port that is a piece of shared memory.
 pub mod memory;
+/// A port that is a Linux network interface.
+pub mod afpacket;
+/// A port that is a virtual interface of this host.
+pub mod tap;
+/// Ports around a port.
+pub mod wrap;
+/// A port from its specification.
+pub mod open;
 /// Byte streams that control messages travel on.
 pub mod channel;
+mod interface;
 mod sys;

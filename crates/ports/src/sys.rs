@@ -48,7 +48,6 @@ unsafe impl Plain for libc::tpacket_stats_v3 {}
 unsafe impl Plain for libc::packet_mreq {}
 
 /// Sets a socket option.
-#[expect(dead_code)]
 pub fn set_option<T: Plain>(
     socket: RawFd,
     level: libc::c_int,
@@ -91,7 +90,6 @@ pub fn pending_error(socket: RawFd) -> Option<i32> {
 
 /// Puts the open file of `new` under the number of `old`, whose own file is closed. Whoever waits
 /// for the number goes on waiting, for the new file.
-#[expect(dead_code)]
 pub fn replace(old: &OwnedFd, new: OwnedFd) -> io::Result<()> {
     // SAFETY: both descriptors are open and owned; afterwards `old` still owns its number.
     check(unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)

@@ -1,0 +1,288 @@
+//! A port that is a Linux network interface, by way of packet sockets.
+//!
+//! Frames come in through a ring that is shared with the kernel (packet_mmap, Linux
+//! `Documentation/networking/packet_mmap.rst`) and leave in batches, past the queueing
+//! discipline. A frame leaves byte for byte as it entered the interface: the VLAN tag that the
+//! kernel takes out is put back, and a checksum that it left to hardware is completed. A frame
+//! that left through this interface is never received. Which ring, and why, is in
+//! `docs/decisions/0002-afpacket-rings.md`.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use packet::frame::{Batch, FRAME_BYTES_MAX};
+use packet::time::{Clock, Nanos, Stamp};
+
+use crate::clock::RealtimeLine;
+use crate::interface::{self, Interface};
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::sys;
+
+mod restore;
+mod ring;
+mod ring_blocks;
+mod ring_frames;
+mod socket;
+mod transmit;
+
+use ring::{Raw, Ring};
+use transmit::Transmitter;
+
+/// How received frames are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Each frame at once (TPACKET_V2): for whoever forwards or answers.
+    Prompt,
+    /// In blocks, full ones at once and others after at most about a millisecond (TPACKET_V3):
+    /// cheaper per frame, for whoever counts and relies on the kernel's stamps.
+    Batched,
+}
+
+/// When the kernel stamps a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamps {
+    /// When the frame is put into the ring, after it waited for the kernel's receive queue.
+    AtDelivery,
+    /// When the network stack takes the frame over. This makes the kernel stamp every frame of
+    /// every interface of the host, at a cost of some 20 ns each, as long as the port is open.
+    AtArrival,
+}
+
+/// How to open an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How received frames are handed over.
+    pub delivery: Delivery,
+    /// When they are stamped.
+    pub stamps: Stamps,
+    /// Memory that holds frames until they are received, in bytes, at least 64 KiB.
+    pub ring_bytes: usize,
+    /// Whether frames for other hardware addresses are received too.
+    pub promiscuous: bool,
+    /// Whether sent frames go past the interface's queueing discipline.
+    pub qdisc_bypass: bool,
+}
+
+impl Options {
+    /// For whoever forwards: prompt delivery, stamps at delivery, 4 MiB.
+    pub fn forwarder() -> Self {
+        Options {
+            delivery: Delivery::Prompt,
+            stamps: Stamps::AtDelivery,
+            ring_bytes: 4 << 20,
+            promiscuous: true,
+            qdisc_bypass: true,
+        }
+    }
+
+    /// For whoever measures: delivery in blocks, stamps at arrival, 16 MiB.
+    pub fn monitor() -> Self {
+        Options {
+            delivery: Delivery::Batched,
+            stamps: Stamps::AtArrival,
+            ring_bytes: 16 << 20,
+            ..Options::forwarder()
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options::forwarder()
+    }
+}
+
+/// Bytes of an Ethernet header without tags.
+const HEADER_BYTES: usize = 14;
+
+/// How often a silent interface is asked whether it still works.
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
+
+/// A network interface, opened.
+pub struct AfPacketPort {
+    facts: PortFacts,
+    options: Options,
+    interface: Interface,
+    socket: OwnedFd,
+    ring: Ring,
+    transmitter: Transmitter,
+    line: RealtimeLine,
+    counters: PortCounters,
+    state: State,
+    check_at: Nanos,
+}
+
+/// Whether the interface works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Up,
+    Down,
+    Gone,
+}
+
+impl AfPacketPort {
+    /// Opens the interface `name` of the calling thread's network namespace, which must be up.
+    /// Needs the right to packet sockets there (CAP_NET_RAW).
+    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+        let interface = interface::look_up(name)?;
+        if !interface.up {
+            return Err(PortError::InterfaceDown(name.to_owned()));
+        }
+        let failed = |(doing, error)| interface::system(doing, name, error);
+        let (socket, ring) = socket::receiving(&interface, options).map_err(failed)?;
+        let sending = socket::sending(&interface, options).map_err(failed)?;
+        Ok(AfPacketPort {
+            facts: PortFacts {
+                name: name.to_owned(),
+                kind: "afpacket",
+                mac: interface.mac,
+                frame_bytes_max: frame_bytes_max(&interface),
+                stamps: Clock::Kernel,
+            },
+            options: options.clone(),
+            transmitter: Transmitter::new(sending, interface.mtu),
+            interface,
+            socket,
+            ring,
+            line: RealtimeLine::measure(),
+            counters: PortCounters::default(),
+            state: State::Up,
+            check_at: Nanos::ZERO,
+        })
+    }
+
+    /// Notes that the interface failed, and says how.
+    fn lost(&mut self, now: Nanos) -> PortError {
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        self.state = match interface::look_up(&self.facts.name) {
+            Err(PortError::NoSuchInterface(_)) => State::Gone,
+            _ => State::Down,
+        };
+        self.error()
+    }
+
+    fn error(&self) -> PortError {
+        let name = self.facts.name.clone();
+        match self.state {
+            State::Gone => PortError::NoSuchInterface(name),
+            State::Up | State::Down => PortError::InterfaceDown(name),
+        }
+    }
+
+    /// Looks at the interface again if it had failed: fine if it works again, as it was or anew.
+    fn revive(&mut self, now: Nanos) -> Result<(), PortError> {
+        if self.state == State::Up {
+            return Ok(());
+        }
+        if now < self.check_at {
+            return Err(self.error());
+        }
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        match interface::look_up(&self.facts.name) {
+            Ok(interface) if interface.up => self.reopen(interface)?,
+            Ok(_) => self.state = State::Down,
+            Err(_) => self.state = State::Gone,
+        }
+        if self.state == State::Up { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// Sockets anew, under the old descriptors' numbers; waiting frames and counts are kept only
+    /// if it is still the same interface.
+    fn reopen(&mut self, interface: Interface) -> Result<(), PortError> {
+        sys::pending_error(self.socket.as_raw_fd());
+        if interface.index != self.interface.index {
+            self.collect_drops();
+            let name = self.facts.name.clone();
+            let failed = |(doing, error)| interface::system(doing, &name, error);
+            let (socket, ring) = socket::receiving(&interface, &self.options).map_err(failed)?;
+            let sending = socket::sending(&interface, &self.options).map_err(failed)?;
+            sys::replace(&self.socket, socket).map_err(|error| failed(("reopening", error)))?;
+            self.ring = ring;
+            self.transmitter = Transmitter::new(sending, interface.mtu);
+        }
+        self.facts.mac = interface.mac;
+        self.facts.frame_bytes_max = frame_bytes_max(&interface);
+        self.interface = interface;
+        self.state = State::Up;
+        Ok(())
+    }
+
+    /// Adds the drops that the kernel counted since it was last asked.
+    fn collect_drops(&mut self) {
+        let drops = socket::drops(self.socket.as_raw_fd(), self.options.delivery);
+        self.counters.lose(PortDrop::ReceiveRingFull, drops);
+    }
+}
+
+fn frame_bytes_max(interface: &Interface) -> usize {
+    (interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX)
+}
+
+impl Port for AfPacketPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.revive(now)?;
+        let before = batch.len();
+        let (line, counters) = (&mut self.line, &mut self.counters);
+        self.ring.take(batch.room(), |raw| deliver(&raw, batch, line, counters, now));
+        let count = batch.len() - before;
+        if count == 0 && now >= self.check_at {
+            self.check_at = now.saturating_add(CHECK_INTERVAL);
+            if sys::pending_error(self.socket.as_raw_fd()).is_some() {
+                return Err(self.lost(now));
+            }
+        }
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.revive(now)?;
+        let (count, failure) = self.transmitter.send(batch.frames(), &mut self.counters);
+        match failure {
+            None => Ok(count),
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                let error = self.lost(now);
+                if count > 0 { Ok(count) } else { Err(error) }
+            }
+            Some(_) if count > 0 => Ok(count),
+            Some(code) => {
+                let error = std::io::Error::from_raw_os_error(code);
+                Err(interface::system("sending on", &self.facts.name, error))
+            }
+        }
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.collect_drops();
+        self.counters.clone()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.socket.as_raw_fd())
+    }
+}
+
+/// Copies a frame out of the ring, as it was on the link.
+fn deliver(
+    raw: &Raw<'_>,
+    batch: &mut Batch,
+    line: &mut RealtimeLine,
+    counters: &mut PortCounters,
+    now: Nanos,
+) {
+    if raw.outgoing {
+        return;
+    }
+    if raw.is_cut() || raw.bytes.len() + restore::TAG_BYTES > FRAME_BYTES_MAX {
+        counters.lose(PortDrop::TooLong, 1);
+        return;
+    }
+    let Some(frame) = batch.push_slot() else { return };
+    restore::fill(frame, raw);
+    let at = line.monotonic(raw.realtime_ns, now);
+    frame.stamp = Some(Stamp { at, clock: Clock::Kernel });
+    counters.rx_frames += 1;
+    counters.rx_bytes += frame.len() as u64;
+}

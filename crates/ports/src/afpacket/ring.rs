@@ -1,0 +1,180 @@
+//! A receive ring in memory that the kernel fills: what both kinds of ring have in common.
+//!
+//! The kernel says by a status word whose turn it is: zero is its own, [`libc::TP_STATUS_USER`]
+//! is ours. What is behind a status word is touched only while it is ours.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+
+use super::ring_blocks::BlockRing;
+use super::ring_frames::FrameRing;
+
+/// A received frame as the kernel shows it.
+pub struct Raw<'a> {
+    /// The bytes without the tag that the kernel took out; fewer than `length` if it was cut.
+    pub bytes: &'a [u8],
+    /// Bytes that the frame had.
+    pub length: usize,
+    /// When it was stamped, in nanoseconds since 1970.
+    pub realtime_ns: u64,
+    /// The tag that was taken out: protocol identifier and control information.
+    pub tag: Option<(u16, u16)>,
+    /// Where a checksum is to be completed: the offset from which to sum, and from there the
+    /// offset at which to put the sum. Both are counted without the tag.
+    pub checksum: Option<(usize, usize)>,
+    /// Whether it left through the interface rather than came in.
+    pub outgoing: bool,
+    /// Whether it is several frames that the kernel holds as one.
+    pub merged: bool,
+}
+
+impl Raw<'_> {
+    /// Whether these are not the bytes of one frame: cut to fit the ring, or merged.
+    pub fn is_cut(&self) -> bool {
+        self.bytes.len() < self.length || self.merged
+    }
+}
+
+/// What both kinds of ring put before a frame, read the same way.
+pub struct Fields {
+    pub status: u32,
+    pub length: u32,
+    pub length_here: u32,
+    pub mac: u16,
+    pub seconds: u32,
+    pub nanoseconds: u32,
+    pub tci: u16,
+    pub tpid: u16,
+}
+
+/// Bytes of the virtio header that stands before the frame: it says what offloading left undone.
+pub const VIRTIO_BYTES: usize = 10;
+
+/// In the virtio header's flags: a checksum is to be completed.
+const NEEDS_CHECKSUM: u8 = 1;
+
+/// The frame that `fields` describes, in the slot that starts at `slot` and whose link-layer
+/// address stands at `address`.
+///
+/// # Safety
+/// The `slot_bytes` bytes from `slot` must be readable, and unchanged as long as the frame lives.
+pub unsafe fn frame<'a>(
+    slot: *const u8,
+    slot_bytes: usize,
+    address: usize,
+    fields: &Fields,
+) -> Option<Raw<'a>> {
+    let (start, here) = (usize::from(fields.mac), fields.length_here as usize);
+    let inside = start >= VIRTIO_BYTES
+        && start + here <= slot_bytes
+        && address + size_of::<libc::sockaddr_ll>() <= slot_bytes;
+    if !inside {
+        return None;
+    }
+    // SAFETY: both ranges lie inside the slot, as was just checked.
+    let (bytes, virtio, kind) = unsafe {
+        (
+            std::slice::from_raw_parts(slot.add(start), here),
+            std::slice::from_raw_parts(slot.add(start - VIRTIO_BYTES), VIRTIO_BYTES),
+            (*slot.add(address).cast::<libc::sockaddr_ll>()).sll_pkttype,
+        )
+    };
+    let half = |at: usize| usize::from(u16::from_ne_bytes([virtio[at], virtio[at + 1]]));
+    Some(Raw {
+        bytes,
+        length: fields.length as usize,
+        realtime_ns: u64::from(fields.seconds) * 1_000_000_000 + u64::from(fields.nanoseconds),
+        tag: tag(fields),
+        checksum: (virtio[0] & NEEDS_CHECKSUM != 0).then(|| (half(6), half(8))),
+        outgoing: kind == libc::PACKET_OUTGOING,
+        merged: virtio[1] != 0,
+    })
+}
+
+/// The tag that the kernel took out of the frame. Before Linux 3.14 it did not tell the protocol
+/// identifier, which then was the one of IEEE 802.1Q.
+fn tag(fields: &Fields) -> Option<(u16, u16)> {
+    let has = |flag| fields.status & flag != 0;
+    let tpid =
+        if has(libc::TP_STATUS_VLAN_TPID_VALID) { fields.tpid } else { libc::ETH_P_8021Q as u16 };
+    has(libc::TP_STATUS_VLAN_VALID).then_some((tpid, fields.tci))
+}
+
+/// A ring of either kind.
+pub enum Ring {
+    /// Frame by frame.
+    Frames(FrameRing),
+    /// Block by block.
+    Blocks(BlockRing),
+}
+
+impl Ring {
+    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back.
+    #[inline]
+    pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Raw<'_>)) {
+        match self {
+            Ring::Frames(ring) => ring.take(limit, use_frame),
+            Ring::Blocks(ring) => ring.take(limit, use_frame),
+        }
+    }
+}
+
+/// Memory that is shared with the kernel, unmapped when dropped.
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread, and is reached through `&mut` only.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps the first `bytes` bytes of a socket's rings.
+    pub fn new(socket: &OwnedFd, bytes: usize) -> io::Result<Self> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        Ok(Mapping { start, bytes })
+    }
+
+    /// The address `offset` bytes into the mapping, from which `length` bytes lie inside.
+    #[inline]
+    pub fn at(&self, offset: usize, length: usize) -> *mut u8 {
+        assert!(offset + length <= self.bytes);
+        // SAFETY: the offset is inside the mapping, as was just checked.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+
+    /// The status word at `offset`.
+    #[inline]
+    pub fn status(&self, offset: usize) -> &AtomicU32 {
+        let word = self.at(offset, size_of::<u32>()).cast::<u32>();
+        assert!(word.is_aligned());
+        // SAFETY: the word is inside the mapping, aligned, and lives as long as `self`; all
+        // access to status words is atomic, on the kernel's side too.
+        unsafe { AtomicU32::from_ptr(word) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is the one that was mapped, and nothing points into it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}

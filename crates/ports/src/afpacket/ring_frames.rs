@@ -1,0 +1,86 @@
+//! The ring of fixed slots (TPACKET_V2): every frame is ours the moment the kernel has written it.
+//!
+//! Slot sizes are powers of two, so that slots lie side by side across the kernel's blocks. The
+//! next slot to look at is `next`; the kernel fills in the same order.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use super::ring::{Fields, Mapping, Raw, VIRTIO_BYTES, frame};
+use crate::sys;
+
+/// Bytes of a block that the kernel allocates in one piece.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Where the link-layer address of a frame stands in its slot.
+const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// Bytes at most before the frame in its slot: headers, virtio header and alignment.
+const BEFORE_FRAME: usize = libc::TPACKET2_HDRLEN + 16 + libc::TPACKET_ALIGNMENT + VIRTIO_BYTES;
+
+/// The ring, and where we are in it.
+pub struct FrameRing {
+    mapping: Mapping,
+    slot_bytes: usize,
+    slots: usize,
+    next: usize,
+}
+
+impl FrameRing {
+    /// Gives the socket a ring of about `ring_bytes` for frames of up to `frame_bytes`.
+    pub fn new(socket: &OwnedFd, ring_bytes: usize, frame_bytes: usize) -> io::Result<Self> {
+        let slot_bytes = (BEFORE_FRAME + frame_bytes).next_power_of_two();
+        let block_bytes = BLOCK_BYTES.max(slot_bytes);
+        let blocks = (ring_bytes / block_bytes).max(1);
+        let slots = blocks * (block_bytes / slot_bytes);
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        let descriptor = socket.as_raw_fd();
+        sys::set_option(descriptor, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let mapping = Mapping::new(socket, blocks * block_bytes)?;
+        Ok(FrameRing { mapping, slot_bytes, slots, next: 0 })
+    }
+
+    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their slots back.
+    #[inline]
+    pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Raw<'_>)) {
+        for _ in 0..limit {
+            let offset = self.next * self.slot_bytes;
+            let status = self.mapping.status(offset).load(Ordering::Acquire);
+            if status & libc::TP_STATUS_USER == 0 {
+                return;
+            }
+            let slot = self.mapping.at(offset, self.slot_bytes);
+            // SAFETY: the slot is inside the mapping and aligned, starts with this header, and is
+            // ours until its status is set to the kernel's below.
+            unsafe {
+                let header = &*slot.cast::<libc::tpacket2_hdr>();
+                if let Some(raw) = frame(slot, self.slot_bytes, ADDRESS, &fields(header, status)) {
+                    use_frame(raw);
+                }
+            }
+            self.mapping.status(offset).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
+        }
+    }
+}
+
+fn fields(header: &libc::tpacket2_hdr, status: u32) -> Fields {
+    Fields {
+        status,
+        length: header.tp_len,
+        length_here: header.tp_snaplen,
+        mac: header.tp_mac,
+        seconds: header.tp_sec,
+        nanoseconds: header.tp_nsec,
+        tci: header.tp_vlan_tci,
+        tpid: header.tp_vlan_tpid,
+    }
+}

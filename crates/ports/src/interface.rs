@@ -1,0 +1,102 @@
+//! What the kernel knows about a network interface: index, address, size and state.
+//!
+//! Asked by name, with the ioctls of netdevice(7), in the namespace of the calling thread.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::port::PortError;
+use crate::sys;
+
+/// An interface, as it was when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number in this namespace.
+    pub index: i32,
+    /// Its hardware address.
+    pub mac: [u8; 6],
+    /// Largest payload of a frame in bytes, without Ethernet header and tags.
+    pub mtu: usize,
+    /// Whether it is up.
+    pub up: bool,
+}
+
+/// Asks for the interface of this name.
+pub fn look_up(name: &str) -> Result<Interface, PortError> {
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+        .map_err(|error| system("asking about", name, error))?;
+    let ask = |request| ask(socket.as_raw_fd(), request, name);
+    // SAFETY: each request fills the member of the union that is read after it.
+    unsafe {
+        let address = ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_data;
+        Ok(Interface {
+            index: ask(libc::SIOCGIFINDEX)?.ifru_ifindex,
+            mac: std::array::from_fn(|place| address[place] as u8),
+            mtu: ask(libc::SIOCGIFMTU)?.ifru_mtu.max(0) as usize,
+            up: i32::from(ask(libc::SIOCGIFFLAGS)?.ifru_flags) & libc::IFF_UP != 0,
+        })
+    }
+}
+
+fn ask(
+    socket: libc::c_int,
+    request: libc::Ioctl,
+    name: &str,
+) -> Result<libc::__c_anonymous_ifr_ifru, PortError> {
+    let mut answer = request_for(name)?;
+    // SAFETY: the pointer is to an ifreq with a name that ends in zero; these requests write
+    // inside it only.
+    sys::check(unsafe { libc::ioctl(socket, request, &mut answer) })
+        .map_err(|error| system("asking about", name, error))?;
+    Ok(answer.ifr_ifru)
+}
+
+/// An interface request with its name filled in and the rest zero.
+pub fn request_for(name: &str) -> Result<libc::ifreq, PortError> {
+    // SAFETY: all-zero bytes are a valid value of this C struct.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let fits = !name.is_empty() && name.len() < libc::IFNAMSIZ && !name.contains(['\0', '/']);
+    if !fits {
+        return Err(PortError::BadSpec(
+            name.to_owned(),
+            "an interface's name has 1 to 15 characters, none of them a slash",
+        ));
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// The error of a system call about an interface, as a fact where it is a known one.
+pub fn system(doing: &'static str, name: &str, error: io::Error) -> PortError {
+    match error.raw_os_error() {
+        Some(libc::ENODEV | libc::ENXIO) => PortError::NoSuchInterface(name.to_owned()),
+        Some(libc::ENETDOWN) => PortError::InterfaceDown(name.to_owned()),
+        Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(doing),
+        _ => PortError::System { doing, what: name.to_owned(), error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_known_and_others_are_not() {
+        let loopback = look_up("lo").unwrap();
+        assert_eq!((loopback.index, loopback.mac), (1, [0; 6]));
+        assert!(loopback.mtu >= 1500);
+        let error = look_up("nosuchif0").unwrap_err();
+        assert!(matches!(error, PortError::NoSuchInterface(name) if name == "nosuchif0"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_name_is_refused() {
+        for name in ["", "sixteen-letters-", "a/b", "a\0b"] {
+            assert!(matches!(look_up(name), Err(PortError::BadSpec(..))), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A port from its specification, as people write it on a command line: `KIND:WHAT`.
+//!
+//! Memory ports are not here: they come in pairs, made by whoever links two parts of one process.
+
+use crate::afpacket::{AfPacketPort, Options};
+use crate::port::{Port, PortError};
+use crate::tap::TapPort;
+
+/// What a specification can be.
+const KNOWN: &str = "known are afpacket:INTERFACE and tap:NAME";
+
+/// Kinds of port that have a name already and no code yet.
+const LATER: [&str; 4] = ["xdp", "memif", "vhost", "pcap"];
+
+/// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
+pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
+    let bad = |why| Err(PortError::BadSpec(spec.to_owned(), why));
+    let Some((kind, what)) = spec.split_once(':') else { return bad(KNOWN) };
+    match kind {
+        "afpacket" | "tap" if what.is_empty() => bad("the interface's name is missing"),
+        "afpacket" => Ok(Box::new(AfPacketPort::open(what, options)?)),
+        "tap" => Ok(Box::new(TapPort::open(what)?)),
+        kind if LATER.contains(&kind) => {
+            bad("not in this version; known are afpacket:INTERFACE and tap:NAME")
+        }
+        _ => bad(KNOWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_is_told_with_what_can() {
+        for (spec, word) in [
+            ("", "known are afpacket:INTERFACE and tap:NAME"),
+            ("eth0", "known are afpacket:INTERFACE and tap:NAME"),
+            ("raw:eth0", "known are afpacket:INTERFACE and tap:NAME"),
+            ("xdp:eth0", "not in this version"),
+            ("memif:/run/x", "not in this version"),
+            ("vhost:/run/x", "not in this version"),
+            ("pcap:x.pcap", "not in this version"),
+            ("afpacket:", "name is missing"),
+            ("tap:", "name is missing"),
+            ("afpacket:nosuchif0", "there is no interface nosuchif0"),
+            ("afpacket:a-name-that-is-too-long", "1 to 15 characters"),
+            ("tap:a-name-that-is-too-long", "1 to 15 characters"),
+        ] {
+            match open(spec, &Options::default()) {
+                Ok(_) => panic!("{spec:?} opened"),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.contains(word), "{spec:?} gives {text:?}, which lacks {word:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A port that is a virtual interface of this host: what the port sends, the host's network stack
+//! receives on the interface, and the other way round.
+//!
+//! Linux `Documentation/networking/tuntap.rst`, `IFF_TAP` without packet information. One frame
+//! is one read or write. The interface goes when the port is dropped, unless it was made
+//! persistent by somebody else before.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use packet::frame::{Batch, FRAME_BYTES_MAX};
+use packet::time::{Clock, Nanos, Stamp};
+
+use crate::interface;
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::sys;
+
+/// Bytes of an Ethernet header without tags.
+const HEADER_BYTES: usize = 14;
+
+/// Bytes of a VLAN tag, by which a tagged frame may be longer.
+const TAG_BYTES: usize = 4;
+
+/// A virtual interface, opened.
+pub struct TapPort {
+    facts: PortFacts,
+    file: File,
+    scratch: Box<[u8]>,
+    counters: PortCounters,
+}
+
+impl TapPort {
+    /// Makes the virtual interface `name`, or attaches to it where it exists and nobody else is
+    /// attached. Somebody has to set it up (addresses, link up). Needs CAP_NET_ADMIN.
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let mut request = interface::request_for(name)?;
+        let failed = |doing| move |error| interface::system(doing, name, error);
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")
+            .map_err(failed("opening /dev/net/tun for"))?;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        // SAFETY: the pointer is to an ifreq with a name that ends in zero; the request writes
+        // inside it only.
+        sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })
+            .map_err(failed("making the virtual interface"))?;
+        let interface = interface::look_up(name)?;
+        Ok(TapPort {
+            facts: PortFacts {
+                name: name.to_owned(),
+                kind: "tap",
+                mac: interface.mac,
+                frame_bytes_max: (interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX),
+                stamps: Clock::UserSpace,
+            },
+            file,
+            scratch: vec![0; FRAME_BYTES_MAX + 1].into_boxed_slice(),
+            counters: PortCounters::default(),
+        })
+    }
+
+    fn error(&self, doing: &'static str, error: std::io::Error) -> PortError {
+        // A tap whose interface is down answers EIO to writes, one that is gone EBADFD.
+        match error.raw_os_error() {
+            Some(libc::EIO) => PortError::InterfaceDown(self.facts.name.clone()),
+            Some(libc::EBADFD) => PortError::NoSuchInterface(self.facts.name.clone()),
+            _ => interface::system(doing, &self.facts.name, error),
+        }
+    }
+}
+
+impl Port for TapPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let mut count = 0;
+        while batch.room() > 0 {
+            let length = match self.file.read(&mut self.scratch) {
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) if count > 0 => break,
+                Err(error) => return Err(self.error("receiving from", error)),
+            };
+            if length > FRAME_BYTES_MAX {
+                self.counters.lose(PortDrop::TooLong, 1);
+                continue;
+            }
+            let Some(frame) = batch.push_slot() else { break };
+            frame.set_bytes(&self.scratch[..length]);
+            frame.stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
+            self.counters.rx_frames += 1;
+            self.counters.rx_bytes += length as u64;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        let mut done = 0;
+        while let Some(frame) = batch.frames().get(done) {
+            if frame.len() > self.facts.frame_bytes_max + TAG_BYTES {
+                self.counters.lose(PortDrop::TooLong, 1);
+                done += 1;
+                continue;
+            }
+            match self.file.write(frame.bytes()) {
+                Ok(_) => {
+                    self.counters.tx_frames += 1;
+                    self.counters.tx_bytes += frame.len() as u64;
+                    done += 1;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINVAL | libc::ENOMEM | libc::ENOBUFS) => {
+                        self.counters.lose(PortDrop::TransmitRefused, 1);
+                        done += 1;
+                    }
+                    _ if done > 0 => break,
+                    _ => return Err(self.error("sending on", error)),
+                },
+            }
+        }
+        Ok(done)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.clone()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.file.as_raw_fd())
+    }
+}

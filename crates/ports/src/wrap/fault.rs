@@ -1,0 +1,217 @@
+//! A link that loses, repeats, reorders and corrupts frames, by chance and counted.
+//!
+//! Each kind of fault has its own seeded sequence with one draw for each frame, so that changing
+//! one probability leaves the other faults where they were. A reordered frame is held until some
+//! later ones have passed it, or a time has. Faults are independent: a corrupt frame may also be
+//! repeated.
+
+use std::collections::VecDeque;
+
+use packet::frame::{Batch, Frame};
+use packet::time::Nanos;
+
+use super::chance::Chance;
+use super::delay::earliest;
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+
+/// Frames on their way into the port inside.
+const LEAVING_FRAMES: usize = 256;
+
+/// Frames that can be held back at once; further ones are not reordered.
+const HELD_FRAMES_MAX: usize = 64;
+
+/// How often each fault happens, as a probability from 0 to 1 for each frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultOptions {
+    /// The frame is lost.
+    pub loss: f64,
+    /// The frame is sent twice.
+    pub duplicate: f64,
+    /// The frame is held back until `reorder_frames` later ones have passed it.
+    pub reorder: f64,
+    /// One bit of the frame, anywhere in it, is inverted.
+    pub corrupt: f64,
+    /// How many frames pass one that is held back.
+    pub reorder_frames: u32,
+    /// For how long a frame is held back at most.
+    pub reorder_wait: Nanos,
+    /// What all faults are drawn from.
+    pub seed: u64,
+}
+
+impl Default for FaultOptions {
+    fn default() -> Self {
+        FaultOptions {
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            corrupt: 0.0,
+            reorder_frames: 3,
+            reorder_wait: Nanos::from_millis(1),
+            seed: 0,
+        }
+    }
+}
+
+/// How often each fault happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounters {
+    /// Frames taken from the sender.
+    pub frames: u64,
+    /// Frames lost.
+    pub lost: u64,
+    /// Frames sent twice.
+    pub duplicated: u64,
+    /// Frames held back.
+    pub reordered: u64,
+    /// Frames with a bit inverted.
+    pub corrupted: u64,
+}
+
+/// A port behind a faulty link.
+pub struct Fault<P> {
+    inner: P,
+    options: FaultOptions,
+    loss: Chance,
+    duplicate: Chance,
+    reorder: Chance,
+    corrupt: Chance,
+    held: VecDeque<Late>,
+    leaving: Batch,
+    counters: FaultCounters,
+}
+
+/// A frame that is held back.
+struct Late {
+    frame: Frame,
+    /// Frames that have yet to pass it.
+    passes: u32,
+    /// When it goes even if they do not come.
+    due: Nanos,
+}
+
+impl<P: Port> Fault<P> {
+    /// Puts the link in front of `inner`.
+    pub fn new(inner: P, options: FaultOptions) -> Self {
+        let chance = |kind: u64| Chance::new(options.seed.wrapping_mul(4).wrapping_add(kind));
+        Fault {
+            inner,
+            loss: chance(0),
+            duplicate: chance(1),
+            reorder: chance(2),
+            corrupt: chance(3),
+            held: VecDeque::new(),
+            leaving: Batch::new(LEAVING_FRAMES),
+            counters: FaultCounters::default(),
+            options,
+        }
+    }
+
+    /// How often each fault happened.
+    pub fn faults(&self) -> FaultCounters {
+        self.counters
+    }
+
+    /// Whether the next frame, its copy and all that are held back would fit into what leaves.
+    fn has_room(&self) -> bool {
+        self.leaving.room() >= self.held.len() + 2
+    }
+
+    fn take(&mut self, frame: &mut Frame, now: Nanos) {
+        let lost = self.loss.happens(self.options.loss);
+        let twice = self.duplicate.happens(self.options.duplicate);
+        let late = self.reorder.happens(self.options.reorder);
+        let corrupt = self.corrupt.happens(self.options.corrupt);
+        let bit = self.corrupt.below(8 * frame.len().max(1) as u64) as usize;
+        self.counters.frames += 1;
+        if lost {
+            self.counters.lost += 1;
+            return;
+        }
+        if corrupt && let Some(byte) = frame.bytes_mut().get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+            self.counters.corrupted += 1;
+        }
+        if twice && let Some(copy) = self.leaving.push_slot() {
+            copy.copy_from(frame);
+            self.counters.duplicated += 1;
+        }
+        if late && self.held.len() < HELD_FRAMES_MAX {
+            let frame = std::mem::take(frame);
+            let due = now.saturating_add(self.options.reorder_wait);
+            self.held.push_back(Late { frame, passes: self.options.reorder_frames, due });
+            self.counters.reordered += 1;
+        } else {
+            self.leaving.push_swap(frame);
+            self.held.iter_mut().for_each(|late| late.passes = late.passes.saturating_sub(1));
+            self.release(|late| late.passes == 0);
+        }
+    }
+
+    /// Lets the first held frames go, as long as they may.
+    fn release(&mut self, may_go: impl Fn(&Late) -> bool) {
+        while self.leaving.room() > 0 && self.held.front().is_some_and(&may_go) {
+            let mut late = self.held.pop_front().expect("there is a first one");
+            self.leaving.push_swap(&mut late.frame);
+        }
+    }
+
+    fn send(&mut self, now: Nanos) -> Result<(), PortError> {
+        self.release(|late| late.due <= now);
+        while !self.leaving.is_empty() {
+            let gone = self.inner.transmit(&mut self.leaving, now)?;
+            self.leaving.drop_front(gone);
+            if gone == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port> Port for Fault<P> {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.send(now)?;
+        self.inner.receive(batch, now)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.send(now)?;
+        let mut count = 0;
+        for frame in batch.frames_mut() {
+            if !self.has_room() {
+                self.send(now)?;
+            }
+            if !self.has_room() {
+                break;
+            }
+            self.take(frame, now);
+            count += 1;
+        }
+        self.send(now)?;
+        Ok(count)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let mut counters = self.inner.counters();
+        counters.lose(PortDrop::InjectedLoss, self.counters.lost);
+        counters
+    }
+
+    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
+        self.inner.descriptor()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let waiting = (!self.leaving.is_empty()).then_some(Nanos::ZERO);
+        let own = waiting.or(self.held.front().map(|late| late.due));
+        earliest(own, self.inner.next_event())
+    }
+}
+
+#[cfg(test)]
+mod tests;
