@@ -87,7 +87,7 @@ fn places(record: &Record) -> Vec<Place<'_>> {
     let mut places = Vec::new();
     for experiment in &record.experiments {
         for target in &record.targets {
-            let here = |at: &str, of: &str| at == experiment.id && of == target.name;
+            let here = |at: &str, of: &str| at == experiment.source() && of == target.name;
             let trials: Vec<&Trial> = record
                 .trials
                 .iter()
@@ -277,10 +277,12 @@ fn warnings(record: &Record) -> Vec<Notice> {
             let here: Vec<&Trial> = record
                 .trials
                 .iter()
-                .filter(|t| counts(t) && t.experiment == experiment.id && t.target == target.name)
+                .filter(|t| {
+                    counts(t) && t.experiment == experiment.source() && t.target == target.name
+                })
                 .collect();
             let flagged = record.outcomes.iter().filter(|outcome| {
-                outcome.experiment == experiment.id
+                outcome.experiment == experiment.source()
                     && outcome.target == target.name
                     && outcome.flags.contains(&Flag::Irregular)
             });

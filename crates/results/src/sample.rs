@@ -135,9 +135,13 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         frames_forwarded: forwarded - unexplained.min(forwarded),
         bytes_forwarded: (forwarded - unexplained) * u64::from(size),
         duration_ns_intended: DURATION_NS,
+        duration_ns_warmup: 0,
+        duration_ns_drain: DURATION_NS / 10,
         duration_ns_effective: DURATION_NS,
         duration_ns_receiving: Some(DURATION_NS - 50_000),
         classes: FrameClasses { correct: forwarded - unexplained, ..FrameClasses::default() },
+        account_frames_offered: offered,
+        account_frames_received: forwarded - unexplained,
         drops: match lost {
             0 => Vec::new(),
             frames => vec![Drop {
@@ -155,8 +159,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         jitter: Some(Jitter {
             jitter_ns_rfc3550: low_ns * spread / 10.0,
             pdv_ns_p999: Some((low_ns * spread * 3.0) as u64),
-            ipdv_ns_min: None,
-            ipdv_ns_p50: None,
+            ipdv_ns_mean: None,
             ipdv_ns_max: None,
         }),
         pacing_error: Some(spread_from(180.0, 1.0, offered)),
@@ -208,6 +211,7 @@ fn experiments() -> Vec<Experiment> {
         item: Some(item.into()),
         x_name: x_name.into(),
         method: Some("One flow at full nominal load, one trial of a second a point.".into()),
+        trials_of: None,
     };
     vec![
         one("fig2", "Forwarding rate of one flow against packet size", "frame_bytes"),
@@ -237,6 +241,7 @@ fn calibration() -> Calibration {
         link: "veth:afpacket".into(),
         frame_bytes: 64,
         rate_pps_ceiling: CEILING_PPS as u64,
+        rate_pps_saturated: CEILING_PPS as u64,
         latency: Some(spread_from(9_000.0, 0.5, 100_000)),
         pacing_error: Some(spread_from(150.0, 1.0, 100_000)),
         clock: ClockSource::Kernel,

@@ -132,6 +132,16 @@ pub struct Experiment {
     /// How it is done, in a few sentences; absent when the title says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// The experiment whose trials serve this one too, where they were measured once for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_of: Option<String>,
+}
+
+impl Experiment {
+    /// The experiment under whose id this one's trials are stored.
+    pub fn source(&self) -> &str {
+        self.trials_of.as_deref().unwrap_or(&self.id)
+    }
 }
 
 /// The tester measured by itself, looped without a target: its ceiling, bias and pacing error.
@@ -145,6 +155,8 @@ pub struct Calibration {
     pub frame_bytes: u32,
     /// The largest offered load that came back without loss and within 0.1 % of what was intended.
     pub rate_pps_ceiling: u64,
+    /// What it offered when asked for more than it can.
+    pub rate_pps_saturated: u64,
     /// Latency of the loop: what the tester itself adds to every latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,

@@ -1,8 +1,9 @@
 //! One trial: a load, what became of its frames, and how long they took.
 //!
 //! Source: RFC 2544 section 23 (phases of a trial), RFC 2285 (intended, offered and forwarded
-//! load), RFC 8219 (jitter). Invariant: frames offered = frames forwarded + misrouted + corrupt +
-//! drops by place and reason + unexplained; nothing is rounded away.
+//! load), RFC 8219 (jitter). Invariant: over the whole trial, uncounted warm-up included (a target
+//! counts those frames too), frames offered = frames received + drops by place and reason +
+//! unexplained; nothing is rounded away.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,10 @@ pub struct Trial {
     pub bytes_forwarded: u64,
     /// Sending time that was asked for.
     pub duration_ns_intended: u64,
+    /// Traffic before the counted part.
+    pub duration_ns_warmup: u64,
+    /// Time that was waited for frames under way, after the last one left.
+    pub duration_ns_drain: u64,
     /// Time from the first scheduled frame to the end of the last one's slot, as it happened.
     pub duration_ns_effective: u64,
     /// Time from the first to the last received frame, drain counted; absent if none came.
@@ -56,6 +61,10 @@ pub struct Trial {
     pub duration_ns_receiving: Option<u64>,
     /// What received frames were.
     pub classes: FrameClasses,
+    /// The account: frames that left, warm-up included.
+    pub account_frames_offered: u64,
+    /// The account: different frames that came back on any port in whatever state, warm-up included.
+    pub account_frames_received: u64,
     /// Frames lost for a known reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Drop>,
@@ -126,11 +135,10 @@ impl Trial {
             .then(|| 1.0 - self.frames_forwarded as f64 / self.frames_offered as f64)
     }
 
-    /// Frames offered that the classes and drops of this trial leave unexplained.
+    /// Frames offered that were neither received nor are anyone's drop.
     pub fn unexplained(&self) -> i64 {
-        let known = self.frames_forwarded + self.classes.misrouted + self.classes.corrupt;
         let dropped: u64 = self.drops.iter().map(|drop| drop.frames).sum();
-        self.frames_offered as i64 - known as i64 - dropped as i64
+        self.account_frames_offered as i64 - self.account_frames_received as i64 - dropped as i64
     }
 
     fn duration_ns_forwarding(&self) -> u64 {
@@ -297,15 +305,12 @@ pub struct Jitter {
     /// Packet delay variation of RFC 8219: 99.9th percentile less minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pdv_ns_p999: Option<u64>,
-    /// Difference of successive frames' latencies, signed: smallest.
+    /// Mean absolute difference of successive frames' latencies (RFC 3393).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipdv_ns_min: Option<i64>,
-    /// Median of the absolute differences.
+    pub ipdv_ns_mean: Option<f64>,
+    /// Largest such difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipdv_ns_p50: Option<i64>,
-    /// Largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipdv_ns_max: Option<i64>,
+    pub ipdv_ns_max: Option<u64>,
 }
 
 /// Who stamped received frames.
