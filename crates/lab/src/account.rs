@@ -4,7 +4,8 @@
 //! core's backlog; each place has its own counter. An account is a reading of all of them, and the
 //! difference of two readings is what happened in between.
 //!
-//! Source: `rtnetlink(7)` (stats64), `packet_diag.h`, `/proc/net/snmp` (RFC 4293 names),
+//! Source: `rtnetlink(7)` (stats64), `packet_diag.h`, `/proc/net/snmp` and
+//! `/proc/net/netstat` (names as in RFC 4293 and the kernel's `snmp.h`),
 //! `/proc/net/softnet_stat` (the kernel's `net-procfs.c`).
 //! Invariant: reading changes no counter.
 
@@ -21,7 +22,7 @@ pub struct Account {
     pub links: BTreeMap<String, LinkCounters>,
     /// What packet sockets lost.
     pub sockets: Vec<SocketLoss>,
-    /// The IPv4 counters of the namespace: InReceives, InHdrErrors, OutNoRoutes, ForwDatagrams...
+    /// The IPv4 counters of the namespace: InReceives, InHdrErrors, InNoRoutes, ForwDatagrams...
     pub ip: BTreeMap<String, u64>,
     /// The cores' backlogs: of the whole machine, not of the namespace.
     pub backlog: Backlog,
@@ -50,8 +51,10 @@ pub struct Backlog {
 }
 
 /// The IPv4 counters that mean a lost packet.
-const IP_LOSSES: [&str; 7] = [
+const IP_LOSSES: [&str; 9] = [
     "InHdrErrors",
+    "InNoRoutes",
+    "InTruncatedPkts",
     "InAddrErrors",
     "InUnknownProtos",
     "InDiscards",
@@ -67,7 +70,11 @@ impl Account {
         let sockets = packet_diag::packet_sockets(namespace)?;
         // Of the thread, because a namespace belongs to a thread.
         let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
-        let (snmp, softnet) = namespace.run(|| (read("snmp"), read("softnet_stat")))?;
+        let [snmp, netstat, softnet] = namespace
+            .run(|| ["snmp", "netstat", "softnet_stat"].map(read))?
+            .map(Result::unwrap_or_default);
+        let mut ip = parse_snmp(&snmp, "Ip");
+        ip.extend(parse_snmp(&netstat, "IpExt"));
         let name_of = |index: u32| {
             let link = links.iter().find(|link| link.index == index);
             link.map_or("any".to_owned(), |link| link.name.clone())
@@ -80,8 +87,8 @@ impl Account {
         Ok(Account {
             links: links.iter().map(|link| (link.name.clone(), link.counters)).collect(),
             sockets: sockets.iter().map(loss).collect(),
-            ip: parse_snmp(&snmp.unwrap_or_default(), "Ip"),
-            backlog: parse_softnet(&softnet.unwrap_or_default()),
+            ip,
+            backlog: parse_softnet(&softnet),
         })
     }
 
@@ -139,7 +146,7 @@ impl Account {
     }
 }
 
-/// Reads one protocol's counters of `/proc/net/snmp`: a line of names, then a line of values.
+/// Reads one protocol's counters of `/proc/net/snmp` or `/proc/net/netstat`: a line of names, then a line of values.
 /// Values that are not counters (a default TTL is one, -1 for "no limit" another) come along.
 pub fn parse_snmp(text: &str, protocol: &str) -> BTreeMap<String, u64> {
     let head = format!("{protocol}: ");

@@ -176,7 +176,6 @@ impl Netlink {
                     InfoBridge::StpState(BridgeStpState::Disabled),
                     InfoBridge::ForwardDelay(0),
                     InfoBridge::MulticastSnooping(false),
-                    InfoBridge::VlanFiltering(false),
                 ])),
             ]),
         ];

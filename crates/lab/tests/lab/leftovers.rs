@@ -1,0 +1,51 @@
+//! A run that is killed leaves only its folder, and the next run removes that.
+
+use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
+use lab::peer::Peer;
+use lab::peer::openvswitch::OpenVswitch;
+use lab::proc::Identity;
+use lab::{Lab, runfolder};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A run with everything in it; says so, and then waits to be killed.
+pub fn child(root: &Path) {
+    let lab = Lab::open(root).unwrap();
+    let site = lab.site("doomed", &wiring()).unwrap();
+    let mut ovs = OpenVswitch::default();
+    ovs.start(&site).unwrap();
+    ovs.ready(PATIENCE).unwrap();
+    println!("up {}", site.target_threads()[0]);
+    std::io::stdout().flush().unwrap();
+    std::thread::sleep(PATIENCE);
+}
+
+pub fn a_killed_run_is_swept() {
+    let root = Root::new();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--child", "killed"])
+        .arg(&root.0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let thread: u32 = line.trim().strip_prefix("up ").unwrap().parse().unwrap();
+    let path = root.0.display().to_string();
+    // The run itself has the path on its command line too.
+    assert_eq!(processes_with(&path).len(), 3);
+    let living = runfolder::sweep(&root.0).unwrap();
+    assert_eq!((living.removed.len(), living.kept.len()), (0, 1));
+    let children: Vec<_> = processes_with(&path).into_iter().filter_map(Identity::of).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lives = || children.iter().any(|child| child.lives());
+    assert!(in_time(|| !lives()), "the kernel ends the children");
+    assert!(in_time(|| lab::proc::cpu_time(thread).is_none()), "and the namespaces");
+    let lab = root.lab();
+    assert_eq!(lab.swept.removed.len(), 1);
+    assert_eq!(lab.swept.killed, Vec::<u32>::new(), "none was left to kill");
+    drop(lab);
+    assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
+}

@@ -1,0 +1,110 @@
+//! The lab on a real kernel: what it makes works, and nothing of it is left.
+//!
+//! Needs root (or the capabilities); without, each test says which need is missing and is skipped,
+//! except as root where `CI` is set: there nothing may be skipped. Arguments that are not options
+//! choose tests by a part of their name.
+
+#![allow(unsafe_code, clippy::disallowed_methods, clippy::unwrap_used)]
+
+mod raw;
+mod fixture;
+mod cables;
+mod processes;
+mod kernel_peers;
+mod openvswitch;
+mod leftovers;
+mod rootless;
+
+use lab::need::{self, Need};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+/// What a test needs beside what every lab does.
+type Needs = fn() -> Result<(), Need>;
+
+const TESTS: [(&str, Needs, fn()); 20] = [
+    ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
+    ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
+    ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
+    ("cables::kernel_work_is_on_its_core", lab_needs, cables::kernel_work_is_on_its_core),
+    ("cables::nobody_chatters", lab_needs, cables::nobody_chatters),
+    ("cables::the_direct_site_is_a_cable", lab_needs, cables::the_direct_site_is_a_cable),
+    ("cables::every_lost_frame_is_counted", lab_needs, cables::every_lost_frame_is_counted),
+    ("cables::bad_names_are_refused", lab_needs, cables::bad_names_are_refused),
+    ("processes::last_words", lab_needs, processes::last_words),
+    ("processes::place_and_end", lab_needs, processes::place_and_end),
+    ("processes::one_that_does_not_listen", lab_needs, processes::one_that_does_not_listen),
+    ("kernel_peers::bridge_learns", lab_needs, kernel_peers::bridge_learns),
+    ("kernel_peers::bridge_static", lab_needs, kernel_peers::bridge_static),
+    ("kernel_peers::router_forwards", lab_needs, kernel_peers::router_forwards),
+    ("kernel_peers::a_full_table_of_routes", lab_needs, kernel_peers::a_full_table_of_routes),
+    ("openvswitch::forwards_by_openflow", ovs_needs, openvswitch::forwards_by_openflow),
+    ("openvswitch::leaves_nothing", ovs_needs, openvswitch::leaves_nothing),
+    ("leftovers::a_killed_run_is_swept", ovs_needs, leftovers::a_killed_run_is_swept),
+    ("rootless::a_lab_without_root", rootless_needs, rootless::a_lab_without_root),
+    ("rootless::ovs_without_root", rootless_ovs_needs, rootless::ovs_without_root),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name, root] = &arguments[..]
+        && flag == "--child"
+    {
+        return child(name, root.as_ref());
+    }
+    let chosen: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+    let is_chosen =
+        |name: &str| chosen.is_empty() || chosen.iter().any(|part| name.contains(*part));
+    let mut failed = 0;
+    for (name, needs, test) in TESTS.iter().filter(|(name, ..)| is_chosen(name)) {
+        let outcome = match needs() {
+            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
+            Err(need) => format!("skipped: {need}"),
+            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
+                Ok(()) => "ok".to_owned(),
+                Err(_) => "FAILED".to_owned(),
+            },
+        };
+        failed += usize::from(outcome.starts_with("FAILED"));
+        println!("test {name} ... {outcome}");
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What tests run as a process of their own.
+fn child(name: &str, root: &std::path::Path) -> ExitCode {
+    match name {
+        "killed" => leftovers::child(root),
+        "rootless" => rootless::child(root),
+        "rootless-ovs" => rootless::child_with_ovs(root),
+        _ => return ExitCode::from(2),
+    }
+    ExitCode::SUCCESS
+}
+
+fn must_not_skip() -> bool {
+    std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
+}
+
+fn lab_needs() -> Result<(), Need> {
+    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+}
+
+fn ovs_needs() -> Result<(), Need> {
+    lab_needs()?;
+    for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+        need::tool(program, "openvswitch-switch")?;
+    }
+    Ok(())
+}
+
+fn rootless_needs() -> Result<(), Need> {
+    lab_needs()?;
+    need::tool("setpriv", "util-linux")?;
+    need::user_namespaces()
+}
+
+fn rootless_ovs_needs() -> Result<(), Need> {
+    rootless_needs()?;
+    ovs_needs()
+}

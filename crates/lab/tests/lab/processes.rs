@@ -1,0 +1,80 @@
+//! Processes: placed where they shall be, heard when they fail, ended for certain.
+
+use crate::fixture::{PATIENCE, Root};
+use lab::process::{Launch, Process};
+use lab::{LabError, Namespace, RunFolder, pin, proc};
+use std::fs;
+use std::time::Duration;
+
+fn shell(folder: &RunFolder, script: &str) -> Launch {
+    Launch {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: Vec::new(),
+        log: folder.path().join("log"),
+        namespace: None,
+        cores: Vec::new(),
+    }
+}
+
+pub fn last_words() {
+    let root = Root::new();
+    let folder = RunFolder::create(&root.0).unwrap();
+    let script = "for i in 1 2 3 4 5 6 7; do echo line $i; done; exit 3";
+    let mut process = Process::start(shell(&folder, script), &folder).unwrap();
+    let error = process.wait_ready(PATIENCE, || false).unwrap_err();
+    let LabError::Exited { program, status, last } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((program.as_str(), status.code()), ("sh", Some(3)));
+    assert_eq!(last, ["line 3", "line 4", "line 5", "line 6", "line 7"]);
+    let mut absent = shell(&folder, "");
+    absent.program = "/no/such/program".into();
+    let error = Process::start(absent, &folder).unwrap_err();
+    assert_eq!(error.number(), Some(libc::ENOENT));
+    assert!(error.to_string().contains("/no/such/program"), "{error}");
+}
+
+pub fn place_and_end() {
+    let root = Root::new();
+    let folder = RunFolder::create(&root.0).unwrap();
+    let namespace = Namespace::create().unwrap();
+    let core = pin::affinity(0).unwrap()[0];
+    let script = "echo $PATH; set; exec sleep 100";
+    let launch =
+        Launch { namespace: Some(namespace.clone()), cores: vec![core], ..shell(&folder, script) };
+    let mut process = Process::start(launch, &folder).unwrap();
+    let pid = process.pid();
+    let is_sleep = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "sleep\n";
+    process.wait_ready(PATIENCE, is_sleep).unwrap();
+    let network = fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
+    assert_eq!(network.to_string_lossy(), namespace.label());
+    assert_eq!(pin::affinity(pid).unwrap(), [core]);
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    assert!(status.contains(&format!("PPid:\t{}", std::process::id())));
+    let recorded = fs::read_to_string(folder.path().join("children")).unwrap();
+    assert!(recorded.starts_with(&format!("{pid} ")));
+    assert!(process.cpu_time().unwrap() > Duration::ZERO);
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(!log.contains("HOME="), "the environment is not inherited: {log}");
+    let ended = process.stop(PATIENCE).unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
+    assert_eq!(proc::Identity::of(pid), None);
+    let dropped = Process::start(shell(&folder, "exec sleep 100"), &folder).unwrap();
+    let pid = dropped.pid();
+    drop(dropped);
+    assert_eq!(proc::Identity::of(pid), None);
+}
+
+pub fn one_that_does_not_listen() {
+    let root = Root::new();
+    let folder = RunFolder::create(&root.0).unwrap();
+    let script = "trap '' TERM; echo deaf; while :; do sleep 0.01; done";
+    let mut process = Process::start(shell(&folder, script), &folder).unwrap();
+    let log = folder.path().join("log");
+    process.wait_ready(PATIENCE, || fs::read_to_string(&log).unwrap() == "deaf\n").unwrap();
+    let error = process.wait_ready(Duration::from_millis(20), || false).unwrap_err();
+    assert!(matches!(&error, LabError::NotReady { last, .. } if last == &["deaf"]), "{error}");
+    let ended = process.stop(Duration::from_millis(50)).unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGKILL));
+}
