@@ -22,6 +22,7 @@ pub mod runfolder;
 pub mod process;
 pub mod packet_diag;
 pub mod account;
+pub mod load;
 pub mod topology;
 pub mod peer;
 

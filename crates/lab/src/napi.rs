@@ -5,8 +5,13 @@
 //! frames by NAPI, and NAPI can be told to run on kernel threads (`napi/IF-ID`), which we hold on
 //! the core the work belongs to.
 //!
+//! A thread exists while its interface is up with GRO on: the kernel refuses the setting otherwise,
+//! and after down and up there is a new thread, on no particular core.
+//!
 //! Source: `Documentation/networking/napi.rst` (threaded NAPI), `/sys/class/net/IF/threaded`.
 //! Invariant: only threads of the interface named are pinned; they end when it goes down.
+
+mod netdev;
 
 use crate::{LabError, Namespace, pin};
 use std::collections::BTreeSet;
@@ -17,13 +22,14 @@ use std::sync::Mutex;
 /// Where the kernel works for an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NapiThreads {
-    /// The kernel threads; empty where they could not be seen (another process namespace).
+    /// The kernel threads; empty where they cannot be seen (from another process namespace).
     pub threads: Vec<u32>,
     /// Whether they are held on the cores asked for: without root the kernel refuses.
     pub pinned: bool,
 }
 
-/// One at a time, so that the threads that appear are those of the interface switched over.
+/// One at a time, so that where the kernel cannot tell, the threads that appear are the
+/// interface's.
 static SWITCHING: Mutex<()> = Mutex::new(());
 
 /// Moves an interface's work to kernel threads and holds them on `cores`. The interface must be up
@@ -33,8 +39,8 @@ pub fn pin_threads(
     interface: &str,
     cores: &[usize],
 ) -> Result<NapiThreads, LabError> {
-    let threads = thread_of(namespace, interface)?;
-    let mut pinned = !threads.is_empty();
+    let threads = switch_over(namespace, interface)?;
+    let mut pinned = !threads.is_empty() && !cores.is_empty();
     for thread in &threads {
         match pin::pin(*thread, cores) {
             Ok(()) => {}
@@ -46,20 +52,25 @@ pub fn pin_threads(
 }
 
 /// Moves an interface's work to kernel threads and says which.
-pub(crate) fn thread_of(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
+pub(crate) fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
     let _alone = SWITCHING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let before = named_threads(interface);
     let path = format!("/sys/class/net/{interface}/threaded");
     namespace
         .run_with_sysfs(|| fs::write(&path, "1"))?
         .map_err(|error| LabError::system("move network work to threads", &*path, error))?;
-    let after = named_threads(interface);
-    let new: Vec<u32> = after.difference(&before).copied().collect();
-    if new.is_empty() && !after.is_empty() {
-        let error = io::Error::from_raw_os_error(libc::EEXIST);
-        return Err(LabError::system("find the new network thread", interface, error));
+    let visible = named_threads(interface);
+    let index = namespace.netlink()?.link(interface)?.index;
+    let threads: Vec<u32> = match netdev::threads(namespace, index)? {
+        // Seen from another process namespace, the numbers would be those of strangers.
+        Some(told) => told.into_iter().filter(|thread| visible.contains(thread)).collect(),
+        None => visible.difference(&before).copied().collect(),
+    };
+    if threads.is_empty() && !visible.is_empty() {
+        let error = io::Error::from_raw_os_error(libc::ESRCH);
+        return Err(LabError::system("find the network threads", interface, error));
     }
-    Ok(new)
+    Ok(threads)
 }
 
 /// The kernel threads that work for interfaces of this name, in whatever namespace.

@@ -260,7 +260,7 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
         }
         Feature::ThreadedNapi => {
             let (namespace, name) = try_veth()?;
-            napi::thread_of(&namespace, &name)?;
+            napi::switch_over(&namespace, &name)?;
             Ok("works".to_owned())
         }
         Feature::OpenvswitchModule => {

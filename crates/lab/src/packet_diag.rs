@@ -1,6 +1,10 @@
 //! What packet sockets lost: the only place the kernel counts a frame that a program was too slow
 //! to take.
 //!
+//! A socket with a receive ring (`PACKET_RX_RING`) is silent here: the kernel tells what a ring lost
+//! only to its owner, by `PACKET_STATISTICS`. So a target of ours reports its own rings, and Open
+//! vSwitch, which uses none, is read here.
+//!
 //! Source: `sock_diag(7)`, the kernel's `packet_diag.h`, `SK_MEMINFO_DROPS` in `sock_diag.h`.
 //! Invariant: reading does not reset (unlike `PACKET_STATISTICS`), so it may be done from outside.
 
@@ -24,7 +28,7 @@ pub struct PacketSocket {
     pub inode: u32,
     /// The interface it listens to; 0: all.
     pub interface: u32,
-    /// Frames it lost because its queue or ring was full, modulo 2^32.
+    /// Frames it lost because its queue was full, modulo 2^32; 0 if it has a ring.
     pub dropped: u32,
 }
 

@@ -88,8 +88,12 @@ impl Peer for OpenVswitch {
         let Some(instance) = &self.instance else {
             return Ok(BTreeMap::new());
         };
-        let text = unixctl::ask(&instance.place.switch_control(), "coverage/show", &[])?;
-        Ok(unixctl::parse_coverage(&text))
+        let control = instance.place.switch_control();
+        let datapath = unixctl::ask(&control, "dpif-netdev/pmd-stats-show", &[])?;
+        let mut counters = unixctl::parse_datapath(&datapath);
+        let coverage = unixctl::ask(&control, "coverage/show", &[])?;
+        counters.extend(unixctl::parse_coverage(&coverage));
+        Ok(counters)
     }
 
     fn check(&mut self) -> Result<(), LabError> {

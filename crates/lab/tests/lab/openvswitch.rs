@@ -1,6 +1,6 @@
 //! Open vSwitch in a private instance: it forwards what OpenFlow tells it, and leaves nothing.
 
-use crate::fixture::{PATIENCE, Root, processes_with, wiring};
+use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::raw::{Raw, frame};
 use lab::LabError;
 use lab::peer::openvswitch::OpenVswitch;
@@ -73,7 +73,11 @@ pub fn forwards_by_openflow() {
     one.send(&wanted).unwrap();
     assert!(two.receive(PATIENCE, |frame| frame == wanted).is_some());
     let counters = ovs.counters().unwrap();
-    assert!(counters["netdev_received"] > 0, "{counters:?}");
+    assert!(counters["datapath.packets_received"] >= 2, "{counters:?}");
+    assert_eq!(counters["datapath.miss_with_failed_upcall"], 0);
+    // Gathered from the threads about once a second.
+    let has_coverage = |name: &String| name.starts_with("coverage.");
+    assert!(in_time(|| ovs.counters().unwrap().keys().any(has_coverage)));
     assert!(site.account().unwrap().sockets.iter().any(|socket| socket.interface == "p1"));
     ovs.check().unwrap();
     assert_eq!(ovs.processes().len(), 1);

@@ -42,14 +42,33 @@ fn exchange(socket: &Path, request: &Value) -> io::Result<Value> {
     }
 }
 
-/// The totals of `coverage/show`: lines like "netdev_sent  0.0/sec 1.2/sec 0.3/sec  total: 1234".
+/// The totals of `coverage/show`, as `coverage.NAME`: lines like
+/// "netdev_sent  0.0/sec 1.2/sec 0.3/sec  total: 1234". Open vSwitch gathers them from its threads
+/// now and then, so they may lag.
 pub(super) fn parse_coverage(text: &str) -> BTreeMap<String, u64> {
     let parse = |line: &str| {
         let (head, total) = line.split_once("total:")?;
         let name = head.split_ascii_whitespace().next()?;
-        Some((name.to_owned(), total.trim().parse().ok()?))
+        Some((format!("coverage.{name}"), total.trim().parse().ok()?))
     };
     text.lines().filter_map(parse).collect()
+}
+
+/// The counts of `dpif-netdev/pmd-stats-show`, added over the threads, as `datapath.NAME`: lines
+/// like "  miss with failed upcall: 5". Averages are left out.
+pub(super) fn parse_datapath(text: &str) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    for line in text.lines() {
+        let Some((name, Ok(count))) =
+            line.split_once(':').map(|(name, value)| (name.trim(), value.trim().parse::<u64>()))
+        else {
+            continue;
+        };
+        let name = format!("datapath.{}", name.replace(' ', "_"));
+        let total: &mut u64 = counters.entry(name).or_default();
+        *total = total.saturating_add(count);
+    }
+    counters
 }
 
 #[cfg(test)]
@@ -62,8 +81,15 @@ mod tests {
             netdev_sent                0.0/sec     1.500/sec        0.0250/sec   total: 1234\n\
             datapath_drop_upcall_error 0.0/sec     0.000/sec        0.0000/sec   total: 5\n\
             odd total: x\n total: 7\n97 events never hit\n";
-        let expected =
-            [("netdev_sent".to_owned(), 1234), ("datapath_drop_upcall_error".to_owned(), 5)];
-        assert_eq!(parse_coverage(text), expected.into());
+        let expected = [("coverage.netdev_sent", 1234), ("coverage.datapath_drop_upcall_error", 5)];
+        assert_eq!(parse_coverage(text), expected.map(|(name, n)| (name.to_owned(), n)).into());
+    }
+
+    #[test]
+    fn datapath_counts_over_threads() {
+        let text = "main thread:\n  packets received: 6\n  avg. packets per output batch: 0.50\n\
+            pmd thread numa_id 0 core_id 1:\n  packets received: 4\n  emc hits: 3\nodd\nx: -1\n";
+        let expected = [("datapath.packets_received", 10), ("datapath.emc_hits", 3)];
+        assert_eq!(parse_datapath(text), expected.map(|(name, n)| (name.to_owned(), n)).into());
     }
 }
