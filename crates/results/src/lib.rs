@@ -24,6 +24,14 @@ pub mod claims;
 pub mod number;
 /// Curves with intervals, as SVG.
 pub mod figure;
+/// Numbers below a figure, and the account of frames.
+pub mod table;
+/// Derived numbers as CSV.
+pub mod csv;
+/// The report as a page of text.
+pub mod summary;
+/// The report as a page that opens offline.
+pub mod page;
 /// Everything that is shown, as files in memory.
 pub mod report;
 /// The folder of a run: the only place with files.

@@ -209,11 +209,10 @@ impl<'a> Case<'a> {
             return cannot("no pair of trials forwarded anything");
         };
         let lower = |ratio: f64| (1.0 - ratio) * 100.0;
-        let range = compared.interval.map_or("one pair only".into(), |interval| {
-            let (low, high) = (lower(interval.high), lower(interval.low));
-            format!("{} to {} %", number::text(low), number::text(high))
-        });
-        let numbers = format!("lower by {} % ({range})", number::text(lower(compared.ratio)));
+        let numbers = difference(
+            lower(compared.ratio),
+            compared.interval.map(|interval| (lower(interval.high), lower(interval.low))),
+        );
         let overloaded = |target| {
             of(target, Metric::LossRatio).is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO)
         };
@@ -354,6 +353,16 @@ impl<'a> Case<'a> {
         let verdict = all(verdicts.into_iter(), "no load was carried by all without loss");
         Finding { reading, numbers, verdict }
     }
+}
+
+/// "lower by 40 % (38 to 42 %)", or higher where the sign says so.
+fn difference(percent: f64, range: Option<(f64, f64)>) -> String {
+    let (word, sign) = if percent < 0.0 { ("higher", -1.0) } else { ("lower", 1.0) };
+    let ends = |(low, high): (f64, f64)| if sign < 0.0 { (-high, -low) } else { (low, high) };
+    let range = range.map(ends).map_or("one pair only".into(), |(low, high)| {
+        format!("{} to {} %", number::text(low), number::text(high))
+    });
+    format!("{word} by {} % ({range})", number::text(percent * sign))
 }
 
 /// The technologies that a claim's subject names, in its order.

@@ -66,6 +66,9 @@ fn pairs_are_judged_within_a_family_and_by_their_interval() {
     // Made up: 415 against 690 thousand is lower by 40 %; ours is the faster one.
     assert_eq!(bridge("linux-bridge linux-router"), Verdict::Holds);
     assert_eq!(bridge("bridge router"), Verdict::DoesNot);
+    let of_bridge = |line: &&ClaimVerdict| line.targets == ["bridge", "router"];
+    let numbers = &record.claims.iter().find(of_bridge).unwrap().numbers;
+    assert!(numbers.starts_with("higher by 11"), "{numbers}");
     let across = answers(&record, "fig2", "about");
     assert!(across.iter().all(|(names, _)| names != "linux-bridge router"));
 

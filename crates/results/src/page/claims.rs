@@ -1,0 +1,117 @@
+//! What the study states, and the answer here, target by target.
+//!
+//! Invariant: a value from the study is named as the study's, and stands apart from what was
+//! measured.
+
+use maud::{Markup, html};
+
+use crate::number;
+use crate::record::{ClaimVerdict, Experiment, Record, Verdict};
+use crate::report::words;
+
+/// The claims about an experiment, and the values that its study prints.
+pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
+    let about = |line: &&ClaimVerdict| {
+        experiment.study.as_ref() == Some(&line.claim.study)
+            && experiment.item.as_ref() == Some(&line.claim.item)
+    };
+    let lines: Vec<&ClaimVerdict> = record.claims.iter().filter(about).collect();
+    let has_values = record.published.iter().any(|value| {
+        experiment.study.as_ref() == Some(&value.study)
+            && experiment.item.as_ref() == Some(&value.item)
+    });
+    html! {
+        @if !lines.is_empty() {
+            h3 { "What " (lines[0].claim.study) " states about its " (lines[0].claim.item) }
+            div.wide.claims { table { (groups(&lines)) } }
+        }
+        @if experiment.study.is_some() && !has_values {
+            p.soft {
+                "The study draws this item without printing its values, so nothing of it is drawn here."
+            }
+        }
+        (published(record, experiment))
+    }
+}
+
+/// The lines, those of one claim and reading under one heading.
+fn groups(lines: &[&ClaimVerdict]) -> Markup {
+    let same = |a: &&ClaimVerdict, b: &&ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
+    html! {
+        @for group in lines.chunk_by(same) {
+            tbody {
+                tr.claim {
+                    th colspan="3" scope="rowgroup" {
+                        (words::statement(&group[0].claim))
+                        span {
+                            "There: " (group[0].claim.condition)
+                            @if !group[0].reading.is_empty() { ". Read here: " (group[0].reading) }
+                            "."
+                        }
+                    }
+                }
+                @for line in group {
+                    tr {
+                        td { (line.targets.join(", ")) }
+                        td { (chip(&line.verdict)) }
+                        td { (numbers(line)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn chip(verdict: &Verdict) -> Markup {
+    html! {
+        @match verdict {
+            Verdict::Holds => span.chip.yes { "holds" },
+            Verdict::DoesNot => span.chip.no { "does not" },
+            Verdict::CannotTell(_) => span.chip.open { "cannot be told" },
+        }
+    }
+}
+
+fn numbers(line: &ClaimVerdict) -> String {
+    match &line.verdict {
+        Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
+        Verdict::CannotTell(why) => format!("{}; {why}", line.numbers),
+        _ => line.numbers.clone(),
+    }
+}
+
+fn published(record: &Record, experiment: &Experiment) -> Markup {
+    let values: Vec<_> = record
+        .published
+        .iter()
+        .filter(|value| {
+            experiment.study.as_ref() == Some(&value.study)
+                && experiment.item.as_ref() == Some(&value.item)
+        })
+        .collect();
+    html! {
+        @if !values.is_empty() {
+            details {
+                summary { "Values that the study prints" }
+                div.wide {
+                    table {
+                        thead { tr {
+                            th { "there" } th { (number::axis(&values[0].point.name)) }
+                            th { "quantity" } th { "value" }
+                        } }
+                        tbody {
+                            @for value in values {
+                                tr {
+                                    td { (value.subject) }
+                                    td.n { (number::text(value.point.value)) }
+                                    td { (value.metric.replace('_', " ")) }
+                                    td.n { (number::text(value.value)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

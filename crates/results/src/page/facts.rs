@@ -1,0 +1,151 @@
+//! The end of the page: the tester, the targets, the machine, how to do it again, how to read it.
+//!
+//! Invariant: what could not be found out is left out, never guessed.
+
+use maud::{Markup, html};
+
+use crate::number;
+use crate::record::{Distribution, Record};
+use crate::report::words;
+
+/// The tester measured without a target.
+pub(super) fn tester(record: &Record) -> Markup {
+    let micro = |distribution: &Option<Distribution>, of: fn(&Distribution) -> Option<u64>| {
+        let ns = distribution.as_ref().and_then(of);
+        ns.map_or("–".to_string(), |ns| number::text(ns as f64 / 1e3))
+    };
+    html! {
+        @if !record.calibrations.is_empty() {
+            section {
+                h2 { "The tester by itself" }
+                p { "Looped without a target before anything else: what it can carry, and what it adds." }
+                div.wide {
+                    table {
+                        thead { tr {
+                            th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" }
+                            th { "own latency p50, µs" } th { "p99, µs" }
+                            th { "pacing error p50, µs" } th { "p99, µs" } th { "stamps by" }
+                        } }
+                        tbody {
+                            @for one in &record.calibrations {
+                                tr {
+                                    td { (one.link) }
+                                    td.n { (one.frame_bytes) }
+                                    td.n { (number::text(one.rate_pps_ceiling as f64)) }
+                                    td.n { (micro(&one.latency, |found| found.ns_p50)) }
+                                    td.n { (micro(&one.latency, |found| found.ns_p99)) }
+                                    td.n { (micro(&one.pacing_error, |found| found.ns_p50)) }
+                                    td.n { (micro(&one.pacing_error, |found| found.ns_p99)) }
+                                    td { (one.clock.words()) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What was measured.
+pub(super) fn targets(record: &Record) -> Markup {
+    html! {
+        section {
+            h2 { "Targets" }
+            div.wide {
+                table {
+                    thead { tr {
+                        th { "name" } th { "asked for as" } th { "does" } th { "family" }
+                        th { "version" } th { "settings" }
+                    } }
+                    tbody {
+                        @for target in &record.targets {
+                            tr {
+                                td { (target.name) }
+                                td { (target.spec) }
+                                td { (target.technology.word()) }
+                                td { (target.family) }
+                                td { (target.version.as_deref().unwrap_or("–")) }
+                                td { (pairs(target.settings.iter())) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where it was measured.
+pub(super) fn machine(record: &Record) -> Markup {
+    let machine = &record.environment;
+    let memory =
+        machine.memory_bytes.map(|bytes| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0));
+    let facts: [(&str, Option<String>); 9] = [
+        ("system", machine.system.clone()),
+        ("kernel", machine.kernel.clone()),
+        ("processor", machine.cpu_model.clone()),
+        ("cores", machine.cpu_cores.map(|cores| cores.to_string())),
+        ("governor", machine.cpu_governor.clone()),
+        ("clock source", machine.clock_source.clone()),
+        ("memory", memory),
+        ("hypervisor", machine.virtualised.clone()),
+        ("versions", Some(pairs(machine.versions.iter())).filter(|text| !text.is_empty())),
+    ];
+    html! {
+        section {
+            h2 { "Machine" }
+            dl {
+                @for (name, value) in facts {
+                    @if let Some(value) = value { dt { (name) } dd { (value) } }
+                }
+                @if machine.simulated { dt { "time" } dd { "simulated" } }
+            }
+        }
+    }
+}
+
+/// How to do it again.
+pub(super) fn again(record: &Record) -> Markup {
+    let parameters = record.parameters.iter().map(|(name, value)| (name, value));
+    html! {
+        section {
+            h2 { "To do it again" }
+            pre { (record.command_line) }
+            dl {
+                dt { "seed" } dd { (record.seed) }
+                dt { "effort" } dd { (words::effort(record)) }
+                dt { "link" } dd { (record.link) }
+                @let text = pairs(parameters);
+                @if !text.is_empty() { dt { "parameters" } dd { (text) } }
+            }
+            p {
+                "Every number here comes from a trial in " code { "record.json" } " beside this page, \
+                 which names its seed; " code { "*.csv" } " holds the same numbers with all their digits."
+            }
+        }
+    }
+}
+
+/// How to read the numbers, once for the whole page.
+pub(super) fn reading() -> Markup {
+    html! {
+        h2 { "How to read it" }
+        p {
+            "Packet sizes count the frame check sequence, so 64 bytes are 60 in memory. The forwarding rate \
+             is what came out where it belongs under the load offered; Mbit/s are 10⁶ bit/s of the link \
+             layer, without preamble and gap. Rates and mean latencies are means of the repeats with \
+             Student's t interval; percentiles are medians of the repeats, never means, between two of \
+             their sorted values: with three repeats that is their whole range, which holds the median \
+             with 75 % confidence only. A percentile stands only where at least ten samples lie above \
+             it. A ratio is taken within interleaved pairs; where its interval holds 1 the answer is \
+             unclear. What was not measured is left empty."
+        }
+    }
+}
+
+fn pairs<N: std::fmt::Display, V: std::fmt::Display>(
+    values: impl Iterator<Item = (N, V)>,
+) -> String {
+    values.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,161 @@
+//! What a run found, in plain sentences: the top of every report.
+//!
+//! Invariant: each sentence states numbers with their intervals, and says what stands against
+//! them; nothing is praised.
+
+use crate::derive::counts;
+use crate::figure::{View, views};
+use crate::number;
+use crate::record::{Cell, Experiment, Metric, Record, Verdict};
+
+/// What was measured, on what.
+pub(crate) fn measured(record: &Record) -> String {
+    let trials = record.trials.iter().filter(|trial| counts(trial)).count();
+    let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
+    let time = if record.environment.simulated { ", in simulated time" } else { "" };
+    format!(
+        "{} measured on {} over {}{time}: {trials} trials with {} effort.",
+        listed(&record.experiments.iter().map(|one| one.id.as_str()).collect::<Vec<_>>()),
+        listed(&names),
+        record.link,
+        effort(record),
+    )
+}
+
+/// What came out: a sentence for each experiment that has results.
+pub(crate) fn found(record: &Record) -> Vec<String> {
+    let sentence = |experiment: &Experiment| {
+        views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
+    };
+    record.experiments.iter().filter_map(sentence).collect()
+}
+
+/// The extremes of one view at its most telling point: the smallest packets, the highest load for
+/// a rate, the lowest for a latency.
+fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<String> {
+    let metric = match view.metric {
+        Metric::RateBpsForwarded => Metric::RatePpsForwarded,
+        metric => metric,
+    };
+    let here = |cell: &&Cell| cell.experiment == experiment.id && cell.metric == metric;
+    let points = record.cells.iter().filter(here).map(|cell| cell.point.value);
+    let highest = metric.unit() == "pps" && experiment.x_name != "frame_bytes";
+    let x = if highest { points.reduce(f64::max) } else { points.reduce(f64::min) }?;
+    let mut cells: Vec<&Cell> =
+        record.cells.iter().filter(here).filter(|cell| cell.point.value == x).collect();
+    cells.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let (most, least) = (cells.first()?, cells.last()?);
+    let place = match experiment.x_name.as_str() {
+        "frame_bytes" => format!("With {}-byte packets", number::text(x)),
+        "rate_pps_intended" => format!("At a load of {} frames/s", number::text(x)),
+        other => format!("At {} = {}", other.replace('_', " "), number::text(x)),
+    };
+    let title = number::title(metric);
+    if cells.len() == 1 {
+        return Some(format!("{place} the {title} of {} is {}.", most.target, quantity(most)));
+    }
+    Some(format!(
+        "{place} the {title} is highest on {} with {}, and lowest on {} with {}.",
+        most.target,
+        quantity(most),
+        least.target,
+        quantity(least)
+    ))
+}
+
+fn quantity(cell: &Cell) -> String {
+    let unit = number::shown(cell.metric).unit;
+    let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
+    format!("{} {unit} ({range})", number::value(cell.metric, cell.value))
+}
+
+/// How sure it is.
+pub(crate) fn sure(record: &Record) -> Vec<String> {
+    let mut out = Vec::new();
+    let repeats = record.cells.iter().map(|cell| cell.n);
+    if let (Some(least), Some(most)) = (repeats.clone().min(), repeats.max()) {
+        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        out.push(format!(
+            "Each value rests on {range} repeats, targets taking turns, and stands with the \
+             interval that holds the true value with 95 % confidence, or with the level stated."
+        ));
+    }
+    out.push(account(record));
+    for calibration in &record.calibrations {
+        let bias = calibration.latency.as_ref().and_then(|latency| latency.ns_p50);
+        let bias = bias.map_or(String::new(), |ns| {
+            format!(
+                " and adds {} µs of its own to the median latency",
+                number::text(ns as f64 / 1e3)
+            )
+        });
+        out.push(format!(
+            "The tester alone carries {} frames/s of {} bytes over {}{bias}.",
+            number::text(calibration.rate_pps_ceiling as f64),
+            calibration.frame_bytes,
+            calibration.link,
+        ));
+    }
+    out
+}
+
+/// One sentence on the account of all frames.
+fn account(record: &Record) -> String {
+    let trials = || record.trials.iter().filter(|trial| counts(trial));
+    let offered: u64 = trials().map(|trial| trial.frames_offered).sum();
+    let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
+    let offered = number::count(offered as i64);
+    match unexplained {
+        0 => format!("Of {offered} frames offered, every one is accounted for."),
+        frames => {
+            format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))
+        }
+    }
+}
+
+/// How many answers to the study's claims are of each kind: hold, do not, cannot be told.
+pub(crate) fn answers(record: &Record) -> [usize; 3] {
+    let count =
+        |of: fn(&Verdict) -> bool| record.claims.iter().filter(|line| of(&line.verdict)).count();
+    [
+        count(|verdict| *verdict == Verdict::Holds),
+        count(|verdict| *verdict == Verdict::DoesNot),
+        count(|verdict| matches!(verdict, Verdict::CannotTell(_))),
+    ]
+}
+
+/// The effort in a word.
+pub(crate) fn effort(record: &Record) -> &'static str {
+    match record.effort {
+        crate::record::Effort::Quick => "quick",
+        crate::record::Effort::Standard => "standard",
+        crate::record::Effort::Full => "full",
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(words: &[&str]) -> String {
+    match words {
+        [] => "nothing".into(),
+        [one] => (*one).to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// What a claim states, with its value in place.
+pub(crate) fn statement(claim: &crate::record::Claim) -> String {
+    use crate::record::Relation;
+    let unit = match claim.unit.as_str() {
+        "percent" => " %".to_string(),
+        "us" => " µs".to_string(),
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    let value = match claim.relation {
+        _ if claim.value.is_empty() => String::new(),
+        Relation::From => String::new(),
+        Relation::About | Relation::UpTo => format!(" {}{unit}", claim.value),
+        _ => format!(" ({}{unit})", claim.value),
+    };
+    format!("{}: {}{value}", claim.subject, claim.claim)
+}
