@@ -150,7 +150,8 @@ impl Producer {
             bytes += frame.len() as u64;
             // SAFETY: `tail` is less than `size` past the consumer's `head`, so this slot is the
             // producer's, and `&mut self` makes this the only use of it.
-            unsafe { std::mem::swap(&mut *self.ring.slot(self.tail), frame) };
+            let slot = unsafe { &mut *self.ring.slot(self.tail) };
+            std::mem::swap(slot, frame);
             self.tail = self.tail.wrapping_add(1);
         }
         if count > 0 {

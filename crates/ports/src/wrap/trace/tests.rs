@@ -82,7 +82,7 @@ fn blocks_are_whole_and_padded() {
     let (mut at, mut kinds) = (0, Vec::new());
     while at < bytes.len() {
         let length = word(at + 4) as usize;
-        assert!(length % 4 == 0 && word(at + length - 4) as usize == length);
+        assert!(length.is_multiple_of(4) && word(at + length - 4) as usize == length);
         kinds.push(word(at));
         at += length;
     }

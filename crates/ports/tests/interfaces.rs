@@ -1,0 +1,482 @@
+//! Ports on real interfaces, each test in a network namespace of its own that vanishes with the
+//! thread that made it.
+//!
+//! Needs root and a kernel with veth; without them a test says so and passes, except where the
+//! variable `CI` is set, which means that nothing may be skipped.
+
+#![allow(unsafe_code)]
+
+use std::net::UdpSocket;
+use std::process::Command;
+
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::afpacket::{AfPacketPort, Delivery, Options, Stamps};
+use ports::clock::{self, Wait};
+use ports::port::{Port, PortDrop, PortError};
+use ports::tap::TapPort;
+
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// Runs `test` in a thread with a fresh network namespace.
+fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    // SAFETY: asking for the user's number has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        #[allow(clippy::disallowed_methods)]
+        let must_run = std::env::var("CI").is_ok();
+        assert!(!must_run, "needs root, and nothing may be skipped where CI is set");
+        println!("skipped: needs root");
+        return;
+    }
+    let thread = std::thread::spawn(|| {
+        // SAFETY: only this thread, which ends with the test, moves to a new namespace.
+        let moved = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+        assert_eq!(moved, 0, "a namespace: {}", std::io::Error::last_os_error());
+        std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+        ip("link set lo up");
+        test();
+    });
+    if let Err(failure) = thread.join() {
+        std::panic::resume_unwind(failure);
+    }
+}
+
+/// Runs `ip` in this thread's namespace.
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {:?}", output);
+}
+
+/// A pair of linked interfaces `left` and `right`, up.
+fn veth() {
+    ip("link add left type veth peer name right");
+    ip("link set left up");
+    ip("link set right up");
+}
+
+fn open(name: &str, delivery: Delivery) -> AfPacketPort {
+    AfPacketPort::open(name, &Options { delivery, ..Options::default() }).unwrap()
+}
+
+/// Both kinds of ring.
+const DELIVERIES: [Delivery; 2] = [Delivery::Prompt, Delivery::Batched];
+
+/// Sends all frames.
+fn send(port: &mut impl Port, frames: &[Vec<u8>]) {
+    let mut batch = Batch::new(frames.len());
+    frames.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
+    while !batch.is_empty() {
+        let gone = port.transmit(&mut batch, clock::now()).unwrap();
+        batch.drop_front(gone);
+    }
+}
+
+/// Receives until `count` frames satisfy `wanted`; those frames.
+fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut batch = Batch::new(7);
+    let deadline = clock::now() + PATIENCE;
+    while frames.len() < count {
+        batch.clear();
+        if port.receive(&mut batch, clock::now()).unwrap() == 0 {
+            let mut wait = Wait::new();
+            wait.add(port.descriptor().unwrap(), false);
+            let ready = wait.until(Some(deadline)).unwrap();
+            assert!(ready > 0, "{} of {count} frames arrived", frames.len());
+        }
+        let bytes = batch.frames().iter().map(|frame| frame.bytes());
+        frames.extend(bytes.filter(|bytes| wanted(bytes)).map(<[u8]>::to_vec));
+    }
+    frames
+}
+
+/// Whether it is a frame of ours: from an address that starts with 02.
+fn ours(bytes: &[u8]) -> bool {
+    bytes[6] == 2
+}
+
+/// A frame of ours with these bytes after the addresses.
+fn frame(after_addresses: &[u8], payload: usize) -> Vec<u8> {
+    let mut bytes = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1];
+    bytes.extend(after_addresses);
+    bytes.extend((0..payload).map(|n| n as u8));
+    bytes
+}
+
+/// A frame of ours that carries its number.
+fn numbered(number: u32) -> Vec<u8> {
+    let mut bytes = frame(&[0x88, 0xb5], 0);
+    bytes.extend(number.to_be_bytes());
+    bytes.resize(60, 0);
+    bytes
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes[14..18].try_into().unwrap())
+}
+
+#[test]
+fn frames_arrive_as_they_left_whatever_their_tags() {
+    in_namespace(|| {
+        veth();
+        let frames = [
+            frame(&[0x88, 0xb5], 46),
+            frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 42),
+            frame(&[0x81, 0x00, 0x00, 0x00, 0x88, 0xb5], 42),
+            frame(&[0x81, 0x00, 0xe0, 0x00, 0x88, 0xb5], 42),
+            frame(&[0x81, 0x00, 0xff, 0xff, 0x88, 0xb5], 42),
+            frame(&[0x88, 0xa8, 0x00, 0x05, 0x88, 0xb5], 42),
+            frame(&[0x88, 0xa8, 0x20, 0x64, 0x81, 0x00, 0x00, 0x07, 0x88, 0xb5], 38),
+            frame(&[0x81, 0x00, 0x00, 0x05, 0x81, 0x00, 0x00, 0x06, 0x88, 0xb5], 38),
+            frame(&[0x91, 0x00, 0x00, 0x05, 0x88, 0xb5], 42),
+            frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 1500),
+            frame(&[0x88, 0xb5], 1500),
+            frame(&[0x88, 0xb5], 0),
+            frame(&[0x88, 0xb5], 1),
+            frame(&[0x00, 0x04], 4),
+        ];
+        for delivery in DELIVERIES {
+            let (mut left, mut right) = (open("left", delivery), open("right", delivery));
+            send(&mut left, &frames);
+            let arrived = collect(&mut right, frames.len(), ours);
+            for (sent, received) in frames.iter().zip(&arrived) {
+                assert_eq!(sent, received, "with {delivery:?}");
+            }
+            assert_eq!(left.counters().tx_frames, frames.len() as u64);
+            assert_eq!(left.counters().drops, []);
+        }
+    });
+}
+
+#[test]
+fn a_port_never_receives_what_it_sent() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let (mut left, mut right) = (open("left", delivery), open("right", delivery));
+            send(&mut left, &[numbered(1)]);
+            send(&mut right, &[numbered(2)]);
+            assert_eq!(collect(&mut left, 1, ours), [numbered(2)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(1)]);
+            // A second pair of sockets on the same interface: nor what others sent on it.
+            let mut other = open("left", delivery);
+            send(&mut left, &[numbered(3)]);
+            send(&mut right, &[numbered(4)]);
+            assert_eq!(collect(&mut other, 1, ours), [numbered(4)]);
+        }
+    });
+}
+
+/// The ones' complement sum of RFC 1071, over big-endian words.
+fn sum(bytes: &[u8], start: u32) -> u16 {
+    let mut sum = start;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Checks the TCP or UDP checksum of an IPv4 frame whose IP header starts at `at`.
+fn check_transport(bytes: &[u8], at: usize) {
+    let header = usize::from(bytes[at] & 15) * 4;
+    let end = at + usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
+    let segment = &bytes[at + header..end];
+    let pseudo = u32::from(sum(&bytes[at + 12..at + 20], 0));
+    let all = sum(segment, pseudo + u32::from(bytes[at + 9]) + segment.len() as u32);
+    assert_eq!(all, 0xffff, "the checksum of {bytes:02x?} is wrong");
+}
+
+#[test]
+fn checksums_that_were_left_to_hardware_are_completed() {
+    in_namespace(|| {
+        veth();
+        ip("addr add 10.9.0.1/24 dev left");
+        ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev left nud permanent");
+        for (delivery, payload) in [(Delivery::Prompt, 33), (Delivery::Batched, 1400)] {
+            let mut right = open("right", delivery);
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            socket.send_to(&vec![7; payload], "10.9.0.2:9").unwrap();
+            let carries = |protocol| move |bytes: &[u8]| bytes.len() > 34 && bytes[23] == protocol;
+            check_transport(&collect(&mut right, 1, carries(17))[0], 14);
+            // The other side of TCP never answers, but its SYN is on its way.
+            let url = "tcp:10.9.0.2:9".parse().unwrap();
+            let _dial = ports::channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
+            check_transport(&collect(&mut right, 1, carries(6))[0], 14);
+        }
+    });
+}
+
+/// Sends a frame whose checksum, `place` bytes behind `from`, is left to the interface.
+fn send_partial(interface: &str, bytes: &[u8], from: u16, place: u16) {
+    let mut message = vec![1, 0, 0, 0, 0, 0];
+    message.extend(from.to_ne_bytes());
+    message.extend(place.to_ne_bytes());
+    message.extend(bytes);
+    let name = std::ffi::CString::new(interface).unwrap();
+    // SAFETY: every pointer is to a local value of the length that goes with it, and the
+    // descriptor is closed at the end.
+    unsafe {
+        let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
+        let on: libc::c_int = 1;
+        let (option, size) = (std::ptr::from_ref(&on).cast(), size_of_val(&on) as u32);
+        let set = libc::setsockopt(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, option, size);
+        assert_eq!(set, 0);
+        let mut to: libc::sockaddr_ll = std::mem::zeroed();
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
+        let sent = libc::sendto(
+            socket,
+            message.as_ptr().cast(),
+            message.len(),
+            0,
+            std::ptr::from_ref(&to).cast(),
+            size_of_val(&to) as u32,
+        );
+        assert_eq!(sent, message.len() as isize, "{}", std::io::Error::last_os_error());
+        libc::close(socket);
+    }
+}
+
+#[test]
+fn checksums_are_completed_behind_tags_too() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let mut right = open("right", delivery);
+            for tags in [0, 1, 2] {
+                let at = 14 + 4 * tags;
+                let mut tagged = [0x81, 0x00, 0x00, 0x05].repeat(tags);
+                tagged.extend([0x08, 0x00]);
+                let mut bytes = frame(&tagged, 0);
+                bytes.extend([0x45, 0, 0, 39, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+                // Ports, length 19, and the pseudo header's sum where the checksum will be.
+                bytes.extend([0, 1, 0, 2, 0, 19]);
+                bytes.extend((0x0a00 + 1 + 0x0a00 + 2 + 17 + 19u16).to_be_bytes());
+                bytes.extend([9; 11]);
+                send_partial("left", &bytes, at as u16 + 20, 6);
+                let arrived = collect(&mut right, 1, ours);
+                check_transport(&arrived[0], at);
+                let checksum = at + 26..at + 28;
+                assert_ne!(bytes[checksum.clone()], arrived[0][checksum.clone()]);
+                bytes[checksum.clone()].copy_from_slice(&arrived[0][checksum]);
+                assert_eq!(bytes, arrived[0], "nothing else may change");
+            }
+        }
+    });
+}
+
+#[test]
+fn stamps_are_the_kernels_and_on_the_monotonic_line() {
+    in_namespace(|| {
+        veth();
+        for (delivery, stamps) in [
+            (Delivery::Prompt, Stamps::AtDelivery),
+            (Delivery::Prompt, Stamps::AtArrival),
+            (Delivery::Batched, Stamps::AtDelivery),
+            (Delivery::Batched, Stamps::AtArrival),
+        ] {
+            let mut left = open("left", delivery);
+            let options = Options { delivery, stamps, ..Options::default() };
+            let mut right = AfPacketPort::open("right", &options).unwrap();
+            assert_eq!(right.facts().stamps, Clock::Kernel);
+            for turn in 0..100 {
+                let before = clock::now();
+                send(&mut left, &[numbered(turn)]);
+                let mut batch = Batch::new(1);
+                while right.receive(&mut batch, clock::now()).unwrap() == 0 {
+                    let mut wait = Wait::new();
+                    wait.add(right.descriptor().unwrap(), false);
+                    assert_ne!(wait.until(Some(before + PATIENCE)).unwrap(), 0);
+                }
+                let after = clock::now();
+                let stamp = batch.frames()[0].stamp.unwrap();
+                assert_eq!(stamp.clock, Clock::Kernel);
+                // The two clocks may drift apart between measurements of their offset: NTP's
+                // limit of 500 ppm over a tenth of a second.
+                let slack = Nanos::from_micros(60);
+                assert!(stamp.at + slack >= before, "{} before {before}", stamp.at);
+                assert!(stamp.at <= after + slack, "{} after {after}", stamp.at);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_full_ring_drops_and_every_frame_is_accounted_for() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let mut left = open("left", delivery);
+            let options = Options { delivery, ring_bytes: 128 << 10, ..Options::default() };
+            let mut right = AfPacketPort::open("right", &options).unwrap();
+            let frames: Vec<_> = (0..3000).map(numbered).collect();
+            for some in frames.chunks(50) {
+                send(&mut left, some);
+            }
+            // What was received by the ring and what was not adds up once all have arrived.
+            let (mut received, mut batch) = (0, Batch::new(64));
+            let deadline = clock::now() + PATIENCE;
+            while received + right.counters().lost(PortDrop::ReceiveRingFull) < 3000 {
+                assert!(clock::now() < deadline, "{received} frames, {:?}", right.counters());
+                batch.clear();
+                received += right.receive(&mut batch, clock::now()).unwrap() as u64;
+            }
+            let counters = right.counters();
+            assert!(counters.lost(PortDrop::ReceiveRingFull) > 500, "{counters:?}");
+            assert_eq!(counters.rx_frames + counters.lost(PortDrop::ReceiveRingFull), 3000);
+            assert_eq!(counters.rx_bytes, counters.rx_frames * 60);
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_paced_frames_arrive_in_order() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let (mut left, mut right) = (open("left", delivery), open("right", delivery));
+            let mut arrived = Vec::new();
+            for first in (0..10_000).step_by(20) {
+                send(&mut left, &(first..first + 20).map(numbered).collect::<Vec<_>>());
+                // The receiver is never more than a fifth of its ring behind.
+                let late = (first as usize).saturating_sub(400);
+                while arrived.len() < late {
+                    arrived.extend(collect(&mut right, 1, ours).iter().map(|f| number(f)));
+                }
+            }
+            let rest = 10_000 - arrived.len();
+            arrived.extend(collect(&mut right, rest, ours).iter().map(|f| number(f)));
+            assert_eq!(arrived, Vec::from_iter(0..10_000));
+            assert_eq!(right.counters().drops, []);
+        }
+    });
+}
+
+#[test]
+fn what_is_too_long_is_counted_and_holds_up_nothing() {
+    in_namespace(|| {
+        veth();
+        let mut left = open("left", Delivery::Prompt);
+        let mut right = open("right", Delivery::Prompt);
+        assert_eq!(left.facts().frame_bytes_max, 1514);
+        send(
+            &mut left,
+            &[
+                numbered(1),
+                frame(&[0x88, 0xb5], 1501),
+                frame(&[0x88, 0xb5], 9000),
+                frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 1501),
+                vec![1; 13],
+                numbered(2),
+            ],
+        );
+        assert_eq!(collect(&mut right, 2, ours), [numbered(1), numbered(2)]);
+        let counters = left.counters();
+        assert_eq!(counters.lost(PortDrop::TooLong), 3);
+        assert_eq!(counters.lost(PortDrop::TransmitRefused), 1);
+        assert_eq!((counters.tx_frames, counters.tx_bytes), (2, 120));
+        // Received ones are counted too: what the kernel merged or does not fit the slot.
+        ip("link set left mtu 9000");
+        let mut left = open("left", Delivery::Prompt);
+        ip("link set right mtu 9000");
+        send(&mut left, &[frame(&[0x88, 0xb5], 9000), numbered(3)]);
+        assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
+        assert_eq!(right.counters().lost(PortDrop::TooLong), 1);
+        let mut right = open("right", Delivery::Batched);
+        send(&mut left, &[frame(&[0x88, 0xb5], 9000)]);
+        assert_eq!(collect(&mut right, 1, ours), [frame(&[0x88, 0xb5], 9000)]);
+    });
+}
+
+/// Receives until the port fails; its error.
+fn failure(port: &mut impl Port) -> PortError {
+    let deadline = clock::now() + PATIENCE;
+    loop {
+        let mut batch = Batch::new(8);
+        match port.receive(&mut batch, clock::now()) {
+            Err(error) => return error,
+            Ok(_) => assert!(clock::now() < deadline, "the port does not fail"),
+        }
+    }
+}
+
+/// Receives until the port works.
+fn recovery(port: &mut impl Port) {
+    let deadline = clock::now() + PATIENCE;
+    while port.receive(&mut Batch::new(8), clock::now()).is_err() {
+        assert!(clock::now() < deadline, "the port does not recover");
+    }
+}
+
+#[test]
+fn an_interface_that_goes_and_comes_back_is_followed() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let (mut left, mut right) = (open("left", delivery), open("right", delivery));
+            let descriptor = right.descriptor();
+            ip("link set right down");
+            assert!(
+                matches!(failure(&mut right), PortError::InterfaceDown(name) if name == "right")
+            );
+            let mut batch = Batch::new(1);
+            batch.push_bytes(&numbered(1));
+            assert!(right.transmit(&mut batch, clock::now()).is_err());
+            ip("link set right up");
+            recovery(&mut right);
+            send(&mut left, &[numbered(2)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(2)]);
+
+            ip("link del right");
+            assert!(matches!(failure(&mut right), PortError::NoSuchInterface(_)));
+            assert!(matches!(failure(&mut left), PortError::NoSuchInterface(_)));
+            veth();
+            recovery(&mut left);
+            recovery(&mut right);
+            send(&mut left, &[numbered(3)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
+            send(&mut right, &[numbered(4)]);
+            assert_eq!(collect(&mut left, 1, ours), [numbered(4)]);
+            assert_eq!(right.descriptor(), descriptor, "whoever waits for it need not know");
+        }
+    });
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    in_namespace(|| {
+        ip("link add left type veth peer name right");
+        let error = AfPacketPort::open("left", &Options::default()).err().unwrap();
+        assert!(matches!(error, PortError::InterfaceDown(_)), "{error}");
+        let error = AfPacketPort::open("middle", &Options::default()).err().unwrap();
+        assert!(matches!(error, PortError::NoSuchInterface(_)), "{error}");
+        let _first = TapPort::open("tap7").unwrap();
+        let error = TapPort::open("tap7").err().unwrap();
+        assert!(matches!(error, PortError::System { .. }), "{error}");
+    });
+}
+
+#[test]
+fn a_tap_is_the_other_end_of_an_interface() {
+    in_namespace(|| {
+        let mut tap = TapPort::open("tap7").unwrap();
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&numbered(0));
+        let down = tap.transmit(&mut batch, clock::now()).unwrap_err();
+        assert!(matches!(down, PortError::InterfaceDown(_)), "{down}");
+        ip("link set tap7 up");
+        let mut host = open("tap7", Delivery::Prompt);
+        send(&mut tap, &[numbered(1), frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 42)]);
+        let arrived = collect(&mut host, 2, ours);
+        assert_eq!(arrived, [numbered(1), frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 42)]);
+        send(&mut host, &[numbered(2), frame(&[0x88, 0xb5], 1500)]);
+        assert_eq!(collect(&mut tap, 2, ours), [numbered(2), frame(&[0x88, 0xb5], 1500)]);
+        send(&mut tap, &[frame(&[0x88, 0xb5], 1505), numbered(3)]);
+        assert_eq!(collect(&mut host, 1, ours), [numbered(3)]);
+        assert_eq!(tap.counters().lost(PortDrop::TooLong), 1);
+        assert_eq!(tap.counters().tx_frames, 3);
+        drop(tap);
+        assert!(matches!(failure(&mut host), PortError::NoSuchInterface(_)));
+    });
+}
