@@ -127,6 +127,15 @@ impl Bridge {
         self.decide_run(port, bytes, now)
     }
 
+    /// Where a frame is to go that no port of the bridge received: nothing is learned from it.
+    pub fn look_up(&self, bytes: &[u8], now: Nanos) -> Destination {
+        if bytes.len() < ethernet::HEADER_BYTES {
+            return Destination::Nowhere(DropReason::TooShort);
+        }
+        let destination = array_at(bytes, 0);
+        self.destination(PortNo::MAX, destination, MacKey::new(destination, self.vid(bytes)), now)
+    }
+
     /// As [`Bridge::decide`], but a frame between the same stations as the one before it in the
     /// batch is not looked up again: nothing was learned in between.
     #[inline]

@@ -8,8 +8,10 @@
 //! is counted as dropped for one reason.
 
 use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
 
 use crate::action::{Action, LOCAL};
+use crate::bridge::{self, Bridge, Destination};
 use crate::counter::{DropCounters, DropReason, Traffic};
 use crate::forwarder::{Event, Outputs, PacketInReason, Sent};
 use crate::rewrite;
@@ -42,6 +44,8 @@ pub struct Egress {
     settings: Vec<PortSettings>,
     /// Frames lost, by reason.
     pub drops: DropCounters,
+    /// What [`Action::Normal`] goes by; without it such frames are dropped.
+    pub normal: Option<Bridge>,
     queues: Vec<((PortNo, u32), Traffic)>,
 }
 
@@ -49,6 +53,8 @@ pub struct Egress {
 pub struct Way<'a> {
     /// The port that it came in on.
     pub in_port: PortNo,
+    /// When it did, or is taken to have.
+    pub now: Nanos,
     /// Where frames leave.
     pub out: &'a mut Outputs,
 }
@@ -61,12 +67,14 @@ enum Next {
 }
 
 impl Egress {
-    /// Nothing lost yet, and every port set to do everything.
-    pub fn new(ports: &[PortNo]) -> Egress {
+    /// Nothing lost yet, and every port set to do everything. With settings for it, there is a
+    /// bridge for [`Action::Normal`].
+    pub fn new(ports: &[PortNo], normal: Option<&bridge::Settings>) -> Egress {
         let count = ports.iter().max().map_or(0, |&port| port as usize + 1);
         Egress {
             ports: ports.to_vec(),
             settings: vec![PortSettings::default(); count],
+            normal: normal.map(|settings| Bridge::new(ports, settings)),
             ..Egress::default()
         }
     }
@@ -160,7 +168,7 @@ impl Egress {
             Action::All | Action::Flood => {
                 return self.line_up_all(*action == Action::Flood, frame, next, way);
             }
-            Action::Normal => self.drops.add(DropReason::NoBridge),
+            Action::Normal => return self.line_up_normal(frame, next, way),
             _ => self.drops.add(DropReason::TableFromFlow),
         }
         true
@@ -177,6 +185,23 @@ impl Egress {
             None => self.replace(Next::Port(port), frame, next, way),
             Some(why) => self.drops.add(why),
         }
+    }
+
+    /// Where a learning bridge would send it. It learns from frames as the actions before left
+    /// them, and only behind ports.
+    fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut Way) -> bool {
+        let from_port = self.ports.contains(&way.in_port);
+        let to = match &mut self.normal {
+            Some(bridge) if from_port => bridge.decide(way.in_port, frame.bytes(), way.now),
+            Some(bridge) => bridge.look_up(frame.bytes(), way.now),
+            None => Destination::Nowhere(DropReason::NoBridge),
+        };
+        match to {
+            Destination::Port(port) => self.line_up_port(port, frame, next, way),
+            Destination::Flood => return self.line_up_all(true, frame, next, way),
+            Destination::Nowhere(why) => self.drops.add(why),
+        }
+        true
     }
 
     fn line_up_all(

@@ -26,12 +26,12 @@ pub mod action;
 pub mod egress;
 /// Changing a field of a frame in place, with its checksums.
 pub mod rewrite;
-/// Random choices that repeat, for property tests.
-#[cfg(test)]
-mod dice;
 /// A learning bridge.
 pub mod bridge;
 /// What a bridge knows: behind which port each address was seen last.
 pub mod mac_table;
 /// One word hashed.
 pub mod hash;
+/// Random choices that repeat, for property tests.
+#[cfg(test)]
+mod dice;

@@ -14,6 +14,7 @@ use packet::header::ethernet;
 use packet::time::Nanos;
 
 use crate::action::Action;
+use crate::bridge::{self, Bridge, SWEEP_PAUSE_MAX};
 use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropCounters, DropReason};
@@ -33,12 +34,15 @@ pub struct Settings {
     pub exact_entries_max: usize,
     /// Matches with open fields that fit.
     pub wildcard_entries_max: usize,
-    /// A secret for hashing, so that nobody outside can choose keys that collide.
+    /// A secret for hashing, so that nobody outside can choose keys that collide. The default is
+    /// no secret: it makes runs repeat.
     pub hash_seed: u64,
     /// What becomes of frames that match no entry.
     pub on_miss: OnMiss,
     /// Whether fragmented IPv4 datagrams are dropped before the tables.
     pub drop_fragments: bool,
+    /// The bridge that [`Action::Normal`] and [`OnMiss::Normal`] go by, if there is to be one.
+    pub normal: Option<bridge::Settings>,
 }
 
 impl Default for Settings {
@@ -49,6 +53,7 @@ impl Default for Settings {
             hash_seed: 0x5eed_0f1a_57f1_0335,
             on_miss: OnMiss::Controller,
             drop_fragments: false,
+            normal: Some(bridge::Settings::default()),
         }
     }
 }
@@ -101,7 +106,7 @@ impl Pipeline {
         let (exact, wildcard) = (settings.exact_entries_max, settings.wildcard_entries_max);
         Pipeline {
             table: FlowTable::new(exact, wildcard, settings.hash_seed),
-            egress: Egress::new(ports),
+            egress: Egress::new(ports, settings.normal.as_ref()),
             on_miss: settings.on_miss,
             drop_fragments: settings.drop_fragments,
             stage: Stage {
@@ -129,6 +134,16 @@ impl Pipeline {
     /// The ports' settings and the queues' account.
     pub fn egress(&self) -> &Egress {
         &self.egress
+    }
+
+    /// What the pipeline knows for [`Action::Normal`].
+    pub fn normal(&self) -> Option<&Bridge> {
+        self.egress.normal.as_ref()
+    }
+
+    /// The same, to set its ageing or to make it forget.
+    pub fn normal_mut(&mut self) -> Option<&mut Bridge> {
+        self.egress.normal.as_mut()
     }
 
     /// Sets what a port does. False if there is no such port.
@@ -166,7 +181,7 @@ impl Pipeline {
         let mut sent = false;
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
-            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, out });
+            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, now, out });
             if keep {
                 let mut copy = std::mem::take(&mut self.spare);
                 copy.copy_from(frame);
@@ -189,7 +204,7 @@ impl Pipeline {
             let (found, frames) = (stage.found[place], stage.frames[place]);
             stage.verdicts[place] = self.table.count(found, frames, stage.bytes[place], now);
         }
-        let mut way = Way { in_port: port, out };
+        let mut way = Way { in_port: port, now, out };
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = self.stage.key_of[place];
             if key != REFUSED {
@@ -286,7 +301,12 @@ impl Forwarder for Pipeline {
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        self.table.expire(now, out)
+        let expiry = self.table.expire(now, out);
+        let ageing = self.egress.normal.as_mut().and_then(|bridge| match bridge.table.is_empty() {
+            true => Some(now.saturating_add(SWEEP_PAUSE_MAX)),
+            false => bridge.tick(now, out),
+        });
+        expiry.into_iter().chain(ageing).min()
     }
 }
 

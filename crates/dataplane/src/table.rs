@@ -55,6 +55,7 @@ pub struct FlowTable {
     wheel: Wheel,
     /// Removals that the control plane has yet to be told, at most one for each entry that fits.
     farewells: VecDeque<Event>,
+    farewells_lost: u64,
 }
 
 /// What only the control plane needs to know of an entry.
@@ -88,6 +89,7 @@ impl FlowTable {
             lists: ActionLists::default(),
             wheel: Wheel::default(),
             farewells: VecDeque::new(),
+            farewells_lost: 0,
         }
     }
 
@@ -396,7 +398,9 @@ impl FlowTable {
     /// Removes an entry and remembers to tell it, if that was asked for.
     fn say_farewell(&mut self, place: u32, why: FlowRemovedReason, now: Nanos) {
         let wanted = self.flows[place as usize].as_ref().is_some_and(|flow| flow.notify_removed);
-        if wanted && self.farewells.len() < self.entries_max.iter().sum() {
+        if wanted && self.farewells.len() >= self.entries_max.iter().sum() {
+            self.farewells_lost += 1;
+        } else if wanted {
             let flow = self.record(place as usize, now);
             self.farewells
                 .extend(flow.map(|flow| Event::FlowRemoved { flow: Box::new(flow), why }));
@@ -408,6 +412,7 @@ impl FlowTable {
     fn tell(&mut self, out: &mut Outputs) {
         let count = self.farewells.len().min(out.events_room());
         out.events.extend(self.farewells.drain(..count));
+        out.events_lost += std::mem::take(&mut self.farewells_lost);
     }
 }
 

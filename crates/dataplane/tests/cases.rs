@@ -138,6 +138,7 @@ impl Case {
                 other => panic!("{}: no way to miss {other}", line.place),
             },
             drop_fragments: line.has("drop_fragments"),
+            normal: (!line.has("no_bridge")).then(dataplane::bridge::Settings::default),
             ..Settings::default()
         };
         self.pipeline = Pipeline::new(&ports, &settings);

@@ -125,7 +125,7 @@ fn every_frame_of_single_destination_entries_is_accounted_for() {
     for seed in 0..50 {
         let mut dice = Dice::new(seed);
         let mut pipeline = pipeline();
-        pipeline.on_miss = dice.pick(&[OnMiss::Controller, OnMiss::Drop, OnMiss::Normal]);
+        pipeline.on_miss = dice.pick(&[OnMiss::Controller, OnMiss::Drop]);
         for port in 1..=4 {
             let spec = FlowSpec::new(
                 Match::of(&[(Field::InPort, dice.roll(5)), (Field::EthDst, 0x0200_0000_0000)]),

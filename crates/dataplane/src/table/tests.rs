@@ -258,6 +258,18 @@ fn no_removal_is_lost_when_more_go_than_events_may_wait() {
 }
 
 #[test]
+fn removals_that_nobody_fetches_are_bounded_and_counted() {
+    let (mut table, mut out) = (table(), outputs());
+    let waiting = crate::forwarder::EVENTS_MAX + 8;
+    for number in 0..waiting as u64 + 5 {
+        let spec = FlowSpec { notify_removed: true, ..FlowSpec::new(exact(number), 0, &output(1)) };
+        table.add(&spec, Nanos::ZERO).unwrap();
+        table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
+    }
+    assert_eq!((out.events.len() + table.farewells.len(), out.events_lost), (waiting, 5));
+}
+
+#[test]
 fn a_dump_goes_on_where_it_stopped() {
     let mut table = FlowTable::new(100, 10, 1);
     for number in 0..50 {
