@@ -25,5 +25,7 @@ pub mod calibrate;
 pub mod signature;
 /// Sorting what comes back.
 pub mod monitor;
+/// A test controller.
+pub mod controller;
 /// Repeatable scatter.
 mod mix;

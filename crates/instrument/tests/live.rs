@@ -1,6 +1,8 @@
 //! Trials in real time, over memory ports, with a wire in a thread of its own. Nothing here is
 //! judged by how fast it goes: frames must be accounted for at any speed.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

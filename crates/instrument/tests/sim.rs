@@ -1,5 +1,7 @@
 //! Whole trials in virtual time, against devices whose every fault is known.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Copy, KEY, links, pass, rig, stream, trial, wire};

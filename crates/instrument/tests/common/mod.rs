@@ -1,7 +1,7 @@
 //! Toy devices for simulated trials: what each does to every frame is known, so that what the
 //! monitor says can be checked to the frame.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::VecDeque;
 

@@ -1,0 +1,275 @@
+//! Peers of every kind, good and bad, over a channel in memory and in virtual time.
+
+use openflow::model::flow::{FlowMod, FlowModCommand};
+use openflow::model::multipart::MultipartReply;
+use openflow::version::ErrorCode;
+use ports::channel::memory::{MemoryChannel, pair};
+
+use super::*;
+
+/// The other end: a script, and a clock that moves while the controller rests.
+struct World<F> {
+    now: Nanos,
+    rests: u32,
+    peer: F,
+}
+
+impl<F: FnMut(Nanos)> Meanwhile for World<F> {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn rest(&mut self, _: Option<RawFd>, _: bool, deadline: Nanos) {
+        self.rests += 1;
+        assert!(self.rests < 1_000_000, "the controller rests without end");
+        (self.peer)(self.now);
+        self.now = deadline.min(self.now + Nanos::from_micros(100)).max(self.now);
+    }
+}
+
+fn world<F: FnMut(Nanos)>(peer: F) -> World<F> {
+    World { now: Nanos::from_secs(1), rests: 0, peer }
+}
+
+fn channel() -> (Box<dyn Channel>, MemoryChannel) {
+    let (near, far) = pair(1 << 16, "switch");
+    (Box::new(near), far)
+}
+
+/// What a controller says to a peer that sends these bytes and then is silent.
+fn answer_to(bytes: &[u8]) -> Option<ControlError> {
+    let (near, mut far) = channel();
+    let mut rest = bytes.to_vec();
+    let mut turns = 0;
+    let mut world = world(|_| {
+        // The hello first; what follows when the controller has asked something.
+        turns += 1;
+        let ready = if turns < 3 { rest.len().min(8) } else { rest.len() };
+        if turns != 2 {
+            let count = far.transmit(&rest[..ready]).unwrap_or(0);
+            rest.drain(..count);
+        }
+    });
+    Controller::start(near, Settings::new(), &mut world).err()
+}
+
+const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
+
+#[test]
+fn bad_peers_end_in_one_line_that_says_what_they_did() {
+    let said = |bytes: &[u8]| {
+        let error = answer_to(bytes).expect("no switch").to_string();
+        assert!(!error.contains('\n'), "{error}");
+        error
+    };
+    let told = said(&[]);
+    assert!(told.contains("no hello in time"), "{told}");
+    let told = said(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert!(told.contains("0x48 0x54, which is no hello"), "{told}");
+    let told = said(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    assert!(told.contains("no version in common"), "{told}");
+    // A switch that speaks 1.3 only: by the book, and by going on regardless.
+    let hello4 = [4, 0, 0, 8, 0, 0, 0, 1];
+    let told = said(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
+    assert!(told.contains("the peer refused") && told.contains("no"), "{told}");
+    let told = said(&[hello4, [4, 2, 0, 8, 0, 0, 0, 1]].concat());
+    assert!(told.contains("is no message"), "{told}");
+    let told = said(&[HELLO, [1, 6, 0, 32, 0, 0, 0, 2]].concat());
+    assert!(told.contains("did not answer a features_request"), "{told}");
+    let told = said(&[HELLO, [1, 2, 0, 4, 0, 0, 0, 9]].concat());
+    assert!(told.contains("no message border"), "{told}");
+    let told = said(&[HELLO, [1, 99, 0, 8, 0, 0, 0, 9]].concat());
+    assert!(told.contains("sent something that is no message"), "{told}");
+    let told = said(&[HELLO, [1, 6, 0, 8, 0, 0, 0, 2]].concat());
+    assert!(told.contains("sent something that is no message"), "{told}");
+    let told = said(&[&HELLO[..], &[1, 1, 0, 12, 0, 0, 0, 2, 0, 1, 0, 5]].concat());
+    assert!(told.contains("the switch refused a features_request"), "{told}");
+}
+
+#[test]
+fn a_peer_that_goes_away_is_named() {
+    let (near, far) = channel();
+    let mut far = Some(far);
+    let mut world = world(|_| drop(far.take()));
+    let error = Controller::start(near, Settings::new(), &mut world).err().expect("nobody there");
+    assert_eq!(error.to_string(), "switch.1 closed the connection");
+}
+
+#[test]
+fn random_bytes_never_panic_and_always_come_to_an_end() {
+    let mut refused = 0;
+    for seed in 0..300u64 {
+        let mut bytes = HELLO.to_vec();
+        for place in 0..200 {
+            let random = crate::mix::mix(seed << 16 | place);
+            // Headers that look right now and then.
+            let header = [1, random as u8 % 22, 0, 8 + (random >> 8) as u8 % 60, 0, 0, 0, 2];
+            bytes.extend(if random >> 62 == 0 { random.to_be_bytes() } else { header });
+        }
+        refused += answer_to(&bytes).is_some() as u32;
+    }
+    // Now and then, chance writes a features reply.
+    assert!(refused > 250, "{refused}");
+}
+
+/// A switch, as far as these tests need one: it keeps flows and refuses every seventh.
+struct ToySwitch {
+    channel: MemoryChannel,
+    session: Session,
+    flows: Vec<FlowMod>,
+    seen: u64,
+    unanswered_max: usize,
+    since_barrier: usize,
+    is_silent: bool,
+    /// It answers a request for flows with empty parts for ever.
+    is_endless: bool,
+    endless: Option<Xid>,
+}
+
+impl ToySwitch {
+    fn new(channel: MemoryChannel) -> Self {
+        let session = Session::new(session::Settings::new(End::Switch), Nanos::ZERO);
+        let flows = Vec::new();
+        ToySwitch {
+            channel,
+            session,
+            flows,
+            seen: 0,
+            unanswered_max: 0,
+            since_barrier: 0,
+            is_silent: false,
+            is_endless: false,
+            endless: None,
+        }
+    }
+
+    fn step(&mut self, now: Nanos) {
+        let mut bytes = [0; 4096];
+        let count = self.channel.receive(&mut bytes).unwrap();
+        assert_eq!(self.session.receive(&bytes[..count], now), count);
+        while let Some(event) = self.session.poll_event() {
+            if let Event::Message { xid, message, .. } = event
+                && !self.is_silent
+            {
+                self.answer(xid, message);
+            }
+        }
+        if let Some(xid) = self.endless {
+            let body = MultipartReplyBody::Flow(vec![]);
+            let part = Message::MultipartReply(MultipartReply { more: true, body });
+            while self.session.transmit().len() < 60_000 {
+                self.session.answer(xid, &part).unwrap();
+            }
+        }
+        let count = self.channel.transmit(self.session.transmit()).unwrap();
+        self.session.transmitted(count);
+    }
+
+    fn answer(&mut self, xid: Xid, message: Message) {
+        let reply = match message {
+            Message::FeaturesRequest => {
+                Message::FeaturesReply(Features { datapath_id: 0xabc, ..Features::default() })
+            }
+            Message::BarrierRequest => {
+                self.since_barrier = 0;
+                Message::BarrierReply
+            }
+            Message::FlowMod(FlowMod { command: FlowModCommand::Delete, .. }) => {
+                return self.flows.clear();
+            }
+            Message::FlowMod(flow) => {
+                self.since_barrier += 1;
+                self.unanswered_max = self.unanswered_max.max(self.since_barrier);
+                self.seen += 1;
+                if self.seen % 7 != 0 {
+                    return self.flows.push(flow);
+                }
+                Message::error(ErrorCode::FlowModTableFull, &[1, 14, 0, 72, 0, 0, 0, 1])
+            }
+            Message::MultipartRequest(_) if self.is_endless => {
+                return self.endless = Some(xid);
+            }
+            Message::MultipartRequest(MultipartRequest::Flow(_)) => {
+                let rows = |flows: &[FlowMod]| {
+                    let row = |flow: &FlowMod| FlowStats {
+                        matching: flow.matching,
+                        cookie: flow.cookie,
+                        ..FlowStats::default()
+                    };
+                    MultipartReplyBody::Flow(flows.iter().map(row).collect())
+                };
+                for part in self.flows.chunks(100) {
+                    let reply = MultipartReply { more: true, body: rows(part) };
+                    self.session.answer(xid, &Message::MultipartReply(reply)).unwrap();
+                }
+                Message::MultipartReply(MultipartReply { more: false, body: rows(&[]) })
+            }
+            Message::MultipartRequest(_) => {
+                Message::error(ErrorCode::RequestBadMultipart, &[1, 16, 0, 12, 0, 0, 0, 1])
+            }
+            _ => return,
+        };
+        self.session.answer(xid, &reply).unwrap();
+    }
+}
+
+fn flow(cookie: u64) -> FlowMod {
+    FlowMod { cookie, ..FlowMod::default() }
+}
+
+#[test]
+fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
+    let (near, far) = channel();
+    let mut switch = ToySwitch::new(far);
+    let mut settings = Settings::new();
+    settings.batch_flows = 50;
+    let mut world = world(|now| switch.step(now));
+    let mut controller = Controller::start(near, settings, &mut world).unwrap();
+    assert_eq!(controller.features().datapath_id, 0xabc);
+    let installed = controller.install((0..1234).map(flow), &mut world).unwrap();
+    assert_eq!(installed.flows, 1234);
+    let refused: Vec<u64> = installed.refused.iter().map(|&(place, _)| place).collect();
+    assert_eq!(refused, (0..1234).filter(|place| place % 7 == 6).collect::<Vec<_>>());
+    assert_eq!(installed.refused[0].1.code, ErrorCode::FlowModTableFull);
+    assert!(installed.duration > Nanos::ZERO);
+    let stats = controller.flow_stats(FlowStatsRequest::default(), &mut world).unwrap();
+    assert_eq!(stats.len(), 1234 - refused.len());
+    assert!(controller.barrier(&mut world).unwrap() > Nanos::ZERO);
+    controller.delete_all(&mut world).unwrap();
+    assert_eq!(controller.flow_stats(FlowStatsRequest::default(), &mut world).unwrap(), []);
+    assert_eq!(controller.take_unasked(), Unasked::default());
+    let error = controller.table_stats(&mut world).unwrap_err();
+    assert!(matches!(error, ControlError::Refused(MessageKind::MultipartRequest, _)), "{error}");
+    assert_eq!(switch.unanswered_max, 50);
+}
+
+#[test]
+fn a_switch_that_falls_silent_is_given_up_in_time() {
+    let (near, far) = channel();
+    let mut switch = ToySwitch::new(far);
+    let mut world = world(|now| {
+        switch.step(now);
+        switch.is_silent = switch.seen > 600;
+    });
+    let mut controller = Controller::start(near, Settings::new(), &mut world).unwrap();
+    let begun = world.now;
+    let error = controller.install((0..100_000).map(flow), &mut world).unwrap_err();
+    assert!(matches!(error, ControlError::Silent(_, MessageKind::BarrierRequest)), "{error}");
+    let took = world.now.since(begun);
+    assert!(took >= Nanos::from_secs(5) && took < Nanos::from_secs(6), "{took}");
+}
+
+#[test]
+fn a_statistics_reply_without_end_is_cut_off() {
+    let (near, far) = channel();
+    let mut switch = ToySwitch::new(far);
+    switch.is_endless = true;
+    let mut world = world(|now| switch.step(now));
+    let mut settings = Settings::new();
+    // A patient controller: only the limit can end it.
+    settings.reply_timeout = Nanos::from_secs(1_000_000);
+    settings.session.echo_idle = None;
+    let mut controller = Controller::start(near, settings, &mut world).unwrap();
+    let error = controller.flow_stats(FlowStatsRequest::default(), &mut world).unwrap_err();
+    assert!(matches!(error, ControlError::LimitReached("ROWS_MAX")), "{error}");
+}
