@@ -132,6 +132,9 @@ pub struct BridgeConfig {
     pub ageing_s: u64,
     /// Addresses that the table holds.
     pub macs_max: usize,
+    /// Whether an address may be behind another port in each VLAN. Otherwise tags are not looked
+    /// at.
+    pub per_vlan: bool,
 }
 
 impl Default for OpenFlowConfig {
@@ -154,7 +157,7 @@ impl Default for OpenFlowConfig {
 
 impl Default for BridgeConfig {
     fn default() -> Self {
-        BridgeConfig { ageing_s: 300, macs_max: 131_072 }
+        BridgeConfig { ageing_s: 300, macs_max: 131_072, per_vlan: false }
     }
 }
 
@@ -253,6 +256,11 @@ impl BridgeConfig {
     /// Reads the settings of a bridge from a TOML text.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
+    }
+
+    /// The ageing time, or `None` if addresses are never forgotten.
+    pub fn ageing(&self) -> Option<Nanos> {
+        (self.ageing_s > 0).then(|| Nanos::from_secs(self.ageing_s))
     }
 
     fn validate(&self, problems: &mut Vec<Problem>) {

@@ -27,6 +27,9 @@ pub const BATCH_FRAMES: usize = 256;
 /// A port that failed is tried again after this long.
 pub const PORT_RETRY: Nanos = Nanos::from_millis(100);
 
+/// A port and the number that it is known by.
+pub type NumberedPort = (PortNo, Box<dyn Port>);
+
 /// Ports, the forwarder between them, and what is on its way.
 pub struct ForwardLoop<F> {
     /// The ports, in the order in which they are served.
@@ -90,7 +93,7 @@ pub struct Turns {
 
 impl<F: Forwarder> ForwardLoop<F> {
     /// A loop over these ports.
-    pub fn new(ports: Vec<(PortNo, Box<dyn Port>)>, forwarder: F, service: Service) -> Self {
+    pub fn new(ports: Vec<NumberedPort>, forwarder: F, service: Service) -> Self {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         ForwardLoop {
             lanes: ports.into_iter().map(|(number, port)| Lane::new(number, port)).collect(),

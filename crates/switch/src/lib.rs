@@ -21,3 +21,5 @@ pub mod control;
 pub mod event;
 /// One whole switch, bridge or router.
 pub mod node;
+/// A node in a process of its own.
+pub mod process;

@@ -5,7 +5,7 @@
 //! installed comes back with the fields that the controller had named, because the entry's note
 //! remembers them (see [`matching`]).
 
-use openflow::model::{self, PortNo, reserved};
+use openflow::model::{PortNo, reserved};
 use packet::time::Nanos;
 
 /// Actions: down with checks, and up.
@@ -26,10 +26,8 @@ pub fn port_down(port: PortNo) -> packet::frame::PortNo {
 
 /// A port number as OpenFlow has it.
 pub fn port_up(port: packet::frame::PortNo) -> PortNo {
-    match model::PortNo::from(port) {
-        number if number >= reserved::MAX & 0xffff && number <= 0xffff => number | 0xffff_0000,
-        number => number,
-    }
+    const RESERVED: packet::frame::PortNo = reserved::MAX & 0xffff;
+    if port >= RESERVED { port | (reserved::MAX - RESERVED) } else { port }
 }
 
 fn seconds_down(seconds: u16) -> Nanos {

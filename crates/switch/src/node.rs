@@ -10,14 +10,14 @@ use std::os::fd::RawFd;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
-use ports::port::{Port, PortError};
+use ports::port::PortError;
 
 use crate::agent::{Agent, Datapath};
 use crate::config::{Config, Kind, Problem};
 use crate::control::Control;
 use crate::control::answer::answer;
 use crate::event::Event;
-use crate::forward::{ForwardLoop, Turn};
+use crate::forward::{ForwardLoop, NumberedPort, Turn};
 use crate::plane::Plane;
 
 /// A switch, bridge or router.
@@ -48,7 +48,7 @@ impl Node {
     /// `seed` is a secret for hashing.
     pub fn open(
         config: &Config,
-        ports: Vec<(PortNo, Box<dyn Port>)>,
+        ports: Vec<NumberedPort>,
         seed: u64,
         now: Nanos,
     ) -> Result<Node, OpenError> {

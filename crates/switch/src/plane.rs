@@ -2,18 +2,21 @@
 //!
 //! Invariant: which of them it is never changes while the process runs.
 
+use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
 use dataplane::forwarder::{Forwarder, Outputs};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 
-use crate::config::{Config, Kind, OpenFlowConfig};
+use crate::config::{BridgeConfig, Config, Kind, OpenFlowConfig};
 
 /// A data plane of some kind.
 pub enum Plane {
     /// An OpenFlow pipeline.
     OpenFlow(Box<Pipeline>),
+    /// A learning bridge.
+    Bridge(Box<Bridge>),
 }
 
 impl Plane {
@@ -24,7 +27,8 @@ impl Plane {
             Kind::OpenFlow(config) => {
                 Some(Plane::OpenFlow(Box::new(pipeline(config, &ports, seed))))
             }
-            _ => None,
+            Kind::Bridge(config) => Some(Plane::Bridge(Box::new(bridge(config, &ports, seed)))),
+            Kind::Router(_) => None,
         }
     }
 
@@ -32,6 +36,7 @@ impl Plane {
     pub fn kind(&self) -> &'static str {
         match self {
             Plane::OpenFlow(_) => "switch",
+            Plane::Bridge(_) => "bridge",
         }
     }
 
@@ -39,6 +44,7 @@ impl Plane {
     pub fn drops(&self) -> &DropCounters {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
+            Plane::Bridge(bridge) => &bridge.drops,
         }
     }
 }
@@ -55,16 +61,28 @@ fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
     Pipeline::new(ports, &settings)
 }
 
+fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
+    let settings = bridge::Settings {
+        addresses_max: config.macs_max,
+        ageing: config.ageing(),
+        learning: if config.per_vlan { Learning::PerVlan } else { Learning::Shared },
+        seed,
+    };
+    Bridge::new(ports, &settings)
+}
+
 impl Forwarder for Plane {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
+            Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
         }
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
+            Plane::Bridge(bridge) => bridge.tick(now, out),
         }
     }
 }

@@ -25,7 +25,11 @@ fn defaults_are_usable_and_are_those_of_the_study() {
 
 #[test]
 fn validation_names_every_problem() {
-    let mut config = Config::new(Kind::Bridge(BridgeConfig { ageing_s: 9999, macs_max: 0 }));
+    let mut config = Config::new(Kind::Bridge(BridgeConfig {
+        ageing_s: 9999,
+        macs_max: 0,
+        ..BridgeConfig::default()
+    }));
     config.ports = vec![port(0, "afpacket:a"), port(7, "afpacket:b"), port(7, "afpacket:b")];
     config.service = Service::DeficitRoundRobin { quantum_bytes: 0 };
     assert_eq!(

@@ -3,9 +3,13 @@
 //! Counters are cumulative since the start and their units are in their names; bytes are without
 //! frame check sequence. A request that this kind of data plane cannot answer says so.
 
+/// A bridge's answers.
+mod bridge;
+
 use dataplane::counter::DropCounters;
 use dataplane::flow::TableId;
 use dataplane::pipeline::Pipeline;
+use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::port::PortDrop;
 use serde_json::{Map, Value, json};
@@ -21,10 +25,19 @@ pub fn answer(
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
-        Request::Get(What::About) => Ok(about(forward)),
-        Request::Get(What::Counters) => Ok(counters(forward, now)),
-        other => Err(format!("a {} has nothing to do with {other:?}", forward.forwarder.kind())),
+        Request::Get(What::About) => return Ok(about(forward)),
+        Request::Get(What::Counters) => return Ok(counters(forward, now)),
+        _ => {}
     }
+    let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
+    match &mut forward.forwarder {
+        Plane::OpenFlow(_) => Err(not_for("switch", &request)),
+        Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
+    }
+}
+
+fn not_for(kind: &str, request: &Request) -> String {
+    format!("a {kind} cannot {}", request.name())
 }
 
 fn about(forward: &ForwardLoop<Plane>) -> Value {
@@ -60,6 +73,7 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     });
     match &forward.forwarder {
         Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
+        Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
     }
     all
 }
@@ -117,3 +131,6 @@ fn tables(pipeline: &Pipeline) -> Value {
     };
     json!([table("exact", TableId::Exact), table("wildcard", TableId::Wildcard)])
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@
 //! {"add_macs": [{"mac": "02:..", "port": 1, "vlan": 0}]}                {"add_mac": {...}}
 //! {"add_routes": [{"to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2}]}
 //! {"add_neighbours": [{"port": 2, "address": "10.1.0.2", "mac": "02:.."}]}
-//! {"flush": "macs"}        also routes, neighbours
+//! {"flush": "macs"}        what was learned; also routes, neighbours
 //! ```
 
 use packet::frame::PortNo;
@@ -76,8 +76,33 @@ pub struct MacEntry {
 }
 
 impl Request {
+    /// What it asks for, in words that follow "cannot".
+    pub fn name(&self) -> String {
+        match self {
+            Request::Get(what) => format!("get {}", what.name()),
+            Request::Set(_) => "set ageing_s".to_string(),
+            Request::AddMac(_) | Request::AddMacs(_) => "add macs".to_string(),
+            Request::AddRoutes(_) => "add routes".to_string(),
+            Request::AddNeighbours(_) => "add neighbours".to_string(),
+            Request::Flush(what) => format!("flush {}", what.name()),
+        }
+    }
+
     /// Reads a line.
     pub fn read(line: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(line).map_err(|error| format!("this is no request: {error}"))
+    }
+}
+
+impl What {
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::About => "about",
+            What::Counters => "counters",
+            What::Macs => "macs",
+            What::Routes => "routes",
+            What::Neighbours => "neighbours",
+        }
     }
 }

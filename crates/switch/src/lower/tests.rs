@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use dataplane::action::Action;
 use dataplane::key;
-use openflow::model::{MacAddress, Masked, Match, VlanMatch};
+use openflow::model::{self, MacAddress, Masked, Match, VlanMatch};
 use openflow::version::ErrorCode;
 
 use super::*;

@@ -15,6 +15,7 @@ use packet::frame::Batch;
 use packet::time::Clock;
 use ports::channel::memory::MemoryChannel;
 use ports::memory::{MemoryPort, pair_stamped};
+use ports::port::Port;
 
 use super::*;
 use crate::config::{OpenFlowConfig, PortConfig};

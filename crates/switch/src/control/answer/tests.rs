@@ -1,0 +1,132 @@
+//! What is asked of a running data plane, and what it answers.
+
+use packet::frame::Batch;
+use packet::time::Clock;
+use ports::memory::{MemoryPort, pair_stamped};
+use ports::port::Port;
+
+use super::*;
+use crate::config::{BridgeConfig, Config, Kind, OpenFlowConfig, PortConfig};
+use crate::node::Node;
+
+/// A node with two ports and the other ends of these.
+struct Rig {
+    node: Node,
+    wires: Vec<MemoryPort>,
+    now: Nanos,
+}
+
+impl Rig {
+    fn new(kind: Kind) -> Rig {
+        let mut config = Config::new(kind);
+        let (mut ports, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=2 {
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+            let (ours, theirs) = pair_stamped(64, &format!("p{number}"), Clock::Virtual);
+            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(theirs);
+        }
+        let now = Nanos::from_secs(1);
+        Rig { node: Node::open(&config, ports, 3, now).expect("a valid configuration"), wires, now }
+    }
+
+    fn ask(&mut self, line: &str) -> Value {
+        let request = Request::read(line.as_bytes()).unwrap();
+        answer(request, &mut self.node.forward, self.now).unwrap_or_else(|why| json!(why))
+    }
+
+    /// Puts a frame on a port's wire and returns how many frames leave by each port.
+    fn arrive(&mut self, port: usize, bytes: &[u8]) -> [usize; 2] {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(bytes);
+        self.wires[port - 1].transmit(&mut batch, self.now).unwrap();
+        self.node.turn(self.now);
+        [0, 1].map(|at| self.wires[at].receive(&mut Batch::new(64), self.now).unwrap())
+    }
+}
+
+fn frame(to: u8, from: u8) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 0x90, 0];
+    frame.resize(60, 0);
+    frame
+}
+
+#[test]
+fn a_bridge_tells_and_takes_addresses() {
+    let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    rig.arrive(1, &frame(2, 1));
+    rig.now += Nanos::from_millis(1_500);
+    let learned = json!([{
+        "mac": "02:00:00:00:00:01", "vlan": 0, "port": 1, "static": false, "age_ms": 1500
+    }]);
+    assert_eq!(rig.ask(r#"{"get":"macs"}"#), learned);
+    let add = r#"{"add_macs":[{"mac":"02:00:00:00:00:02","port":1}]}"#;
+    assert_eq!(rig.ask(add), json!({"added": 1}));
+    assert_eq!(rig.arrive(2, &frame(2, 9)), [1, 0]);
+    assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({"flushed": 2}));
+    let left = rig.ask(r#"{"get":"macs"}"#);
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["static"]), (1, &json!(true)));
+}
+
+#[test]
+fn a_bridge_refuses_addresses_that_cannot_be() {
+    let mut rig = Rig::new(Kind::Bridge(BridgeConfig { macs_max: 1, ..BridgeConfig::default() }));
+    for (line, why) in [
+        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "there is no port 3"),
+        (r#"{"add_mac":{"mac":"03:00:00:00:00:01","port":1}}"#, "not one station's address"),
+        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":1,"vlan":4096}}"#, "above 4095"),
+        (
+            r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1},
+                            {"mac":"02:00:00:00:00:02","port":1}]}"#,
+            "the table of 1 addresses is full; 1 were added",
+        ),
+        (r#"{"get":"routes"}"#, "a bridge cannot get routes"),
+        (r#"{"set":{"ageing_s":3601}}"#, "is not between 0 and 3600"),
+    ] {
+        let answer = rig.ask(line).to_string();
+        assert!(answer.contains(why), "{line}: {answer}");
+    }
+}
+
+#[test]
+fn the_ageing_time_of_a_bridge_is_set_while_it_runs() {
+    let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    rig.arrive(1, &frame(2, 1));
+    assert_eq!(rig.ask(r#"{"set":{"ageing_s":0}}"#), json!({"ageing_s": 0}));
+    rig.now += Nanos::from_secs(4000);
+    assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0]);
+    rig.ask(r#"{"set":{"ageing_s":5}}"#);
+    assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1, "2 was just seen");
+}
+
+#[test]
+fn counters_account_for_every_frame() {
+    let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    rig.arrive(1, &frame(2, 1));
+    rig.arrive(2, &frame(1, 2));
+    rig.arrive(1, &frame(1, 1));
+    let all = rig.ask(r#"{"get":"counters"}"#);
+    let port = |number: u64, rx: u64, tx: u64| {
+        json!({
+            "port": number, "rx_frames": rx, "rx_bytes": 60 * rx, "tx_frames": tx,
+            "tx_bytes": 60 * tx, "waiting_frames": 0, "drops": {}
+        })
+    };
+    assert_eq!(all["ports"], json!([port(1, 2, 1), port(2, 1, 1)]));
+    let lost: u64 = all["drops"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!((lost, &all["turns_busy"]), (1, &json!(3)));
+    assert_eq!((&all["bridge"]["forwarded"], &all["bridge"]["macs"]), (&json!(1), &json!(2)));
+    let about = rig.ask(r#"{"get":"about"}"#);
+    assert_eq!((&about["kind"], &about["ports"][1]["name"]), (&json!("bridge"), &json!("p2.0")));
+}
+
+#[test]
+fn a_switch_tells_its_tables_and_has_no_addresses() {
+    let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
+    rig.arrive(1, &frame(2, 1));
+    let all = rig.ask(r#"{"get":"counters"}"#);
+    assert_eq!(all["tables"][0]["lookups"], json!(1));
+    assert_eq!(all["tables"][1]["entries_max"], json!(100));
+    assert_eq!(all["drops"], json!({"no_match": 1}));
+    assert_eq!(rig.ask(r#"{"get":"macs"}"#), json!("a switch cannot get macs"));
+}

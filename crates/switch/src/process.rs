@@ -1,0 +1,138 @@
+//! A node in a process of its own: real time, real descriptors, until it is told to stop.
+//!
+//! While frames keep coming it polls the ports without a pause; after a short time without any
+//! it waits for a descriptor or for what is due next, so that an idle switch costs nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use packet::time::Nanos;
+use ports::afpacket::{Options, Stamps};
+use ports::clock::{self, Wait};
+
+use crate::config::{Config, PortConfig, Service};
+use crate::event::Event;
+use crate::forward::NumberedPort;
+use crate::node::{Node, OpenError};
+
+/// While frames keep coming, controllers and clients are served this often.
+const SERVE_INTERVAL: Nanos = Nanos::from_micros(50);
+
+/// Longest wait: after that the flag is looked at again.
+const WAIT_MAX: Nanos = Nanos::from_millis(100);
+
+/// How long to wait between polls of ports that have no descriptor.
+const POLL_PAUSE: Nanos = Nanos::from_micros(50);
+
+/// Opens everything, runs until `stop` is set, and tells `log` what happens.
+pub fn run(
+    config: &Config,
+    stop: &AtomicBool,
+    log: &mut dyn FnMut(Event),
+) -> Result<(), OpenError> {
+    let problems = config.validate();
+    if !problems.is_empty() {
+        return Err(OpenError::Config(problems));
+    }
+    let ports = open_ports(config)?;
+    let mut node = Node::open(config, ports, seed(), clock::now())?;
+    node.events.drain(..).for_each(&mut *log);
+    log(Event::Ready);
+    drive(&mut node, config.spin, stop, log);
+    log(Event::Stopped);
+    Ok(())
+}
+
+/// Runs a node until `stop` is set. `spin` is how long it keeps polling after the last frame.
+pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMut(Event)) {
+    let mut wait = Wait::new();
+    let pollable = node.is_pollable();
+    let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock::now();
+        if node.turn(now).frames > 0 {
+            spin_until = now.saturating_add(spin);
+        }
+        let idle = now >= spin_until;
+        if idle || now >= serve_at {
+            node.serve(now);
+            node.events.drain(..).for_each(&mut *log);
+            serve_at = now.saturating_add(SERVE_INTERVAL);
+        }
+        if idle {
+            let pause = if pollable { WAIT_MAX } else { POLL_PAUSE };
+            let latest = now.saturating_add(pause);
+            let deadline = node.next_event(now).map_or(latest, |due| due.min(latest));
+            wait_for(node, &mut wait, deadline);
+        }
+    }
+}
+
+fn wait_for(node: &Node, wait: &mut Wait, deadline: Nanos) {
+    wait.clear();
+    for (descriptor, writable) in node.descriptors() {
+        wait.add(descriptor, writable);
+    }
+    // A wait that the system refuses must not become a loop without a pause.
+    if wait.until(Some(deadline)).is_err() {
+        clock::sleep_until(deadline.max(clock::now().saturating_add(POLL_PAUSE)));
+    }
+}
+
+fn open_ports(config: &Config) -> Result<Vec<NumberedPort>, OpenError> {
+    // Who serves frames in the order of their arrival has to know it; else stamps cost time.
+    let stamps = match config.service {
+        Service::FirstComeFirstServed => Stamps::AtArrival,
+        Service::DeficitRoundRobin { .. } => Stamps::AtDelivery,
+    };
+    let options = Options { stamps, ..Options::forwarder() };
+    let open = |port: &PortConfig| match ports::open::open(&port.spec, &options) {
+        Ok(opened) => Ok((port.number, opened)),
+        Err(error) => Err(OpenError::Port(port.number, error)),
+    };
+    config.ports.iter().map(open).collect()
+}
+
+/// A number that a sender outside cannot foresee well enough to choose keys that collide.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::frame::PortNo;
+
+    use super::*;
+    use crate::config::{BridgeConfig, Kind};
+
+    fn bridge(ports: &[(PortNo, &str)]) -> Config {
+        let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
+        let port = |&(number, spec): &(PortNo, &str)| PortConfig { number, spec: spec.to_string() };
+        config.ports = ports.iter().map(port).collect();
+        config
+    }
+
+    fn run_quietly(config: &Config) -> String {
+        let outcome = run(config, &AtomicBool::new(true), &mut |event| panic!("{event}"));
+        outcome.expect_err("it cannot start").to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_named_with_its_port() {
+        let missing = bridge(&[(4, "afpacket:nosuchif0")]);
+        assert_eq!(run_quietly(&missing), "port 4: there is no interface nosuchif0");
+        let unknown = run_quietly(&bridge(&[(1, "raw:eth0")]));
+        assert!(unknown.starts_with("port 1: port \"raw:eth0\": known are"), "{unknown}");
+    }
+
+    #[test]
+    fn a_configuration_with_problems_opens_nothing() {
+        let all = run_quietly(&bridge(&[(1, "afpacket:nosuchif0"), (1, "afpacket:nosuchif0")]));
+        assert_eq!(all.lines().count(), 2, "{all}");
+    }
+
+    #[test]
+    fn seeds_differ() {
+        assert_ne!(seed(), seed());
+    }
+}

@@ -1,0 +1,329 @@
+//! A switch thread driven by Open vSwitch's ovs-ofctl over a Unix socket, another implementation
+//! of the other end: what it prints is what it understood of ours.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::clock;
+use ports::memory::{MemoryPort, pair};
+use ports::port::Port;
+use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use switch::node::Node;
+use switch::process::drive;
+
+/// Longest wait for a frame that has to come.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// A running switch with three ports, its socket in a folder of its own.
+struct Rig {
+    folder: PathBuf,
+    wires: Vec<MemoryPort>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether ovs-ofctl is there. Where CI runs as root it has to be.
+fn has_ofctl() -> bool {
+    let found = Command::new("ovs-ofctl").arg("--version").output().is_ok();
+    if !found {
+        let root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        let must = root && std::env::var_os("CI").is_some();
+        assert!(!must, "need: ovs-ofctl (apt-get install openvswitch-switch)");
+        println!("skipped; need: ovs-ofctl (apt-get install openvswitch-switch)");
+    }
+    found
+}
+
+impl Rig {
+    fn start(name: &str, settings: OpenFlowConfig) -> Option<Rig> {
+        if !has_ofctl() {
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("ofctl-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let listen = vec![format!("punix:{}", folder.join("s").display())];
+        let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
+            listen,
+            datapath_id: Some(0x00ab_cdef_0123_4567),
+            ..settings
+        }));
+        let (mut ports, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=3 {
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+            let (ours, theirs) = pair(1024, &format!("eth{number}"));
+            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(theirs);
+        }
+        let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopping = stop.clone();
+        let spin = config.spin;
+        let thread = std::thread::spawn(move || drive(&mut node, spin, &stopping, &mut |_| {}));
+        Some(Rig { folder, wires, stop, thread: Some(thread) })
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        let (command, rest) = arguments.split_first().expect("a command");
+        let url = format!("unix:{}", self.folder.join("s").display());
+        let mut ofctl = Command::new("ovs-ofctl");
+        ofctl.args(["-O", "OpenFlow10", "-t", "20", command, &url]).args(rest);
+        ofctl.env("OVS_RUNDIR", &self.folder).output().expect("ovs-ofctl runs")
+    }
+
+    /// Runs a command that has to succeed, and returns what it printed.
+    fn ofctl(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {text}{errors}");
+        assert!(!errors.contains("WARN"), "{arguments:?}: {errors}");
+        text
+    }
+
+    /// Runs a command that the switch has to refuse, and returns what was said.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The flows without what changes with time, in order.
+    fn flows(&self) -> Vec<String> {
+        let text = self.ofctl(&["dump-flows", "--no-stats"]);
+        let mut lines: Vec<_> = text.lines().map(|line| line.trim().to_string()).collect();
+        lines.sort();
+        lines
+    }
+
+    fn arrive(&mut self, port: usize, bytes: &[u8]) {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(bytes);
+        assert_eq!(self.wires[port - 1].transmit(&mut batch, clock::now()).unwrap(), 1);
+    }
+
+    /// The next frame that leaves by a port.
+    fn leaves(&mut self, port: usize) -> Vec<u8> {
+        let mut batch = Batch::new(1);
+        let until = clock::now() + PATIENCE;
+        while self.wires[port - 1].receive(&mut batch, clock::now()).unwrap() == 0 {
+            assert!(clock::now() < until, "no frame left by port {port}");
+            std::thread::yield_now();
+        }
+        batch.frames()[0].bytes().to_vec()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().expect("started").join();
+        let left = Path::exists(&self.folder.join("s"));
+        std::fs::remove_dir_all(&self.folder).unwrap();
+        if !std::thread::panicking() {
+            ended.unwrap();
+            assert!(!left, "the socket file is left behind");
+        }
+    }
+}
+
+/// The value behind `key` in a text of `key=value` words.
+fn value<'a>(text: &'a str, key: &str) -> &'a str {
+    let from = text.find(key).unwrap_or_else(|| panic!("no {key} in {text}")) + key.len();
+    text[from..].split([',', ' ', '\n']).next().unwrap_or_default()
+}
+
+/// A UDP frame from 10.0.0.1:1000 to 10.0.0.2:2000.
+fn udp() -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend([0x03, 0xe8, 0x07, 0xd0, 0, 26, 0, 0]);
+    frame.resize(60, 0);
+    frame
+}
+
+#[test]
+fn show_and_description() {
+    let Some(rig) = Rig::start("show", OpenFlowConfig::default()) else { return };
+    let text = rig.ofctl(&["show"]);
+    assert!(text.contains("OFPT_FEATURES_REPLY"), "{text}");
+    assert_eq!(value(&text, "dpid:"), "00abcdef01234567");
+    assert_eq!((value(&text, "n_tables:"), value(&text, "n_buffers:")), ("2", "256"));
+    let capabilities = "FLOW_STATS TABLE_STATS PORT_STATS QUEUE_STATS ARP_MATCH_IP";
+    assert!(text.contains(capabilities), "{text}");
+    let actions = "actions: output enqueue set_vlan_vid set_vlan_pcp strip_vlan mod_dl_src \
+                   mod_dl_dst mod_nw_src mod_nw_dst mod_nw_tos mod_tp_src mod_tp_dst";
+    assert!(text.contains(actions), "{text}");
+    assert!(text.contains("1(eth1.0): addr:02:00:00:00:00:01"), "{text}");
+    assert!(text.contains("frags=normal miss_send_len=128"), "{text}");
+    let text = rig.ofctl(&["dump-desc"]);
+    assert!(text.contains("Manufacturer: planimeter"), "{text}");
+    assert!(text.contains("Software: planimeter "), "{text}");
+}
+
+#[test]
+fn every_match_and_action_comes_back_as_it_was_said() {
+    let Some(rig) = Rig::start("flows", OpenFlowConfig::default()) else { return };
+    // What is added, and how ovs-ofctl prints what it is told of it.
+    let flows = [
+        ("priority=1 actions=output:2", "priority=1 actions=output:2"),
+        ("in_port=1,priority=2,actions=drop", "priority=2,in_port=1 actions=drop"),
+        ("dl_src=02:00:00:00:00:09,actions=NORMAL", "dl_src=02:00:00:00:00:09 actions=NORMAL"),
+        ("dl_dst=02:00:00:00:00:09,actions=FLOOD", "dl_dst=02:00:00:00:00:09 actions=FLOOD"),
+        ("dl_vlan=7,actions=ALL", "dl_vlan=7 actions=ALL"),
+        ("dl_vlan=0xffff,actions=LOCAL", "vlan_tci=0x0000 actions=LOCAL"),
+        ("dl_vlan=8,dl_vlan_pcp=5,actions=IN_PORT", "dl_vlan=8,dl_vlan_pcp=5 actions=IN_PORT"),
+        ("dl_type=0x88cc,actions=CONTROLLER:99", "dl_type=0x88cc actions=CONTROLLER:99"),
+        (
+            "arp,arp_spa=10.1.0.0/16,arp_tpa=10.2.3.4,arp_op=2,actions=output:1,output:3",
+            "arp,arp_spa=10.1.0.0/16,arp_tpa=10.2.3.4,arp_op=2 actions=output:1,output:3",
+        ),
+        (
+            "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.0/8,nw_tos=184,tp_src=1,tp_dst=65535,\
+             actions=mod_nw_src:1.2.3.4,mod_nw_dst:4.3.2.1,mod_nw_tos:184,mod_tp_src:7,\
+             mod_tp_dst:8,output:2",
+            "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.0/8,nw_tos=184,tp_src=1,tp_dst=65535 \
+             actions=mod_nw_src:1.2.3.4,mod_nw_dst:4.3.2.1,mod_nw_tos:184,mod_tp_src:7,\
+             mod_tp_dst:8,output:2",
+        ),
+        (
+            "icmp,icmp_type=3,icmp_code=1,actions=mod_vlan_vid:5,mod_vlan_pcp:6,output:1,\
+             strip_vlan,enqueue:2:7",
+            "icmp,icmp_type=3,icmp_code=1 actions=mod_vlan_vid:5,mod_vlan_pcp:6,output:1,\
+             strip_vlan,enqueue:2:7",
+        ),
+        (
+            "udp,in_port=2,actions=mod_dl_src:02:00:00:00:00:0a,mod_dl_dst:02:00:00:00:00:0b,\
+             output:1",
+            "udp,in_port=2 actions=mod_dl_src:02:00:00:00:00:0a,mod_dl_dst:02:00:00:00:00:0b,\
+             output:1",
+        ),
+        (
+            "cookie=0x123456789abcdef0,idle_timeout=60,hard_timeout=65535,ip,nw_proto=47,\
+             actions=output:3",
+            "cookie=0x123456789abcdef0, idle_timeout=60, hard_timeout=65535, ip,nw_proto=47 \
+             actions=output:3",
+        ),
+    ];
+    for (flow, _) in flows {
+        rig.ofctl(&["add-flow", flow]);
+    }
+    let lines = rig.flows();
+    assert_eq!(lines.len(), flows.len(), "{lines:#?}");
+    for (_, printed) in flows {
+        let found = lines.iter().any(|line| {
+            let line = line.replace("table=1, ", "").replace("reset_counts ", "");
+            line == printed || line.ends_with(&format!(" {printed}"))
+        });
+        assert!(found, "{printed} is not in {lines:#?}");
+    }
+    let sum = rig.ofctl(&["dump-aggregate"]);
+    assert_eq!(value(&sum, "flow_count="), flows.len().to_string());
+    rig.ofctl(&["del-flows", "ip"]);
+    assert_eq!(value(&rig.ofctl(&["dump-aggregate"]), "flow_count="), "9");
+    rig.ofctl(&["del-flows", "priority=1", "--strict"]);
+    assert_eq!(value(&rig.ofctl(&["dump-aggregate"]), "flow_count="), "8");
+    rig.ofctl(&["del-flows"]);
+    assert_eq!(rig.flows(), [""; 0]);
+}
+
+#[test]
+fn traffic_shows_in_every_count() {
+    let Some(mut rig) = Rig::start("counts", OpenFlowConfig::default()) else { return };
+    let exact = "in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,dl_vlan=0xffff,\
+                 udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_tos=0,tp_src=1000,\
+                 tp_dst=2000,actions=mod_nw_dst:10.9.9.9,output:2";
+    rig.ofctl(&["add-flow", exact]);
+    rig.ofctl(&["add-flow", "in_port=2,actions=output:3,enqueue:1:9"]);
+    for _ in 0..5 {
+        rig.arrive(1, &udp());
+        assert_eq!(rig.leaves(2)[30..34], [10, 9, 9, 9]);
+    }
+    rig.arrive(2, &udp());
+    assert_eq!((rig.leaves(3), rig.leaves(1)), (udp(), udp()));
+    let flow = rig.ofctl(&["dump-flows", "in_port=1"]);
+    assert_eq!((value(&flow, "n_packets="), value(&flow, "n_bytes=")), ("5", "300"));
+    assert!(flow.contains("table=0"), "exact flows are in the first table: {flow}");
+    let sum = rig.ofctl(&["dump-aggregate"]);
+    assert_eq!((value(&sum, "packet_count="), value(&sum, "byte_count=")), ("6", "360"));
+    let port = rig.ofctl(&["dump-ports", "1"]);
+    let (received, sent) = port.split_once("tx ").expect("two lines");
+    assert_eq!((value(received, "pkts="), value(received, "bytes=")), ("5", "300"));
+    assert_eq!((value(sent, "pkts="), value(sent, "bytes=")), ("1", "60"));
+    assert!(rig.ofctl(&["dump-ports"]).contains("3 ports"));
+    let queue = rig.ofctl(&["queue-stats", "1", "9"]);
+    assert_eq!((value(&queue, "bytes="), value(&queue, "pkts=")), ("60", "1"));
+    let tables = rig.ofctl(&["dump-tables"]);
+    assert!(tables.contains("exact") && tables.contains("wildcard"), "{tables}");
+    assert_eq!(value(&tables, "lookup="), "6");
+    rig.ofctl(&["queue-get-config", "1"]);
+}
+
+#[test]
+fn ports_fragments_and_frames_from_the_controller() {
+    let Some(mut rig) = Rig::start("ports", OpenFlowConfig::default()) else { return };
+    rig.ofctl(&["mod-port", "3", "no-flood"]);
+    let text = rig.ofctl(&["show"]);
+    let third = &text[text.find("3(eth3.0)").expect("the third port")..];
+    assert!(third.contains("config:     NO_FLOOD"), "{third}");
+    rig.ofctl(&["set-frags", "drop"]);
+    assert!(rig.ofctl(&["get-frags"]).contains("drop"));
+    let hex: String = udp().iter().map(|byte| format!("{byte:02x}")).collect();
+    rig.ofctl(&["packet-out", &format!("in_port=1 packet={hex} actions=flood")]);
+    assert_eq!(rig.leaves(2), udp());
+    assert_eq!(rig.wires[2].receive(&mut Batch::new(1), clock::now()).unwrap(), 0);
+    let ping = rig.ofctl(&["ping", "1000"]);
+    assert!(ping.contains("1000 bytes from"), "{ping}");
+    rig.ofctl(&["probe"]);
+}
+
+#[test]
+fn refusals_carry_the_right_error() {
+    let settings = OpenFlowConfig { wildcard_flows_max: 2, ..OpenFlowConfig::default() };
+    let Some(rig) = Rig::start("refused", settings) else { return };
+    let port = rig.refused(&["add-flow", "actions=output:9"]);
+    assert!(port.contains("OFPBAC_BAD_OUT_PORT"), "{port}");
+    rig.ofctl(&["add-flow", "in_port=1,actions=output:2"]);
+    let overlap = rig.refused(&["add-flow", "check_overlap,dl_vlan=1,actions=output:2"]);
+    assert!(overlap.contains("OFPFMFC_OVERLAP"), "{overlap}");
+    rig.ofctl(&["add-flow", "in_port=2,actions=output:2"]);
+    let full = rig.refused(&["add-flow", "in_port=3,actions=output:2"]);
+    assert!(full.contains("OFPFMFC_TABLE_FULL"), "{full}");
+    let queue = rig.refused(&["queue-stats", "9", "1"]);
+    assert!(queue.contains("OFPQOFC_BAD_PORT"), "{queue}");
+    assert_eq!(rig.flows().len(), 2);
+}
+
+#[test]
+fn a_dump_of_many_flows_is_complete() {
+    let Some(rig) = Rig::start("many", OpenFlowConfig::default()) else { return };
+    let flow = |n: u32| {
+        format!(
+            "in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,dl_vlan=0xffff,\
+             udp,nw_src=10.{}.{}.{},nw_dst=10.0.0.2,nw_tos=0,tp_src=1,tp_dst=2,\
+             actions=output:2\n",
+            n >> 16,
+            n >> 8 & 0xff,
+            n & 0xff
+        )
+    };
+    let file = rig.folder.join("flows");
+    std::fs::write(&file, (0..20_000).map(flow).collect::<String>()).unwrap();
+    rig.ofctl(&["add-flows", &file.display().to_string()]);
+    let text = rig.ofctl(&["dump-flows"]);
+    let mut sources: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("nw_src="))
+        .map(|line| value(line, "nw_src="))
+        .collect();
+    sources.sort_unstable();
+    sources.dedup();
+    assert_eq!(sources.len(), 20_000);
+}
