@@ -3,6 +3,8 @@
 //! A folded multiplication (64 by 64 to 128 bits, halves combined), as in wyhash, with a seed, so
 //! that whoever chooses addresses cannot choose places. Not for keeping secrets.
 
+use std::hash::{BuildHasher, Hasher};
+
 /// Hashes `word`; all 64 bits are usable, the upper ones best.
 #[inline]
 pub fn mix(word: u64, seed: u64) -> u64 {
@@ -14,6 +16,38 @@ pub fn mix(word: u64, seed: u64) -> u64 {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product >> 64) as u64 ^ product as u64
+}
+
+/// Makes maps whose places depend on a seed and on nothing else, so that runs can be repeated.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeded(pub u64);
+
+/// Hashes what a key consists of, word by word.
+#[derive(Debug)]
+pub struct SeededHasher(u64);
+
+impl BuildHasher for Seeded {
+    type Hasher = SeededHasher;
+
+    fn build_hasher(&self) -> SeededHasher {
+        SeededHasher(self.0)
+    }
+}
+
+impl Hasher for SeededHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(word, self.0);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

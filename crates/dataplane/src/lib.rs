@@ -30,6 +30,14 @@ pub mod rewrite;
 pub mod bridge;
 /// What a bridge knows: behind which port each address was seen last.
 pub mod mac_table;
+/// An IPv4 router.
+pub mod router;
+/// The longest prefix that holds an address, in one to three steps.
+pub mod route_table;
+/// What was looked up lately: a cache of destinations before the route table.
+pub mod route_cache;
+/// Whose hardware address is known, and which frames wait for one.
+pub mod neighbor;
 /// One word hashed.
 pub mod hash;
 /// Random choices that repeat, for property tests.

@@ -288,9 +288,10 @@ impl Header {
     }
 }
 
-/// Bytes of the header, if version, header length and total length make sense together.
+/// Bytes of the header that `bytes` begin with, if version, header length and total length make
+/// sense together and with the bytes. `view` is of the same bytes.
 #[inline]
-pub(crate) fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> {
+pub fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> {
     let (length, total) = (view.header_length(), usize::from(view.total_length()));
     if view.version() != 4 {
         return Err(Malformed { at: 0, why: Why::BadValue(bytes[0].into()) });

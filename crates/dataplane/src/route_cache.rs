@@ -1,0 +1,96 @@
+//! What was looked up lately: a cache of destinations before the route table.
+//!
+//! The kernel that the study measured had one (bianco2010, section III; Linux removed its route
+//! cache in 3.6), so a router here can have one too; it is off unless asked for. Each destination
+//! has one slot, and the last one to be looked up has it. Any change of a route empties the cache.
+//!
+//! Invariant: what the cache answers is what the table would.
+
+use std::net::Ipv4Addr;
+
+use crate::hash::mix;
+use crate::route_table::HopId;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    generation: u64,
+    address: u32,
+    hop: u32,
+}
+
+/// The cache, and how well it does.
+#[derive(Debug)]
+pub struct RouteCache {
+    slots: Vec<Slot>,
+    seed: u64,
+    /// Lookups that it answered.
+    pub hits: u64,
+    /// Lookups that it left to the table.
+    pub misses: u64,
+}
+
+impl RouteCache {
+    /// A cache for `entries` destinations, rounded up to a power of two; none for zero.
+    pub fn new(entries: usize, seed: u64) -> Option<RouteCache> {
+        let slots = vec![Slot::default(); entries.next_power_of_two()];
+        (entries > 0).then_some(RouteCache { slots, seed, hits: 0, misses: 0 })
+    }
+
+    /// The next hop for an address, or else that of `table`, which is then kept. `generation` is
+    /// the table's.
+    #[inline]
+    pub fn lookup(
+        &mut self,
+        address: Ipv4Addr,
+        generation: u64,
+        table: impl FnOnce() -> Option<HopId>,
+    ) -> Option<HopId> {
+        let address = address.to_bits();
+        let place = mix(address.into(), self.seed) as usize & (self.slots.len() - 1);
+        let slot = &mut self.slots[place];
+        // Empty slots have generation zero, which a table with a route is past.
+        if slot.address == address && slot.generation == generation && generation != 0 {
+            self.hits += 1;
+            return Some(HopId(slot.hop));
+        }
+        self.misses += 1;
+        let hop = table()?;
+        *slot = Slot { generation, address, hop: hop.0 };
+        Some(hop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_destination_is_answered_without_the_table() {
+        let mut cache = RouteCache::new(16, 1).unwrap();
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        assert_eq!(cache.lookup(address, 1, || Some(HopId(7))), Some(HopId(7)));
+        assert_eq!(cache.lookup(address, 1, || panic!("asked the table")), Some(HopId(7)));
+        assert_eq!((cache.hits, cache.misses), (1, 1));
+    }
+
+    #[test]
+    fn a_change_of_routes_empties_it_and_nothing_is_kept_of_no_route() {
+        let mut cache = RouteCache::new(16, 1).unwrap();
+        let address = Ipv4Addr::UNSPECIFIED;
+        assert_eq!(cache.lookup(address, 0, || None), None);
+        assert_eq!(cache.lookup(address, 0, || Some(HopId(1))), Some(HopId(1)));
+        assert_eq!(cache.lookup(address, 1, || Some(HopId(2))), Some(HopId(2)));
+        assert_eq!(cache.lookup(address, 2, || None), None);
+        assert!(RouteCache::new(0, 1).is_none());
+    }
+
+    #[test]
+    fn destinations_that_share_a_slot_push_each_other_out() {
+        let mut cache = RouteCache::new(1, 1).unwrap();
+        for round in 0..4u32 {
+            let address = Ipv4Addr::from_bits(round % 2);
+            assert_eq!(cache.lookup(address, 1, || Some(HopId(round))), Some(HopId(round)));
+        }
+        assert_eq!(cache.misses, 4);
+    }
+}

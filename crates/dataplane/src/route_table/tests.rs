@@ -1,0 +1,139 @@
+//! The table against the plainest search there is: all routes, longest first.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn prefix(text: &str) -> Prefix {
+    let (address, length) = text.split_once('/').expect("address/length");
+    Prefix::new(address.parse().unwrap(), length.parse().unwrap()).expect("at most 32")
+}
+
+fn link(port: PortNo) -> NextHop {
+    NextHop::Link { port }
+}
+
+fn find(table: &RouteTable, address: &str) -> Option<NextHop> {
+    table.lookup(address.parse().unwrap()).map(|id| table.hop(id))
+}
+
+#[test]
+fn prefixes_know_their_ends() {
+    let net = Prefix::new([10, 1, 2, 3].into(), 22).unwrap();
+    assert_eq!((net.to_string(), net.last()), ("10.1.0.0/22".into(), [10, 1, 3, 255].into()));
+    assert!(net.holds([10, 1, 3, 9].into()) && !net.holds([10, 1, 4, 0].into()));
+    let all = Prefix::new([10, 1, 2, 3].into(), 0).unwrap();
+    assert_eq!((all.to_string(), all.last()), ("0.0.0.0/0".into(), Ipv4Addr::BROADCAST));
+    assert_eq!(Prefix::new([1, 2, 3, 4].into(), 33), None);
+    assert_eq!(prefix("1.2.3.4/32").last(), Ipv4Addr::new(1, 2, 3, 4));
+}
+
+#[test]
+fn the_longest_prefix_wins_at_every_level() {
+    let mut table = RouteTable::new(100);
+    for (net, port) in [
+        ("0.0.0.0/0", 1),
+        ("10.0.0.0/8", 2),
+        ("10.1.0.0/16", 3),
+        ("10.1.2.0/24", 4),
+        ("10.1.2.128/25", 5),
+        ("10.1.2.200/32", 6),
+    ] {
+        table.insert(prefix(net), link(port)).unwrap();
+    }
+    for (address, port) in [
+        ("9.255.255.255", 1),
+        ("10.0.0.0", 2),
+        ("10.1.0.1", 3),
+        ("10.1.2.127", 4),
+        ("10.1.2.128", 5),
+        ("10.1.2.200", 6),
+        ("10.1.2.201", 5),
+        ("10.2.0.0", 2),
+        ("11.0.0.0", 1),
+    ] {
+        assert_eq!(find(&table, address), Some(link(port)), "{address}");
+    }
+    table.remove(prefix("0.0.0.0/0"));
+    assert_eq!(find(&table, "11.0.0.0"), None);
+}
+
+#[test]
+fn a_full_table_refuses_new_routes_and_still_replaces() {
+    let mut table = RouteTable::new(2);
+    table.insert(prefix("10.0.0.0/8"), link(1)).unwrap();
+    table.insert(prefix("11.0.0.0/8"), link(1)).unwrap();
+    assert_eq!(table.insert(prefix("12.0.0.0/8"), link(1)), Err(RouteTableFull(2)));
+    assert_eq!(table.insert(prefix("11.0.0.0/8"), link(2)), Ok(()));
+    assert_eq!(find(&table, "11.0.0.1"), Some(link(2)));
+    assert_eq!((find(&table, "12.0.0.1"), table.len()), (None, 2));
+}
+
+#[test]
+fn many_routes_take_modest_memory_which_comes_back() {
+    let mut table = RouteTable::new(1 << 18);
+    let nets = || (0..1u32 << 17).map(|net| Prefix::new((net << 8 | 10 << 25).into(), 24).unwrap());
+    for (number, net) in nets().enumerate() {
+        table.insert(net, link(number as PortNo & 0xff)).unwrap();
+    }
+    assert!(table.memory_bytes() < 1 << 20, "{} bytes for 131,072", table.memory_bytes());
+    for (number, net) in nets().enumerate().step_by(97) {
+        let found = table.lookup(net.last()).map(|id| table.hop(id));
+        assert_eq!(found, Some(link(number as PortNo & 0xff)));
+    }
+    let before = table.memory_bytes();
+    nets().for_each(|net| assert!(table.remove(net).is_some()));
+    assert_eq!((table.len(), table.nodes_free.len()), (0, (before / 4 - TOP_CELLS) / NODE_CELLS));
+    assert!(table.cells[..TOP_CELLS].iter().all(|&cell| cell == 0));
+    assert_eq!(table.hops_free.len(), 256);
+}
+
+/// All routes, the longest that holds the address.
+fn naive(routes: &[(Prefix, NextHop)], address: Ipv4Addr) -> Option<NextHop> {
+    let holding = routes.iter().filter(|(prefix, _)| prefix.holds(address));
+    holding.max_by_key(|(prefix, _)| prefix.length()).map(|&(_, hop)| hop)
+}
+
+/// Prefixes that often cover one another.
+fn any_prefix() -> impl Strategy<Value = Prefix> {
+    let bits = prop_oneof![Just(0u32), Just(0xff), any::<u32>()];
+    (0u32..3, 0u32..3, bits, 0u8..=32).prop_map(|(a, b, low, length)| {
+        Prefix::new((a << 24 | b << 16 | low & 0x3_ffff).into(), length).expect("at most 32")
+    })
+}
+
+proptest! {
+    #[test]
+    fn lookups_agree_with_a_linear_search(
+        changes in proptest::collection::vec((any_prefix(), 0u32..5, 0u8..4), 0..60),
+        addresses in proptest::collection::vec(any_prefix(), 40),
+    ) {
+        let mut table = RouteTable::new(1000);
+        let mut routes: Vec<(Prefix, NextHop)> = Vec::new();
+        for (prefix, port, action) in changes {
+            let known = routes.iter().position(|(other, _)| *other == prefix);
+            // One in four removes: a known route if any is, so that removals count.
+            if action == 0 && !routes.is_empty() {
+                let at = known.unwrap_or(port as usize % routes.len());
+                let (gone, hop) = routes.swap_remove(at);
+                prop_assert_eq!(table.remove(gone), Some(hop));
+            } else {
+                table.insert(prefix, link(port)).expect("room");
+                match known {
+                    Some(at) => routes[at].1 = link(port),
+                    None => routes.push((prefix, link(port))),
+                }
+            }
+            for probe in addresses.iter().flat_map(|net| [net.address(), net.last()]) {
+                let found = table.lookup(probe).map(|id| table.hop(id));
+                prop_assert_eq!(found, naive(&routes, probe), "{}", probe);
+            }
+        }
+        prop_assert_eq!(table.len(), routes.len());
+        for (prefix, _) in routes {
+            prop_assert!(table.remove(prefix).is_some());
+        }
+        prop_assert!(table.cells[..TOP_CELLS].iter().all(|&cell| cell == 0));
+        prop_assert_eq!(table.hops_free.len(), table.hops.len());
+    }
+}

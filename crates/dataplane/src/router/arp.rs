@@ -1,0 +1,109 @@
+//! Questions to neighbours, and answers to theirs.
+//!
+//! RFC 826: whoever is known or asked may correct its address with any message; whoever asks us is
+//! added. Messages that concern nobody we know are dropped silently, unsolicited announcements
+//! among them. Only addresses of the interface's own networks are added, and a message from one of
+//! our own addresses (a duplicate) changes nothing.
+
+use std::net::Ipv4Addr;
+
+use packet::build::Builder;
+use packet::frame::Frame;
+use packet::header::{arp, ethernet};
+
+use super::{Fate, Interface, Router, Way, is_host};
+use crate::counter::DropReason;
+use crate::forwarder::{Outputs, Sent};
+use crate::neighbor::Place;
+use crate::route_table::Prefix;
+
+impl Router {
+    pub(super) fn receive_arp(&mut self, at: usize, frame: &Frame, way: &mut Way) -> Fate {
+        let bytes = &frame.bytes()[ethernet::HEADER_BYTES..];
+        let Ok((message, _)) = arp::Header::parse(bytes) else {
+            return Fate::Lost(DropReason::BadArp);
+        };
+        if ethernet::is_group(&message.sender_mac) || message.sender_mac == [0; 6] {
+            return Fate::Lost(DropReason::BadArp);
+        }
+        let interface = &self.interfaces[at];
+        let asks_us = interface.has(message.target_ip);
+        let (port, sender) = (interface.port, message.sender_ip);
+        if is_host(sender) && !interface.has(sender) {
+            let place = Place { port, address: sender };
+            let add = asks_us && interface.reaches(sender);
+            let waiting = self.neighbors.learn(place, message.sender_mac, add, way.now);
+            for frame in waiting {
+                self.release(at, message.sender_mac, frame, way.out);
+            }
+        }
+        if asks_us && message.operation == arp::REQUEST {
+            self.answer(at, &message, way.out);
+        }
+        Fate::Consumed
+    }
+
+    fn answer(&mut self, at: usize, request: &arp::Header, out: &mut Outputs) {
+        let (port, mac) = (self.interfaces[at].port, self.interfaces[at].mac);
+        let reply = arp::Header {
+            operation: arp::REPLY,
+            sender_mac: mac,
+            sender_ip: request.target_ip,
+            target_mac: request.sender_mac,
+            target_ip: request.sender_ip,
+        };
+        let mut frame = Builder::new(request.sender_mac, mac).arp(reply).frame();
+        match out.send(port, &mut frame) {
+            Sent::Queued => self.counters.arp_replies += 1,
+            Sent::NoSuchPort | Sent::QueueFull => self.counters.own_lost += 1,
+        }
+    }
+
+    /// Asks everyone on the link for the hardware address of the neighbour at a place.
+    pub(super) fn ask(&mut self, place: Place, out: &mut Outputs) {
+        let interface = self.interface(place.port).map(|at| &self.interfaces[at]);
+        let Some((interface, sender_ip)) =
+            interface.and_then(|interface| Some((interface, interface.source_for(place.address)?)))
+        else {
+            self.counters.own_lost += 1;
+            return;
+        };
+        let request = arp::Header {
+            operation: arp::REQUEST,
+            sender_mac: interface.mac,
+            sender_ip,
+            target_mac: [0; 6],
+            target_ip: place.address,
+        };
+        let mut frame = Builder::new(ethernet::BROADCAST, interface.mac).arp(request).frame();
+        match out.send(place.port, &mut frame) {
+            Sent::Queued => self.counters.arp_requests += 1,
+            Sent::NoSuchPort | Sent::QueueFull => self.counters.own_lost += 1,
+        }
+    }
+}
+
+impl Interface {
+    /// Whether this is one of its addresses.
+    fn has(&self, address: Ipv4Addr) -> bool {
+        self.addresses.iter().any(|&(own, _)| own == address)
+    }
+
+    /// Whether the address is of one of its networks.
+    fn reaches(&self, address: Ipv4Addr) -> bool {
+        self.network_of(address).is_some()
+    }
+
+    /// The address to speak from to this one: that in the same network, or else the first.
+    pub(super) fn source_for(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
+        let first = || self.addresses.first().map(|&(own, _)| own);
+        self.network_of(address).or_else(first)
+    }
+
+    /// Its own address in the network that the address is of.
+    fn network_of(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
+        let mut nets = self.addresses.iter();
+        let holds = |own, length| Prefix::new(own, length).is_some_and(|net| net.holds(address));
+        nets.find(|&&(own, length)| holds(own, length)).map(|&(own, _)| own)
+    }
+}

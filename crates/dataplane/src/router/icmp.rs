@@ -1,0 +1,222 @@
+//! What the router tells senders, and answers to them.
+//!
+//! RFC 1812 section 4.3: errors say why a packet went no further, quote as much of it as fits in 576
+//! bytes, come from the address of the interface that they leave by, with precedence 6; and none
+//! is sent about an error, a fragment but the first, or to or about what is not one host. A token
+//! bucket limits them (section 4.3.2.8). Echo requests to the router are answered from the address
+//! that was asked.
+
+use std::collections::VecDeque;
+
+use packet::build::Builder;
+use packet::frame::Frame;
+use packet::header::{ethernet, icmp, ipv4};
+use packet::parse::{Fragment, Packet, Transport};
+use packet::time::Nanos;
+
+use super::{Fate, Router, Way, is_host};
+use crate::counter::DropReason;
+use crate::neighbor::Waiting;
+use crate::route_table::NextHop;
+
+/// Most bytes of a packet that reports an error (RFC 1812 section 4.3.2.3).
+pub const ERROR_BYTES_MAX: usize = 576;
+
+/// Precedence 6, "internetwork control".
+const TOS_CONTROL: u8 = 0xc0;
+
+/// How many errors a router tells senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IcmpLimit {
+    /// Errors per second in the long run.
+    pub errors_per_s: u32,
+    /// Errors at once.
+    pub burst: u32,
+}
+
+impl Default for IcmpLimit {
+    fn default() -> Self {
+        IcmpLimit { errors_per_s: 1000, burst: 50 }
+    }
+}
+
+/// A token bucket: an error costs as many nanoseconds as pass between two of them.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    cost: u64,
+    full: u64,
+    saved: u64,
+    then: Nanos,
+}
+
+impl Limiter {
+    pub(super) fn new(limit: IcmpLimit) -> Limiter {
+        // Nobody waits for the longest of all pauses.
+        let cost = 1_000_000_000_u64.checked_div(limit.errors_per_s.into()).unwrap_or(u64::MAX);
+        let full = cost.saturating_mul(limit.burst.into());
+        let saved = if limit.errors_per_s == 0 { 0 } else { full };
+        Limiter { cost, full, saved, then: Nanos::ZERO }
+    }
+
+    fn allows(&mut self, now: Nanos) -> bool {
+        self.saved = self.saved.saturating_add(now.since(self.then).0).min(self.full);
+        self.then = self.then.max(now);
+        let allowed = self.saved >= self.cost;
+        if allowed {
+            self.saved -= self.cost;
+        }
+        allowed
+    }
+}
+
+/// Why a packet goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    NoRoute,
+    NoNeighbor,
+    TtlExpired,
+    TooLong { mtu: u16 },
+    NoProtocol,
+    NoPort,
+}
+
+impl Fault {
+    fn header(self) -> icmp::Header {
+        let (kind, code, word) = match self {
+            Fault::NoRoute => (icmp::UNREACHABLE, icmp::CODE_NET, 0),
+            Fault::NoNeighbor => (icmp::UNREACHABLE, icmp::CODE_HOST, 0),
+            Fault::TtlExpired => (icmp::TIME_EXCEEDED, icmp::CODE_TTL, 0),
+            Fault::TooLong { mtu } => {
+                (icmp::UNREACHABLE, icmp::CODE_FRAGMENTATION_NEEDED, mtu.into())
+            }
+            Fault::NoProtocol => (icmp::UNREACHABLE, icmp::CODE_PROTOCOL, 0),
+            Fault::NoPort => (icmp::UNREACHABLE, icmp::CODE_PORT, 0),
+        };
+        icmp::Header::new(kind, code, word)
+    }
+}
+
+impl Router {
+    /// Deals with a packet for one of the router's own addresses.
+    pub(super) fn receive_own(&mut self, at: usize, frame: &Frame, way: &mut Way) -> Fate {
+        let packet = Packet::of(frame.bytes());
+        if packet.layers.fragment != Fragment::Whole {
+            return Fate::Lost(DropReason::LocalFragment);
+        }
+        match packet.layers.transport {
+            Transport::Icmp => self.receive_icmp(&packet, way),
+            Transport::Udp => {
+                self.tell(at, frame, Fault::NoPort, way);
+                Fate::Lost(DropReason::NoService)
+            }
+            Transport::Tcp => Fate::Lost(DropReason::NoService),
+            _ if packet.layers.fault.is_some() => Fate::Lost(DropReason::BadIpHeader),
+            _ => {
+                self.tell(at, frame, Fault::NoProtocol, way);
+                Fate::Lost(DropReason::NoService)
+            }
+        }
+    }
+
+    fn receive_icmp(&mut self, packet: &Packet<'_>, way: &mut Way) -> Fate {
+        let message = packet.transport_bytes().and_then(|bytes| icmp::Header::parse(bytes).ok());
+        let (Some((header, _)), Some(view)) = (message, packet.ipv4()) else {
+            return Fate::Lost(DropReason::BadIpChecksum);
+        };
+        if header.kind == icmp::ECHO_REQUEST && header.code == 0 {
+            let reply = ipv4::Header {
+                tos: view.tos(),
+                ..ipv4::Header::new(view.destination(), view.source())
+            };
+            let message = icmp::Header::new(icmp::ECHO_REPLY, 0, header.word);
+            if self.send_own(reply, message, packet.payload(), way) {
+                self.counters.echo_replies += 1;
+            }
+        }
+        Fate::Consumed
+    }
+
+    /// Tells the sender of a packet why it went no further, if it may be told and not too many
+    /// were. The packet came in on interface `at`.
+    #[cold]
+    pub(super) fn tell(&mut self, at: usize, frame: &Frame, fault: Fault, way: &mut Way) {
+        let bytes = &frame.bytes()[ethernet::HEADER_BYTES..];
+        let Some(view) = ipv4::View::new(bytes) else { return };
+        if !may_be_told(bytes, &view) {
+            return;
+        }
+        let hop = self.routes.lookup(view.source()).map(|hop| (hop, self.routes.hop(hop)));
+        let Some((hop, NextHop::Gateway { .. } | NextHop::Link { .. })) = hop else { return };
+        if !self.icmp.allows(way.now) {
+            self.counters.icmp_limited += 1;
+            return;
+        }
+        let leaves = self.target(hop, view.source()).map_or(at, |target| target.interface);
+        let from = [leaves, at].into_iter();
+        let mut from = from.filter_map(|at| self.interfaces[at].source_for(view.source()));
+        let Some(source) = from.next() else { return };
+        let header = ipv4::Header { tos: TOS_CONTROL, ..ipv4::Header::new(source, view.source()) };
+        let length = usize::from(view.total_length()).min(bytes.len());
+        let quoted = length.min(ERROR_BYTES_MAX - ipv4::HEADER_BYTES - icmp::HEADER_BYTES);
+        if self.send_own(header, fault.header(), &bytes[..quoted], way) {
+            self.counters.icmp_errors += 1;
+        }
+    }
+
+    /// Drops frames that waited for a neighbour which did not answer, and tells their senders.
+    pub(super) fn give_up(&mut self, waiting: VecDeque<Waiting>, way: &mut Way) {
+        for Waiting { frame, from } in waiting {
+            if let Some(at) = from.and_then(|port| self.interface(port)) {
+                self.tell(at, &frame, Fault::NoNeighbor, way);
+            }
+            self.lose(from, DropReason::NoNeighbour);
+        }
+    }
+
+    /// Sends a message of the router's own. False if there is no way to its destination.
+    fn send_own(
+        &mut self,
+        header: ipv4::Header,
+        message: icmp::Header,
+        payload: &[u8],
+        way: &mut Way,
+    ) -> bool {
+        let hop = self.routes.lookup(header.destination);
+        let Some(target) = hop.and_then(|hop| self.target(hop, header.destination)) else {
+            self.counters.own_lost += 1;
+            return false;
+        };
+        self.identification = self.identification.wrapping_add(1);
+        let header = ipv4::Header { identification: self.identification, ..header };
+        let builder = Builder::new([0; 6], self.interfaces[target.interface].mac);
+        let mut frame = builder.ipv4(header).icmp(message).payload(payload).frame();
+        self.deliver(target, &mut frame, None, way);
+        true
+    }
+}
+
+/// Whether the sender of this packet may be told of errors (RFC 1812 section 4.3.2.7).
+fn may_be_told(bytes: &[u8], view: &ipv4::View<'_>) -> bool {
+    let inside = bytes.get(view.header_length()..).and_then(|inside| inside.first());
+    let about_error =
+        view.protocol() == ipv4::PROTOCOL_ICMP && inside.is_none_or(|&kind| icmp::is_error(kind));
+    view.fragment_offset() == 0 && is_host(view.source()) && !about_error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bucket_gives_a_burst_and_then_the_rate() {
+        let mut limiter = Limiter::new(IcmpLimit { errors_per_s: 10, burst: 3 });
+        let allowed =
+            |limiter: &mut Limiter, now| (0..100).take_while(|_| limiter.allows(now)).count();
+        assert_eq!(allowed(&mut limiter, Nanos::from_secs(5)), 3);
+        assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(99)), 0);
+        assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(100)), 1);
+        assert_eq!(allowed(&mut limiter, Nanos::from_secs(1000)), 3);
+        let mut none = Limiter::new(IcmpLimit { errors_per_s: 0, burst: 3 });
+        assert_eq!(allowed(&mut none, Nanos::from_secs(1000)), 0);
+    }
+}
