@@ -12,7 +12,7 @@ use packet::frame::Frame;
 use packet::header::{ethernet, ipv4, tcp, udp, vlan};
 
 use crate::action::Action;
-use crate::key::{Ipv4, Link};
+use crate::locate::{Ipv4, Link};
 
 /// Does what an action asks to be changed; an action that sends changes nothing.
 pub fn apply(action: &Action, frame: &mut Frame) {

@@ -35,6 +35,10 @@ pub const WILDCARD_ENTRIES_MAX: usize = 100;
 /// Time-outs looked at in one call of [`FlowTable::expire`].
 pub const EXPIRE_STEPS_MAX: usize = 4096;
 
+/// Entries for which memory is set aside at first, so that filling the table never moves it (it is
+/// not touched before it is used). Larger tables grow by doubling.
+const RESERVED_MAX: usize = 1 << 20;
+
 /// The rank of an exact match: above all priorities.
 const RANK_EXACT: u32 = 1 << 16;
 
@@ -77,9 +81,10 @@ impl FlowTable {
     /// An empty table with room for so many entries of each kind. Where exact matches have no
     /// table of their own (0), they are kept among the others, above all priorities.
     pub fn new(exact_entries_max: usize, wildcard_entries_max: usize, seed: u64) -> FlowTable {
+        let reserved = exact_entries_max.saturating_add(wildcard_entries_max).min(RESERVED_MAX);
         FlowTable {
-            entries: Vec::new(),
-            flows: Vec::new(),
+            entries: Vec::with_capacity(reserved),
+            flows: Vec::with_capacity(reserved),
             free: Vec::new(),
             exact: ExactTable::new(exact_entries_max, seed),
             wildcard: LinearTable::default(),

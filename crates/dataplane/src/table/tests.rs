@@ -218,6 +218,9 @@ fn a_place_that_is_used_again_does_not_inherit_a_time_out() {
     let spec = FlowSpec { hard_timeout: seconds(1), ..FlowSpec::new(exact(1), 0, &output(1)) };
     table.add(&spec, Nanos::ZERO).unwrap();
     table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
+    assert_eq!(table.expire(Nanos::ZERO, &mut out), None, "what is gone is not waited for");
+    table.add(&spec, Nanos::ZERO).unwrap();
+    table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
     table.add(&FlowSpec::new(exact(2), 0, &output(1)), Nanos::ZERO).unwrap();
     assert_eq!(table.expire(seconds(5), &mut out), None);
     assert_eq!(all(&table, seconds(5)).len(), 1);
@@ -385,4 +388,12 @@ fn lookups_agree_with_a_plain_list_under_random_commands() {
         }
         assert!(!oracle.0.is_empty());
     }
+}
+
+#[test]
+fn an_entry_takes_less_than_192_bytes_in_all() {
+    let bucket_share = 64usize.div_ceil(6);
+    let link = 24;
+    let bytes = size_of::<Entry>() + size_of::<Option<Flow>>() + bucket_share + link;
+    assert!(bytes < 192, "{bytes} bytes");
 }
