@@ -19,40 +19,41 @@ use std::fs;
 use std::io;
 use std::sync::Mutex;
 
-/// Where the kernel works for an interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the kernel works for an interface, as far as it did what was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NapiThreads {
     /// The kernel threads; empty where they cannot be seen (from another process namespace).
     pub threads: Vec<u32>,
-    /// Whether they are held on the cores asked for: without root the kernel refuses.
+    /// Whether they are held on the cores asked for.
     pub pinned: bool,
+    /// What the kernel refused, and why: without root, threads are not held; without a sysfs to
+    /// write to, or before Linux 5.12, there are none.
+    pub refused: Option<String>,
 }
 
 /// One at a time, so that where the kernel cannot tell, the threads that appear are the
 /// interface's.
 static SWITCHING: Mutex<()> = Mutex::new(());
 
-/// Moves an interface's work to kernel threads and holds them on `cores`. The interface must be up
-/// with GRO on.
-pub fn pin_threads(
-    namespace: &Namespace,
-    interface: &str,
-    cores: &[usize],
-) -> Result<NapiThreads, LabError> {
-    let threads = switch_over(namespace, interface)?;
-    let mut pinned = !threads.is_empty() && !cores.is_empty();
-    for thread in &threads {
-        match pin::pin(*thread, cores) {
-            Ok(()) => {}
-            Err(error) if error.number() == Some(libc::EPERM) => pinned = false,
-            Err(error) => return Err(error),
+/// Moves an interface's work to kernel threads and holds them on `cores`, as far as the kernel
+/// allows. The interface must be up with GRO on.
+pub fn pin_threads(namespace: &Namespace, interface: &str, cores: &[usize]) -> NapiThreads {
+    let threads = match switch_over(namespace, interface) {
+        Ok(threads) => threads,
+        Err(error) => {
+            return NapiThreads { refused: Some(error.to_string()), ..NapiThreads::default() };
         }
+    };
+    let refused = threads.iter().find_map(|thread| pin::pin(*thread, cores).err());
+    NapiThreads {
+        pinned: refused.is_none() && !threads.is_empty() && !cores.is_empty(),
+        refused: refused.map(|error| error.to_string()),
+        threads,
     }
-    Ok(NapiThreads { threads, pinned })
 }
 
 /// Moves an interface's work to kernel threads and says which.
-pub(crate) fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
+fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
     let _alone = SWITCHING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let before = named_threads(interface);
     let path = format!("/sys/class/net/{interface}/threaded");

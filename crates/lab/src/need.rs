@@ -8,8 +8,9 @@
 
 #![allow(unsafe_code)]
 
-use crate::netlink::link::{BridgeSettings, VethEnd};
-use crate::{LabError, Namespace, napi};
+use crate::netlink::link::BridgeSettings;
+use crate::veth::{Cable, EndSettings};
+use crate::{LabError, Namespace, pin};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -162,8 +163,13 @@ pub fn user_namespaces() -> Result<(), Need> {
     // with threads.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: as above; neither call touches memory.
-        unsafe { libc::_exit(i32::from(libc::unshare(libc::CLONE_NEWUSER) != 0)) }
+        // Some systems allow a user namespace, but nothing in it: so a network is tried as well.
+        // SAFETY: as above; no call touches memory.
+        unsafe {
+            let user = libc::unshare(libc::CLONE_NEWUSER);
+            let network = libc::unshare(libc::CLONE_NEWNET);
+            libc::_exit(i32::from(user != 0 || network != 0))
+        }
     }
     let mut status = 0;
     // SAFETY: `status` is an integer that the call writes to.
@@ -245,7 +251,7 @@ fn kernel(feature: Feature) -> Finding {
 /// Tries a feature in a namespace that vanishes at once.
 pub fn try_feature(feature: Feature) -> Result<String, LabError> {
     match feature {
-        Feature::Veth => try_veth().map(|_| "works".to_owned()),
+        Feature::Veth => try_cable(false).map(|_| "works".to_owned()),
         Feature::Bridge => {
             let settings = BridgeSettings { ageing: Duration::from_secs(300) };
             let namespace = Namespace::create()?;
@@ -259,9 +265,13 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
             Ok("works".to_owned())
         }
         Feature::ThreadedNapi => {
-            let (namespace, name) = try_veth()?;
-            napi::switch_over(&namespace, &name)?;
-            Ok("works".to_owned())
+            let mut cable = try_cable(true)?;
+            let found = cable.ends[0].threads.take().unwrap_or_default();
+            match found.refused {
+                Some(why) if found.threads.is_empty() => Err(Need::Kernel { feature, why }.into()),
+                Some(why) => Ok(format!("works, but: {why}")),
+                None => Ok("works".to_owned()),
+            }
         }
         Feature::OpenvswitchModule => {
             let path = "/sys/module/openvswitch";
@@ -272,20 +282,16 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
     }
 }
 
-fn try_veth() -> Result<(Namespace, String), LabError> {
+fn try_cable(threaded: bool) -> Result<Cable, LabError> {
     let namespace = Namespace::create()?;
-    let end = |name: &str, last| VethEnd {
+    let cores = pin::affinity(0)?;
+    let end = |name: &str, last| EndSettings {
         namespace: namespace.clone(),
         name: name.to_owned(),
         mac: [2, 0, 0, 0, 0, last],
+        threaded: threaded.then(|| cores.clone()),
     };
-    let mut netlink = namespace.netlink()?;
-    netlink.veth_add(&end("try1", 1), &end("try2", 2), 1500)?;
-    for name in ["try1", "try2"] {
-        let index = netlink.link(name)?.index;
-        netlink.link_up(index)?;
-    }
-    Ok((namespace, "try1".to_owned()))
+    Cable::lay(&end("try1", 1), &end("try2", 2), 1500)
 }
 
 fn packet_socket() -> Result<String, LabError> {

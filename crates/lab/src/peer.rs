@@ -147,11 +147,16 @@ impl Description {
         let Some(wired) = site else {
             return self;
         };
-        self.set("ports", wired.ports)
+        let described = self
+            .set("ports", wired.ports)
             .set("mtu_bytes", wired.mtu)
             .set("cores_target", format!("{:?}", wired.cores))
             .set("receive_threads", wired.threads)
-            .set("receive_threads_pinned", wired.pinned)
+            .set("receive_threads_pinned", wired.pinned);
+        match &wired.refused {
+            Some(why) => described.set("receive_threads_refused", why),
+            None => described,
+        }
     }
 }
 
@@ -163,6 +168,7 @@ struct Wired {
     cores: Vec<usize>,
     threads: usize,
     pinned: bool,
+    refused: Option<String>,
 }
 
 impl Wired {
@@ -174,6 +180,7 @@ impl Wired {
             cores: site.wiring.cores.target.clone(),
             threads: threads.iter().map(|found| found.threads.len()).sum(),
             pinned: !threads.is_empty() && threads.iter().all(|found| found.pinned),
+            refused: threads.iter().find_map(|found| found.refused.clone()),
         }
     }
 }

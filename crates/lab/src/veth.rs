@@ -22,7 +22,7 @@ pub struct Interface {
     pub mac: Mac,
     /// The largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
-    /// The kernel threads that receive here; nothing if the sender's core does that work.
+    /// The kernel threads that receive here; nothing if that was left to the sender's core.
     pub threads: Option<NapiThreads>,
 }
 
@@ -47,17 +47,20 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// Lays a cable.
+    /// Lays a cable; one that cannot be set as asked is taken up again.
     pub fn lay(one: &EndSettings, other: &EndSettings, mtu: u32) -> Result<Cable, LabError> {
         one.namespace.netlink()?.veth_add(&veth_end(one), &veth_end(other), mtu)?;
-        let result = [one, other].map(|end| prepare(end, mtu));
-        let [first, second] = result;
-        let mut cable = Cable { ends: [first?, second?] };
+        let mut cable = Cable { ends: [found(one, mtu)?, found(other, mtu)?] };
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
+            let gro = settings.threaded.is_some();
+            ethtool::offloads_off(&interface.namespace, &interface.name, gro)?;
             interface.namespace.netlink()?.link_up(interface.index)?;
+        }
+        // Only now has each end something to work for: a thread needs its interface to be up.
+        for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
             if let Some(cores) = &settings.threaded {
                 interface.threads =
-                    Some(napi::pin_threads(&interface.namespace, &interface.name, cores)?);
+                    Some(napi::pin_threads(&interface.namespace, &interface.name, cores));
             }
         }
         Ok(cable)
@@ -80,9 +83,8 @@ fn veth_end(settings: &EndSettings) -> VethEnd {
     }
 }
 
-fn prepare(settings: &EndSettings, mtu: u32) -> Result<Interface, LabError> {
-    let gro = settings.threaded.is_some();
-    ethtool::offloads_off(&settings.namespace, &settings.name, gro)?;
+/// The interface that was just made.
+fn found(settings: &EndSettings, mtu: u32) -> Result<Interface, LabError> {
     let link = settings.namespace.netlink()?.link(&settings.name)?;
     Ok(Interface {
         namespace: settings.namespace.clone(),

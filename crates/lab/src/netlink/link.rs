@@ -4,6 +4,7 @@
 //! Invariant: interface names are checked before the kernel sees them (1 to 15 bytes).
 
 use super::Netlink;
+use crate::need::{Feature, Need};
 use crate::{LabError, Mac, Namespace};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -162,6 +163,7 @@ impl Netlink {
         ]));
         let subject = format!("{} to {}", one.name, other.name);
         self.link_new("make a cable", &subject, message)
+            .map_err(|error| lacking(Feature::Veth, error))
     }
 
     /// A bridge, down, without ports, spanning tree or multicast snooping.
@@ -180,6 +182,7 @@ impl Netlink {
             ]),
         ];
         self.link_new("make a bridge", name, message)
+            .map_err(|error| lacking(Feature::Bridge, error))
     }
 
     /// Changes how long a bridge keeps learned addresses.
@@ -288,6 +291,14 @@ pub fn checked_name(name: &str) -> Result<&str, LabError> {
         return Ok(name);
     }
     Err(LabError::Argument { what: "an interface name", value: name.to_owned() })
+}
+
+/// The kernel answers "not supported" where it has no such kind of link.
+fn lacking(feature: Feature, error: LabError) -> LabError {
+    match error.number() {
+        Some(libc::EOPNOTSUPP) => Need::Kernel { feature, why: error.to_string() }.into(),
+        _ => error,
+    }
 }
 
 fn end_message(end: &VethEnd, mtu: u32) -> LinkMessage {

@@ -33,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct OpenVswitch {
     version: String,
+    socket_buffer: String,
     instance: Option<Instance>,
     wired: Option<Wired>,
 }
@@ -58,6 +59,9 @@ impl Peer for OpenVswitch {
         let place = Place { path: site.path.clone(), ports };
         checked_socket_path(&place.file("br0.mgmt"))?;
         self.version = version(&place, site)?;
+        // What a packet socket can hold, which nobody changes for it.
+        let buffer = std::fs::read_to_string("/proc/sys/net/core/rmem_default");
+        self.socket_buffer = buffer.unwrap_or_default().trim().to_owned();
         let schema = schema()?;
         let database = place.file("conf.db");
         let made = [OsString::from("create"), database.clone().into(), schema.into()];
@@ -125,6 +129,7 @@ impl Peer for OpenVswitch {
         Description::new(KIND, self.version.clone())
             .set("datapath", "netdev (userspace)")
             .set("ports_by", "packet sockets (system interfaces)")
+            .set("socket_buffer_bytes", self.socket_buffer.as_str())
             .set("fail_mode", "secure")
             .set("n-handler-threads", 1)
             .set("n-revalidator-threads", 1)

@@ -91,7 +91,8 @@ pub fn kernel_work_is_on_its_core() {
     let thread = site.target[0].threads.as_ref().unwrap().threads[0];
     let before = lab::proc::cpu_time(thread).unwrap();
     let raw = Raw::open(&site.instrument[0]);
-    (0..1000).for_each(|_| raw.send(&frame([0xff; 6], site.instrument[0].mac, 1)).unwrap());
+    // Some may be refused, should the thread not keep up.
+    (0..1000).for_each(|_| drop(raw.send(&frame([0xff; 6], site.instrument[0].mac, 1))));
     assert!(in_time(|| lab::proc::cpu_time(thread).unwrap() > before));
     drop(site);
     assert!(in_time(|| lab::proc::cpu_time(thread).is_none()), "the thread goes with its cable");

@@ -4,7 +4,7 @@ use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use lab::peer::Peer;
 use lab::peer::openvswitch::OpenVswitch;
 use lab::proc::Identity;
-use lab::{Lab, runfolder};
+use lab::{Lab, Namespace, need, runfolder};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -48,4 +48,23 @@ pub fn a_killed_run_is_swept() {
     assert_eq!(lab.swept.killed, Vec::<u32>::new(), "none was left to kill");
     drop(lab);
     assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
+}
+
+/// As root on a machine for development everything but the module is there; what was tried is gone.
+pub fn a_survey_leaves_nothing() {
+    let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = own();
+    let findings = need::survey();
+    for finding in &findings {
+        println!("  {}: {:?}", finding.name, finding.result);
+        assert!(finding.optional || finding.result.is_ok(), "{finding:?}");
+        if let Err(need) = &finding.result {
+            assert!(!need.mend().is_empty());
+        }
+    }
+    assert!(findings.iter().any(|finding| finding.name == "privilege" && finding.result.is_ok()));
+    assert!(in_time(|| processes_with("napi/try").is_empty()));
+    assert_eq!(own(), before, "a descriptor is left");
+    let links = Namespace::current().unwrap().netlink().unwrap().links().unwrap();
+    assert!(links.iter().all(|link| !link.name.starts_with("try")));
 }

@@ -21,7 +21,12 @@ pub fn child(root: &Path) {
     let lab = Lab::open(root).unwrap();
     let site = lab.site("rootless", &wiring()).unwrap();
     let threads: Vec<_> = site.target.iter().filter_map(|end| end.threads.clone()).collect();
-    println!("  rootless threads: {threads:?}");
+    for found in &threads {
+        // A kernel thread belongs to nobody's user namespace: it works, but on any core.
+        assert!(!found.threads.is_empty() && !found.pinned, "{found:?}");
+        assert!(found.refused.as_ref().is_some_and(|why| why.contains("hold")), "{found:?}");
+    }
+    assert_eq!(threads.len(), 2);
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
     bridge.start(&site).unwrap();
     let (one, two) = (Raw::open(&site.instrument[0]), Raw::open(&site.instrument[1]));
@@ -29,6 +34,9 @@ pub fn child(root: &Path) {
     one.send(&sent).unwrap();
     assert_eq!(two.receive(PATIENCE, |_| true).unwrap(), sent);
     assert!(site.account().unwrap().links["p1"].received > 0);
+    let described = bridge.describe();
+    assert_eq!(described.settings["receive_threads_pinned"], "false");
+    assert!(described.settings.contains_key("receive_threads_refused"));
     bridge.stop().unwrap();
 }
 
