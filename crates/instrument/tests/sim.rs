@@ -4,7 +4,10 @@
 
 mod common;
 
-use common::{Copy, KEY, links, pass, rig, stream, trial, wire};
+use std::cell::Cell;
+use std::rc::Rc;
+
+use common::{Copy, KEY, Rule, links, pass, rig, stream, trial, wire};
 use instrument::account::Place;
 use instrument::calibrate::{Calibrator, Settings};
 use instrument::experiment::{Experiment, Outcome, Point, Step, drive};
@@ -174,10 +177,8 @@ fn the_same_trial_of_the_same_device_gives_the_same_report() {
 }
 
 /// A link of `capacity_pps` with room for ten frames before it, that counts what it drops.
-fn bottleneck(
-    capacity_pps: u64,
-) -> (impl FnMut(u64, usize, &Frame, Nanos) -> Vec<Copy>, std::rc::Rc<std::cell::Cell<u64>>) {
-    let drops = std::rc::Rc::new(std::cell::Cell::new(0));
+fn bottleneck(capacity_pps: u64) -> (impl Rule, Rc<Cell<u64>>) {
+    let drops = Rc::new(Cell::new(0));
     let counter = drops.clone();
     let gap = 1_000_000_000 / capacity_pps;
     let mut free_at = Nanos::ZERO;

@@ -181,7 +181,7 @@ impl ToySwitch {
                 self.since_barrier += 1;
                 self.unanswered_max = self.unanswered_max.max(self.since_barrier);
                 self.seen += 1;
-                if self.seen % 7 != 0 {
+                if !self.seen.is_multiple_of(7) {
                     return self.flows.push(flow);
                 }
                 Message::error(ErrorCode::FlowModTableFull, &[1, 14, 0, 72, 0, 0, 0, 1])

@@ -287,3 +287,6 @@ impl Pacing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

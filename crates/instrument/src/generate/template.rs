@@ -265,4 +265,4 @@ fn put(bytes: &mut [u8], at: usize, word: u16) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -265,3 +265,6 @@ fn difference(port: usize, want: &[u8], have: &[u8]) -> Corruption {
     let at = want.iter().zip(have).take_while(|(want, have)| want == have).count();
     Corruption { port, at, want: want.get(at).copied(), have: have.get(at).copied() }
 }
+
+#[cfg(test)]
+mod tests;

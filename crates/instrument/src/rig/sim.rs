@@ -71,9 +71,11 @@ impl<D: Device> SimRig<D> {
     /// the device wants to go on.
     fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
+            // Receiving first lets go what a slow or delaying port has held until now.
+            let mut received = engine.receive(&mut self.ports, self.now)?;
             let sent = engine.send(&mut self.ports, self.now)?;
             let wake = self.device.step(self.now);
-            let received = engine.receive(&mut self.ports, self.now)?;
+            received += engine.receive(&mut self.ports, self.now)?;
             let is_quiet = wake.is_none_or(|at| at > self.now);
             if sent == 0 && received == 0 && is_quiet {
                 return Ok(wake);

@@ -1,0 +1,134 @@
+//! Frames leave when they are due, in the order in which they are due, and what does not leave is
+//! counted for the right reason.
+
+use ports::memory::{MemoryPort, pair};
+
+use super::*;
+use crate::generate::schedule::Period;
+use crate::generate::template::tests::stream;
+use crate::signature::Signature;
+use crate::stream::{Rate, Stream};
+
+const KEY: u64 = 3;
+const MICRO: u64 = 1_000;
+
+/// A stream with a frame every microsecond for one millisecond from `start` on.
+fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
+    let one = Stream { id, rate: Rate::FramesPerSecond(1e6), ..stream(64) };
+    let period = Period::new(one.rate, 64);
+    let warmup = Schedule::new(start, phase, Nanos::ZERO, period);
+    let measured = Schedule::new(start, phase, Nanos::from_millis(1), period);
+    Outgoing::new(Template::leaving(&one, KEY), warmup, measured, catch_up)
+}
+
+/// Stream and number of every frame that has arrived, and when it says it was sent.
+fn arrived(port: &mut MemoryPort) -> Vec<(u16, u64, Sent)> {
+    let mut batch = Batch::new(4096);
+    port.receive(&mut batch, Nanos::ZERO).unwrap();
+    let read = |frame: &packet::frame::Frame| Signature::read(KEY, &frame.bytes()[42..]).unwrap();
+    let signatures = batch.frames().iter().map(read);
+    signatures.map(|found| (found.stream, found.sequence.number, found.sent)).collect()
+}
+
+fn numbers(port: &mut MemoryPort) -> Vec<u64> {
+    arrived(port).into_iter().map(|(_, number, _)| number).collect()
+}
+
+#[test]
+fn nothing_leaves_before_it_is_due() {
+    let (mut near, mut far) = pair(4096, "wire");
+    let mut sender = Sender::new(0, vec![outgoing(1, Nanos(500), Nanos::ZERO, 256)]);
+    let mut pacing = Pacing::empty();
+    assert_eq!(sender.next_due(), Some(Nanos(500)));
+    assert_eq!(sender.send(&mut near, Nanos(499), &mut pacing).unwrap(), 0);
+    assert_eq!(sender.send(&mut near, Nanos(500), &mut pacing).unwrap(), 1);
+    assert_eq!(sender.send(&mut near, Nanos(1_499), &mut pacing).unwrap(), 0);
+    assert_eq!(sender.send(&mut near, Nanos(3_500), &mut pacing).unwrap(), 3);
+    assert_eq!(arrived(&mut far)[3], (1, 3, Sent::new(Nanos(3_500))));
+    assert_eq!(pacing.lateness.ns_max(), Some(2 * MICRO));
+    // Frames 1, 2 and 3 left together: one gap 2 us too long, two 1 us too short.
+    assert_eq!(pacing.gap_error.ns_max(), Some(2 * MICRO));
+    assert_eq!(pacing.gap_error.count(), 3);
+}
+
+#[test]
+fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
+    let (mut near, mut far) = pair(4096, "wire");
+    let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 16)]);
+    let mut pacing = Pacing::empty();
+    sender.send(&mut near, Nanos(0), &mut pacing).unwrap();
+    assert_eq!(numbers(&mut far), [0]);
+    // Away for 500 us: of the 500 frames due, only the last 16 leave.
+    assert_eq!(sender.send(&mut near, Nanos(500 * MICRO), &mut pacing).unwrap(), 16);
+    assert_eq!(numbers(&mut far), (485..=500).collect::<Vec<_>>());
+    assert_eq!(pacing.stalls, 0);
+    // Away until 1.2 ms after the end: nothing is worth sending any more.
+    assert_eq!(sender.send(&mut near, Nanos(2_200 * MICRO), &mut pacing).unwrap(), 0);
+    assert_eq!((pacing.stalls, pacing.lateness_max), (1, Nanos(1_699 * MICRO)));
+    let counts = sender.streams()[0].counts(Leg::Measured);
+    assert_eq!(counts, Counts { offered: 17, unsent_late: 983, unsent_refused: 0 });
+    assert_eq!(sender.next_due(), None);
+}
+
+#[test]
+fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
+    let (mut near, mut far) = pair(8, "narrow");
+    let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 256)]);
+    let mut pacing = Pacing::empty();
+    assert_eq!(sender.send(&mut near, Nanos(19 * MICRO), &mut pacing).unwrap(), 8);
+    assert_eq!(sender.send(&mut near, Nanos(20 * MICRO), &mut pacing).unwrap(), 0);
+    assert_eq!(numbers(&mut far), (0..8).collect::<Vec<_>>());
+    assert_eq!(sender.send(&mut near, Nanos(21 * MICRO), &mut pacing).unwrap(), 8);
+    let again = arrived(&mut far);
+    assert_eq!((again[0].1, again[7].1), (8, 15));
+    assert!(again.iter().all(|frame| frame.2 == Sent::new(Nanos(21 * MICRO))));
+    // Refused for so long that frames are given up: that is the port's doing, and no stall.
+    assert_eq!(sender.send(&mut near, Nanos(23 * MICRO), &mut pacing).unwrap(), 8);
+    assert_eq!(sender.send(&mut near, Nanos(24 * MICRO), &mut pacing).unwrap(), 0);
+    sender.send(&mut near, Nanos(1_900 * MICRO), &mut pacing).unwrap();
+    sender.close();
+    let counts = sender.streams()[0].counts(Leg::Measured);
+    assert_eq!(counts, Counts { offered: 24, unsent_late: 0, unsent_refused: 976 });
+    assert_eq!(pacing.stalls, 0);
+}
+
+#[test]
+fn streams_leave_in_the_order_in_which_they_are_due_also_after_a_refusal() {
+    let (mut near, mut far) = pair(16, "wire");
+    let first = outgoing(1, Nanos(0), Nanos::ZERO, 256);
+    let second = outgoing(2, Nanos(0), Nanos(500), 256);
+    let mut sender = Sender::new(0, vec![first, second]);
+    let mut pacing = Pacing::empty();
+    let mut all = Vec::new();
+    for turn in 0..40 {
+        sender.send(&mut near, Nanos(15 * MICRO + turn), &mut pacing).unwrap();
+        all.extend(arrived(&mut far).into_iter().map(|(stream, number, _)| (number, stream)));
+    }
+    let want: Vec<(u64, u16)> = (0..16).flat_map(|number| [(number, 1), (number, 2)]).collect();
+    assert_eq!(all, want[..31]);
+}
+
+#[test]
+fn the_warm_up_comes_first_and_is_marked() {
+    let (mut near, mut far) = pair(4096, "wire");
+    let one = stream(64);
+    let period = Period::new(Rate::FramesPerSecond(1e6), 64);
+    let warmup = Schedule::new(Nanos(0), Nanos::ZERO, Nanos(3 * MICRO), period);
+    let measured = Schedule::new(Nanos(3 * MICRO), Nanos::ZERO, Nanos(2 * MICRO), period);
+    let outgoing = Outgoing::new(Template::leaving(&one, KEY), warmup, measured, 256);
+    let mut sender = Sender::new(9, vec![outgoing]);
+    let mut pacing = Pacing::empty();
+    sender.send(&mut near, Nanos(10 * MICRO), &mut pacing).unwrap();
+    let mut batch = Batch::new(16);
+    far.receive(&mut batch, Nanos::ZERO).unwrap();
+    let read = |frame: &packet::frame::Frame| Signature::read(KEY, &frame.bytes()[42..]).unwrap();
+    let sequences: Vec<(bool, u16, u64)> = batch
+        .frames()
+        .iter()
+        .map(|frame| read(frame).sequence)
+        .map(|sequence| (sequence.is_warmup, sequence.epoch, sequence.number))
+        .collect();
+    let want = [(true, 9, 0), (true, 9, 1), (true, 9, 2), (false, 9, 0), (false, 9, 1)];
+    assert_eq!(sequences, want);
+    assert_eq!(pacing.lateness.count(), 2);
+}
