@@ -2,7 +2,7 @@
 //!
 //! Targets are measured A B A B, so that what disturbs the machine disturbs both of a pair; the
 //! ratio is taken within each pair and only then over pairs. Invariant: where the interval holds
-//! 1, or there is none, the answer is *unclear*.
+//! 1 and reaches further than [`ALIKE_RATIO`] from it, or there is none, the answer is *unclear*.
 
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{Answer, Interval};
@@ -42,9 +42,17 @@ pub fn pairs(pairs: &[(f64, f64)], seed: u64) -> Option<Comparison> {
     Some(Comparison { ratio, n: ratios.len() as u32, interval, answer: answer(interval) })
 }
 
+/// Ratios this near to 1 are called alike, if the whole interval is.
+pub const ALIKE_RATIO: f64 = 0.01;
+
 /// What an interval of a ratio allows to say.
 pub fn answer(interval: Option<Interval>) -> Answer {
     match interval {
+        Some(Interval { low, high, .. })
+            if low >= 1.0 - ALIKE_RATIO && high <= 1.0 + ALIKE_RATIO =>
+        {
+            Answer::Alike
+        }
         Some(interval) if interval.low > 1.0 => Answer::Higher,
         Some(interval) if interval.high < 1.0 => Answer::Lower,
         _ => Answer::Unclear,
@@ -64,6 +72,14 @@ mod tests {
         assert!((paired.ratio - 2.0).abs() < 0.03);
         let shuffled = [(30.0, 5.05), (20.0, 15.1), (10.0, 9.9)];
         assert_eq!(pairs(&shuffled, 1).unwrap().answer, Answer::Unclear);
+    }
+
+    #[test]
+    fn alike_needs_a_narrow_interval_around_one() {
+        let near = [(1.001, 1.0), (0.999, 1.0), (1.002, 1.0), (1.0, 1.0)];
+        assert_eq!(pairs(&near, 1).unwrap().answer, Answer::Alike);
+        let wide = [(1.05, 1.0), (0.95, 1.0), (1.0, 1.0)];
+        assert_eq!(pairs(&wide, 1).unwrap().answer, Answer::Unclear);
     }
 
     #[test]

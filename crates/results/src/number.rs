@@ -3,6 +3,7 @@
 //! Stored values keep their unit and all their digits; only what is shown passes through here.
 //! Invariant: equal values give equal text on every machine.
 
+use crate::interval::LEVEL_PERCENT;
 use crate::record::{Interval, Metric};
 
 /// A unit in which a metric is shown, and what a stored value is multiplied by.
@@ -77,9 +78,14 @@ pub fn value(metric: Metric, stored: f64) -> String {
     text(stored * shown(metric).factor)
 }
 
-/// The interval's ends in the metric's unit for people.
+/// The interval's ends in the metric's unit for people, with its level where that is not the
+/// usual one.
 pub fn interval(metric: Metric, interval: &Interval) -> String {
-    format!("{} to {}", value(metric, interval.low), value(metric, interval.high))
+    let ends = format!("{} to {}", value(metric, interval.low), value(metric, interval.high));
+    match interval.level_percent < LEVEL_PERCENT {
+        true => format!("{ends} at {} %", text(interval.level_percent)),
+        false => ends,
+    }
 }
 
 /// How a metric is shown along an axis whose greatest stored value is `top`.

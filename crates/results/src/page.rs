@@ -64,10 +64,15 @@ fn run(record: &Record, index: usize, runs: usize) -> Markup {
         section {
             h2 { "Account of all frames" }
             p {
-                "Offered = correct + reordered + misrouted + corrupt + lost for a known reason + \
-                 unexplained. Flooded, duplicate and foreign frames come on top."
+                "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
+                 included. Where losses are zero everywhere, they have no column."
             }
             (rows(&table::of_frames(record)))
+            details {
+                summary { "What received frames were" }
+                p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
+                (rows(&table::of_classes(record)))
+            }
             @let drops = table::of_drops(record);
             @if !drops.rows.is_empty() {
                 details { summary { "Losses by place and reason" } (rows(&drops)) }
@@ -169,19 +174,24 @@ fn rows(table: &Table) -> Markup {
     html! {
         div.wide {
             table {
-                thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
+                thead { tr {
+                    @for (index, column) in table.columns.iter().enumerate() {
+                        th class=[table.is_number(index).then_some("n")] scope="col" { (column) }
+                    }
+                } }
                 tbody {
                     @for row in &table.rows { tr { @for entry in row { (cell(entry)) } } }
                 }
             }
         }
+        @for warning in table.warnings() { p.soft { span.warn { "⚠" } " " (warning) } }
     }
 }
 
 fn cell(entry: &Entry) -> Markup {
     let warnings = entry.warnings.join("; ");
     html! {
-        td.n[entry.is_number] {
+        td class=[entry.is_number.then_some("n")] {
             (entry.text)
             @if !warnings.is_empty() {
                 abbr.warn title=(warnings) { "⚠" }

@@ -9,6 +9,26 @@ use crate::record::{Record, Verdict};
 use crate::report::words;
 use crate::table::{self, Entry, Table};
 
+/// What a run found, for a terminal: the verdict and the warnings, without tables.
+pub fn text(record: &Record) -> String {
+    let mut out = format!("{}\n", words::measured(record));
+    for sentence in words::found(record).iter().chain(&words::sure(record)) {
+        let _ = writeln!(out, "  {sentence}");
+    }
+    let [hold, do_not, cannot] = words::answers(record);
+    if hold + do_not + cannot > 0 {
+        let _ = writeln!(
+            out,
+            "  Of what the study states, {hold} answers hold here, {do_not} do not, {cannot} cannot be told."
+        );
+    }
+    for notice in &record.warnings {
+        let _ = writeln!(out, "  warning: {}: {}", notice.about, notice.warning.sentence());
+    }
+    // A terminal obeys control characters, and names come from outside.
+    out.replace(|letter: char| letter.is_control() && letter != '\n', " ")
+}
+
 /// The summary of these runs.
 pub fn markdown(records: &[Record]) -> String {
     let mut out = String::from("# planimeter report\n");
@@ -90,4 +110,27 @@ fn rows(out: &mut String, table: &Table) {
 /// Text that cannot break a row of a table.
 fn plain(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_terminal_gets_the_verdict_and_no_control_characters() {
+        let mut record = sample::record();
+        record.link = "veth\u{1b}[31m".into();
+        let text = text(&record);
+        assert!(
+            text.contains("the forwarding rate is highest on bridge with 1\u{202f}121\u{202f}000")
+        );
+        assert!(text.contains("warning: bianco2010/fig2 on bridge: 3 frames"));
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn names_cannot_break_a_table() {
+        assert_eq!(plain("a|b\n<c>"), "a\\|b &lt;c>");
+    }
 }

@@ -17,6 +17,24 @@ pub struct Table {
     pub rows: Vec<Vec<Entry>>,
 }
 
+impl Table {
+    /// Every warning of its entries, each once, in their order.
+    pub fn warnings(&self) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        for warning in self.rows.iter().flatten().flat_map(|entry| &entry.warnings) {
+            if !found.contains(&warning.as_str()) {
+                found.push(warning);
+            }
+        }
+        found
+    }
+
+    /// Whether a column holds numbers.
+    pub fn is_number(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| row[column].is_number)
+    }
+}
+
 /// An entry of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entry {
@@ -125,60 +143,112 @@ pub(crate) fn answer_word(ratio: &Ratio) -> &'static str {
     match ratio.answer {
         crate::record::Answer::Higher => "higher",
         crate::record::Answer::Lower => "lower",
+        crate::record::Answer::Alike => "alike",
         crate::record::Answer::Unclear => "unclear",
     }
 }
 
-/// The account of all frames: a row for each experiment and target, over its counting trials.
+const PLACES: [DropPlace; 4] =
+    [DropPlace::Target, DropPlace::Kernel, DropPlace::Link, DropPlace::Tester];
+
+/// The account of all frames, warm-up included: a row for each experiment and target, over its
+/// counting trials. Columns that hold only zeros are left out, except those that matter most when
+/// they are zero.
 pub fn of_frames(record: &Record) -> Table {
-    let places = [DropPlace::Target, DropPlace::Kernel, DropPlace::Link, DropPlace::Tester];
-    let mut columns: Vec<String> =
-        ["experiment", "target", "trials", "offered"].map(Into::into).into();
-    columns.extend(["correct", "reordered", "misrouted", "corrupt"].map(Into::into));
-    columns.extend(places.map(|place| format!("lost in {}", place.word())));
-    columns.extend(["unexplained", "flooded", "duplicate", "foreign"].map(Into::into));
-    let mut rows = Vec::new();
+    let mut columns: Vec<String> = Vec::new();
+    columns.extend(["experiment", "target", "trials", "offered", "received"].map(Into::into));
+    columns.extend(PLACES.map(|place| format!("lost in {}", place.word())));
+    columns.push("unexplained".into());
+    let numbers = |trials: &[&Trial]| {
+        let mut row = vec![
+            sum(trials, |trial| trial.account_frames_offered),
+            sum(trials, |trial| trial.account_frames_received),
+        ];
+        row.extend(PLACES.map(|place| {
+            let lost = trials.iter().flat_map(|trial| &trial.drops);
+            let lost = lost.filter(|drop| drop.place == place).map(|drop| drop.frames);
+            Entry::number(number::count(lost.sum::<u64>() as i64))
+        }));
+        let unexplained: i64 = trials.iter().map(|trial| trial.frames_unexplained).sum();
+        let mut entry = Entry::number(number::count(unexplained));
+        if unexplained != 0 {
+            entry.warnings.push("frames that nobody accounts for".into());
+        }
+        row.push(entry);
+        row
+    };
+    let rows = by_target(record, numbers);
+    without_zeros(Table { columns, rows }, &["offered", "received", "unexplained"])
+}
+
+/// What received frames were, warm-up left out: a row for each experiment and target, over its
+/// counting trials.
+pub fn of_classes(record: &Record) -> Table {
+    let mut columns: Vec<String> = Vec::new();
+    columns.extend(["experiment", "target", "trials", "offered", "correct"].map(Into::into));
+    columns.extend(["reordered", "misrouted", "corrupt"].map(Into::into));
+    columns.extend(["flooded", "duplicate", "foreign"].map(Into::into));
+    let numbers = |trials: &[&Trial]| {
+        vec![
+            sum(trials, |trial| trial.frames_offered),
+            sum(trials, |trial| trial.classes.correct),
+            sum(trials, |trial| trial.classes.reordered),
+            sum(trials, |trial| trial.classes.misrouted),
+            sum(trials, |trial| trial.classes.corrupt),
+            sum(trials, |trial| trial.classes.flooded),
+            sum(trials, |trial| trial.classes.duplicate),
+            sum(trials, |trial| trial.classes.foreign),
+        ]
+    };
+    Table { columns, rows: by_target(record, numbers) }
+}
+
+fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
+    Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
+}
+
+/// A row for each experiment and target that has counting trials; trials that serve two
+/// experiments count once, under the one that they were measured for.
+fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
+    let mut sources: Vec<&str> = Vec::new();
     for experiment in &record.experiments {
+        if !sources.contains(&experiment.source()) {
+            sources.push(experiment.source());
+        }
+    }
+    let mut rows = Vec::new();
+    for source in sources {
         for target in &record.targets {
             let here: Vec<&Trial> = record
                 .trials
                 .iter()
-                .filter(|t| counts(t) && t.experiment == experiment.id && t.target == target.name)
+                .filter(|t| counts(t) && t.experiment == source && t.target == target.name)
                 .collect();
-            if here.is_empty() {
-                continue;
+            if !here.is_empty() {
+                let mut row = vec![Entry::word(source), Entry::word(&target.name)];
+                row.push(Entry::number(here.len().to_string()));
+                row.extend(numbers(&here));
+                rows.push(row);
             }
-            let sum = |of: fn(&Trial) -> u64| -> Entry {
-                Entry::number(number::count(here.iter().map(|trial| of(trial)).sum::<u64>() as i64))
-            };
-            let mut row = vec![
-                Entry::word(&experiment.id),
-                Entry::word(&target.name),
-                Entry::number(here.len().to_string()),
-                sum(|trial| trial.frames_offered),
-                sum(|trial| trial.classes.correct),
-                sum(|trial| trial.classes.reordered),
-                sum(|trial| trial.classes.misrouted),
-                sum(|trial| trial.classes.corrupt),
-            ];
-            row.extend(places.map(|place| {
-                let lost = here.iter().flat_map(|trial| &trial.drops);
-                let lost = lost.filter(|drop| drop.place == place).map(|drop| drop.frames);
-                Entry::number(number::count(lost.sum::<u64>() as i64))
-            }));
-            let unexplained: i64 = here.iter().map(|trial| trial.frames_unexplained).sum();
-            let mut entry = Entry::number(number::count(unexplained));
-            if unexplained != 0 {
-                entry.warnings.push("frames that nobody accounts for".into());
-            }
-            row.push(entry);
-            row.push(sum(|trial| trial.classes.flooded));
-            row.push(sum(|trial| trial.classes.duplicate));
-            row.push(sum(|trial| trial.classes.foreign));
-            rows.push(row);
         }
     }
-    Table { columns, rows }
+    rows
+}
+
+/// The table without columns that are zero in every row, except those named.
+fn without_zeros(table: Table, kept: &[&str]) -> Table {
+    let stays: Vec<bool> = (table.columns.iter().enumerate())
+        .map(|(index, name)| {
+            kept.contains(&name.as_str()) || table.rows.iter().any(|row| row[index].text != "0")
+        })
+        .collect();
+    let pick = |row: Vec<Entry>| row.into_iter().zip(&stays).filter_map(|(e, &s)| s.then_some(e));
+    Table {
+        rows: table.rows.into_iter().map(|row| pick(row).collect()).collect(),
+        columns: (table.columns.into_iter().zip(&stays))
+            .filter_map(|(c, &s)| s.then_some(c))
+            .collect(),
+    }
 }
 
 /// Why frames were lost: a row for each target, place and reason, over all counting trials.

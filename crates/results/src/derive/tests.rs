@@ -1,7 +1,20 @@
 //! Cells, ratios and warnings of the made-up run, worked out by hand.
 
 use super::*;
+use crate::record::{Answer, Drop, Experiment, IntervalMethod};
 use crate::sample;
+
+fn changed(change: impl FnMut(&mut Trial)) -> Record {
+    let mut record = sample::record();
+    record.trials.iter_mut().for_each(change);
+    finish(&mut record, &[]);
+    record
+}
+
+fn cell_at<'a>(record: &'a Record, target: &'a str, metric: Metric, x: f64) -> &'a Cell {
+    let mut cells = record.cells_of("bianco2010/fig2", target, metric);
+    cells.find(|cell| cell.point.value == x).unwrap()
+}
 
 #[test]
 fn finishing_twice_changes_nothing() {
@@ -9,4 +22,153 @@ fn finishing_twice_changes_nothing() {
     let mut twice = once.clone();
     finish(&mut twice, &sample::claims());
     assert_eq!(once, twice);
+}
+
+#[test]
+fn a_rate_is_the_mean_of_its_repeats_over_the_longer_time() {
+    let mut rates = [100_000u64, 110_000, 120_000].into_iter().cycle();
+    let record = changed(|trial| {
+        if trial.experiment == "bianco2010/fig2"
+            && trial.target == "ours"
+            && trial.point.value == 64.0
+        {
+            trial.frames_forwarded = rates.next().unwrap();
+            // Half a second of drain: the rate must not profit from it.
+            trial.duration_ns_receiving = Some(trial.duration_ns_effective * 3 / 2);
+        }
+    });
+    let cell = cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0);
+    let wanted = 110_000.0 / 1.5;
+    assert!((cell.value - wanted).abs() < 1e-6 && cell.n == 3);
+    assert_eq!((cell.repeats.as_slice(), cell.trials.len()), (&[1, 2, 3][..], 3));
+    let interval = cell.interval.unwrap();
+    let half = 4.302_652_73 * (10_000.0 / 1.5) / 3f64.sqrt();
+    assert!((interval.high - wanted - half).abs() < 1e-3);
+    assert_eq!(interval.method, IntervalMethod::StudentT);
+}
+
+#[test]
+fn percentiles_of_repeats_are_never_averaged() {
+    let mut tails = [10_000u64, 11_000, 90_000].into_iter().cycle();
+    let record = changed(|trial| {
+        if trial.target == "ours" {
+            trial.latency.as_mut().unwrap().ns_p99 = tails.next();
+        }
+    });
+    let cell = cell_at(&record, "ours", Metric::LatencyNsP99, 64.0);
+    let interval = cell.interval.unwrap();
+    assert_eq!(cell.samples.len(), 3);
+    assert!(cell.samples.contains(&cell.value), "a median of three is one of them");
+    assert_eq!((interval.method, interval.level_percent), (IntervalMethod::OrderStatistics, 75.0));
+}
+
+#[test]
+fn trials_that_warmed_up_searched_or_broke_off_give_no_result() {
+    let before = sample::record().cells.len();
+    for change in [
+        (|trial: &mut Trial| trial.role = Role::WarmUp) as fn(&mut Trial),
+        |trial| trial.role = Role::Search,
+        |trial| trial.flags.push(Flag::Interrupted),
+    ] {
+        assert!(changed(change).cells.is_empty());
+    }
+    let once = changed(|trial| {
+        if trial.repeat > 1 {
+            trial.role = Role::WarmUp;
+        }
+    });
+    assert_eq!(once.cells.len(), before);
+    assert!(once.cells.iter().all(|cell| cell.interval.is_none()));
+    let few = Warning::FewSamples { n: 1, wanted: REPEATS_WANTED };
+    assert!(once.cells.iter().all(|cell| cell.warnings.contains(&few)));
+}
+
+#[test]
+fn the_tester_limits_only_what_the_target_still_carried() {
+    let limited = |record: &Record, target| {
+        let cell = cell_at(record, target, Metric::RatePpsForwarded, 64.0);
+        cell.warnings.iter().any(Warning::makes_doubtful)
+    };
+    // Offered too little at 64 bytes, and yet every target lost frames: its own limit shows.
+    let record = sample::record();
+    assert!(record.trials[0].flags.contains(&Flag::TesterLimited));
+    assert!(!limited(&record, "ours") && !record.is_doubtful());
+    let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
+    assert!(limited(&easy, "ours") && easy.is_doubtful());
+    let deaf = changed(|trial| {
+        trial.drops = vec![Drop {
+            place: DropPlace::Tester,
+            at: "port 2".into(),
+            reason: "receive ring full".into(),
+            frames: trial.frames_offered / 4,
+        }];
+    });
+    assert!(limited(&deaf, "ours"));
+}
+
+#[test]
+fn ratios_are_to_the_first_target_and_by_pairs() {
+    let record = sample::record();
+    let ratio = |target: &str, metric| {
+        let mut found = record.ratios.iter().filter(|ratio| {
+            ratio.experiment == "bianco2010/fig2"
+                && ratio.target == target
+                && ratio.metric == metric
+        });
+        found.next().unwrap().clone()
+    };
+    let bridge = ratio("bridge", Metric::RatePpsForwarded);
+    assert_eq!((bridge.base.as_str(), bridge.n, bridge.answer), ("ours", 3, Answer::Higher));
+    assert!((bridge.ratio - 1_120.0 / 905.0).abs() < 0.02);
+    assert_eq!(ratio("linux-bridge", Metric::RatePpsForwarded).answer, Answer::Lower);
+    assert!(record.ratios.iter().all(|ratio| ratio.target != "ours"));
+    // A pair needs both of its trials: without the first round, two are left.
+    let lost = changed(|trial| {
+        if trial.repeat == 1 && trial.target == "ours" {
+            trial.role = Role::WarmUp;
+        }
+    });
+    assert!(lost.ratios.iter().all(|ratio| ratio.n == 2));
+}
+
+#[test]
+fn one_experiment_s_trials_can_serve_another() {
+    let mut record = sample::record();
+    record.trials.retain(|trial| trial.experiment != "bianco2010/fig4");
+    let shared = |experiment: &mut Experiment| {
+        if experiment.id == "bianco2010/fig4" {
+            experiment.trials_of = Some("bianco2010/fig3".into());
+        }
+    };
+    record.experiments.iter_mut().for_each(shared);
+    finish(&mut record, &[]);
+    let cells = |id| record.cells.iter().filter(|cell| cell.experiment == id).count();
+    assert!(cells("bianco2010/fig4") > 0);
+    assert_eq!(cells("bianco2010/fig4"), cells("bianco2010/fig3"));
+}
+
+#[test]
+fn warnings_name_what_they_concern() {
+    let mut record = sample::record();
+    let about = |record: &Record, wanted: &str| -> Vec<Warning> {
+        let here = record.warnings.iter().filter(|notice| notice.about == wanted);
+        here.map(|notice| notice.warning.clone()).collect()
+    };
+    assert_eq!(
+        about(&record, "bianco2010/fig2 on bridge"),
+        [Warning::UnexplainedFrames { frames: 3 }]
+    );
+    record.partial = true;
+    record.trials_planned = Some(500);
+    record.environment.virtualised = None;
+    record.environment.cpu_cores = Some(8);
+    record.environment.cpu_governor = Some("powersave".into());
+    finish(&mut record, &[]);
+    assert_eq!(
+        about(&record, "run"),
+        [
+            Warning::Partial { trials: 414, planned: Some(500) },
+            Warning::FrequencyScaling { governor: "powersave".into() }
+        ]
+    );
 }

@@ -18,11 +18,12 @@ pub(super) fn tester(record: &Record) -> Markup {
         @if !record.calibrations.is_empty() {
             section {
                 h2 { "The tester by itself" }
-                p { "Looped without a target before anything else: what it can carry, and what it adds." }
+                p { "Looped without a target before anything else: what it can carry without loss (its \
+                     ceiling), what it offers when asked for more, and what it adds." }
                 div.wide {
                     table {
                         thead { tr {
-                            th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" }
+                            th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" } th { "saturated, frames/s" }
                             th { "own latency p50, µs" } th { "p99, µs" }
                             th { "pacing error p50, µs" } th { "p99, µs" } th { "stamps by" }
                         } }
@@ -32,6 +33,7 @@ pub(super) fn tester(record: &Record) -> Markup {
                                     td { (one.link) }
                                     td.n { (one.frame_bytes) }
                                     td.n { (number::text(one.rate_pps_ceiling as f64)) }
+                                    td.n { (number::text(one.rate_pps_saturated as f64)) }
                                     td.n { (micro(&one.latency, |found| found.ns_p50)) }
                                     td.n { (micro(&one.latency, |found| found.ns_p99)) }
                                     td.n { (micro(&one.pacing_error, |found| found.ns_p50)) }
@@ -138,8 +140,8 @@ pub(super) fn reading() -> Markup {
              Student's t interval; percentiles are medians of the repeats, never means, between two of \
              their sorted values: with three repeats that is their whole range, which holds the median \
              with 75 % confidence only. A percentile stands only where at least ten samples lie above \
-             it. A ratio is taken within interleaved pairs; where its interval holds 1 the answer is \
-             unclear. What was not measured is left empty."
+             it. A ratio is taken within interleaved pairs; where its interval lies within 1 % of 1 the answer is alike, and where \
+             it holds 1 otherwise, unclear. What was not measured is left empty."
         }
     }
 }

@@ -18,7 +18,7 @@ h2 small,.sub,.kicker{color:var(--soft);font-weight:400;font-size:.9rem}
 .verdict{background:var(--panel);border:1px solid var(--line);border-radius:10px;padding:.6rem 1.2rem 1rem;margin:1.2rem 0}
 .verdict h2{margin:1.1rem 0 .3rem;font-size:1.05rem}
 h3{font-size:1.02rem;margin:1.4rem 0 0}.claims table{margin-top:0}
-.soft{color:var(--soft);font-size:.88rem}
+.soft{margin:.2rem 0;color:var(--soft);font-size:.88rem}
 ul{margin:.3rem 0;padding-left:1.2rem}
 figure{margin:1rem 0}
 .wide{overflow-x:auto}
@@ -26,6 +26,7 @@ figure{margin:1rem 0}
 table{border-collapse:collapse;font-size:.86rem;width:100%;margin:.5rem 0}
 th,td{padding:.32rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 thead th{color:var(--soft);font-weight:600;vertical-align:bottom}
+td:not(:last-child){white-space:nowrap}th.n{text-align:right}
 td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .range{display:block;color:var(--soft);font-size:.78rem;white-space:nowrap}
 .warn{color:var(--no);margin-left:.3em;text-decoration:none;cursor:help}
@@ -34,6 +35,7 @@ summary{cursor:pointer;font-weight:600;padding:.25rem 0}
 .chip{display:inline-block;border-radius:1em;padding:.05em .7em;font-size:.85rem;font-weight:600;white-space:nowrap}
 .yes{color:var(--yes);background:var(--yes-back)}.no{color:var(--no);background:var(--no-back)}
 .open{color:var(--open);background:var(--open-back)}
+.claims td:first-child{white-space:normal}
 .claim th{font-weight:600;padding-top:1rem}
 .claim th span{display:block;font-weight:400;color:var(--soft);font-size:.82rem}
 pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:.8rem;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}

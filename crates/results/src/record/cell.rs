@@ -212,7 +212,9 @@ pub enum Answer {
     Higher,
     /// Less than the base, beyond chance.
     Lower,
-    /// The interval holds 1, or there is none.
+    /// The same to within 1 %, beyond chance.
+    Alike,
+    /// The interval holds 1 and more, or there is none.
     Unclear,
 }
 

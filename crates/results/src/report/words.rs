@@ -102,7 +102,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
     let trials = || record.trials.iter().filter(|trial| counts(trial));
-    let offered: u64 = trials().map(|trial| trial.frames_offered).sum();
+    let offered: u64 = trials().map(|trial| trial.account_frames_offered).sum();
     let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
     let offered = number::count(offered as i64);
     match unexplained {
