@@ -20,7 +20,7 @@ use ports::channel::{Channel, ChannelError, Listener, Url};
 
 use crate::config::OpenFlowConfig;
 use crate::event::Event;
-use crate::forward::Lane;
+use crate::forward::{Lane, mac_of};
 
 /// Frames that wait until a controller says what to do with them.
 pub mod buffers;
@@ -303,6 +303,6 @@ fn patience(config: &OpenFlowConfig) -> Nanos {
 
 /// An identity made from the first port's address.
 fn datapath_id_of(lanes: &[Lane]) -> u64 {
-    let mac = lanes.first().map(port_book::mac_of).unwrap_or_default();
-    mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte))
+    let mac = lanes.first().map(|lane| mac_of(lane.number, lane.port.as_ref()));
+    mac.unwrap_or_default().iter().fold(0, |id, &byte| id << 8 | u64::from(byte))
 }

@@ -30,6 +30,14 @@ pub const PORT_RETRY: Nanos = Nanos::from_millis(100);
 /// A port and the number that it is known by.
 pub type NumberedPort = (PortNo, Box<dyn Port>);
 
+/// The hardware address by which a port is known: its own, or for want of one a local address
+/// made from its number.
+pub fn mac_of(number: PortNo, port: &dyn Port) -> [u8; 6] {
+    let [.., high, low] = number.to_be_bytes();
+    let made = [0x02, 0, 0, 0, high, low];
+    Some(port.facts().mac).filter(|mac| *mac != [0; 6]).unwrap_or(made)
+}
+
 /// Ports, the forwarder between them, and what is on its way.
 pub struct ForwardLoop<F> {
     /// The ports, in the order in which they are served.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
+use dataplane::router::RouterError;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
@@ -18,7 +19,7 @@ use crate::control::Control;
 use crate::control::answer::answer;
 use crate::event::Event;
 use crate::forward::{ForwardLoop, NumberedPort, Turn};
-use crate::plane::Plane;
+use crate::plane::{Plane, router_error_text};
 
 /// A switch, bridge or router.
 pub struct Node {
@@ -39,8 +40,8 @@ pub enum OpenError {
     Port(PortNo, PortError),
     /// A control channel could not be opened.
     Channel(ChannelError),
-    /// There is no such data plane in this version.
-    NoPlane,
+    /// The router cannot be set up so.
+    Router(RouterError),
 }
 
 impl Node {
@@ -56,14 +57,15 @@ impl Node {
         if !problems.is_empty() {
             return Err(OpenError::Config(problems));
         }
-        let plane = Plane::new(config, seed).ok_or(OpenError::NoPlane)?;
+        let plane = Plane::new(config, &ports, seed).map_err(OpenError::Router)?;
         let forward = ForwardLoop::new(ports, plane, config.service);
-        let agent = match &config.kind {
+        let mut agent = match &config.kind {
             Kind::OpenFlow(config) => Some(Agent::open(config, &forward.lanes, now)?),
             Kind::Bridge(_) | Kind::Router(_) => None,
         };
         let control = config.control.as_deref().map(Control::open).transpose()?;
-        Ok(Node { forward, events: Vec::new(), agent, control })
+        let events = agent.as_mut().map(|agent| std::mem::take(&mut agent.events));
+        Ok(Node { forward, events: events.unwrap_or_default(), agent, control })
     }
 
     /// Moves frames: one turn of the forward loop.
@@ -88,6 +90,7 @@ impl Node {
         }
         if let Some(control) = control {
             control.turn(&mut |request| answer(request, forward, now));
+            forward.send_waiting(now);
         }
     }
 
@@ -154,7 +157,7 @@ impl fmt::Display for OpenError {
             }
             OpenError::Port(number, error) => write!(f, "port {number}: {error}"),
             OpenError::Channel(error) => write!(f, "{error}"),
-            OpenError::NoPlane => f.write_str("there is no such data plane in this version"),
+            OpenError::Router(error) => f.write_str(&router_error_text(*error)),
         }
     }
 }

@@ -5,11 +5,16 @@
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
 use dataplane::forwarder::{Forwarder, Outputs};
+use dataplane::neighbor::Place;
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::route_table::Prefix;
+use dataplane::router::{self, Router, RouterError};
 use packet::frame::{Batch, PortNo};
+use packet::header::ethernet;
 use packet::time::Nanos;
 
-use crate::config::{BridgeConfig, Config, Kind, OpenFlowConfig};
+use crate::config::{BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig};
+use crate::forward::{NumberedPort, mac_of};
 
 /// A data plane of some kind.
 pub enum Plane {
@@ -17,19 +22,20 @@ pub enum Plane {
     OpenFlow(Box<Pipeline>),
     /// A learning bridge.
     Bridge(Box<Bridge>),
+    /// An IPv4 router.
+    Router(Box<Router>),
 }
 
 impl Plane {
-    /// The data plane that the configuration asks for. `seed` is a secret for hashing.
-    pub fn new(config: &Config, seed: u64) -> Option<Plane> {
-        let ports = config.port_numbers();
-        match &config.kind {
-            Kind::OpenFlow(config) => {
-                Some(Plane::OpenFlow(Box::new(pipeline(config, &ports, seed))))
-            }
-            Kind::Bridge(config) => Some(Plane::Bridge(Box::new(bridge(config, &ports, seed)))),
-            Kind::Router(_) => None,
-        }
+    /// The data plane that the configuration asks for, between these ports. `seed` is a secret for
+    /// hashing.
+    pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, RouterError> {
+        let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
+        Ok(match &config.kind {
+            Kind::OpenFlow(config) => Plane::OpenFlow(Box::new(pipeline(config, &numbers, seed))),
+            Kind::Bridge(config) => Plane::Bridge(Box::new(bridge(config, &numbers, seed))),
+            Kind::Router(config) => Plane::Router(Box::new(router(config, ports, seed)?)),
+        })
     }
 
     /// What it is called.
@@ -37,6 +43,7 @@ impl Plane {
         match self {
             Plane::OpenFlow(_) => "switch",
             Plane::Bridge(_) => "bridge",
+            Plane::Router(_) => "router",
         }
     }
 
@@ -45,6 +52,7 @@ impl Plane {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
             Plane::Bridge(bridge) => &bridge.drops,
+            Plane::Router(router) => &router.drops,
         }
     }
 }
@@ -56,6 +64,7 @@ fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
         wildcard_entries_max: config.wildcard_flows_max,
         hash_seed: seed,
         on_miss: OnMiss::Drop,
+        normal: Some(bridge::Settings { seed, ..bridge::Settings::default() }),
         ..Settings::default()
     };
     Pipeline::new(ports, &settings)
@@ -71,11 +80,91 @@ fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
     Bridge::new(ports, &settings)
 }
 
+/// A router with its static routes and neighbours. An interface without a hardware address of its
+/// own has its port's, and carries what its port carries.
+fn router(config: &RouterConfig, ports: &[NumberedPort], seed: u64) -> Result<Router, RouterError> {
+    let interfaces = config.interface.iter().map(|interface| {
+        let (_, port) = ports
+            .iter()
+            .find(|(number, _)| *number == interface.port)
+            .expect("a valid configuration names only ports that it has");
+        let carries = port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES);
+        let addresses = interface.addresses.iter().map(|own| (own.address, own.bits));
+        router::Interface {
+            port: interface.port,
+            mac: interface.mac.map_or_else(|| mac_of(interface.port, port.as_ref()), |mac| mac.0),
+            addresses: addresses.collect(),
+            mtu: interface.mtu.unwrap_or(u16::try_from(carries).unwrap_or(u16::MAX)),
+        }
+    });
+    let settings = router::Settings {
+        interfaces: interfaces.collect(),
+        routes_max: config.routes_max,
+        neighbors_max: config.neighbours_max,
+        cache_entries: config.cache,
+        seed,
+        ..router::Settings::default()
+    };
+    let mut router = Router::new(&settings)?;
+    for route in &config.route {
+        add_route(&mut router, route)?;
+    }
+    // Nothing waits for a neighbour yet, so that nothing leaves.
+    let mut nothing = Outputs::new(&[]);
+    for neighbour in &config.neighbour {
+        add_neighbour(&mut router, neighbour, &mut nothing)?;
+    }
+    Ok(router)
+}
+
+/// Adds a static route.
+pub fn add_route(router: &mut Router, route: &Route) -> Result<(), RouterError> {
+    let prefix = Prefix::new(route.to.address, route.to.bits);
+    let prefix = prefix.ok_or(RouterError::BadAddress(route.to.address, route.to.bits))?;
+    router.add_route(prefix, route.via, route.port)
+}
+
+/// Adds a static neighbour; frames that waited for it go to the outputs.
+pub fn add_neighbour(
+    router: &mut Router,
+    neighbour: &Neighbour,
+    out: &mut Outputs,
+) -> Result<(), RouterError> {
+    let place = Place { port: neighbour.port, address: neighbour.address };
+    router.set_neighbor(place, neighbour.mac.0, out)
+}
+
+/// What is wrong, for a person.
+pub fn router_error_text(error: RouterError) -> String {
+    match error {
+        RouterError::InterfaceTwice(port) => format!("port {port} has two interfaces"),
+        RouterError::BadMac(port) => format!("port {port}: the mac is not one station's address"),
+        RouterError::BadAddress(address, bits) => {
+            format!("{address}/{bits}: no host can have this address in this network")
+        }
+        RouterError::BadMtu(mtu) => {
+            format!("mtu {mtu}: an interface carries at least {} bytes", router::MTU_MIN)
+        }
+        RouterError::NoInterface(port) => format!("there is no interface on port {port}"),
+        RouterError::UnreachableHop(hop) => {
+            format!("no interface has the network of next hop {hop}")
+        }
+        RouterError::OwnAddress(prefix) => format!(
+            "{}/{} is the router's own or its network's broadcast address",
+            prefix.address(),
+            prefix.length()
+        ),
+        RouterError::RoutesFull(full) => format!("the table of {} routes is full", full.0),
+        RouterError::NeighborsFull(max) => format!("the table of {max} neighbours is full"),
+    }
+}
+
 impl Forwarder for Plane {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
             Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
+            Plane::Router(router) => router.forward(port, batch, now, out),
         }
     }
 
@@ -83,6 +172,7 @@ impl Forwarder for Plane {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
             Plane::Bridge(bridge) => bridge.tick(now, out),
+            Plane::Router(router) => router.tick(now, out),
         }
     }
 }

@@ -4,13 +4,12 @@
 //! are not known of a port here, so that their bits are zero.
 
 use openflow::model::{
-    COUNTER_UNKNOWN, MacAddress, PortConfig, PortDescription, PortMod, PortNo, PortState,
-    PortStats, Text,
+    COUNTER_UNKNOWN, PortConfig, PortDescription, PortMod, PortNo, PortState, PortStats, Text,
 };
 use openflow::version::ErrorCode;
 use ports::port::PortDrop;
 
-use crate::forward::Lane;
+use crate::forward::{Lane, mac_of};
 
 /// Bytes of a port's name on the wire, without the zero byte behind it.
 const NAME_BYTES_MAX: usize = 15;
@@ -81,23 +80,11 @@ impl PortBook {
     }
 }
 
-/// The hardware address by which a port is known: its own, or for want of one a local address
-/// made from its number.
-pub fn mac_of(lane: &Lane) -> MacAddress {
-    match lane.port.facts().mac {
-        [0, 0, 0, 0, 0, 0] => {
-            let [.., high, low] = lane.number.to_be_bytes();
-            [0x02, 0, 0, 0, high, low]
-        }
-        mac => mac,
-    }
-}
-
 fn describe(lane: &Lane) -> PortDescription {
     let name = lane.port.facts().name.as_bytes();
     PortDescription {
         number: lane.number,
-        mac: mac_of(lane),
+        mac: mac_of(lane.number, lane.port.as_ref()),
         name: Text::from_bytes(&name[..name.len().min(NAME_BYTES_MAX)]),
         ..PortDescription::default()
     }

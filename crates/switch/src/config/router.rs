@@ -5,6 +5,7 @@
 //! [[interface]]
 //! port = 1
 //! mac = "02:00:00:00:01:01"          # optional: otherwise the port's own
+//! mtu = 1500                         # optional: otherwise what the port carries
 //! addresses = ["10.0.1.1/24"]
 //! [[route]]
 //! to = "10.9.0.0/16"
@@ -55,6 +56,8 @@ pub struct Interface {
     pub port: PortNo,
     /// Its hardware address; without one the port's own is used.
     pub mac: Option<Mac>,
+    /// The longest packet that it carries, in bytes; without one what its port carries.
+    pub mtu: Option<u16>,
     /// Its IPv4 addresses, each with its network's length.
     pub addresses: Vec<Prefix>,
 }

@@ -5,6 +5,8 @@
 
 /// A bridge's answers.
 mod bridge;
+/// A router's answers.
+mod router;
 
 use dataplane::counter::DropCounters;
 use dataplane::flow::TableId;
@@ -33,6 +35,7 @@ pub fn answer(
     match &mut forward.forwarder {
         Plane::OpenFlow(_) => Err(not_for("switch", &request)),
         Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
+        Plane::Router(router) => router::answer(request, router, &mut forward.outputs),
     }
 }
 
@@ -74,6 +77,7 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     match &forward.forwarder {
         Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
+        Plane::Router(router) => all["router"] = router::counters(router),
     }
     all
 }

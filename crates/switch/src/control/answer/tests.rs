@@ -130,3 +130,85 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
     assert_eq!(all["drops"], json!({"no_match": 1}));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#), json!("a switch cannot get macs"));
 }
+
+fn router() -> Rig {
+    let text = r#"
+        [[interface]]
+        port = 1
+        mac = "02:00:00:00:01:01"
+        addresses = ["10.0.1.1/24"]
+        [[interface]]
+        port = 2
+        addresses = ["10.0.2.1/24"]
+        [[neighbour]]
+        port = 2
+        address = "10.0.2.2"
+        mac = "02:00:00:00:02:02"
+    "#;
+    Rig::new(Kind::Router(crate::config::RouterConfig::from_toml(text).unwrap()))
+}
+
+/// A UDP frame to the router's first interface for this address.
+fn packet_to(destination: [u8; 4]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 8, 0];
+    let mut header = vec![0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2];
+    header.extend(destination);
+    let sum: u32 = header.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(header);
+    frame.resize(60, 0);
+    frame
+}
+
+#[test]
+fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
+    let mut rig = router();
+    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1]);
+    assert_eq!(
+        rig.arrive(1, &packet_to([10, 9, 0, 1])),
+        [0, 0],
+        "no route: the sender is asked for"
+    );
+    let add = r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"}]}"#;
+    assert_eq!(rig.ask(add), json!({"added": 1}));
+    assert_eq!(rig.arrive(1, &packet_to([10, 9, 0, 1])), [0, 1], "an ARP request");
+    let add = r#"{"add_neighbours":[{"port":2,"address":"10.0.2.9","mac":"02:00:00:00:02:09"}]}"#;
+    assert_eq!(rig.ask(add), json!({"added": 1}));
+    rig.node.turn(rig.now);
+    let mut left = Batch::new(8);
+    assert_eq!(rig.wires[1].receive(&mut left, rig.now).unwrap(), 1, "the frame that waited");
+    assert_eq!(left.frames()[0].bytes()[..12], [2, 0, 0, 0, 2, 9, 2, 0, 0, 0, 0, 2]);
+    let routes = rig.ask(r#"{"get":"routes"}"#);
+    let gateway = json!({"to": "10.9.0.0/16", "kind": "gateway", "port": 2, "via": "10.0.2.9"});
+    assert!(routes.as_array().unwrap().contains(&gateway), "{routes}");
+    let neighbours = rig.ask(r#"{"get":"neighbours"}"#);
+    let fixed = json!({
+        "port": 2, "address": "10.0.2.9", "state": "static", "mac": "02:00:00:00:02:09"
+    });
+    assert!(neighbours.as_array().unwrap().contains(&fixed), "{neighbours}");
+    let all = rig.ask(r#"{"get":"counters"}"#);
+    assert_eq!((&all["router"]["forwarded"], &all["drops"]["no_route"]), (&json!(2), &json!(1)));
+    assert_eq!(rig.ask(r#"{"flush":"routes"}"#), json!({"flushed": 1}));
+}
+
+#[test]
+fn a_router_refuses_what_it_cannot_reach() {
+    let mut rig = router();
+    for (line, why) in [
+        (
+            r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"},
+                              {"to":"10.8.0.0/16","via":"172.16.0.1"}]}"#,
+            "no interface has the network of next hop 172.16.0.1; 1 were added",
+        ),
+        (r#"{"add_routes":[{"to":"10.9.0.0/16","port":7}]}"#, "no interface on port 7"),
+        (
+            r#"{"add_routes":[{"to":"10.0.1.1/32","via":"10.0.2.9"}]}"#,
+            "10.0.1.1/32 is the router's",
+        ),
+        (r#"{"get":"macs"}"#, "a router cannot get macs"),
+    ] {
+        let answer = rig.ask(line).to_string();
+        assert!(answer.contains(why), "{line}: {answer}");
+    }
+}

@@ -149,15 +149,30 @@ fn a_lost_controller_is_dialled_again() {
 }
 
 #[test]
-fn a_standalone_switch_says_when_it_goes_on_alone() {
+fn a_standalone_switch_goes_on_alone_as_a_learning_bridge() {
     let mut rig = Rig::connected(OpenFlowConfig {
         fail_mode: FailMode::Standalone,
         controllers: vec!["unix:/nonexistent/planimeter".to_string()],
         ..OpenFlowConfig::default()
     });
+    rig.order(&Message::FlowMod(add(exact(5), 3)));
     rig.controllers.clear();
     rig.pass(Nanos::from_secs(4));
     assert!(!rig.log.iter().any(|line| line.contains("bridged")));
+    rig.arrive(1, &udp(0, 60));
+    assert_eq!([1, 2, 3].map(|port| rig.left(port).len()), [0, 0, 0]);
     rig.pass(Nanos::from_secs(2));
     assert!(rig.log.iter().any(|line| line.contains("bridged")));
+    rig.arrive(1, &udp(0, 60));
+    assert_eq!([1, 2, 3].map(|port| rig.left(port).len()), [0, 1, 1], "flooded");
+    let mut back = udp(0, 60);
+    back.swap(5, 11);
+    rig.arrive(2, &back);
+    assert_eq!([1, 2, 3].map(|port| rig.left(port).len()), [1, 0, 0], "learned");
+    rig.arrive(1, &udp(5, 60));
+    assert_eq!([1, 2, 3].map(|port| rig.left(port).len()), [0, 0, 1], "flows stay");
+    rig.connect(1 << 20);
+    rig.arrive(1, &udp(0, 60));
+    assert_eq!(rig.left(2).len(), 0);
+    assert_eq!(rig.news(0).len(), 1, "and a new controller is asked again");
 }
