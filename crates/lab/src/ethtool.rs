@@ -3,7 +3,7 @@
 //!
 //! Source: `SIOCETHTOOL` in the kernel's `ethtool.h`.
 //! Invariant: receive aggregation (GRO) is the only offload ever left on, and only where it is
-//! what makes a veth end work on a thread of its own.
+//! what makes a veth end work on a thread of its own; it is then kept from merging anything.
 
 #![allow(unsafe_code)]
 

@@ -54,7 +54,9 @@ impl Cable {
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
             let gro = settings.threaded.is_some();
             ethtool::offloads_off(&interface.namespace, &interface.name, gro)?;
-            interface.namespace.netlink()?.link_up(interface.index)?;
+            let mut netlink = interface.namespace.netlink()?;
+            netlink.link_never_merge(interface.index)?;
+            netlink.link_up(interface.index)?;
         }
         // Only now has each end something to work for: a thread needs its interface to be up.
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {

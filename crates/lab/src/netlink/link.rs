@@ -6,7 +6,7 @@
 use super::Netlink;
 use crate::need::{Feature, Need};
 use crate::{LabError, Mac, Namespace};
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
@@ -14,6 +14,9 @@ use netlink_packet_route::link::{
 };
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+
+/// `IFLA_GRO_MAX_SIZE`.
+const GRO_MAX_SIZE: u16 = 58;
 
 /// An interface as the kernel lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,6 +238,14 @@ impl Netlink {
     /// Sets the largest packet of an interface, in bytes without the Ethernet header.
     pub fn link_mtu(&mut self, index: u32, mtu: u32) -> Result<(), LabError> {
         self.link_change("set the packet size", index, vec![LinkAttribute::Mtu(mtu)])
+    }
+
+    /// Keeps an interface's receive aggregation (GRO) from making one frame of several: none may
+    /// grow beyond a byte. Kernels before 5.19 do not know the setting and pass it over.
+    pub fn link_never_merge(&mut self, index: u32) -> Result<(), LabError> {
+        let limit = DefaultNla::new(GRO_MAX_SIZE, 1_u32.to_ne_bytes().to_vec());
+        let attributes = vec![LinkAttribute::Other(limit)];
+        self.link_change("limit receive aggregation", index, attributes)
     }
 
     /// Removes an interface; a cable goes with both ends.

@@ -1,7 +1,7 @@
 //! Namespaces and cables: they carry what is sent, count what is lost, and vanish.
 
 use crate::fixture::{PATIENCE, Root, in_time, wiring};
-use crate::raw::{Raw, frame};
+use crate::raw::{Raw, frame, segment};
 use lab::account::Account;
 use lab::ethtool::{self, Offload};
 use lab::netlink::link::VethEnd;
@@ -160,6 +160,27 @@ pub fn every_lost_frame_is_counted() {
     assert!(in_socket > 0, "a queue of 4 KiB cannot hold what arrived");
     assert_eq!(kept + in_socket, far.links["p1"].received);
     assert_eq!(far.losses().get("p1 socket_dropped"), Some(&in_socket));
+}
+
+/// GRO is on for the sake of the threads, and yet must not make one frame of many.
+pub fn frames_are_not_merged() {
+    let root = Root::new();
+    let lab = root.lab();
+    // Sender and receiving thread on one core, so that many frames wait when the thread runs.
+    let mut wiring = wiring();
+    wiring.cores.target = vec![wiring.cores.instrument[0]];
+    let site = lab.site("merge", &wiring).unwrap();
+    let (raw, far) = (Raw::open(&site.instrument[0]), Raw::open(&site.target[0]));
+    let segments: Vec<Vec<u8>> = (0..200).map(|n| segment(site.target[0].mac, n)).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin::pin(0, &wiring.cores.target).unwrap();
+            segments.iter().for_each(|bytes| raw.send(bytes).unwrap());
+        });
+    });
+    for expected in &segments {
+        assert_eq!(&far.receive(PATIENCE, |_| true).unwrap(), expected);
+    }
 }
 
 pub fn bad_names_are_refused() {

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 /// What a test needs beside what every lab does.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 24] = [
+const TESTS: [(&str, Needs, fn()); 25] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
@@ -31,6 +31,7 @@ const TESTS: [(&str, Needs, fn()); 24] = [
     ("cables::nobody_chatters", lab_needs, cables::nobody_chatters),
     ("cables::the_direct_site_is_a_cable", lab_needs, cables::the_direct_site_is_a_cable),
     ("cables::every_lost_frame_is_counted", lab_needs, cables::every_lost_frame_is_counted),
+    ("cables::frames_are_not_merged", lab_needs, cables::frames_are_not_merged),
     ("cables::bad_names_are_refused", lab_needs, cables::bad_names_are_refused),
     ("processes::last_words", lab_needs, processes::last_words),
     ("processes::place_and_end", lab_needs, processes::place_and_end),
