@@ -167,7 +167,7 @@ fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
     assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1]);
     assert_eq!(
         rig.arrive(1, &packet_to([10, 9, 0, 1])),
-        [0, 0],
+        [1, 0],
         "no route: the sender is asked for"
     );
     let add = r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"}]}"#;
