@@ -63,12 +63,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// For whoever forwards: prompt delivery, stamps at delivery, 4 MiB.
+    /// For whoever forwards: prompt delivery, stamps at delivery, 2 MiB (1024 frames of up to
+    /// 1500 bytes).
     pub fn forwarder() -> Self {
         Options {
             delivery: Delivery::Prompt,
             stamps: Stamps::AtDelivery,
-            ring_bytes: 4 << 20,
+            ring_bytes: 2 << 20,
             promiscuous: true,
             qdisc_bypass: true,
         }

@@ -2,8 +2,9 @@
 //!
 //! Linux takes the outermost VLAN tag out of a frame before anybody sees it, and leaves checksums
 //! of frames from this host to the hardware that they never reach. Both would show on a wire that
-//! such a frame is forwarded to. The sum is the one of RFC 1071.
+//! such a frame is forwarded to. The sums are those of RFC 1071 and, for SCTP, RFC 9260 appendix A.
 
+use packet::checksum::{Sum, crc32c};
 use packet::frame::Frame;
 
 use super::ring::Raw;
@@ -41,31 +42,24 @@ fn fill_tagged(frame: &mut Frame, bytes: &[u8], tpid: u16, tci: u16) {
     whole[TAG_AT + 4..].copy_from_slice(&bytes[TAG_AT..]);
 }
 
+/// Where the checksum of SCTP stands in its header; no other protocol has one there.
+const SCTP_PLACE: usize = 8;
+
 /// Sums the bytes from `from` to the end, over the partial sum that already stands there, and
 /// puts the result `place` bytes behind `from`. Offsets outside the frame change nothing.
 fn complete(bytes: &mut [u8], from: usize, place: usize) {
-    let at = from + place;
-    if at + 2 > bytes.len() {
-        return;
+    let Some(covered) = bytes.get_mut(from..) else { return };
+    let is_sctp = place == SCTP_PLACE;
+    let Some(field) = covered.get_mut(place..place + if is_sctp { 4 } else { 2 }) else { return };
+    if is_sctp {
+        field.fill(0);
+        let sum = crc32c(covered).to_le_bytes();
+        covered[place..place + 4].copy_from_slice(&sum);
+    } else {
+        // Zero means "no checksum" to UDP, and its complement sums up the same.
+        let sum = Sum::default().bytes(covered).checksum_udp().to_be_bytes();
+        covered[place..place + 2].copy_from_slice(&sum);
     }
-    // Zero means "no checksum" to UDP, and its complement sums up the same.
-    let sum = match !folded_sum(&bytes[from..]) {
-        0 => u16::MAX,
-        sum => sum,
-    };
-    bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-}
-
-/// The ones' complement sum of big-endian 16-bit words, an odd last byte padded with zero.
-fn folded_sum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks_exact(2);
-    let last = words.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
-    let mut sum =
-        last + words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]
@@ -103,14 +97,6 @@ mod tests {
         assert_eq!(frame.bytes(), [1, 2, 3]);
     }
 
-    /// The worked sum of RFC 1071 section 3: 0001 f203 f4f5 f6f7 sums to ddf2.
-    #[test]
-    fn the_sum_is_the_one_of_the_rfc() {
-        assert_eq!(folded_sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
-        assert_eq!(folded_sum(&[0x01]), 0x0100);
-        assert_eq!(folded_sum(&[]), 0);
-    }
-
     #[test]
     fn a_checksum_is_completed_behind_the_tag_and_then_sums_to_all_ones() {
         let mut bytes = vec![9u8; 12];
@@ -122,8 +108,18 @@ mod tests {
         fill(&mut frame, &partial);
         assert_ne!(frame.bytes()[20..22], [0, 7]);
         // Adding the pseudo header's 0007 again, all words together give ffff.
-        let sum = u32::from(folded_sum(&frame.bytes()[18..])) + 7;
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        assert_eq!(Sum::default().bytes(&frame.bytes()[18..]).u16(7).fold(), 0xffff);
+    }
+
+    /// The check value of CRC-32C, e3069283 for "123456789", here over a header of SCTP's shape.
+    #[test]
+    fn the_sum_of_sctp_covers_itself_as_zero_and_is_little_endian() {
+        let mut bytes = *b"12345678\xaa\xbb\xcc\xdd9";
+        complete(&mut bytes, 0, SCTP_PLACE);
+        let sum = crc32c(b"12345678\0\0\0\09");
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(bytes[8..12], sum.to_le_bytes());
+        assert_eq!((&bytes[..8], bytes[12]), (&b"12345678"[..], b'9'));
     }
 
     #[test]
