@@ -1,0 +1,399 @@
+//! Messages of every kind with random contents that OpenFlow 1.0 can say.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use openflow::model::multipart::FlowStatsRequest;
+use openflow::model::*;
+use openflow::version::ErrorCode;
+use packet::time::Nanos;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn port() -> impl Strategy<Value = PortNo> {
+    prop_oneof![0..0xff00u32, reserved::IN_PORT..=reserved::NONE, reserved::MAX..=u32::MAX]
+}
+
+fn mac() -> impl Strategy<Value = MacAddress> {
+    any::<[u8; 6]>()
+}
+
+fn span() -> impl Strategy<Value = Nanos> {
+    (0..u64::from(u32::MAX) * 1_000_000_000).prop_map(Nanos)
+}
+
+fn text(bytes_max: usize) -> impl Strategy<Value = Text> {
+    vec(any::<u8>(), 0..=bytes_max).prop_map(|bytes| Text::from_bytes(&bytes))
+}
+
+fn data(bytes_max: usize) -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..=bytes_max)
+}
+
+/// A strategy for a set of those bits that 1.0 has, named one by one.
+macro_rules! bits {
+    ($set:ident: $($bit:ident)*) => {
+        vec(select(vec![$( $set::$bit, )*]), 0..6)
+            .prop_map(|bits| bits.into_iter().fold($set::NONE, |all, bit| all | bit))
+    };
+}
+
+fn config() -> impl Strategy<Value = PortConfig> {
+    bits!(PortConfig: PORT_DOWN NO_STP NO_RECEIVE NO_RECEIVE_STP NO_FLOOD NO_FORWARD NO_PACKET_IN)
+}
+
+fn state() -> impl Strategy<Value = PortState> {
+    bits!(PortState: LINK_DOWN STP_LOW STP_HIGH)
+}
+
+fn features() -> impl Strategy<Value = PortFeatures> {
+    bits!(PortFeatures: SPEED_10M_HALF SPEED_10M_FULL SPEED_100M_HALF SPEED_100M_FULL
+        SPEED_1G_HALF SPEED_1G_FULL SPEED_10G_FULL COPPER FIBER AUTONEGOTIATION PAUSE
+        PAUSE_ASYMMETRIC)
+}
+
+fn fields() -> impl Strategy<Value = Fields> {
+    bits!(Fields: IN_PORT VLAN ETH_SRC ETH_DST ETH_TYPE IP_PROTO TRANSPORT_SRC TRANSPORT_DST
+        IP_SRC IP_DST VLAN_PCP IP_DSCP)
+}
+
+fn capabilities() -> impl Strategy<Value = Capabilities> {
+    bits!(Capabilities: FLOW_STATS TABLE_STATS PORT_STATS STP IP_REASSEMBLY QUEUE_STATS
+        ARP_MATCH_IP)
+}
+
+fn action_kinds() -> impl Strategy<Value = ActionKinds> {
+    bits!(ActionKinds: OUTPUT SET_VLAN_VID SET_VLAN_PCP STRIP_VLAN SET_ETH_SRC SET_ETH_DST
+        SET_IP_SRC SET_IP_DST SET_IP_DSCP SET_TRANSPORT_SRC SET_TRANSPORT_DST ENQUEUE)
+}
+
+/// A prefix of 1 to 32 bits: one of none is the same as no field, and comes back as that.
+fn prefix() -> impl Strategy<Value = Masked<std::net::Ipv4Addr>> {
+    (any::<[u8; 4]>(), 1..=32u8).prop_map(|(ip, length)| Masked::prefix(ip.into(), length))
+}
+
+pub fn matching() -> impl Strategy<Value = Match> {
+    let vlan = prop_oneof![Just(VlanMatch::Untagged), (0..0x1000u16).prop_map(VlanMatch::id)];
+    let mac_field = || option::of(mac().prop_map(Masked::exact));
+    (
+        option::of(port()),
+        (mac_field(), mac_field()),
+        (option::of(vlan), option::of(0..8u8), option::of(any::<u16>())),
+        (option::of(0..64u8), option::of(any::<u8>())),
+        (option::of(prefix()), option::of(prefix())),
+        (option::of(any::<u16>()), option::of(any::<u16>())),
+    )
+        .prop_map(|(in_port, eth, tag, ip, addresses, transport)| Match {
+            in_port,
+            eth_src: eth.0,
+            eth_dst: eth.1,
+            vlan: tag.0,
+            vlan_pcp: tag.1,
+            eth_type: tag.2,
+            ip_dscp: ip.0,
+            ip_proto: ip.1,
+            ip_src: addresses.0,
+            ip_dst: addresses.1,
+            transport_src: transport.0,
+            transport_dst: transport.1,
+        })
+}
+
+fn experimenter() -> impl Strategy<Value = Experimenter> {
+    (any::<u32>(), data(40)).prop_map(|(experimenter, body)| Experimenter { experimenter, body })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let vendor = (any::<u32>(), 0..4usize, any::<u8>()).prop_map(|(experimenter, words, byte)| {
+        Action::Experimenter(Experimenter { experimenter, body: vec![byte; 8 * words] })
+    });
+    prop_oneof![
+        (port(), any::<u16>()).prop_map(|(port, bytes_max)| Action::Output { port, bytes_max }),
+        (0..0x1000u16).prop_map(Action::SetVlanVid),
+        (0..8u8).prop_map(Action::SetVlanPcp),
+        Just(Action::StripVlan),
+        mac().prop_map(Action::SetEthSrc),
+        mac().prop_map(Action::SetEthDst),
+        any::<[u8; 4]>().prop_map(|ip| Action::SetIpSrc(ip.into())),
+        any::<[u8; 4]>().prop_map(|ip| Action::SetIpDst(ip.into())),
+        (0..64u8).prop_map(Action::SetIpDscp),
+        any::<u16>().prop_map(Action::SetTransportSrc),
+        any::<u16>().prop_map(Action::SetTransportDst),
+        (port(), any::<u32>()).prop_map(|(port, queue)| Action::Enqueue { port, queue }),
+        vendor,
+    ]
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    vec(action(), 0..6)
+}
+
+fn buffer() -> impl Strategy<Value = Option<BufferId>> {
+    option::of(0..u32::MAX)
+}
+
+fn description() -> impl Strategy<Value = PortDescription> {
+    (port(), mac(), text(15), config(), state(), [features(), features(), features(), features()])
+        .prop_map(|(number, mac, name, config, state, features)| {
+            let [current, advertised, supported, peer] = features;
+            PortDescription {
+                number,
+                mac,
+                name,
+                config,
+                state,
+                current,
+                advertised,
+                supported,
+                peer,
+            }
+        })
+}
+
+fn flow_mod() -> impl Strategy<Value = FlowMod> {
+    let command = select(vec![
+        FlowModCommand::Add,
+        FlowModCommand::Modify,
+        FlowModCommand::ModifyStrict,
+        FlowModCommand::Delete,
+        FlowModCommand::DeleteStrict,
+    ]);
+    let flags = bits!(FlowModFlags: SEND_FLOW_REMOVED CHECK_OVERLAP EMERGENCY);
+    (
+        (command, matching(), any::<u16>(), any::<u64>(), buffer()),
+        (any::<u16>(), any::<u16>(), port(), flags, actions()),
+    )
+        .prop_map(|((command, matching, priority, cookie, buffer_id), rest)| FlowMod {
+            command,
+            matching,
+            priority,
+            cookie,
+            buffer_id,
+            idle_timeout_s: rest.0,
+            hard_timeout_s: rest.1,
+            out_port: rest.2,
+            flags: rest.3,
+            actions: rest.4,
+        })
+}
+
+fn flow_removed() -> impl Strategy<Value = FlowRemoved> {
+    let reason = select(vec![
+        FlowRemovedReason::IdleTimeout,
+        FlowRemovedReason::HardTimeout,
+        FlowRemovedReason::Delete,
+    ]);
+    (reason, matching(), any::<(u16, u64)>(), span(), any::<(u16, u64, u64)>()).prop_map(
+        |(reason, matching, (priority, cookie), age, (idle_timeout_s, packets, bytes))| {
+            FlowRemoved { reason, matching, priority, cookie, age, idle_timeout_s, packets, bytes }
+        },
+    )
+}
+
+fn packet_io() -> BoxedStrategy<Message> {
+    let reason = select(vec![PacketInReason::NoMatch, PacketInReason::Action]);
+    prop_oneof![
+        (buffer(), any::<u16>(), port(), reason, data(200)).prop_map(
+            |(buffer_id, frame_bytes, in_port, reason, data)| {
+                Message::PacketIn(PacketIn { buffer_id, frame_bytes, in_port, reason, data })
+            }
+        ),
+        (buffer(), port(), actions(), data(200)).prop_map(|(buffer_id, in_port, actions, data)| {
+            Message::PacketOut(PacketOut { buffer_id, in_port, actions, data })
+        }),
+    ]
+    .boxed()
+}
+
+fn flow_stats() -> impl Strategy<Value = FlowStats> {
+    (any::<u8>(), matching(), any::<(u16, u64)>(), span(), any::<(u16, u16, u64, u64)>(), actions())
+        .prop_map(|(table, matching, (priority, cookie), age, numbers, actions)| FlowStats {
+            table,
+            matching,
+            priority,
+            cookie,
+            age,
+            idle_timeout_s: numbers.0,
+            hard_timeout_s: numbers.1,
+            packets: numbers.2,
+            bytes: numbers.3,
+            actions,
+        })
+}
+
+fn table_stats() -> impl Strategy<Value = TableStats> {
+    (any::<u8>(), text(31), fields(), any::<(u32, u32, u64, u64)>()).prop_map(
+        |(table, name, wildcards, (entries_max, entries, lookups, matched))| TableStats {
+            table,
+            name,
+            wildcards,
+            entries_max,
+            entries,
+            lookups,
+            matched,
+        },
+    )
+}
+
+fn port_stats() -> impl Strategy<Value = PortStats> {
+    (port(), any::<[u64; 12]>()).prop_map(|(port, n)| PortStats {
+        port,
+        rx_packets: n[0],
+        tx_packets: n[1],
+        rx_bytes: n[2],
+        tx_bytes: n[3],
+        rx_dropped: n[4],
+        tx_dropped: n[5],
+        rx_errors: n[6],
+        tx_errors: n[7],
+        rx_frame_errors: n[8],
+        rx_overruns: n[9],
+        rx_crc_errors: n[10],
+        collisions: n[11],
+    })
+}
+
+fn queue_stats() -> impl Strategy<Value = QueueStats> {
+    (port(), any::<(u32, u64, u64, u64)>()).prop_map(
+        |(port, (queue, tx_bytes, tx_packets, tx_errors))| QueueStats {
+            port,
+            queue,
+            tx_bytes,
+            tx_packets,
+            tx_errors,
+        },
+    )
+}
+
+fn request() -> BoxedStrategy<Message> {
+    let which =
+        || {
+            (matching(), any::<u8>(), port()).prop_map(|(matching, table, out_port)| {
+                FlowStatsRequest { matching, table, out_port }
+            })
+        };
+    prop_oneof![
+        Just(MultipartRequest::Desc),
+        Just(MultipartRequest::Table),
+        which().prop_map(MultipartRequest::Flow),
+        which().prop_map(MultipartRequest::Aggregate),
+        port().prop_map(MultipartRequest::Port),
+        (port(), any::<u32>()).prop_map(|(port, queue)| MultipartRequest::Queue { port, queue }),
+        experimenter().prop_map(MultipartRequest::Experimenter),
+    ]
+    .prop_map(Message::MultipartRequest)
+    .boxed()
+}
+
+fn reply() -> BoxedStrategy<Message> {
+    let desc = (text(255), text(255), text(255), text(31), text(255)).prop_map(
+        |(manufacturer, hardware, software, serial_number, datapath)| {
+            MultipartReplyBody::Desc(SwitchDescription {
+                manufacturer,
+                hardware,
+                software,
+                serial_number,
+                datapath,
+            })
+        },
+    );
+    let sum = any::<(u64, u64, u32)>().prop_map(|(packets, bytes, flows)| {
+        MultipartReplyBody::Aggregate(AggregateStats { packets, bytes, flows })
+    });
+    let body = prop_oneof![
+        desc,
+        sum,
+        vec(flow_stats(), 0..5).prop_map(MultipartReplyBody::Flow),
+        vec(table_stats(), 0..5).prop_map(MultipartReplyBody::Table),
+        vec(port_stats(), 0..5).prop_map(MultipartReplyBody::Port),
+        vec(queue_stats(), 0..5).prop_map(MultipartReplyBody::Queue),
+        experimenter().prop_map(MultipartReplyBody::Experimenter),
+    ];
+    (any::<bool>(), body)
+        .prop_map(|(more, body)| Message::MultipartReply(MultipartReply { more, body }))
+        .boxed()
+}
+
+fn queue_config() -> impl Strategy<Value = QueueConfig> {
+    let property = prop_oneof![
+        Just(QueueProperty::None),
+        any::<u16>().prop_map(QueueProperty::MinRate),
+        (2..=u16::MAX, data(16)).prop_map(|(kind, body)| QueueProperty::Other { kind, body }),
+    ];
+    let queue = (any::<u32>(), vec(property, 0..4))
+        .prop_map(|(id, properties)| PacketQueue { id, properties });
+    (port(), vec(queue, 0..4)).prop_map(|(port, queues)| QueueConfig { port, queues })
+}
+
+fn about_ports() -> BoxedStrategy<Message> {
+    let reason =
+        select(vec![PortStatusReason::Add, PortStatusReason::Delete, PortStatusReason::Modify]);
+    prop_oneof![
+        (reason, description())
+            .prop_map(|(reason, port)| Message::PortStatus(PortStatus { reason, port })),
+        (port(), mac(), config(), config(), features()).prop_map(
+            |(number, mac, config, mask, advertise)| {
+                Message::PortMod(PortMod { number, mac, config, mask, advertise })
+            }
+        ),
+        port().prop_map(Message::QueueGetConfigRequest),
+        queue_config().prop_map(Message::QueueGetConfigReply),
+    ]
+    .boxed()
+}
+
+fn about_the_switch() -> BoxedStrategy<Message> {
+    let fragments = select(vec![
+        FragmentHandling::Normal,
+        FragmentHandling::Drop,
+        FragmentHandling::Reassemble,
+    ]);
+    let config = (fragments, any::<u16>())
+        .prop_map(|(fragments, miss_send_bytes)| SwitchConfig { fragments, miss_send_bytes });
+    let numbers = any::<(u64, u32, u8)>();
+    prop_oneof![
+        config.clone().prop_map(Message::SetConfig),
+        config.prop_map(Message::GetConfigReply),
+        (numbers, capabilities(), action_kinds(), vec(description(), 0..5)).prop_map(
+            |((datapath_id, buffers, tables), capabilities, actions, ports)| {
+                let features =
+                    Features { datapath_id, buffers, tables, capabilities, actions, ports };
+                Message::FeaturesReply(features)
+            }
+        ),
+    ]
+    .boxed()
+}
+
+fn symmetric() -> BoxedStrategy<Message> {
+    let code = select(ErrorCode::ALL.to_vec());
+    prop_oneof![
+        option::of(any::<u32>()).prop_map(|versions| Message::Hello(Hello { versions })),
+        data(100).prop_map(Message::EchoRequest),
+        data(100).prop_map(Message::EchoReply),
+        experimenter().prop_map(Message::Experimenter),
+        (code, data(100)).prop_map(|(code, data)| Message::Error(ErrorMessage { code, data })),
+        select(vec![
+            Message::FeaturesRequest,
+            Message::GetConfigRequest,
+            Message::BarrierRequest,
+            Message::BarrierReply,
+        ]),
+    ]
+    .boxed()
+}
+
+/// Any message.
+pub fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        symmetric(),
+        about_the_switch(),
+        about_ports(),
+        packet_io(),
+        flow_mod().prop_map(Message::FlowMod),
+        flow_removed().prop_map(Message::FlowRemoved),
+        request(),
+        reply(),
+    ]
+}
