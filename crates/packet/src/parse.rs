@@ -183,8 +183,9 @@ impl Layers {
         match arp::Header::parse(&bytes[at..usize::from(self.payload_end)]) {
             Ok((_, length)) => {
                 self.network = Network::Arp;
-                self.transport_at = self.payload_end;
                 self.payload_at = (at + length) as u16;
+                self.payload_end = self.payload_at;
+                self.transport_at = self.payload_at;
             }
             Err(fault) => self.fail(fault.shifted(at)),
         }
