@@ -75,7 +75,11 @@ pub fn system(doing: &'static str, name: &str, error: io::Error) -> PortError {
     match error.raw_os_error() {
         Some(libc::ENODEV | libc::ENXIO) => PortError::NoSuchInterface(name.to_owned()),
         Some(libc::ENETDOWN) => PortError::InterfaceDown(name.to_owned()),
-        Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(doing),
+        Some(libc::EPERM | libc::EACCES) => {
+            let ends = [" on", " of", " to", " for"];
+            let act = ends.iter().find_map(|end| doing.strip_suffix(end));
+            PortError::NotPermitted(act.unwrap_or(doing))
+        }
         _ => PortError::System { doing, what: name.to_owned(), error },
     }
 }

@@ -462,6 +462,36 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
+fn without_rights_nothing_opens() {
+    in_namespace(|| {
+        veth();
+        // SAFETY: the bare system call changes the user of this thread only, which then ends.
+        let changed = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+        assert_eq!(changed, 0);
+        let error = AfPacketPort::open("left", &Options::default()).err().unwrap();
+        assert_eq!(error.to_string(), "not permitted: opening a packet socket");
+        let error = TapPort::open("tap7").err().unwrap();
+        assert!(matches!(error, PortError::NotPermitted(_)), "{error}");
+    });
+}
+
+#[test]
+fn frames_that_the_kernel_refuses_are_counted() {
+    in_namespace(|| {
+        veth();
+        let mut left = open("left", Delivery::Prompt);
+        ip("link set right down");
+        send(&mut left, &[numbered(1), numbered(2)]);
+        assert_eq!(left.counters().lost(PortDrop::TransmitRefused), 2);
+        assert_eq!(left.counters().tx_frames, 0);
+        ip("link set right up");
+        let mut right = open("right", Delivery::Prompt);
+        send(&mut left, &[numbered(3)]);
+        assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
+    });
+}
+
+#[test]
 fn a_tap_is_the_other_end_of_an_interface() {
     in_namespace(|| {
         let mut tap = TapPort::open("tap7").unwrap();

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(left.transmit(&mut batch, Nanos(0)).unwrap(), 3);
         let mut arrived = Batch::new(8);
         left.receive(&mut Batch::new(1), Nanos(5)).unwrap();
-        assert_eq!(left.next_event(), Some(Nanos::ZERO), "one waits for room in the ring");
+        assert_eq!(left.next_event(), Some(Nanos(10_005)), "one waits for room in the ring");
         assert_eq!(right.receive(&mut arrived, Nanos(5)).unwrap(), 2);
         left.receive(&mut Batch::new(1), Nanos(6)).unwrap();
         assert_eq!(right.receive(&mut arrived, Nanos(6)).unwrap(), 1);

@@ -12,6 +12,7 @@ use packet::time::Nanos;
 
 use super::chance::Chance;
 use super::delay::earliest;
+use super::held::RETRY;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Frames on their way into the port inside.
@@ -78,6 +79,8 @@ pub struct Fault<P> {
     corrupt: Chance,
     held: VecDeque<Late>,
     leaving: Batch,
+    /// When the port inside is asked again, if it did not take all that leaves.
+    retry_at: Nanos,
     counters: FaultCounters,
 }
 
@@ -102,6 +105,7 @@ impl<P: Port> Fault<P> {
             corrupt: chance(3),
             held: VecDeque::new(),
             leaving: Batch::new(LEAVING_FRAMES),
+            retry_at: Nanos::ZERO,
             counters: FaultCounters::default(),
             options,
         }
@@ -162,6 +166,7 @@ impl<P: Port> Fault<P> {
             let gone = self.inner.transmit(&mut self.leaving, now)?;
             self.leaving.drop_front(gone);
             if gone == 0 {
+                self.retry_at = now.saturating_add(RETRY);
                 break;
             }
         }
@@ -207,7 +212,7 @@ impl<P: Port> Port for Fault<P> {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let waiting = (!self.leaving.is_empty()).then_some(Nanos::ZERO);
+        let waiting = (!self.leaving.is_empty()).then_some(self.retry_at);
         let own = waiting.or(self.held.front().map(|late| late.due));
         earliest(own, self.inner.next_event())
     }

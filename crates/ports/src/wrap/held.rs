@@ -9,6 +9,9 @@ use packet::time::Nanos;
 
 use crate::port::{Port, PortError};
 
+/// After how long a port that took nothing is asked again.
+pub const RETRY: Nanos = Nanos::from_micros(10);
+
 /// Frames handed to the port inside in one call.
 const BATCH_FRAMES: usize = 64;
 
@@ -19,6 +22,8 @@ pub struct Held {
     capacity: usize,
     /// Frames that are due, on their way into the port inside.
     leaving: Batch,
+    /// When the port inside is asked again, if it did not take all that was due.
+    retry_at: Nanos,
 }
 
 impl Held {
@@ -28,6 +33,7 @@ impl Held {
             spare: Vec::new(),
             capacity,
             leaving: Batch::new(BATCH_FRAMES),
+            retry_at: Nanos::ZERO,
         }
     }
 
@@ -46,12 +52,12 @@ impl Held {
         self.waiting.push_back((due, own));
     }
 
-    /// When the first frame leaves; [`Nanos::ZERO`] if the port inside refused some that were due.
+    /// When the first frame leaves, or is tried again if the port inside refused it.
     pub fn next(&self) -> Option<Nanos> {
         if self.leaving.is_empty() {
             self.waiting.front().map(|&(due, _)| due)
         } else {
-            Some(Nanos::ZERO)
+            Some(self.retry_at)
         }
     }
 
@@ -71,6 +77,7 @@ impl Held {
             let gone = port.transmit(&mut self.leaving, now)?;
             self.leaving.drop_front(gone);
             if gone == 0 {
+                self.retry_at = now.saturating_add(RETRY);
                 return Ok(());
             }
         }
