@@ -66,9 +66,26 @@ pub struct Agent {
     listeners: Vec<Listener>,
     dialers: Vec<Dialer>,
     connections: Vec<Connection>,
+    /// What was told, and what was not.
+    pub counters: AgentCounters,
     /// What happened that belongs into a log; whoever runs the agent drains it.
     pub events: Vec<Event>,
     read_buffer: Vec<u8>,
+}
+
+/// What the agent told its controllers. Each piece of news counts once for every controller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AgentCounters {
+    /// Frames that the data plane had for the controllers.
+    pub frames: u64,
+    /// Those of them for which no controller was there.
+    pub frames_unheard: u64,
+    /// Those of them that were not kept, for want of room.
+    pub frames_not_kept: u64,
+    /// Messages that were not understood.
+    pub refused: u64,
+    /// News that was not told because too much waited for the controller to read it.
+    pub news_lost: u64,
 }
 
 /// The data plane, as far as the agent changes and reads it.
@@ -100,6 +117,7 @@ impl Agent {
             listeners: Vec::new(),
             dialers: Vec::new(),
             connections: Vec::new(),
+            counters: AgentCounters::default(),
             events: Vec::new(),
             read_buffer: vec![0; connection::READ_BYTES],
         };
@@ -120,6 +138,11 @@ impl Agent {
         self.listeners.iter().map(Listener::address)
     }
 
+    /// Sessions that are up.
+    pub fn controllers(&self) -> usize {
+        self.connections.iter().filter(|connection| connection.up).count()
+    }
+
     /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's.
     pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         self.connect(channel, None, now);
@@ -133,8 +156,7 @@ impl Agent {
             self.serve_connection(at, datapath);
         }
         self.tell_news(datapath);
-        let connected = self.connections.iter().any(|connection| connection.up);
-        if let Some(misses) = self.failover.turn(connected, datapath.now) {
+        if let Some(misses) = self.failover.turn(self.controllers() > 0, datapath.now) {
             self.set_misses(misses, datapath);
         }
     }
@@ -165,12 +187,19 @@ impl Agent {
         for at in 0..self.dialers.len() {
             match self.dialers[at].turn(now) {
                 Some(Ok(channel)) => self.connect(channel, Some(at), now),
-                Some(Err(error)) => {
-                    let url = self.dialers[at].url().to_string();
-                    self.events.push(Event::ControllerUnreachable(url, error.to_string()));
-                }
+                Some(Err(error)) => self.unreachable(at, error.to_string()),
                 None => {}
             }
+        }
+    }
+
+    /// Logs why a controller cannot be reached, once for each reason.
+    fn unreachable(&mut self, at: usize, why: String) {
+        let dialer = &mut self.dialers[at];
+        if dialer.trouble.as_ref() != Some(&why) {
+            let url = dialer.url().to_string();
+            self.events.push(Event::ControllerUnreachable(url, why.clone()));
+            dialer.trouble = Some(why);
         }
     }
 
@@ -219,8 +248,8 @@ impl Agent {
             }
             session::Event::Refused(error) => {
                 let connection = &mut self.connections[at];
-                connection.refused += 1;
-                if connection.refused == 1 {
+                self.counters.refused += 1;
+                if !std::mem::replace(&mut connection.refused, true) {
                     let event =
                         Event::ControllerRefused(connection.peer.clone(), error.to_string());
                     self.events.push(event);
@@ -266,8 +295,12 @@ impl Agent {
     fn tell_port(&mut self, port: PortDescription) {
         let status = PortStatus { reason: PortStatusReason::Modify, port };
         let message = Message::PortStatus(status);
+        self.tell_all(&message);
+    }
+
+    fn tell_all(&mut self, message: &Message) {
         for connection in &mut self.connections {
-            connection.tell(&message);
+            self.counters.news_lost += u64::from(!connection.tell(message));
         }
     }
 

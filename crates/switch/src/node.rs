@@ -12,11 +12,12 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
 use ports::port::PortError;
+use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
 use crate::config::{Config, Kind, Problem};
-use crate::control::Control;
 use crate::control::answer::answer;
+use crate::control::{Control, Request};
 use crate::event::Event;
 use crate::forward::{ForwardLoop, NumberedPort, Turn};
 use crate::plane::{Plane, router_error_text};
@@ -57,6 +58,8 @@ impl Node {
         if !problems.is_empty() {
             return Err(OpenError::Config(problems));
         }
+        let numbers = ports.iter().map(|(number, _)| *number);
+        assert!(numbers.eq(config.port_numbers()), "the ports are those of the configuration");
         let plane = Plane::new(config, &ports, seed).map_err(OpenError::Router)?;
         let forward = ForwardLoop::new(ports, plane, config.service);
         let mut agent = match &config.kind {
@@ -89,9 +92,14 @@ impl Node {
             events.append(&mut agent.events);
         }
         if let Some(control) = control {
-            control.turn(&mut |request| answer(request, forward, now));
+            control.turn(&mut |request| answer(request, forward, agent.as_ref(), now));
             forward.send_waiting(now);
         }
+    }
+
+    /// Answers a request as the control socket would.
+    pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
+        answer(request, &mut self.forward, self.agent.as_ref(), now)
     }
 
     fn link_changed(&mut self, number: PortNo, up: bool) {

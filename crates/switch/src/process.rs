@@ -15,7 +15,7 @@ use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
 
 /// While frames keep coming, controllers and clients are served this often.
-const SERVE_INTERVAL: Nanos = Nanos::from_micros(50);
+const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
 
 /// Longest wait: after that the flag is looked at again.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);

@@ -25,6 +25,7 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 /// A running switch with three ports, its socket in a folder of its own.
 struct Rig {
     folder: PathBuf,
+    tcp: String,
     wires: Vec<MemoryPort>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -49,7 +50,8 @@ impl Rig {
         }
         let folder = std::env::temp_dir().join(format!("ofctl-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let listen = vec![format!("punix:{}", folder.join("s").display())];
+        let socket = format!("punix:{}", folder.join("s").display());
+        let listen = vec![socket, "ptcp:0:127.0.0.1".to_string()];
         let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
             listen,
             datapath_id: Some(0x00ab_cdef_0123_4567),
@@ -63,18 +65,28 @@ impl Rig {
             wires.push(theirs);
         }
         let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
+        let tcp = node.addresses().nth(1).expect("the second address").to_string();
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
         let spin = config.spin;
         let thread = std::thread::spawn(move || drive(&mut node, spin, &stopping, &mut |_| {}));
-        Some(Rig { folder, wires, stop, thread: Some(thread) })
+        // ptcp:PORT:IP as others connect to it.
+        let port = tcp.split(':').nth(1).expect("a port").to_string();
+        Some(Rig {
+            tcp: format!("tcp:127.0.0.1:{port}"),
+            folder,
+            wires,
+            stop,
+            thread: Some(thread),
+        })
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
         let (command, rest) = arguments.split_first().expect("a command");
-        let url = format!("unix:{}", self.folder.join("s").display());
+        let unix = format!("unix:{}", self.folder.join("s").display());
+        let url = if *command == "probe" { &self.tcp } else { &unix };
         let mut ofctl = Command::new("ovs-ofctl");
-        ofctl.args(["-O", "OpenFlow10", "-t", "20", command, &url]).args(rest);
+        ofctl.args(["-O", "OpenFlow10", "-t", "20", command, url]).args(rest);
         ofctl.env("OVS_RUNDIR", &self.folder).output().expect("ovs-ofctl runs")
     }
 

@@ -21,8 +21,6 @@ pub struct Buffers {
     capacity: usize,
     next: usize,
     keep: Nanos,
-    /// Frames for which there was no room.
-    pub refused: u64,
 }
 
 /// Why no frame was found.
@@ -46,7 +44,7 @@ impl Buffers {
     /// Room for `capacity` frames (at most 65,536), each kept at least `keep` long.
     pub fn new(capacity: usize, keep: Nanos) -> Self {
         assert!(capacity <= 1 << 16, "an identity has 16 bits for the place");
-        Buffers { places: Vec::new(), capacity, next: 0, keep, refused: 0 }
+        Buffers { places: Vec::new(), capacity, next: 0, keep }
     }
 
     /// How many frames it has room for.
@@ -64,7 +62,6 @@ impl Buffers {
         let Some(place) =
             place.filter(|place| place.frame.is_none() || now.since(place.since) >= self.keep)
         else {
-            self.refused += 1;
             return None;
         };
         // The all-ones identity means "no buffer", so the count stops one short.
@@ -110,7 +107,6 @@ mod tests {
         let first = buffers.store(1, frame(1), Nanos(0)).unwrap();
         let second = buffers.store(1, frame(2), Nanos(50)).unwrap();
         assert_eq!(buffers.store(1, frame(3), Nanos(99)), None);
-        assert_eq!(buffers.refused, 1);
         let third = buffers.store(1, frame(3), Nanos(100)).unwrap();
         assert_eq!(buffers.store(1, frame(4), Nanos(149)), None);
         assert_eq!(buffers.take(first).unwrap_err(), NoBuffer::Unknown);

@@ -32,14 +32,12 @@ pub struct Connection {
     pub session: Session,
     /// Whether the session came up.
     pub up: bool,
-    /// Messages from it that could not be understood.
-    pub refused: u64,
+    /// Whether a message from it was not understood.
+    pub refused: bool,
     /// Bytes of a frame without match that this controller wants.
     pub miss_send_bytes: u16,
     /// A long reply that is under way.
     pub dump: Option<Dump>,
-    /// News that it did not get because it does not read.
-    pub news_lost: u64,
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
@@ -61,10 +59,9 @@ impl Connection {
             peer: channel.peer().to_string(),
             dialer,
             up: false,
-            refused: 0,
+            refused: false,
             miss_send_bytes: 0,
             dump: None,
-            news_lost: 0,
             ended: None,
             channel,
         }
@@ -106,11 +103,9 @@ impl Connection {
         }
     }
 
-    /// Tells news, unless too much waits already.
-    pub fn tell(&mut self, message: &Message) {
-        if self.up && (self.is_full() || self.session.answer(0, message).is_err()) {
-            self.news_lost += 1;
-        }
+    /// Tells news. False if that is lost because too much waits already.
+    pub fn tell(&mut self, message: &Message) -> bool {
+        !self.up || (!self.is_full() && self.session.answer(0, message).is_ok())
     }
 
     /// Sends what waits, as far as there is room.

@@ -16,6 +16,8 @@ pub const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// One controller to reach.
 pub struct Dialer {
+    /// Why it could last not be reached, until it is: so that the log says it once.
+    pub trouble: Option<String>,
     url: Url,
     pause: Nanos,
     pause_max: Nanos,
@@ -32,7 +34,8 @@ impl Dialer {
     /// Connects to `url` at the first turn; pauses grow up to `pause_max`.
     pub fn new(url: Url, pause_max: Nanos) -> Self {
         let state = State::Pausing { until: Nanos::ZERO };
-        Dialer { url, pause: PAUSE_MIN.min(pause_max), pause_max, state }
+        let trouble = None;
+        Dialer { trouble, url, pause: PAUSE_MIN.min(pause_max), pause_max, state }
     }
 
     /// Goes on with what is due: a channel when a connection was made, an error when an attempt
@@ -66,6 +69,7 @@ impl Dialer {
     /// The connection ended (or an attempt failed); `came_up` if a session had come up on it.
     pub fn lost(&mut self, came_up: bool, now: Nanos) {
         if came_up {
+            self.trouble = None;
             self.pause = PAUSE_MIN.min(self.pause_max);
         }
         self.state = State::Pausing { until: now.saturating_add(self.pause) };

@@ -23,9 +23,7 @@ impl Agent {
                 }
                 Event::FlowRemoved { flow, why } => {
                     let message = Message::FlowRemoved(lower::flow_removed_up(&flow, why));
-                    for connection in &mut self.connections {
-                        connection.tell(&message);
-                    }
+                    self.tell_all(&message);
                 }
             }
         }
@@ -41,7 +39,9 @@ impl Agent {
         frame: Frame,
         now: Nanos,
     ) {
-        if !self.connections.iter().any(|connection| connection.up) {
+        self.counters.frames += 1;
+        if self.controllers() == 0 {
+            self.counters.frames_unheard += 1;
             return;
         }
         let mut message = PacketIn {
@@ -55,6 +55,7 @@ impl Agent {
             data: frame.bytes().to_vec(),
         };
         message.buffer_id = self.buffers.store(port, frame, now);
+        self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());
         let whole = std::mem::take(&mut message.data);
         for connection in self.connections.iter_mut().filter(|connection| connection.up) {
             let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
@@ -63,7 +64,8 @@ impl Agent {
                 None => whole.len(),
             };
             let data = whole[..length].to_vec();
-            connection.tell(&Message::PacketIn(PacketIn { data, ..message.clone() }));
+            let told = connection.tell(&Message::PacketIn(PacketIn { data, ..message.clone() }));
+            self.counters.news_lost += u64::from(!told);
         }
     }
 }

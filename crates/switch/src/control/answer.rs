@@ -17,6 +17,7 @@ use ports::port::PortDrop;
 use serde_json::{Map, Value, json};
 
 use super::request::{Request, What};
+use crate::agent::Agent;
 use crate::forward::{ForwardLoop, Lane};
 use crate::plane::Plane;
 
@@ -24,11 +25,12 @@ use crate::plane::Plane;
 pub fn answer(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
+    agent: Option<&Agent>,
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
         Request::Get(What::About) => return Ok(about(forward)),
-        Request::Get(What::Counters) => return Ok(counters(forward, now)),
+        Request::Get(What::Counters) => return Ok(counters(forward, agent, now)),
         _ => {}
     }
     let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
@@ -65,7 +67,7 @@ fn about_port(lane: &Lane) -> Value {
     })
 }
 
-fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
+fn counters(forward: &mut ForwardLoop<Plane>, agent: Option<&Agent>, now: Nanos) -> Value {
     let ports: Vec<_> = forward.lanes.iter_mut().map(port_counters).collect();
     let mut all = json!({
         "at_ns": now.0,
@@ -75,11 +77,25 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         "drops": drops(forward.forwarder.drops()),
     });
     match &forward.forwarder {
-        Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
+        Plane::OpenFlow(pipeline) => {
+            all["tables"] = tables(pipeline);
+            all["controllers"] = agent.map_or(Value::Null, controllers);
+        }
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
         Plane::Router(router) => all["router"] = router::counters(router),
     }
     all
+}
+
+fn controllers(agent: &Agent) -> Value {
+    json!({
+        "connected": agent.controllers(),
+        "frames": agent.counters.frames,
+        "frames_unheard": agent.counters.frames_unheard,
+        "frames_not_kept": agent.counters.frames_not_kept,
+        "messages_refused": agent.counters.refused,
+        "news_lost": agent.counters.news_lost,
+    })
 }
 
 fn port_counters(lane: &mut Lane) -> Value {

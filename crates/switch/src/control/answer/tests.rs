@@ -32,7 +32,7 @@ impl Rig {
 
     fn ask(&mut self, line: &str) -> Value {
         let request = Request::read(line.as_bytes()).unwrap();
-        answer(request, &mut self.node.forward, self.now).unwrap_or_else(|why| json!(why))
+        self.node.answer(request, self.now).unwrap_or_else(|why| json!(why))
     }
 
     /// Puts a frame on a port's wire and returns how many frames leave by each port.
@@ -128,6 +128,7 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
     assert_eq!(all["tables"][0]["lookups"], json!(1));
     assert_eq!(all["tables"][1]["entries_max"], json!(100));
     assert_eq!(all["drops"], json!({"no_match": 1}));
+    assert_eq!(all["controllers"]["connected"], json!(0));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#), json!("a switch cannot get macs"));
 }
 
