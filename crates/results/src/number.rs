@@ -100,6 +100,8 @@ pub fn shown_on_axis(metric: Metric, top: f64) -> Shown {
 pub fn axis(name: &str) -> String {
     match name {
         "frame_bytes" => "packet size, bytes".into(),
+        "load_percent" => "load, %".into(),
+        "entries" => "table entries".into(),
         "rate_pps_intended" => "load, frames/s".into(),
         other => other.replace('_', " "),
     }

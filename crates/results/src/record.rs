@@ -10,6 +10,8 @@ mod environment;
 mod trial;
 mod cell;
 mod warning;
+#[cfg(test)]
+mod tests;
 
 pub use cell::{
     Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Metric, Published, Ratio,

@@ -66,6 +66,11 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     found.into_iter().filter(|view| has(view.metric)).collect()
 }
 
+/// Whether an axis is a load, which is drawn at what was really offered.
+fn is_load(x_name: &str) -> bool {
+    matches!(x_name, "load_percent" | "rate_pps_intended")
+}
+
 fn about_latency(experiment: &Experiment) -> bool {
     let of_study = (experiment.study.as_deref(), experiment.item.as_deref());
     of_study == (Some("bianco2010"), Some("fig4")) || experiment.id == "latency"
@@ -73,7 +78,7 @@ fn about_latency(experiment: &Experiment) -> bool {
 
 /// The figure of a view; absent where no target has two points.
 pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<Figure> {
-    let over_load = experiment.x_name == "rate_pps_intended";
+    let over_load = is_load(&experiment.x_name);
     let measured = |metric: Option<Metric>| {
         let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
         record.cells.iter().filter(here).map(|cell| cell.value).fold(0.0, f64::max)
@@ -158,7 +163,7 @@ fn reference(
     metric: Metric,
     factors: (f64, f64),
 ) -> Vec<FigurePoint> {
-    let over_load = experiment.x_name == "rate_pps_intended";
+    let over_load = is_load(&experiment.x_name);
     let mut points: Vec<FigurePoint> = Vec::new();
     for target in &record.targets {
         for cell in record.cells_of(&experiment.id, &target.name, metric) {

@@ -6,7 +6,8 @@
 use crate::derive::counts;
 use crate::figure::{View, views};
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Record, Verdict};
+use crate::record::{Cell, Experiment, Metric, Ratio, Record, Verdict};
+use crate::table::answer_word;
 
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
@@ -47,6 +48,8 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     let (most, least) = (cells.first()?, cells.last()?);
     let place = match experiment.x_name.as_str() {
         "frame_bytes" => format!("With {}-byte packets", number::text(x)),
+        "load_percent" => format!("At a load of {} %", number::text(x)),
+        "entries" => format!("With {} table entries", number::text(x)),
         "rate_pps_intended" => format!("At a load of {} frames/s", number::text(x)),
         other => format!("At {} = {}", other.replace('_', " "), number::text(x)),
     };
@@ -55,12 +58,30 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         return Some(format!("{place} the {title} of {} is {}.", most.target, quantity(most)));
     }
     Some(format!(
-        "{place} the {title} is highest on {} with {}, and lowest on {} with {}.",
+        "{place} the {title} is highest on {} with {}, and lowest on {} with {}.{}",
         most.target,
         quantity(most),
         least.target,
-        quantity(least)
+        quantity(least),
+        against_first(record, most)
     ))
+}
+
+/// What the others are to the first target, at the place of a cell; empty if nothing is known.
+fn against_first(record: &Record, place: &Cell) -> String {
+    let here = |ratio: &&Ratio| {
+        ratio.experiment == place.experiment
+            && ratio.metric == place.metric
+            && ratio.point == place.point
+    };
+    let ratios: Vec<&Ratio> = record.ratios.iter().filter(here).collect();
+    let Some(first) = ratios.first() else { return String::new() };
+    let times = |ratio: &&Ratio| {
+        format!("{} {} times ({})", ratio.target, number::text(ratio.ratio), answer_word(ratio))
+    };
+    let others: Vec<String> = ratios.iter().map(times).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    format!(" Against {}: {}.", first.base, listed(&others))
 }
 
 fn quantity(cell: &Cell) -> String {

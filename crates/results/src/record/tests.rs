@@ -1,0 +1,120 @@
+//! The schema against its description, and against texts from outside.
+
+use serde_json::Value;
+
+use super::*;
+use crate::sample;
+
+const DESCRIPTION: &str = include_str!("../../../../docs/record-schema.md");
+
+/// Every name of a field in the value, once.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        Value::Object(fields) => {
+            for (name, item) in fields {
+                // What lies under these is named by users, not by the schema.
+                let is_free = matches!(name.as_str(), "parameters" | "settings" | "versions");
+                if !found.contains(name) {
+                    found.push(name.clone());
+                }
+                if !is_free {
+                    names(item, found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The made-up run with everything in it that it lacks.
+fn full() -> Record {
+    let mut record = sample::record();
+    let point = Point { name: "frame_bytes".into(), value: 64.0 };
+    record.trials_planned = Some(1);
+    record.environment.cpu_governor = Some("performance".into());
+    record.experiments[2].trials_of = Some("bianco2010/fig3".into());
+    let classes = FrameClasses::default();
+    let trial = &mut record.trials[0];
+    trial.streams = vec![StreamCount {
+        stream: 1,
+        port_out: 0,
+        port_in: 1,
+        rate_pps_intended: 1.0,
+        frames_intended: 1,
+        frames_offered: 1,
+        classes,
+    }];
+    trial.ports = vec![PortCount { port: 0, name: "a".into(), frames_sent: 1, frames_received: 0 }];
+    let latency = trial.latency.as_mut().expect("the sample has latencies");
+    latency.file = Some("latency/00001.hgrm".into());
+    let jitter = trial.jitter.as_mut().expect("the sample has jitter");
+    (jitter.ipdv_ns_mean, jitter.ipdv_ns_max) = (Some(1.0), Some(2));
+    record.outcomes = vec![Outcome {
+        experiment: "throughput".into(),
+        target: "ours".into(),
+        repeat: 1,
+        point: point.clone(),
+        metric: Metric::ThroughputPps,
+        value: 1.0,
+        trials: vec![1],
+        flags: vec![Flag::Irregular],
+    }];
+    record.published = vec![Published {
+        study: "s".into(),
+        item: "fig1".into(),
+        subject: "a".into(),
+        point,
+        metric: "rate_pps".into(),
+        value: 1.0,
+    }];
+    record.claims[0].verdict = Verdict::CannotTell("why".into());
+    record.warnings.push(Notice {
+        about: "run".into(),
+        warning: Warning::Partial { trials: 1, planned: Some(2) },
+    });
+    record
+}
+
+#[test]
+fn every_field_that_is_written_is_described() {
+    let mut found = Vec::new();
+    names(&serde_json::to_value(full()).unwrap(), &mut found);
+    assert!(found.len() > 100, "the sample is too thin: {}", found.len());
+    let missing: Vec<&String> =
+        found.iter().filter(|name| !DESCRIPTION.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/record-schema.md: {missing:?}");
+}
+
+#[test]
+fn every_word_that_is_written_is_described() {
+    let words = Metric::ALL.iter().map(|metric| metric.name());
+    let missing: Vec<&str> =
+        words.filter(|name| !DESCRIPTION.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/record-schema.md: {missing:?}");
+}
+
+#[test]
+fn a_metric_is_stored_under_its_name() {
+    for metric in Metric::ALL {
+        assert_eq!(serde_json::to_value(metric).unwrap(), Value::from(metric.name()));
+        assert!(metric.name().contains(metric.unit()), "{} has no unit", metric.name());
+    }
+}
+
+#[test]
+fn a_record_from_a_later_minor_version_is_read_and_one_cut_short_is_not() {
+    let mut value = serde_json::to_value(full()).unwrap();
+    value["a_field_of_the_future"] = Value::from(1);
+    let read: Record = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(read, full());
+    value.as_object_mut().unwrap().remove("seed");
+    assert!(serde_json::from_value::<Record>(value).is_err());
+}
+
+#[test]
+fn unexplained_frames_are_what_the_account_leaves() {
+    let record = sample::record();
+    assert!(record.trials.iter().all(|trial| trial.unexplained() == trial.frames_unexplained));
+    assert_eq!(record.trials.iter().map(Trial::unexplained).sum::<i64>(), 3);
+}
