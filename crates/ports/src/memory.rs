@@ -69,9 +69,10 @@ impl Port for MemoryPort {
         let stamp = Some(Stamp { at: now, clock: self.facts.stamps });
         let mut bytes = 0;
         let count = self.consumer.take(batch.room(), |frame| {
-            frame.stamp = stamp;
             bytes += frame.len() as u64;
-            batch.push_swap(frame);
+            let slot = batch.push_slot().expect("no more are taken than there is room for");
+            std::mem::swap(slot, frame);
+            slot.stamp = stamp;
         });
         if count == 0 && gone && batch.room() > 0 {
             return Err(self.gone());
