@@ -111,12 +111,16 @@ macro_rules! table {
                 (code != NO).then_some(code as $code)
             }
 
-            /// What this code means in this version, if anything.
+            /// What this code means in this version, if anything. Rows stand in the order of their
+            /// 1.0 codes, so that the row at that place is mostly the one.
             #[inline]
             pub fn from_code(version: Version, code: $code) -> Option<$name> {
-                let column = version.column();
-                let place = Self::CODES.iter().position(|row| row[column] == i32::from(code))?;
-                Some(Self::ALL[place])
+                let has_code = |row: &[i32; VERSIONS]| row[version.column()] == i32::from(code);
+                let guess = usize::from(code);
+                if Self::CODES.get(guess).is_some_and(has_code) {
+                    return Some(Self::ALL[guess]);
+                }
+                Self::CODES.iter().position(has_code).map(|place| Self::ALL[place])
             }
         }
 

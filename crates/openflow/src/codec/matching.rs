@@ -124,32 +124,35 @@ fn vlan(value: Option<VlanMatch>) -> Result<Option<u16>, What> {
 
 /// Reads a match.
 pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
-    let wildcards = reader.u32()?;
+    let bytes = reader.array::<MATCH_BYTES>()?;
+    let wildcards = u32::from_be_bytes(part(&bytes, 0));
     let counts = |bit: u32| wildcards & bit == 0;
-    let in_port = port_from_wire(version, reader.u16()?);
-    let (eth_src, eth_dst) = (reader.array()?, reader.array()?);
-    let (vid, pcp, _) = (reader.u16()?, reader.u8()?, reader.skip(1)?);
-    let (eth_type, tos, proto, _) = (reader.u16()?, reader.u8()?, reader.u8()?, reader.skip(2)?);
-    let (ip_src, ip_dst) = (reader.array::<4>()?, reader.array::<4>()?);
-    let (transport_src, transport_dst) = (reader.u16()?, reader.u16()?);
-    let vlan = match vid {
+    let u16_at = |at| u16::from_be_bytes(part(&bytes, at));
+    let vlan = match u16_at(18) {
         VLAN_NONE => VlanMatch::Untagged,
         vid => VlanMatch::id(vid),
     };
+    let in_port = port_from_wire(version, u16_at(4));
     Ok(Match {
         in_port: counts(wildcard::IN_PORT).then_some(in_port),
-        eth_src: counts(wildcard::ETH_SRC).then_some(Masked::exact(eth_src)),
-        eth_dst: counts(wildcard::ETH_DST).then_some(Masked::exact(eth_dst)),
+        eth_src: counts(wildcard::ETH_SRC).then_some(Masked::exact(part(&bytes, 6))),
+        eth_dst: counts(wildcard::ETH_DST).then_some(Masked::exact(part(&bytes, 12))),
         vlan: counts(wildcard::VLAN).then_some(vlan),
-        vlan_pcp: counts(wildcard::VLAN_PCP).then_some(pcp & 7),
-        eth_type: counts(wildcard::ETH_TYPE).then_some(eth_type),
-        ip_dscp: counts(wildcard::IP_DSCP).then_some(tos >> 2),
-        ip_proto: counts(wildcard::IP_PROTO).then_some(proto),
-        ip_src: prefix(ip_src, wildcards >> wildcard::IP_SRC_SHIFT),
-        ip_dst: prefix(ip_dst, wildcards >> wildcard::IP_DST_SHIFT),
-        transport_src: counts(wildcard::TRANSPORT_SRC).then_some(transport_src),
-        transport_dst: counts(wildcard::TRANSPORT_DST).then_some(transport_dst),
+        vlan_pcp: counts(wildcard::VLAN_PCP).then_some(bytes[20] & 7),
+        eth_type: counts(wildcard::ETH_TYPE).then_some(u16_at(22)),
+        ip_dscp: counts(wildcard::IP_DSCP).then_some(bytes[24] >> 2),
+        ip_proto: counts(wildcard::IP_PROTO).then_some(bytes[25]),
+        ip_src: prefix(part(&bytes, 28), wildcards >> wildcard::IP_SRC_SHIFT),
+        ip_dst: prefix(part(&bytes, 32), wildcards >> wildcard::IP_DST_SHIFT),
+        transport_src: counts(wildcard::TRANSPORT_SRC).then_some(u16_at(36)),
+        transport_dst: counts(wildcard::TRANSPORT_DST).then_some(u16_at(38)),
     })
+}
+
+/// The `N` bytes of a match from offset `at` on.
+#[inline]
+fn part<const N: usize>(bytes: &[u8; MATCH_BYTES], at: usize) -> [u8; N] {
+    std::array::from_fn(|place| bytes[at + place])
 }
 
 /// The address whose low bits, as many as the lowest six bits of `wildcards` say, do not count.
