@@ -16,7 +16,6 @@
 
 use std::net::Ipv4Addr;
 
-use packet::checksum;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};
 use packet::time::Nanos;
@@ -382,7 +381,7 @@ impl Router {
         let Ok(length) = ipv4::check_lengths(packet, &view) else {
             return Fate::Lost(DropReason::BadIpHeader);
         };
-        if checksum::sum(&packet[..length]) != 0xffff {
+        if !ipv4::checksum_is_right(&packet[..length]) {
             return Fate::Lost(DropReason::BadIpChecksum);
         }
         let (source, destination) = (view.source(), view.destination());

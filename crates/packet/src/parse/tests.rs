@@ -1,5 +1,7 @@
 //! Frames that contradict themselves, each in one way, and how far they are followed.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::build::Builder;
 use crate::header::options::Options;
@@ -181,4 +183,35 @@ fn bytes_longer_than_any_packet_are_cut_not_refused() {
     let mut bytes = udp_frame();
     bytes.resize(200_000, 0);
     assert_eq!(Packet::parse(&bytes).unwrap().payload(), b"hello");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// Frames that are plain or nearly so: both ways to read them agree.
+    #[test]
+    fn the_straight_way_agrees_with_the_long_one(
+        tcp in any::<bool>(),
+        payload in 0usize..40,
+        changes in proptest::collection::vec((12usize..54, any::<u8>()), 0..3),
+        cut in 0usize..8,
+    ) {
+        let builder = Builder::new(B, A).ipv4(ip());
+        let builder = match tcp {
+            true => builder.tcp(tcp::Header::new(5, 6, tcp::ACK)),
+            false => builder.udp(5, 6),
+        };
+        let mut bytes = builder.payload(&vec![3; payload]).bytes();
+        if changes.is_empty() {
+            prop_assert!(Layers::plain(&bytes).is_some());
+        }
+        for (at, value) in changes {
+            // Small values are lengths that nearly fit.
+            bytes[at] = if value & 1 == 0 { value } else { value >> 2 };
+        }
+        bytes.truncate(bytes.len() - cut);
+        if let Some(plain) = Layers::plain(&bytes) {
+            prop_assert_eq!(plain, Layers::any(&bytes));
+        }
+    }
 }

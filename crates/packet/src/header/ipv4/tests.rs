@@ -83,3 +83,25 @@ fn decrementing_keeps_the_checksum_right_down_to_zero() {
     assert!(!decrement_ttl(&mut bytes));
     assert_eq!(Header::parse(&bytes).unwrap().0.ttl, 0);
 }
+
+#[test]
+fn the_quick_check_agrees_with_the_sum() {
+    let mut word = 0x1234_5678_9abc_def1_u64;
+    for round in 0..2000 {
+        let mut bytes = [0u8; 24];
+        for byte in &mut bytes {
+            word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            *byte = if round & 1 == 0 { (word >> 56) as u8 } else { 0xff };
+        }
+        for length in [20, 24] {
+            bytes[0] = 0x40 | (length / 4) as u8;
+            set_checksum(&mut bytes);
+            assert!(checksum_is_right(&bytes[..length]));
+            bytes[15] ^= 1 << (round % 8);
+            assert!(!checksum_is_right(&bytes[..length]));
+            bytes[15] ^= 1 << (round % 8);
+        }
+    }
+    assert!(!checksum_is_right(&[0; 20]), "a header of zeros has no right checksum");
+    assert!(!checksum_is_right(&[]));
+}
