@@ -26,10 +26,13 @@ pub struct NapiThreads {
     pub threads: Vec<u32>,
     /// Whether they are held on the cores asked for.
     pub pinned: bool,
-    /// What the kernel refused, and why: without root, threads are not held; without a sysfs to
-    /// write to, or before Linux 5.12, there are none.
+    /// What the kernel refused, and why: without root or from another process namespace, threads
+    /// are not held; without a sysfs to write to, or before Linux 5.12, there are none.
     pub refused: Option<String>,
 }
+
+/// Why threads that exist are not held: as in a container with processes of its own.
+const UNSEEN: &str = "the kernel's threads cannot be seen from this process namespace";
 
 /// One at a time, so that where the kernel cannot tell, the threads that appear are the
 /// interface's.
@@ -44,12 +47,13 @@ pub fn pin_threads(namespace: &Namespace, interface: &str, cores: &[usize]) -> N
             return NapiThreads { refused: Some(error.to_string()), ..NapiThreads::default() };
         }
     };
-    let refused = threads.iter().find_map(|thread| pin::pin(*thread, cores).err());
-    NapiThreads {
-        pinned: refused.is_none() && !threads.is_empty() && !cores.is_empty(),
-        refused: refused.map(|error| error.to_string()),
-        threads,
-    }
+    let refusal = threads.iter().find_map(|thread| pin::pin(*thread, cores).err());
+    let refused = match refusal {
+        Some(error) => Some(error.to_string()),
+        None if threads.is_empty() => Some(UNSEEN.to_owned()),
+        None => None,
+    };
+    NapiThreads { pinned: refused.is_none() && !cores.is_empty(), threads, refused }
 }
 
 /// Moves an interface's work to kernel threads and says which.

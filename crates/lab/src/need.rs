@@ -111,7 +111,7 @@ impl Feature {
             Feature::Bridge => "the Linux bridge",
             Feature::PacketSocket => "packet sockets",
             Feature::Tun => "tun and tap interfaces",
-            Feature::ThreadedNapi => "threaded NAPI",
+            Feature::ThreadedNapi => "threaded NAPI held on a core",
             Feature::OpenvswitchModule => "the openvswitch module",
         }
     }
@@ -122,7 +122,9 @@ impl Feature {
             Feature::Bridge => "modprobe bridge (CONFIG_BRIDGE)",
             Feature::PacketSocket => "modprobe af_packet (CONFIG_PACKET), and allow CAP_NET_RAW",
             Feature::Tun => "modprobe tun, and give the container /dev/net/tun",
-            Feature::ThreadedNapi => "Linux 5.12 or later, with a writable sysfs",
+            Feature::ThreadedNapi => {
+                "Linux 5.12 or later, as root, in the machine's own process namespace"
+            }
             Feature::OpenvswitchModule => "modprobe openvswitch",
         }
     }
@@ -266,10 +268,9 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
         }
         Feature::ThreadedNapi => {
             let mut cable = try_cable(true)?;
-            let found = cable.ends[0].threads.take().unwrap_or_default();
-            match found.refused {
-                Some(why) if found.threads.is_empty() => Err(Need::Kernel { feature, why }.into()),
-                Some(why) => Ok(format!("works, but: {why}")),
+            let refused = cable.ends[0].threads.take().and_then(|threads| threads.refused);
+            match refused {
+                Some(why) => Err(Need::Kernel { feature, why }.into()),
                 None => Ok("works".to_owned()),
             }
         }

@@ -31,7 +31,8 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// The split for the machine as it is.
+    /// The split of the cores that the calling thread may use: to be asked before it is held on
+    /// one of them.
     pub fn of_machine() -> Result<Cores, LabError> {
         Ok(split(&available()?))
     }

@@ -16,7 +16,8 @@ mod ours;
 mod leftovers;
 mod rootless;
 
-use lab::need::{self, Need};
+use lab::LabError;
+use lab::need::{self, Feature, Need};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -27,7 +28,7 @@ const TESTS: [(&str, Needs, fn()); 25] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
-    ("cables::kernel_work_is_on_its_core", lab_needs, cables::kernel_work_is_on_its_core),
+    ("cables::kernel_work_is_on_its_core", thread_needs, cables::kernel_work_is_on_its_core),
     ("cables::nobody_chatters", lab_needs, cables::nobody_chatters),
     ("cables::the_direct_site_is_a_cable", lab_needs, cables::the_direct_site_is_a_cable),
     ("cables::every_lost_frame_is_counted", lab_needs, cables::every_lost_frame_is_counted),
@@ -101,6 +102,15 @@ fn lab_needs() -> Result<(), Need> {
     if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
+fn thread_needs() -> Result<(), Need> {
+    lab_needs()?;
+    match need::try_feature(Feature::ThreadedNapi) {
+        Err(LabError::Need(need)) => Err(need),
+        Err(other) => panic!("{other}"),
+        Ok(_) => Ok(()),
+    }
+}
+
 fn ovs_needs() -> Result<(), Need> {
     lab_needs()?;
     for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
@@ -112,6 +122,11 @@ fn ovs_needs() -> Result<(), Need> {
 fn rootless_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("setpriv", "util-linux")?;
+    // To become somebody else, all users must be there: not so in a user namespace.
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap();
+    if users.split_ascii_whitespace().nth(2) != Some("4294967295") {
+        return Err(Need::Privilege);
+    }
     need::user_namespaces()
 }
 

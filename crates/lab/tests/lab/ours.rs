@@ -35,9 +35,10 @@ pub fn stand_in(arguments: &[String]) -> ExitCode {
     let _openflow = after("--listen")
         .map(|url| UnixListener::bind(url.strip_prefix("punix:").unwrap()).unwrap());
     let control = PathBuf::from(after("--control").unwrap());
-    let listener = UnixListener::bind(&control).unwrap();
+    // Before it can be connected to, so that who could has something to read.
     let mut seen = std::fs::File::create(control.with_extension("seen")).unwrap();
     writeln!(seen, "{}", arguments.join(" ")).unwrap();
+    let listener = UnixListener::bind(&control).unwrap();
     for stream in listener.incoming() {
         let stream = stream.unwrap();
         let mut writer = stream.try_clone().unwrap();

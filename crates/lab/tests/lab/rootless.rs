@@ -23,8 +23,7 @@ pub fn child(root: &Path) {
     let threads: Vec<_> = site.target.iter().filter_map(|end| end.threads.clone()).collect();
     for found in &threads {
         // A kernel thread belongs to nobody's user namespace: it works, but on any core.
-        assert!(!found.threads.is_empty() && !found.pinned, "{found:?}");
-        assert!(found.refused.as_ref().is_some_and(|why| why.contains("hold")), "{found:?}");
+        assert!(!found.pinned && found.refused.is_some(), "{found:?}");
     }
     assert_eq!(threads.len(), 2);
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
