@@ -34,16 +34,18 @@ pub struct Wiring {
     /// otherwise the instrument's sending core does it.
     pub target_threaded: bool,
     /// Whether the kernel's receive work at the instrument's ends has threads on the instrument's
-    /// cores; otherwise the target's core does it.
+    /// cores; otherwise the target's core does it. On a single core, a generator that never rests
+    /// would keep them waiting and frames would be lost on the way back.
     pub instrument_threaded: bool,
 }
 
 impl Wiring {
-    /// Two ports of 1,500 bytes, each side paying for its own kernel work.
+    /// Two ports of 1,500 bytes. The target's kernel work is on the target's core; the
+    /// instrument's is on its own cores if it has more than one.
     pub fn of_machine() -> Result<Wiring, LabError> {
         let cores = Cores::of_machine()?;
-        let (mtu, target_threaded, instrument_threaded) = (1500, true, true);
-        Ok(Wiring { ports: 2, mtu, cores, target_threaded, instrument_threaded })
+        let instrument_threaded = cores.instrument.len() > 1;
+        Ok(Wiring { ports: 2, mtu: 1500, cores, target_threaded: true, instrument_threaded })
     }
 }
 

@@ -31,7 +31,7 @@ impl Drop for Root {
 
 /// Two ports, everything threaded, on the cores there are.
 pub fn wiring() -> Wiring {
-    Wiring::of_machine().unwrap()
+    Wiring { instrument_threaded: true, ..Wiring::of_machine().unwrap() }
 }
 
 /// Whether something comes true in time.
