@@ -1,6 +1,6 @@
 //! Cutting a stream of bytes into messages, in bounded memory.
 //!
-//! A message ends where its header's length says. A stream holds at most [`BUFFER_BYTES_MAX`]
+//! A message ends where its header's length says. A stream holds at most `BUFFER_BYTES_MAX`
 //! bytes, whatever lengths a peer announces, and takes no more until messages have been cut off
 //! it; a length below the header's own eight bytes can never be resynchronised and is an error
 //! that stays.

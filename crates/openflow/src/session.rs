@@ -6,13 +6,13 @@
 //! the request that a reply answers. It never waits: whoever owns the connection calls, in this
 //! order,
 //!
-//! 1. [`Session::receive`] with what arrived,
-//! 2. [`Session::poll_event`] until there is none,
-//! 3. [`Session::tick`] when [`Session::next_timeout`] is due,
-//! 4. [`Session::transmit`], and [`Session::transmitted`] with as much of it as was written.
+//! 1. `Session::receive` with what arrived,
+//! 2. `Session::poll_event` until there is none,
+//! 3. `Session::tick` when `Session::next_timeout` is due,
+//! 4. `Session::transmit`, and `Session::transmitted` with as much of it as was written.
 //!
-//! Memory is bounded whatever the peer does: received bytes by [`crate::frame::BUFFER_BYTES_MAX`],
-//! bytes to send and pending requests by [`Settings`]. A session that cannot send answers stops
+//! Memory is bounded whatever the peer does: received bytes by `crate::frame::BUFFER_BYTES_MAX`,
+//! bytes to send and pending requests by `Settings`. A session that cannot send answers stops
 //! reading.
 
 /// What a session is told, and what it tells.

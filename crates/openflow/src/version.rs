@@ -2,7 +2,7 @@
 //! with which code.
 //!
 //! Source: `openflow.h` of the OpenFlow Switch Specifications 1.0.0 to 1.5.1. A row is a kind, its
-//! name in text forms, and one column for each version; [`NO`] means that this version does not
+//! name in text forms, and one column for each version; `NO` means that this version does not
 //! have it. The codec asks this table and holds no code numbers of its own, so that a later
 //! version is added by filling columns and rows. Kinds that only later versions have get their
 //! row together with their model value.

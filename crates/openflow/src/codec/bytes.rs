@@ -1,6 +1,6 @@
 //! Reading numbers off a message and appending them, big end first.
 //!
-//! A [`Reader`] knows its place in the whole message, so that faults name offsets from its start.
+//! A `Reader` knows its place in the whole message, so that faults name offsets from its start.
 
 use packet::error::{Malformed, Why};
 

@@ -1,7 +1,7 @@
 //! Sets of named bits, with the place that each bit has in each version.
 //!
 //! Bits keep one neutral place in memory; the rows of a set name their places on the wire, in
-//! the columns of [`crate::version`]. A bit that a version lacks cannot be encoded for it, and
+//! the columns of `crate::version`. A bit that a version lacks cannot be encoded for it, and
 //! wire bits that have no row are left out when decoding.
 
 /// Declares a set of bits.

@@ -2,7 +2,7 @@
 //!
 //! Source: OpenFlow 1.0.0 section 5.2.3 (`ofp_match`). A field that is `None` matches anything.
 //! Values are kept with the bits outside their mask cleared, so that two matches that mean the
-//! same are equal; build masked fields with [`Masked::new`] to keep it so.
+//! same are equal; build masked fields with `Masked::new` to keep it so.
 
 use std::fmt;
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! What a session is told once, and what it tells: events, ends and refusals.
 //!
-//! Source: OpenFlow 1.0.0 section 4.5. Values only; [`super::Session`] makes them.
+//! Source: OpenFlow 1.0.0 section 4.5. Values only; `super::Session` makes them.
 
 use std::fmt;
 
