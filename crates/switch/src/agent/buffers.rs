@@ -59,11 +59,8 @@ impl Buffers {
         }
         let index = self.next;
         let place = self.places.get_mut(index);
-        let Some(place) =
-            place.filter(|place| place.frame.is_none() || now.since(place.since) >= self.keep)
-        else {
-            return None;
-        };
+        let place =
+            place.filter(|place| place.frame.is_none() || now.since(place.since) >= self.keep)?;
         // The all-ones identity means "no buffer", so the count stops one short.
         let fills = (place.fills + 1) % FILLS;
         *place = Place { fills, since: now, port, frame: Some(frame) };
