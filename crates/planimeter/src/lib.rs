@@ -1,1 +1,21 @@
-//! (being written)
+//! What we measure, and how you ask for it.
+//!
+//! Modules are listed in the order in which a run meets them: what can be asked for, what is
+//! measured and how, on what, in which order, and what is kept of it.
+
+/// What a run can be told: parameters with their defaults, ranges and units.
+pub mod parameter;
+/// What a target must hold before a trial, and the traffic that suits it.
+pub mod workload;
+/// The studies' figures and the standard methods, one file each.
+pub mod experiments;
+/// Every experiment by name.
+pub mod catalog;
+/// What can be measured, and how it is joined to the instrument.
+pub mod target;
+/// The machine that a run happens on.
+pub mod environment;
+/// A plan carried out: targets in turn, trial by trial, into the store.
+pub mod runner;
+/// The command line.
+pub mod cli;

@@ -1,0 +1,135 @@
+//! Every experiment by name: what it measures, how, and who wrote of it.
+//!
+//! A row here is all that the command line, the runner and the report know of an experiment.
+
+use crate::experiments::{Context, Method, bianco2010, forwarding_rate, latency, throughput};
+use crate::target::name::{NameError, TargetKind};
+
+/// One experiment.
+pub struct Entry {
+    /// How it is asked for.
+    pub id: &'static str,
+    /// What it measures.
+    pub title: &'static str,
+    /// Short name of the study that it repeats, and its figure.
+    pub paper: Option<(&'static str, &'static str)>,
+    /// Name of its axis.
+    pub axis: &'static str,
+    /// How it is done.
+    pub method: &'static str,
+    /// Makes the method for one target.
+    pub build: fn(&Context) -> Box<dyn Method>,
+    /// The experiment whose trials serve this one too, when both run together.
+    pub shares_trials_of: Option<&'static str>,
+    /// Targets that go along with one that was asked for.
+    pub companions: &'static [(TargetKind, TargetKind)],
+}
+
+/// Every experiment, in the order in which they are listed.
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "bianco2010/fig2",
+        title: "Maximum forwarding rate of one flow against frame size",
+        paper: Some(("bianco2010", "fig2")),
+        axis: bianco2010::fig2::AXIS,
+        method: "One flow over a table of one entry at full nominal load, one trial a point; the \
+                 router also with a destination cache, as the study's kernel had one.",
+        build: bianco2010::fig2::method,
+        shares_trials_of: None,
+        companions: &[(TargetKind::Router, TargetKind::RouterCache)],
+    },
+    Entry {
+        id: "bianco2010/fig3",
+        title: "Forwarding rate of one flow of 64-byte frames against offered load",
+        paper: Some(("bianco2010", "fig3")),
+        axis: bianco2010::fig3::AXIS,
+        method: "One flow of 64-byte frames at rising shares of the nominal link, from underload \
+                 to overload.",
+        build: bianco2010::fig3::method,
+        shares_trials_of: None,
+        companions: &[],
+    },
+    Entry {
+        id: "bianco2010/fig4",
+        title: "Latency of one flow of 64-byte frames against offered load",
+        paper: Some(("bianco2010", "fig4")),
+        axis: bianco2010::fig4::AXIS,
+        method: "The loads of figure 3; every frame carries its send time and is stamped when it \
+                 comes back.",
+        build: bianco2010::fig4::method,
+        shares_trials_of: Some("bianco2010/fig3"),
+        companions: &[],
+    },
+    Entry {
+        id: "forwarding-rate",
+        title: "Forwarding rate under full load",
+        paper: None,
+        axis: forwarding_rate::AXIS,
+        method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
+                 over the table that --set asks for.",
+        build: forwarding_rate::method,
+        shares_trials_of: None,
+        companions: &[],
+    },
+    Entry {
+        id: "throughput",
+        title: "Throughput: the largest load without loss (RFC 2544)",
+        paper: None,
+        axis: throughput::AXIS,
+        method: "Binary search from the nominal rate down, without loss and within a set loss, each \
+                 result confirmed by a longer trial and the whole search repeated.",
+        build: throughput::method,
+        shares_trials_of: None,
+        companions: &[],
+    },
+    Entry {
+        id: "latency",
+        title: "Latency at 10, 50, 90 and 100 percent of the throughput",
+        paper: None,
+        axis: latency::AXIS,
+        method: "A search for the load within the set loss, then trials at shares of it; every frame \
+                 carries its send time.",
+        build: latency::method,
+        shares_trials_of: None,
+        companions: &[],
+    },
+];
+
+/// The experiments that a name stands for: one, or every item of a study.
+pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
+    let found: Vec<&Entry> = ENTRIES
+        .iter()
+        .filter(|entry| entry.id == name || entry.paper.is_some_and(|(study, _)| study == name))
+        .collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let study = name.split('/').next().unwrap_or_default();
+    let later = [
+        "bianco2010", "costa2017", "oflops2018", "gelberger2013", "rfc2544", "rfc9971", "rfc8219",
+        "rfc9004", "rfc2889", "fairness", "rule-activation", "packet-in", "flow-mod-rate",
+        "flow-stats-dump", "memory-per-flow",
+    ];
+    if later.contains(&study) || name.ends_with(".py") || name.ends_with(".toml") {
+        return Err(NameError::NotYet { text: name.into() });
+    }
+    let known = ENTRIES.iter().map(|entry| entry.id).collect();
+    Err(NameError::Unknown { what: "experiment", text: name.into(), known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_stands_for_all_its_items() {
+        let ids: Vec<&str> = find("bianco2010").unwrap().iter().map(|entry| entry.id).collect();
+        assert_eq!(ids, ["bianco2010/fig2", "bianco2010/fig3", "bianco2010/fig4"]);
+    }
+
+    #[test]
+    fn an_item_of_a_later_version_is_told_apart_from_a_wrong_name() {
+        assert!(matches!(find("bianco2010/fig9"), Err(NameError::NotYet { .. })));
+        assert!(matches!(find("bianca2010"), Err(NameError::Unknown { .. })));
+    }
+}

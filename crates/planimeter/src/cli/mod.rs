@@ -1,0 +1,80 @@
+//! The command line: the only place where errors become prose, and where exit codes are decided.
+//!
+//! One file per command. Progress goes to stderr; stdout belongs to the result (PRODUCT.md,
+//! "Command line").
+
+/// How a command can fail, and the exit code that says so.
+pub mod failure;
+/// Progress on stderr: a bar on a terminal, lines elsewhere.
+pub mod progress;
+/// Signals that end a command cleanly.
+pub mod stop;
+/// `planimeter doctor`.
+pub mod doctor;
+/// `planimeter list`.
+pub mod list;
+/// `planimeter run`.
+pub mod run;
+/// `planimeter report`.
+pub mod report;
+/// `planimeter switch`, `bridge` and `router`.
+pub mod element;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+
+/// Measures network data planes: OpenFlow switches, bridges and routers, with error bars.
+#[derive(Parser)]
+#[command(name = "planimeter", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What this machine allows, what is missing, and how to get it
+    Doctor(doctor::Arguments),
+    /// What can be measured, on what, and with which parameters
+    List(list::Arguments),
+    /// Measure targets side by side
+    Run(run::Arguments),
+    /// Rebuild the report of stored runs
+    Report(report::Arguments),
+    /// Be an OpenFlow switch
+    Switch(element::SwitchArguments),
+    /// Be a learning bridge
+    Bridge(element::BridgeArguments),
+    /// Be a router
+    Router(element::RouterArguments),
+}
+
+/// Reads the command line, does what it says, and returns the exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let wanted_help = !error.use_stderr();
+            let printed = error.print();
+            return match (wanted_help, printed) {
+                (true, Ok(())) => ExitCode::SUCCESS,
+                _ => failure::EXIT_USAGE.into(),
+            };
+        }
+    };
+    let done = match arguments.command {
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Switch(arguments) => element::switch(&arguments),
+        Command::Bridge(arguments) => element::bridge(&arguments),
+        Command::Router(arguments) => element::router(&arguments),
+    };
+    done.unwrap_or_else(|failure: Failure| {
+        eprintln!("planimeter: {failure}");
+        failure.exit_code()
+    })
+}

@@ -1,0 +1,134 @@
+//! What is measured and how: one file per study's figure or standard method.
+//!
+//! A method is a pure state machine (`instrument::experiment::Experiment`): it yields set-ups and
+//! trials as values and digests what came of them. It does no I/O, reads no clock and never
+//! waits, so that it runs unchanged on real interfaces and in virtual time.
+
+/// A fixed list of points, each tried several times.
+pub mod sweep;
+/// Searches for the largest load within a loss, and what is measured at shares of it.
+pub mod search;
+/// Forwarding rate under full load.
+pub mod forwarding_rate;
+/// RFC 2544 throughput.
+pub mod throughput;
+/// Latency at shares of the throughput.
+pub mod latency;
+/// The figures of bianco2010.
+pub mod bianco2010;
+
+use instrument::experiment::Experiment;
+use instrument::stream::Rate;
+use instrument::trial::Trial;
+use packet::time::Nanos;
+use results::record::{Metric, Role};
+
+use crate::parameter::Parameters;
+use crate::target::name::Technology;
+use crate::workload::{Addresses, Setup};
+
+/// Everything that a method depends on besides its own definition.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// What the target does with frames.
+    pub technology: Technology,
+    /// The addresses at both ends of the links.
+    pub addresses: Addresses,
+    /// Capacity of the nominal link, bit/s.
+    pub capacity_bps: u64,
+    /// What the user asked for.
+    pub parameters: Parameters,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What the trial that was yielded last was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
+    /// Its role.
+    pub role: Role,
+    /// Which repeat it belongs to, from 1.
+    pub repeat: u32,
+}
+
+/// A result that took several trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Which repeat of the search, from 1.
+    pub repeat: u32,
+    /// Name of the experiment's axis.
+    pub axis: &'static str,
+    /// Where on the axis it lies.
+    pub x: f64,
+    /// What was found.
+    pub metric: Metric,
+    /// Its value.
+    pub value: f64,
+    /// Whether the search broke its rules.
+    pub irregular: bool,
+    /// Whether the tester could not offer more.
+    pub tester_limited: bool,
+}
+
+/// A method at work on one target.
+pub trait Method: Experiment<Setup = Setup> + Send {
+    /// What the trial that [`Experiment::next`] yielded last was for.
+    fn tag(&self) -> Tag;
+
+    /// Takes the results that have been found since this was last asked.
+    fn findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// About how many trials there will be in all.
+    fn trials_expected(&self) -> u64;
+}
+
+impl Context {
+    /// A trial of one stream that hits `setup`'s entries.
+    pub fn trial(&self, setup: &Setup, frame_bytes: u16, rate: Rate) -> Trial {
+        let stream = setup.stream(self.technology, &self.addresses, frame_bytes, rate);
+        let seconds = self.parameters.seconds;
+        Trial::new(
+            vec![stream],
+            Nanos::from_secs_f64(self.parameters.warmup_s),
+            Nanos::from_secs_f64(seconds),
+            drain(seconds),
+        )
+    }
+
+    /// This share of the nominal link.
+    pub fn link_percent(&self, percent: f64) -> Rate {
+        Rate::LinkPercent { percent, link_bits_per_second: self.capacity_bps }
+    }
+
+    /// What one entry and one flow are, unless the user asked for something else.
+    pub fn setup(&self) -> Setup {
+        let single = Setup::single(self.seed);
+        Setup {
+            table: self.parameters.table.unwrap_or(single.table),
+            entries: self.parameters.entries,
+            traffic: self.parameters.traffic.unwrap_or(match self.parameters.entries {
+                1 => crate::parameter::Traffic::One,
+                _ => crate::parameter::Traffic::Random,
+            }),
+            seed: self.seed,
+        }
+    }
+
+    /// The frame sizes that the user asked for, or these.
+    pub fn frames_or(&self, own: &[u16]) -> Vec<u16> {
+        if self.parameters.frames.is_empty() { own.to_vec() } else { self.parameters.frames.clone() }
+    }
+
+    /// The loads in percent that the user asked for, or these.
+    pub fn loads_or(&self, own: &[f64]) -> Vec<f64> {
+        if self.parameters.loads.is_empty() { own.to_vec() } else { self.parameters.loads.clone() }
+    }
+}
+
+/// How long is waited for frames under way. RFC 2544 section 23 waits two seconds; shorter trials
+/// wait less, and the record says how long.
+pub fn drain(seconds: f64) -> Nanos {
+    Nanos::from_secs_f64((seconds * 0.4).clamp(0.1, 2.0))
+}

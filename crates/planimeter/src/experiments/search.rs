@@ -1,0 +1,154 @@
+//! Searches for the largest load within a loss, and what is measured at shares of it.
+//!
+//! The bisection itself is `instrument::search::binary`; here it becomes a method: for each frame
+//! size and each loss goal a search, repeated, whose steps and findings go into the record.
+
+use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::stream::{Rate, line_rate_pps};
+use instrument::trial::Trial;
+use packet::time::Nanos;
+use results::record::{Metric, Role};
+
+use super::{Context, Finding, Method, Tag};
+use crate::workload::Setup;
+
+/// The lowest load that a search tries, as a share of the highest.
+const LOWEST_SHARE: f64 = 1.0 / 1024.0;
+
+/// A final trial lasts this many times a search trial (RFC 2544 section 24: search trials may be
+/// shorter than the 60 seconds of the final one).
+const CONFIRM_TIMES: u64 = 4;
+
+/// One search to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    /// Frame size, FCS included.
+    pub frame_bytes: u16,
+    /// Loss ratio that counts as none.
+    pub loss_ratio: f64,
+    /// What the found load is called.
+    pub metric: Metric,
+}
+
+/// Searches at work, one after the other.
+pub struct Searches {
+    context: Context,
+    setup: Setup,
+    axis: &'static str,
+    tasks: Vec<Task>,
+    repeats: u32,
+    done: u32,
+    search: Option<BinarySearch>,
+    is_installed: bool,
+    role: Role,
+    findings: Vec<Finding>,
+}
+
+impl Searches {
+    /// These searches, all of them `repeats` times.
+    pub fn new(context: &Context, axis: &'static str, tasks: Vec<Task>, repeats: u32) -> Self {
+        Searches {
+            context: context.clone(),
+            setup: context.setup(),
+            axis,
+            tasks,
+            repeats,
+            done: 0,
+            search: None,
+            is_installed: false,
+            role: Role::Search,
+            findings: Vec::new(),
+        }
+    }
+
+    fn task(&self) -> Option<Task> {
+        let count = self.tasks.len() as u32;
+        (self.done < count * self.repeats).then(|| self.tasks[(self.done % count) as usize])
+    }
+
+    fn repeat(&self) -> u32 {
+        self.done / self.tasks.len().max(1) as u32 + 1
+    }
+
+    fn goal(&self, task: Task) -> Goal {
+        let rate_pps_max =
+            line_rate_pps(self.context.capacity_bps, usize::from(task.frame_bytes));
+        Goal {
+            loss_ratio: task.loss_ratio,
+            rate_pps_min: rate_pps_max * LOWEST_SHARE,
+            rate_pps_max,
+            resolution_pps: rate_pps_max * self.context.parameters.resolution,
+            is_confirmed: true,
+        }
+    }
+
+    fn finish(&mut self, task: Task, found: &Found) {
+        let limited = |it: &Irregularity| {
+            matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed)
+        };
+        let broken = |it: &Irregularity| {
+            !matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
+        };
+        self.findings.push(Finding {
+            repeat: self.repeat(),
+            axis: self.axis,
+            x: f64::from(task.frame_bytes),
+            metric: task.metric,
+            value: found.rate_pps,
+            irregular: found.irregular.iter().any(broken),
+            tester_limited: found.irregular.iter().any(limited),
+        });
+        self.search = None;
+        self.done += 1;
+    }
+
+    fn trial(&mut self, task: Task, rate_pps: f64, role: Role) -> Step<Setup> {
+        self.role = role;
+        let rate = Rate::FramesPerSecond(rate_pps);
+        let mut trial: Trial = self.context.trial(&self.setup, task.frame_bytes, rate);
+        if role == Role::Confirm {
+            trial.duration = Nanos(trial.duration.0 * CONFIRM_TIMES);
+        }
+        let point = Point::new(&[(self.axis, f64::from(task.frame_bytes))]);
+        Step::Trial { point, trial }
+    }
+}
+
+impl Experiment for Searches {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if !self.is_installed {
+            self.is_installed = true;
+            return Step::Install(self.setup);
+        }
+        if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
+            search.record(Measured::from(&**report));
+        }
+        loop {
+            let Some(task) = self.task() else { return Step::Done };
+            let goal = self.goal(task);
+            match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
+                Ask::Search { rate_pps } => return self.trial(task, rate_pps, Role::Search),
+                Ask::Confirm { rate_pps } => return self.trial(task, rate_pps, Role::Confirm),
+                Ask::Found(found) => self.finish(task, &found),
+            }
+        }
+    }
+}
+
+impl Method for Searches {
+    fn tag(&self) -> Tag {
+        Tag { role: self.role, repeat: self.repeat() }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn trials_expected(&self) -> u64 {
+        let halvings = (1.0 / self.context.parameters.resolution).log2().ceil() as u64;
+        self.tasks.len() as u64 * u64::from(self.repeats) * (halvings + 2)
+    }
+}

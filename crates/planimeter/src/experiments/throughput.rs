@@ -1,0 +1,29 @@
+//! Throughput (RFC 2544, 26.1): the largest load without loss, and within a set loss.
+//!
+//! Method: for each frame size a binary search from the nominal link's rate down, confirmed by a
+//! longer trial; the whole search is repeated. A target that still forwards everything at the
+//! nominal rate, and a tester that cannot offer more, are marked.
+
+use results::record::Metric;
+
+use super::search::{Searches, Task};
+use super::{Context, Method};
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Frame sizes, FCS included: RFC 2544's smallest, a middle one and Ethernet's largest.
+pub const FRAME_BYTES: [u16; 3] = [64, 512, 1518];
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let mut tasks = Vec::new();
+    for frame_bytes in context.frames_or(&FRAME_BYTES) {
+        tasks.push(Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps });
+        if context.parameters.loss > 0.0 {
+            let (loss_ratio, metric) = (context.parameters.loss, Metric::ThroughputPpsLossy);
+            tasks.push(Task { frame_bytes, loss_ratio, metric });
+        }
+    }
+    Box::new(Searches::new(context, AXIS, tasks, context.parameters.repeats))
+}

@@ -1,0 +1,333 @@
+//! What a run can be told with `--set KEY=VALUE`: names, ranges, units and defaults.
+//!
+//! One value, read once; a wrong key or value names what would have been right. Sizes count the
+//! frame check sequence, as the standards do: 64 is 60 bytes in memory.
+
+use std::fmt;
+
+/// How long and how often is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Three short repeats: a first look, minutes for six targets.
+    Quick,
+    /// Five repeats of two seconds.
+    Standard,
+    /// As bianco2010 did: three runs of 60 seconds each.
+    Full,
+}
+
+impl Effort {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::Quick => "quick",
+            Effort::Standard => "standard",
+            Effort::Full => "full",
+        }
+    }
+
+    /// Seconds of a trial, and how often each is repeated.
+    pub fn seconds_and_repeats(self) -> (f64, u32) {
+        match self {
+            Effort::Quick => (0.25, 3),
+            Effort::Standard => (2.0, 5),
+            Effort::Full => (60.0, 3),
+        }
+    }
+}
+
+/// What a target's table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// One entry that matches the port alone.
+    Port,
+    /// One entry that matches the one flow (exactly; one address; one route).
+    One,
+    /// Exact-match entries (OpenFlow).
+    Exact,
+    /// Wildcard entries in the linear table (OpenFlow).
+    Wildcard,
+    /// Exact and wildcard entries, half the traffic each (OpenFlow).
+    Chain,
+    /// Routes to C-class networks (routing).
+    Lpm,
+    /// Addresses (bridging).
+    Mac,
+}
+
+/// In which order the entries are hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Traffic {
+    /// One flow.
+    One,
+    /// Every entry in turn.
+    Sequential,
+    /// Entries drawn uniformly.
+    Random,
+}
+
+/// The nominal link's capacity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Capacity {
+    /// This many bit/s.
+    BitsPerSecond(f64),
+    /// The lowest that overloads every target at 64 bytes.
+    Auto,
+}
+
+/// Everything that `--set` can change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    /// Capacity of the nominal link between tester and target, bit/s.
+    pub capacity: Capacity,
+    /// Frame sizes in bytes, FCS included; empty for the experiment's own.
+    pub frames: Vec<u16>,
+    /// Loads in percent of the nominal link; empty for the experiment's own.
+    pub loads: Vec<f64>,
+    /// Seconds of a trial.
+    pub seconds: f64,
+    /// Seconds of traffic before a trial that are not counted.
+    pub warmup_s: f64,
+    /// How often each trial is repeated.
+    pub repeats: u32,
+    /// What the table holds; `None` for the experiment's own.
+    pub table: Option<Table>,
+    /// Entries in the table.
+    pub entries: u32,
+    /// In which order they are hit.
+    pub traffic: Option<Traffic>,
+    /// Loss ratio that counts as none, for a throughput search.
+    pub loss: f64,
+    /// Resolution of a throughput search, as a share of the load.
+    pub resolution: f64,
+    /// Whether the run happens in virtual time (link `memory` only).
+    pub simulated: bool,
+    /// In virtual time: nanoseconds that a target takes for each frame.
+    pub service_ns: u64,
+    /// How many flow-table entries our exact table holds.
+    pub exact_entries_max: u32,
+    /// How many entries our linear table holds.
+    pub wildcard_entries_max: u32,
+}
+
+impl Parameters {
+    /// The defaults at an effort.
+    pub fn at(effort: Effort) -> Self {
+        let (seconds, repeats) = effort.seconds_and_repeats();
+        Parameters {
+            capacity: Capacity::BitsPerSecond(1e9),
+            frames: Vec::new(),
+            loads: Vec::new(),
+            seconds,
+            warmup_s: (seconds * 0.2).min(2.0),
+            repeats,
+            table: None,
+            entries: 1,
+            traffic: None,
+            loss: 0.005,
+            resolution: 0.02,
+            simulated: false,
+            service_ns: 0,
+            exact_entries_max: 131_072,
+            wildcard_entries_max: 100,
+        }
+    }
+
+    /// Applies one `KEY=VALUE`.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
+        let (key, value) = assignment
+            .split_once('=')
+            .ok_or_else(|| ParameterError::NotAnAssignment(assignment.into()))?;
+        let bad = |expected| ParameterError::BadValue {
+            key: key.into(),
+            value: value.into(),
+            expected,
+        };
+        match key {
+            "capacity" => self.capacity = capacity(value).ok_or_else(|| bad(CAPACITY))?,
+            "frame" => {
+                self.frames = list(value, |text| {
+                    text.parse().ok().filter(|bytes| (64..=1518).contains(bytes))
+                })
+                .ok_or_else(|| bad("frame sizes from 64 to 1518 bytes, FCS included, by commas"))?;
+            }
+            "load" => {
+                self.loads = list(value, |text| number(text, 0.001, 1000.0))
+                    .ok_or_else(|| bad("percentages of the link, 0.001 to 1000, by commas"))?;
+            }
+            "seconds" => {
+                self.seconds = number(value, 0.01, 3600.0).ok_or_else(|| bad("0.01 to 3600"))?;
+            }
+            "warmup" => {
+                self.warmup_s = number(value, 0.0, 600.0).ok_or_else(|| bad("0 to 600 seconds"))?;
+            }
+            "repeats" => {
+                self.repeats = number(value, 1.0, 1000.0).ok_or_else(|| bad("1 to 1000"))? as u32;
+            }
+            "table" => self.table = Some(table(value).ok_or_else(|| bad(TABLES))?),
+            "entries" => {
+                self.entries =
+                    number(value, 1.0, 131_072.0).ok_or_else(|| bad("1 to 131072"))? as u32;
+            }
+            "traffic" => self.traffic = Some(traffic(value).ok_or_else(|| bad(TRAFFIC))?),
+            "loss" => self.loss = number(value, 0.0, 0.5).ok_or_else(|| bad("a ratio, 0 to 0.5"))?,
+            "resolution" => {
+                self.resolution =
+                    number(value, 0.0005, 0.5).ok_or_else(|| bad("a ratio, 0.0005 to 0.5"))?;
+            }
+            "rig" => {
+                self.simulated = match value {
+                    "sim" => true,
+                    "live" => false,
+                    _ => return Err(bad("live or sim")),
+                };
+            }
+            "service_ns" => {
+                self.service_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
+            }
+            "exact_entries_max" => {
+                self.exact_entries_max =
+                    number(value, 1.0, 4e6).ok_or_else(|| bad("1 to 4000000"))? as u32;
+            }
+            "wildcard_entries_max" => {
+                self.wildcard_entries_max =
+                    number(value, 1.0, 1e6).ok_or_else(|| bad("1 to 1000000"))? as u32;
+            }
+            _ => return Err(ParameterError::UnknownKey(key.into())),
+        }
+        Ok(())
+    }
+}
+
+/// Keys of `--set`, what they take, and what they mean.
+pub const KEYS: &[(&str, &str, &str)] = &[
+    ("capacity", CAPACITY, "capacity of the nominal link between tester and target (1G)"),
+    ("frame", "bytes[,bytes...]", "frame sizes, frame check sequence included"),
+    ("load", "percent[,percent...]", "offered loads, in percent of the nominal link"),
+    ("seconds", "0.01 to 3600", "length of a trial (by effort)"),
+    ("warmup", "0 to 600", "seconds of uncounted traffic before a trial (by effort)"),
+    ("repeats", "1 to 1000", "how often each trial is repeated (by effort)"),
+    ("table", TABLES, "what the target's table holds"),
+    ("entries", "1 to 131072", "how many entries it holds (1)"),
+    ("traffic", TRAFFIC, "in which order the entries are hit"),
+    ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
+    ("resolution", "ratio", "resolution of a throughput search (0.02)"),
+    ("rig", "live or sim", "real time, or virtual time over memory (live)"),
+    ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
+    ("exact_entries_max", "entries", "size of our exact-match table (131072)"),
+    ("wildcard_entries_max", "entries", "size of our linear table (100)"),
+];
+
+const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
+const TABLES: &str = "port, one, exact, wildcard, chain, lpm or mac";
+const TRAFFIC: &str = "one, sequential or random";
+
+/// Why a `--set` was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParameterError {
+    /// Not of the form KEY=VALUE.
+    NotAnAssignment(String),
+    /// No parameter has this name.
+    UnknownKey(String),
+    /// The value does not fit the parameter.
+    BadValue {
+        /// The parameter.
+        key: String,
+        /// The value that was given.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParameterError::NotAnAssignment(text) => {
+                write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
+            }
+            ParameterError::UnknownKey(key) => {
+                let known: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
+                write!(f, "--set {key}=...: there is no such parameter; there are: {}", known.join(", "))
+            }
+            ParameterError::BadValue { key, value, expected } => {
+                write!(f, "--set {key}={value}: takes {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParameterError {}
+
+fn number(text: &str, least: f64, most: f64) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| (least..=most).contains(value))
+}
+
+fn list<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    text.split(',').map(|item| read(item.trim())).collect()
+}
+
+fn capacity(text: &str) -> Option<Capacity> {
+    if text == "auto" {
+        return Some(Capacity::Auto);
+    }
+    let (digits, factor) = match text.strip_suffix(['k', 'K', 'M', 'G']) {
+        Some(digits) => (digits, match text.as_bytes().last() {
+            Some(b'G') => 1e9,
+            Some(b'M') => 1e6,
+            _ => 1e3,
+        }),
+        None => (text, 1.0),
+    };
+    number(digits, 0.0, 1e12)
+        .map(|value| value * factor)
+        .filter(|bits| (1e4..=1e12).contains(bits))
+        .map(Capacity::BitsPerSecond)
+}
+
+fn table(text: &str) -> Option<Table> {
+    Some(match text {
+        "port" => Table::Port,
+        "one" => Table::One,
+        "exact" => Table::Exact,
+        "wildcard" => Table::Wildcard,
+        "chain" => Table::Chain,
+        "lpm" => Table::Lpm,
+        "mac" => Table::Mac,
+        _ => return None,
+    })
+}
+
+fn traffic(text: &str) -> Option<Traffic> {
+    Some(match text {
+        "one" => Traffic::One,
+        "sequential" => Traffic::Sequential,
+        "random" => Traffic::Random,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_with_their_units() {
+        let mut parameters = Parameters::at(Effort::Quick);
+        parameters.set("capacity=250M").unwrap();
+        parameters.set("frame=64,1500").unwrap();
+        assert_eq!(parameters.capacity, Capacity::BitsPerSecond(250e6));
+        assert_eq!(parameters.frames, [64, 1500]);
+    }
+
+    #[test]
+    fn a_wrong_value_says_what_would_be_right() {
+        let mut parameters = Parameters::at(Effort::Quick);
+        let before = parameters.clone();
+        for wrong in ["frame=63", "capacity=-1G", "seconds=nan", "sconds=1", "table", "load=,"] {
+            let said = parameters.set(wrong).unwrap_err().to_string();
+            assert!(said.contains("--set"), "{said}");
+        }
+        assert_eq!(parameters, before);
+    }
+}

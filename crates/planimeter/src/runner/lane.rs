@@ -1,0 +1,165 @@
+//! One method on one target: steps it, and replays it from what an earlier attempt stored.
+
+use instrument::experiment::{Outcome, Point, Step};
+use instrument::trial::{Trial, TrialReport};
+use results::record;
+
+use super::RunError;
+use super::recording::{self, Around, Facts};
+use crate::catalog::Entry;
+use crate::experiments::{Finding, Method};
+use crate::target::Target;
+use crate::target::name::TargetKind;
+use crate::workload::Setup;
+
+/// A method at work on a target.
+pub struct Lane {
+    entry: &'static Entry,
+    /// Place of the target among those that are open.
+    pub target: usize,
+    kind: TargetKind,
+    method: Box<dyn Method>,
+    last: Option<Outcome>,
+    /// A set-up that the method asked for while it was replayed.
+    owed: Option<Setup>,
+    is_done: bool,
+    /// Trials since the last finding, by number: what the next one rests on.
+    trials: Vec<u64>,
+}
+
+/// What a step did.
+pub enum Stepped {
+    /// A trial was run.
+    Trial(Box<Done>),
+    /// Nothing was left to do.
+    Finished,
+}
+
+/// A trial that was run.
+pub struct Done {
+    /// Its line.
+    pub trial: record::Trial,
+    /// What was seen.
+    pub report: TrialReport,
+}
+
+impl Lane {
+    /// A method that has done nothing yet.
+    pub fn new(
+        entry: &'static Entry,
+        target: usize,
+        kind: TargetKind,
+        method: Box<dyn Method>,
+    ) -> Self {
+        let (last, owed, trials) = (None, None, Vec::new());
+        Lane { entry, target, kind, method, last, owed, is_done: false, trials }
+    }
+
+    /// About how many trials there will be in all.
+    pub fn trials_expected(&self) -> u64 {
+        self.method.trials_expected()
+    }
+
+    /// Whether a stored trial is this lane's.
+    pub fn owns(&self, trial: &record::Trial) -> bool {
+        trial.experiment == self.entry.id && trial.target == self.kind.name()
+    }
+
+    /// Goes on to the next trial and runs it.
+    pub fn step(
+        &mut self,
+        target: &mut dyn Target,
+        id: u64,
+        calibration: &str,
+        seed: u64,
+    ) -> Result<Stepped, RunError> {
+        let kind = self.kind;
+        let failed = |error| RunError::Target(kind, error);
+        if let Some(setup) = self.owed.take() {
+            target.install(&setup).map_err(failed)?;
+        }
+        let Some((point, trial)) = self.advance(|setup| target.install(setup).map_err(failed))?
+        else {
+            return Ok(Stepped::Finished);
+        };
+        let before = target.snapshot().map_err(failed)?;
+        let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
+        let after = target.snapshot().map_err(failed)?;
+        let around = Around { before, after, span_ns: trial.length().0 };
+        let facts = Facts {
+            id,
+            experiment: self.entry.id,
+            target: kind.name(),
+            point: &point,
+            tag: self.method.tag(),
+            seed,
+            calibration: Some(calibration.to_string()),
+        };
+        let line = recording::trial(&facts, &report, &around);
+        self.digest(point, report.clone(), id);
+        Ok(Stepped::Trial(Box::new(Done { trial: line, report })))
+    }
+
+    /// Goes on to the next trial as it was run by an earlier attempt.
+    pub fn replay(&mut self, stored: &record::Trial) {
+        let mut owed = self.owed.take();
+        let next = self.advance(|setup| {
+            owed = Some(*setup);
+            Ok::<(), RunError>(())
+        });
+        self.owed = owed;
+        if let Ok(Some((point, trial))) = next {
+            self.digest(point, restored(stored, &trial), stored.id);
+        }
+    }
+
+    /// The next trial, with every set-up on the way handed to `install`.
+    fn advance(
+        &mut self,
+        mut install: impl FnMut(&Setup) -> Result<(), RunError>,
+    ) -> Result<Option<(Point, Trial)>, RunError> {
+        while !self.is_done {
+            match self.method.next(self.last.as_ref()) {
+                Step::Install(setup) => {
+                    install(&setup)?;
+                    self.last = Some(Outcome::Installed);
+                }
+                Step::Trial { point, trial } => return Ok(Some((point, trial))),
+                Step::Done => self.is_done = true,
+            }
+        }
+        Ok(None)
+    }
+
+    fn digest(&mut self, point: Point, report: TrialReport, id: u64) {
+        self.trials.push(id);
+        self.last = Some(Outcome::Trial { point, report: Box::new(report) });
+    }
+
+    /// What the method has found since this was last asked. A method finds while it decides what
+    /// comes next, so it is asked for that first.
+    pub fn outcomes(&mut self, _trials: &[record::Trial]) -> Vec<record::Outcome> {
+        let findings = self.method.findings();
+        findings.iter().map(|finding| self.outcome(finding)).collect()
+    }
+
+    fn outcome(&mut self, finding: &Finding) -> record::Outcome {
+        let mut flags = Vec::new();
+        if finding.tester_limited {
+            flags.push(record::Flag::TesterLimited);
+        }
+        if finding.irregular {
+            flags.push(record::Flag::Irregular);
+        }
+        record::Outcome {
+            experiment: self.entry.id.into(),
+            target: self.kind.name().into(),
+            repeat: finding.repeat,
+            point: record::Point { name: finding.axis.into(), value: finding.x },
+            metric: finding.metric,
+            value: finding.value,
+            trials: std::mem::take(&mut self.trials),
+            flags,
+        }
+    }
+}

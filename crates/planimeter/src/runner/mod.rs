@@ -1,0 +1,463 @@
+//! A plan carried out: targets in turn, trial by trial, into the store.
+//!
+//! Invariants: targets take turns at every point (A B C A B C), so that a drifting machine drifts
+//! for all; every trial is on disk before the next begins; whatever ends a run early, what was
+//! measured is kept, marked partial and reported.
+
+/// A trial's report as a line of the record.
+pub mod recording;
+/// The tester measured by itself, and the load that overloads every target.
+pub mod calibration;
+/// One method on one target, step by step, and its replay from stored trials.
+mod lane;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use packet::time::Nanos;
+use results::record::{self, Calibration, Line, Outcome, Record, SCHEMA, Tool};
+use results::store::{Histograms, Store, StoreError};
+
+use crate::catalog::Entry;
+use crate::experiments::Context;
+use crate::parameter::{Capacity, Effort, Parameters};
+use crate::target::name::{Link, TargetKind, Technology};
+use crate::target::{Bench, Target, TargetError};
+use lane::{Lane, Stepped};
+
+/// What is to be done.
+#[derive(Clone)]
+pub struct Plan {
+    /// The experiments, in order.
+    pub entries: Vec<&'static Entry>,
+    /// The targets, the one that ratios refer to first.
+    pub kinds: Vec<TargetKind>,
+    /// How they are joined.
+    pub link: Link,
+    /// How much.
+    pub effort: Effort,
+    /// Everything that can be set.
+    pub parameters: Parameters,
+    /// The `--set` words that made them, for the record.
+    pub assignments: Vec<String>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The command that repeats the run.
+    pub command_line: String,
+}
+
+/// Where the run goes: a new folder below this one, or on in an old one.
+pub enum Destination {
+    /// A new folder below.
+    New(PathBuf),
+    /// On with this run.
+    Resume(PathBuf),
+}
+
+/// What came of a run.
+pub struct Finished {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Everything.
+    pub record: Record,
+}
+
+/// Whoever wants to know how far a run is.
+pub trait Watcher {
+    /// A remark.
+    fn say(&mut self, line: &str);
+    /// So many trials are expected in all.
+    fn expect(&mut self, trials: u64);
+    /// A trial ended: which, and what came out.
+    fn step(&mut self, line: &str);
+}
+
+/// Why a run could not be carried out. What was measured before is kept.
+#[derive(Debug)]
+pub enum RunError {
+    /// A target cannot be measured.
+    Target(TargetKind, TargetError),
+    /// A trial could not be run.
+    Trial(TargetKind, instrument::rig::RigError),
+    /// The run's folder cannot be used.
+    Store(StoreError),
+    /// The claims that come with the program cannot be read.
+    Claims(String),
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        RunError::Store(error)
+    }
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::Target(kind, error) => write!(f, "{}: {error}", kind.name()),
+            RunError::Trial(kind, error) => write!(f, "{}: {error}", kind.name()),
+            RunError::Store(error) => write!(f, "{error}"),
+            RunError::Claims(why) => write!(f, "{why}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl Plan {
+    /// The experiments whose trials are run, without those that share another's.
+    fn measured(&self) -> impl Iterator<Item = &'static Entry> + '_ {
+        self.entries.iter().copied().filter(|entry| self.shares(entry).is_none())
+    }
+
+    /// The experiment of this plan whose trials serve `entry` too.
+    fn shares(&self, entry: &Entry) -> Option<&'static str> {
+        let other = entry.shares_trials_of?;
+        self.entries.iter().any(|entry| entry.id == other).then_some(other)
+    }
+
+    /// The targets of one experiment: those asked for, each followed by its companion.
+    pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
+        let mut kinds = Vec::new();
+        for &kind in &self.kinds {
+            kinds.push(kind);
+            let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
+            if let Some((_, companion)) = companion.filter(|(_, it)| !self.kinds.contains(it)) {
+                kinds.push(*companion);
+            }
+        }
+        kinds
+    }
+
+    /// Every target of the plan, companions included.
+    pub fn all_kinds(&self) -> Vec<TargetKind> {
+        let mut kinds: Vec<TargetKind> = Vec::new();
+        for kind in self.measured().flat_map(|entry| self.kinds_of(entry)) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+}
+
+/// Carries a plan out.
+pub fn run(
+    plan: &Plan,
+    destination: Destination,
+    bench: &mut Bench,
+    stop: &Arc<AtomicBool>,
+    watcher: &mut dyn Watcher,
+) -> Result<Finished, RunError> {
+    let mut run = Run::open(plan, destination, bench)?;
+    let outcome = run.measure(bench, stop, watcher);
+    let finished = run.finish(stop.load(Ordering::Relaxed) || outcome.is_err());
+    outcome?;
+    finished
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    store: Store,
+    record: Record,
+    /// Trials and outcomes of an earlier attempt.
+    stored: Vec<Line>,
+    interrupted: bool,
+}
+
+impl<'a> Run<'a> {
+    fn open(plan: &'a Plan, at: Destination, bench: &Bench) -> Result<Self, RunError> {
+        let (store, record, stored) = match at {
+            Destination::New(parent) => {
+                let created = bench.wall_clock();
+                let name = match plan.entries.as_slice() {
+                    [one] => one.id.to_string(),
+                    [first, ..] => first.id.split('/').next().unwrap_or(first.id).to_string(),
+                    [] => "nothing".into(),
+                };
+                let store = Store::create(&parent, &created[..10], &name)?;
+                let record = new_record(plan, created, bench);
+                (store, record, Vec::new())
+            }
+            Destination::Resume(folder) => {
+                let (store, record, lines) = Store::resume(&folder)?;
+                (store, record, lines)
+            }
+        };
+        store.write_record(&record)?;
+        Ok(Run { plan, store, record, stored, interrupted: false })
+    }
+
+    fn measure(
+        &mut self,
+        bench: &mut Bench,
+        stop: &Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        let mut targets: Vec<Box<dyn Target>> = Vec::new();
+        let result = self.measure_on(bench, &mut targets, stop, watcher);
+        for target in targets {
+            let kind = target.kind();
+            if let Err(error) = target.stop() {
+                watcher.say(&format!("{}: {error}", kind.name()));
+            }
+        }
+        result
+    }
+
+    fn measure_on(
+        &mut self,
+        bench: &mut Bench,
+        targets: &mut Vec<Box<dyn Target>>,
+        stop: &Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        for kind in self.plan.all_kinds() {
+            targets.push(bench.open(kind).map_err(|error| RunError::Target(kind, error))?);
+        }
+        self.record.targets = targets.iter().map(|target| described(target.as_ref())).collect();
+        let calibration = self.calibrate(bench, watcher)?;
+        let capacity_bps = self.capacity(targets, &calibration, watcher)?;
+        self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
+        self.store.write_record(&self.record)?;
+        let mut lanes: Vec<Vec<Lane>> = Vec::new();
+        for entry in self.plan.measured() {
+            lanes.push(self.lanes(entry, targets, capacity_bps));
+        }
+        let expected = lanes.iter().flatten().map(Lane::trials_expected).sum();
+        self.record.trials_planned = Some(expected);
+        watcher.expect(expected);
+        for lane in lanes.iter_mut().flatten() {
+            self.replay(lane);
+        }
+        for mut lanes in lanes {
+            self.take_turns(&mut lanes, targets, &calibration, stop, watcher)?;
+        }
+        Ok(())
+    }
+
+    fn lanes(&self, entry: &'static Entry, targets: &[Box<dyn Target>], capacity: u64) -> Vec<Lane> {
+        let kinds = self.plan.kinds_of(entry);
+        let place = |kind| targets.iter().position(|target| target.kind() == kind);
+        let lane = |kind: TargetKind| {
+            let target = place(kind).expect("every kind of the plan was opened");
+            let context = Context {
+                technology: kind.technology(),
+                addresses: targets[target].addresses(),
+                capacity_bps: capacity,
+                parameters: self.plan.parameters.clone(),
+                seed: self.plan.seed,
+            };
+            Lane::new(entry, target, kind, (entry.build)(&context))
+        };
+        kinds.into_iter().map(lane).collect()
+    }
+
+    /// Brings a lane to where an earlier attempt left it.
+    fn replay(&mut self, lane: &mut Lane) {
+        let stored: Vec<record::Trial> = self
+            .stored
+            .iter()
+            .filter_map(|line| match line {
+                Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
+                _ => None,
+            })
+            .collect();
+        for trial in stored {
+            lane.replay(&trial);
+            self.record.trials.push(trial);
+            let outcomes = lane.outcomes(self.record.trials.as_slice());
+            self.record.outcomes.extend(outcomes);
+        }
+    }
+
+    fn take_turns(
+        &mut self,
+        lanes: &mut [Lane],
+        targets: &mut [Box<dyn Target>],
+        calibration: &Calibration,
+        stop: &Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        let mut going = true;
+        while going {
+            going = false;
+            for lane in lanes.iter_mut() {
+                if stop.load(Ordering::Relaxed) {
+                    self.interrupted = true;
+                    return Ok(());
+                }
+                let target = targets[lane.target].as_mut();
+                let id = self.next_trial_id();
+                let stepped = lane.step(target, id, &calibration.id, self.plan.seed);
+                let Stepped::Trial(done) = (match stepped {
+                    Err(RunError::Trial(_, instrument::rig::RigError::Interrupted)) => {
+                        self.interrupted = true;
+                        return Ok(());
+                    }
+                    other => other?,
+                }) else {
+                    continue;
+                };
+                going = true;
+                let mut trial = done.trial;
+                let histograms = Histograms {
+                    latency: Some(&done.report.latency.from_sent),
+                    latency_scheduled: Some(&done.report.latency.from_scheduled),
+                    pacing_error: Some(&done.report.pacing.gap_error),
+                };
+                self.store.append_trial(&mut trial, histograms)?;
+                watcher.step(&one_line(&trial));
+                self.record.trials.push(trial);
+                for outcome in lane.outcomes(&self.record.trials) {
+                    self.keep(outcome)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {
+        self.store.append_outcome(&outcome)?;
+        self.record.outcomes.push(outcome);
+        Ok(())
+    }
+
+    fn next_trial_id(&self) -> u64 {
+        self.record.trials.iter().map(|trial| trial.id).max().unwrap_or(0) + 1
+    }
+
+    fn calibrate(
+        &mut self,
+        bench: &mut Bench,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Calibration, RunError> {
+        if let Some(known) = self.record.calibrations.first() {
+            return Ok(known.clone());
+        }
+        let found = calibration::calibrate(bench, self.plan)?;
+        watcher.say(&calibration::sentence(&found));
+        self.record.calibrations.push(found.clone());
+        Ok(found)
+    }
+
+    fn capacity(
+        &mut self,
+        targets: &mut [Box<dyn Target>],
+        calibration: &Calibration,
+        watcher: &mut dyn Watcher,
+    ) -> Result<u64, RunError> {
+        if let Some(known) = self.record.parameters.get("capacity_bps").and_then(|it| it.as_u64()) {
+            return Ok(known);
+        }
+        match self.plan.parameters.capacity {
+            Capacity::BitsPerSecond(bits) => Ok(bits as u64),
+            Capacity::Auto => {
+                let found = calibration::overloading(targets, calibration, self.plan)?;
+                watcher.say(&format!(
+                    "nominal link: {:.0} Mbit/s, the lowest that overloads every target at 64 bytes",
+                    found as f64 / 1e6
+                ));
+                Ok(found)
+            }
+        }
+    }
+
+    fn finish(mut self, early: bool) -> Result<Finished, RunError> {
+        self.record.partial = early || self.interrupted;
+        let claims = crate::papers::claims().map_err(RunError::Claims)?;
+        results::derive::finish(&mut self.record, &claims);
+        self.store.write_record(&self.record)?;
+        let outputs = results::report::build(std::slice::from_ref(&self.record));
+        results::store::write_outputs(self.store.folder(), &outputs)?;
+        Ok(Finished { folder: self.store.folder().to_path_buf(), record: self.record })
+    }
+}
+
+fn new_record(plan: &Plan, created: String, bench: &Bench) -> Record {
+    let mut environment = crate::environment::read();
+    environment.simulated = plan.parameters.simulated;
+    let mut parameters = serde_json::Map::new();
+    parameters.insert("set".into(), plan.assignments.clone().into());
+    parameters.insert("seconds".into(), plan.parameters.seconds.into());
+    parameters.insert("repeats".into(), plan.parameters.repeats.into());
+    parameters.insert("warmup_s".into(), plan.parameters.warmup_s.into());
+    let drain = crate::experiments::drain(plan.parameters.seconds);
+    parameters.insert("drain_s".into(), drain.as_secs_f64().into());
+    for (name, value) in bench.settings() {
+        parameters.insert(name, value.into());
+    }
+    let experiments = plan.entries.iter().map(|entry| record::Experiment {
+        id: entry.id.into(),
+        title: entry.title.into(),
+        study: entry.paper.map(|(study, _)| study.into()),
+        item: entry.paper.map(|(_, item)| item.into()),
+        x_name: entry.axis.into(),
+        method: Some(entry.method.into()),
+        trials_of: plan.shares(entry).map(Into::into),
+    });
+    Record {
+        schema: SCHEMA,
+        tool: Tool { name: "planimeter".into(), version: env!("CARGO_PKG_VERSION").into() },
+        created,
+        command_line: plan.command_line.clone(),
+        seed: plan.seed,
+        effort: match plan.effort {
+            Effort::Quick => record::Effort::Quick,
+            Effort::Standard => record::Effort::Standard,
+            Effort::Full => record::Effort::Full,
+        },
+        partial: true,
+        trials_planned: None,
+        link: plan.link.name().into(),
+        environment,
+        parameters,
+        calibrations: Vec::new(),
+        targets: Vec::new(),
+        experiments: experiments.collect(),
+        trials: Vec::new(),
+        outcomes: Vec::new(),
+        cells: Vec::new(),
+        ratios: Vec::new(),
+        published: Vec::new(),
+        claims: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn described(target: &dyn Target) -> record::Target {
+    let kind = target.kind();
+    let description = target.describe();
+    let ours = matches!(
+        kind,
+        TargetKind::Ours | TargetKind::Bridge | TargetKind::Router | TargetKind::RouterCache
+    );
+    record::Target {
+        name: kind.name().into(),
+        spec: kind.name().into(),
+        technology: match kind.technology() {
+            Technology::OpenFlow => record::Technology::Openflow,
+            Technology::Bridging => record::Technology::Bridging,
+            Technology::Routing => record::Technology::Routing,
+            Technology::Wire => record::Technology::Cable,
+        },
+        family: if ours { "planimeter" } else { "system" }.into(),
+        version: description.version,
+        settings: description.settings,
+    }
+}
+
+/// A trial in one line, for whoever watches.
+fn one_line(trial: &record::Trial) -> String {
+    let rate = trial.rate_pps_forwarded().unwrap_or(0.0);
+    let loss = trial.loss_ratio().unwrap_or(0.0) * 100.0;
+    let latency = trial.latency.as_ref().map_or(String::new(), |found| {
+        format!(", {} mean", Nanos(found.ns_mean as u64))
+    });
+    format!(
+        "{} {} {}={}: {rate:.0} frames/s forwarded, {loss:.2} % lost{latency}",
+        trial.experiment, trial.target, trial.point.name, trial.point.value
+    )
+}

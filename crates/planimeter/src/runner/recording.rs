@@ -1,0 +1,235 @@
+//! A trial's report and the target's account of it, as a line of the record.
+//!
+//! The account spans the whole trial, uncounted warm-up included, because a target counts those
+//! frames too: offered = received + drops by place and reason + unexplained.
+
+use instrument::account::Place;
+use instrument::experiment::Point;
+use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
+use packet::time::Clock;
+use results::record::{
+    self, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, FrameClasses, Jitter,
+    PortCount, StreamCount, Trial,
+};
+
+use crate::experiments::Tag;
+use crate::target::{LossPlace, Snapshot};
+
+/// What a trial was, besides what came of it.
+pub struct Facts<'a> {
+    /// Its number in the run.
+    pub id: u64,
+    /// The experiment's id.
+    pub experiment: &'a str,
+    /// The target's name.
+    pub target: &'a str,
+    /// Where it lies.
+    pub point: &'a Point,
+    /// What it was for.
+    pub tag: Tag,
+    /// Seed of its random fields.
+    pub seed: u64,
+    /// The calibration of its link.
+    pub calibration: Option<String>,
+}
+
+/// Counters before and after a trial.
+pub struct Around {
+    /// Before the first warm-up frame.
+    pub before: Snapshot,
+    /// After the drain.
+    pub after: Snapshot,
+    /// Time between the two, in nanoseconds.
+    pub span_ns: u64,
+}
+
+/// The line for this trial.
+pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial {
+    let drops = drops(report, around);
+    let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
+    let bytes = |count: fn(&StreamReport) -> u64| -> u64 {
+        report.streams.iter().map(|stream| count(stream) * stream.frame_bytes as u64).sum()
+    };
+    let mut sizes: Vec<usize> = report.streams.iter().map(|stream| stream.frame_bytes).collect();
+    sizes.dedup();
+    Trial {
+        id: facts.id,
+        experiment: facts.experiment.into(),
+        target: facts.target.into(),
+        repeat: facts.tag.repeat,
+        role: facts.tag.role,
+        point: point(facts.point),
+        frame_bytes: (sizes.len() == 1).then(|| sizes[0] as u32),
+        rate_pps_intended: report.total.pps_intended(),
+        frames_intended: report.total.intended,
+        frames_offered: report.total.offered,
+        bytes_offered: bytes(|stream| stream.load.offered),
+        frames_forwarded: report.total.forwarded,
+        bytes_forwarded: bytes(|stream| stream.load.forwarded),
+        duration_ns_intended: report.duration.0,
+        duration_ns_warmup: report.warmup.0,
+        duration_ns_drain: report.drain.0,
+        duration_ns_effective: report.total.duration_offered.0,
+        duration_ns_receiving: (report.total.forwarded > 0)
+            .then_some(report.total.duration_forwarded.0),
+        classes: classes(&report.classes, report.ports.iter().map(|port| port.foreign).sum()),
+        account_frames_offered: report.account.offered,
+        account_frames_received: report.account.received,
+        drops,
+        frames_unexplained: report.account.offered as i64
+            - report.account.received as i64
+            - dropped as i64,
+        streams: report.streams.iter().map(stream).collect(),
+        ports: ports(report),
+        latency: distribution(&report.latency.from_sent),
+        latency_scheduled: distribution(&report.latency.from_scheduled),
+        jitter: jitter(report),
+        pacing_error: distribution(&report.pacing.gap_error),
+        clock: clock(report.stamps),
+        calibration: facts.calibration.clone(),
+        seed: facts.seed,
+        flags: flags(report),
+        counters: counters(around),
+        cpu: cpu(around),
+    }
+}
+
+/// The experiment's axis is the point's first.
+pub fn point(point: &Point) -> record::Point {
+    let first = point.0.first();
+    record::Point {
+        name: first.map_or("", |coordinate| coordinate.axis).into(),
+        value: first.map_or(0.0, |coordinate| coordinate.value),
+    }
+}
+
+/// Who stamped, in the record's words.
+pub fn clock(clock: Clock) -> ClockSource {
+    match clock {
+        Clock::UserSpace => ClockSource::UserSpace,
+        Clock::Kernel => ClockSource::Kernel,
+        Clock::Hardware => ClockSource::Hardware,
+        Clock::Virtual => ClockSource::Virtual,
+    }
+}
+
+/// A histogram's summary, absent where it is empty.
+pub fn distribution(histogram: &Histogram) -> Option<Distribution> {
+    histogram.distribution(None)
+}
+
+fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
+    FrameClasses {
+        correct: classes.correct,
+        misrouted: classes.misrouted,
+        flooded: classes.flooded,
+        duplicate: classes.duplicate,
+        reordered: classes.reordered,
+        corrupt: classes.corrupt,
+        foreign,
+    }
+}
+
+fn stream(stream: &StreamReport) -> StreamCount {
+    StreamCount {
+        stream: stream.id.into(),
+        port_out: stream.from as u32,
+        port_in: stream.to as u32,
+        rate_pps_intended: stream.load.pps_intended(),
+        frames_intended: stream.load.intended,
+        frames_offered: stream.load.offered,
+        classes: classes(&stream.classes, 0),
+    }
+}
+
+fn ports(report: &TrialReport) -> Vec<PortCount> {
+    let count = |(index, port): (usize, &instrument::trial::PortReport)| PortCount {
+        port: index as u32,
+        name: port.name.clone(),
+        frames_sent: port.counters.tx_frames,
+        frames_received: port.received,
+    };
+    report.ports.iter().enumerate().map(count).collect()
+}
+
+fn jitter(report: &TrialReport) -> Option<Jitter> {
+    let first = report.streams.first().filter(|stream| stream.load.forwarded > 1)?;
+    Some(Jitter {
+        jitter_ns_rfc3550: first.jitter.smoothed_ns,
+        pdv_ns_p999: first.jitter.pdv_ns,
+        ipdv_ns_mean: Some(first.jitter.ipdv_ns_mean),
+        ipdv_ns_max: Some(first.jitter.ipdv_ns_max),
+    })
+}
+
+/// The tester's own drops, then what kernel and target counted around the trial.
+fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
+    let mut drops: Vec<Drop> = report
+        .account
+        .drops
+        .iter()
+        .map(|(drop, &frames)| Drop {
+            place: place(drop.place),
+            at: "port".into(),
+            reason: drop.reason.clone(),
+            frames,
+        })
+        .collect();
+    for ((who, at, reason), &after) in &around.after.drops {
+        let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
+        let frames = after.saturating_sub(before.unwrap_or(0));
+        if frames > 0 {
+            let place = place((*who).into());
+            drops.push(Drop { place, at: at.clone(), reason: reason.clone(), frames });
+        }
+    }
+    drops
+}
+
+fn place(place: Place) -> DropPlace {
+    match place {
+        Place::Tester => DropPlace::Tester,
+        Place::Kernel => DropPlace::Kernel,
+        Place::Target => DropPlace::Target,
+    }
+}
+
+impl From<LossPlace> for DropPlace {
+    fn from(who: LossPlace) -> DropPlace {
+        place(who.into())
+    }
+}
+
+fn flags(report: &TrialReport) -> Vec<record::Flag> {
+    let mut flags: Vec<record::Flag> = report
+        .flags
+        .iter()
+        .filter_map(|flag| match flag {
+            Flag::TesterLimited(_) | Flag::TesterDrops(_) => Some(record::Flag::TesterLimited),
+            Flag::Stalled(_) => Some(record::Flag::Stall),
+            _ => None,
+        })
+        .collect();
+    flags.sort();
+    flags.dedup();
+    flags
+}
+
+fn counters(around: &Around) -> Vec<CounterChange> {
+    let change = |(name, &after): (&String, &u64)| CounterChange {
+        name: name.clone(),
+        before: around.before.counters.get(name).copied().unwrap_or(0),
+        after,
+    };
+    around.after.counters.iter().map(change).collect()
+}
+
+fn cpu(around: &Around) -> Vec<CpuUse> {
+    let span = around.span_ns.max(1) as f64;
+    let used = |(name, &(after, core)): (&String, &(u64, Option<u32>))| {
+        let before = around.before.cpu_ns.get(name)?.0;
+        let busy_ratio = after.saturating_sub(before) as f64 / span;
+        Some(CpuUse { name: name.clone(), core, busy_ratio })
+    };
+    around.after.cpu_ns.iter().filter_map(used).collect()
+}

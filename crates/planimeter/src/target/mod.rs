@@ -1,0 +1,119 @@
+//! What can be measured, and how it is joined to the instrument.
+//!
+//! A [`Target`] is one device with the instrument's ports on both its sides: it is programmed, it
+//! is offered trials, and it is asked what it lost. Each link has a file; names are in `name`.
+
+/// Names of targets and links.
+pub mod name;
+/// Entries as an OpenFlow controller installs them.
+pub mod program;
+/// Targets in this process, joined by rings of frames in memory.
+pub mod memory;
+/// Targets in namespaces of their own, joined by veth pairs.
+pub mod veth;
+
+use std::collections::BTreeMap;
+
+use instrument::account::Place;
+use instrument::rig::RigError;
+use instrument::trial::{Trial, TrialReport};
+
+use crate::workload::{Addresses, Setup};
+use name::TargetKind;
+
+/// Something that is measured.
+pub trait Target {
+    /// Which it is.
+    fn kind(&self) -> TargetKind;
+
+    /// Its version and the settings that matter, for the record.
+    fn describe(&self) -> Description;
+
+    /// The addresses at both ends of its links.
+    fn addresses(&self) -> Addresses;
+
+    /// Makes it hold what the setup says, and nothing else.
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
+
+    /// Offers it a trial.
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
+
+    /// What it and the kernel around it have counted so far.
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
+
+    /// Ends it and cleans up; what goes wrong then is told.
+    fn stop(self: Box<Self>) -> Result<(), TargetError>;
+}
+
+/// What a target says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Its version.
+    pub version: Option<String>,
+    /// Settings by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Counters at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Frames lost so far: by whom, at which part, why.
+    pub drops: BTreeMap<(LossPlace, String, String), u64>,
+    /// The target's own counters by name.
+    pub counters: BTreeMap<String, u64>,
+    /// Processor time used so far by name, in nanoseconds, and the core that it is pinned to.
+    pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
+}
+
+/// Who lost frames, as an orderable key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LossPlace {
+    /// The target itself.
+    Target,
+    /// The kernel around it.
+    Kernel,
+}
+
+impl From<LossPlace> for Place {
+    fn from(place: LossPlace) -> Place {
+        match place {
+            LossPlace::Target => Place::Target,
+            LossPlace::Kernel => Place::Kernel,
+        }
+    }
+}
+
+/// Why a target cannot be measured.
+#[derive(Debug)]
+pub enum TargetError {
+    /// Something that the machine lacks, and how to get it.
+    Need(String),
+    /// The target cannot hold this: what, and why.
+    CannotHold(String),
+    /// It did not do what it should: what was attempted, and what happened.
+    Failed {
+        /// What was attempted.
+        doing: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl TargetError {
+    /// An attempt that failed.
+    pub fn failed(doing: impl Into<String>, why: impl std::fmt::Display) -> Self {
+        TargetError::Failed { doing: doing.into(), why: why.to_string() }
+    }
+}
+
+impl std::fmt::Display for TargetError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TargetError::Need(what) => f.write_str(what),
+            TargetError::CannotHold(what) => f.write_str(what),
+            TargetError::Failed { doing, why } => write!(f, "{doing}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}

@@ -1,0 +1,210 @@
+//! The names of targets and links, as the command line takes them (PRODUCT.md, "Command line").
+//!
+//! A name that is part of the contract but not of this version is told apart from a wrong one.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TargetKind {
+    /// Our OpenFlow switch.
+    Ours,
+    /// Our learning bridge.
+    Bridge,
+    /// Our router.
+    Router,
+    /// Our router with its destination cache.
+    RouterCache,
+    /// Open vSwitch, userspace datapath.
+    Ovs,
+    /// The kernel's bridge.
+    LinuxBridge,
+    /// The kernel's router.
+    LinuxRouter,
+    /// No target: the cable.
+    Direct,
+}
+
+/// What a target does with a frame; decides what it must hold and which traffic suits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Technology {
+    /// Forwards by flow entries that a controller installs.
+    OpenFlow,
+    /// Forwards by destination address of the frame.
+    Bridging,
+    /// Forwards by destination address of the packet.
+    Routing,
+    /// A cable.
+    Wire,
+}
+
+/// How instrument and target are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Link {
+    /// In one process, by rings of frames in memory.
+    Memory,
+    /// By pairs of virtual Ethernet interfaces, read and written through AF_PACKET.
+    Veth,
+}
+
+impl TargetKind {
+    /// Every kind, in the order in which they are listed and drawn.
+    pub const ALL: [TargetKind; 8] = [
+        TargetKind::Ours,
+        TargetKind::Bridge,
+        TargetKind::Router,
+        TargetKind::RouterCache,
+        TargetKind::Ovs,
+        TargetKind::LinuxBridge,
+        TargetKind::LinuxRouter,
+        TargetKind::Direct,
+    ];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetKind::Ours => "ours",
+            TargetKind::Bridge => "bridge",
+            TargetKind::Router => "router",
+            TargetKind::RouterCache => "router:cache=on",
+            TargetKind::Ovs => "ovs",
+            TargetKind::LinuxBridge => "linux-bridge",
+            TargetKind::LinuxRouter => "linux-router",
+            TargetKind::Direct => "direct",
+        }
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            TargetKind::Ours => "our OpenFlow switch",
+            TargetKind::Bridge => "our learning bridge",
+            TargetKind::Router => "our router",
+            TargetKind::RouterCache => "our router with a destination cache before its routes",
+            TargetKind::Ovs => "Open vSwitch, userspace datapath",
+            TargetKind::LinuxBridge => "the Linux bridge",
+            TargetKind::LinuxRouter => "the Linux router",
+            TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
+        }
+    }
+
+    /// What it does with a frame.
+    pub fn technology(self) -> Technology {
+        match self {
+            TargetKind::Ours | TargetKind::Ovs => Technology::OpenFlow,
+            TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
+            TargetKind::Router | TargetKind::RouterCache | TargetKind::LinuxRouter => {
+                Technology::Routing
+            }
+            TargetKind::Direct => Technology::Wire,
+        }
+    }
+
+    /// Whether it can be joined by this link.
+    pub fn runs_on(self, link: Link) -> bool {
+        match link {
+            Link::Veth => true,
+            Link::Memory => {
+                !matches!(self, TargetKind::Ovs | TargetKind::LinuxBridge | TargetKind::LinuxRouter)
+            }
+        }
+    }
+}
+
+/// Why a name was not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameError {
+    /// No such thing; the names that exist.
+    Unknown {
+        /// What the text was meant to be: a target, a link.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What would have been understood.
+        known: Vec<&'static str>,
+    },
+    /// Part of the contract, and not of this version.
+    NotYet {
+        /// The text.
+        text: String,
+    },
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameError::Unknown { what, text, known } => {
+                write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
+            }
+            NameError::NotYet { text } => write!(f, "{text:?} is not in this version of planimeter"),
+        }
+    }
+}
+
+impl std::error::Error for NameError {}
+
+impl FromStr for TargetKind {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        if let Some(kind) = TargetKind::ALL.into_iter().find(|kind| kind.name() == text) {
+            return Ok(kind);
+        }
+        let head = text.split(':').next().unwrap_or_default();
+        let later = ["progfe", "ovs-kernel", "ovs-dpdk", "testpmd", "openflow", "device"];
+        if later.contains(&head) || text.starts_with("ours:") {
+            return Err(NameError::NotYet { text: text.into() });
+        }
+        let known = TargetKind::ALL.map(TargetKind::name).to_vec();
+        Err(NameError::Unknown { what: "target", text: text.into(), known })
+    }
+}
+
+impl Link {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Link::Memory => "memory",
+            Link::Veth => "veth:afpacket",
+        }
+    }
+}
+
+impl FromStr for Link {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match text {
+            "memory" => Ok(Link::Memory),
+            "veth" | "veth:afpacket" => Ok(Link::Veth),
+            "replay" | "memif" | "vhost" | "veth:xdp" | "nic" => {
+                Err(NameError::NotYet { text: text.into() })
+            }
+            _ => Err(NameError::Unknown {
+                what: "link",
+                text: text.into(),
+                known: vec!["memory", "veth", "veth:afpacket"],
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_found_by_its_own_name() {
+        for kind in TargetKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_apart_from_one_of_a_later_version() {
+        assert!(matches!("ovs-dpdk".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
+        assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
+        assert!(matches!("veth:xdp".parse::<Link>(), Err(NameError::NotYet { .. })));
+    }
+}

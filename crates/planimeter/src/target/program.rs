@@ -1,0 +1,82 @@
+//! Entries as an OpenFlow controller installs them, so that a setup's frames leave by port 2.
+//!
+//! Exact entries name all twelve fields of OpenFlow 1.0, which is what puts them into a switch's
+//! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C).
+
+use openflow::model::{Action, FlowMod, FlowModCommand, Masked, Match, VlanMatch, reserved};
+
+use crate::parameter::{Table, Traffic};
+use crate::target::name::Technology;
+use crate::workload::{Addresses, Setup, udp_ports};
+use instrument::stream::{Headers, Rate};
+
+/// The port that the tester sends into, by its number in the target.
+pub const PORT_IN: u16 = 1;
+/// The port that frames leave by.
+pub const PORT_OUT: u16 = 2;
+
+/// Most entries of a chain that are wildcard entries.
+const CHAIN_WILDCARDS_MAX: u32 = 100;
+
+/// IPv4's number for UDP.
+const UDP: u8 = 17;
+/// Ethernet's number for IPv4.
+const IPV4: u16 = 0x0800;
+
+/// Deletes every entry.
+pub fn delete_all() -> FlowMod {
+    FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() }
+}
+
+/// The entries that the setup asks for, in the order in which they are installed.
+pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowMod> + use<> {
+    let one = Setup { entries: 1, traffic: Traffic::One, ..*setup };
+    let rate = Rate::FramesPerSecond(1.0);
+    let headers = one.stream(Technology::OpenFlow, addresses, 64, rate).headers;
+    let (table, entries) = (setup.table, setup.entries);
+    let wildcards = match table {
+        Table::Wildcard => entries,
+        Table::Chain => (entries / 2).min(CHAIN_WILDCARDS_MAX),
+        _ => 0,
+    };
+    let count = if table == Table::Port { 1 } else { entries };
+    (0..count).map(move |entry| {
+        let (port_source, port_destination) = udp_ports(entry);
+        let headers = Headers { port_source, port_destination, ..headers };
+        let matching = match table {
+            Table::Port => Match { in_port: Some(PORT_IN.into()), ..Match::ANY },
+            _ if entry >= entries - wildcards => wildcard(&headers),
+            _ => exact(&headers),
+        };
+        add(matching)
+    })
+}
+
+fn add(matching: Match) -> FlowMod {
+    let output = Action::Output { port: PORT_OUT.into(), bytes_max: 0 };
+    FlowMod { matching, out_port: reserved::NONE, actions: vec![output], ..FlowMod::default() }
+}
+
+fn wildcard(headers: &Headers) -> Match {
+    Match {
+        eth_type: Some(IPV4),
+        ip_proto: Some(UDP),
+        transport_src: Some(headers.port_source),
+        transport_dst: Some(headers.port_destination),
+        ..Match::ANY
+    }
+}
+
+fn exact(headers: &Headers) -> Match {
+    Match {
+        in_port: Some(PORT_IN.into()),
+        eth_src: Some(Masked::<[u8; 6]>::exact(headers.mac_source)),
+        eth_dst: Some(Masked::<[u8; 6]>::exact(headers.mac_destination)),
+        vlan: Some(VlanMatch::Untagged),
+        vlan_pcp: Some(0),
+        ip_dscp: Some(headers.tos >> 2),
+        ip_src: Some(Masked::<std::net::Ipv4Addr>::exact(headers.ip_source)),
+        ip_dst: Some(Masked::<std::net::Ipv4Addr>::exact(headers.ip_destination)),
+        ..wildcard(headers)
+    }
+}
