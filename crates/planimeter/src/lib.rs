@@ -9,6 +9,8 @@ pub mod parameter;
 pub mod workload;
 /// The studies' figures and the standard methods, one file each.
 pub mod experiments;
+/// What the studies print and state.
+pub mod papers;
 /// Every experiment by name.
 pub mod catalog;
 /// What can be measured, and how it is joined to the instrument.

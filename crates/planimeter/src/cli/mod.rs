@@ -9,6 +9,8 @@ pub mod failure;
 pub mod progress;
 /// Signals that end a command cleanly.
 pub mod stop;
+/// Where this process stands.
+pub mod place;
 /// `planimeter doctor`.
 pub mod doctor;
 /// `planimeter list`.

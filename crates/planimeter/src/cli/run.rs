@@ -1,10 +1,19 @@
 //! `planimeter run`: measures targets side by side and writes a run's folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::failure::Failure;
-use crate::parameter::Effort;
+use clap::Parser;
+use results::record::Record;
+
+use super::failure::{self, Failure};
+use super::place;
+use super::progress::Progress;
+use crate::catalog;
+use crate::parameter::{Effort, Parameters};
+use crate::runner::{self, Destination, Plan, RunError, Watcher};
+use crate::target::Bench;
+use crate::target::name::{Link, NameError, TargetKind};
 
 /// Arguments of `planimeter run`.
 #[derive(clap::Args)]
@@ -63,5 +72,206 @@ impl From<EffortArgument> for Effort {
             EffortArgument::Standard => Effort::Standard,
             EffortArgument::Full => Effort::Full,
         }
+    }
+}
+
+/// Watches a run for the terminal.
+struct Terminal(Progress);
+
+impl Watcher for Terminal {
+    fn say(&mut self, line: &str) {
+        self.0.say(line);
+    }
+
+    fn expect(&mut self, trials: u64) {
+        self.0.expect(trials);
+    }
+
+    fn step(&mut self, line: &str) {
+        self.0.step(line);
+    }
+}
+
+/// Measures.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // Before any thread exists: a process with threads cannot enter a user namespace.
+    let (plan, destination) = match &arguments.resume {
+        Some(folder) => (resumed_plan(folder)?, Destination::Resume(folder.clone())),
+        None => (new_plan(arguments)?, Destination::New(arguments.out.clone())),
+    };
+    if arguments.dry_run {
+        print!("{}", dry(&plan));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if plan.link == Link::Veth {
+        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
+    }
+    let stop = super::stop::flag()?;
+    let surroundings = place::surroundings()?;
+    let mut bench =
+        Bench::open(plan.link, &surroundings, &plan.parameters, &stop).map_err(place::failure)?;
+    let mut terminal = Terminal(Progress::new(0));
+    let finished = runner::run(&plan, destination, &mut bench, &stop, &mut terminal);
+    terminal.0.finish();
+    let finished = finished.map_err(explained)?;
+    let report = finished.folder.join("report.html");
+    if arguments.json {
+        print!("{}", results::store::record_text(&finished.record));
+        eprintln!("{}", report.display());
+    } else {
+        print!("{}", results::summary::text(&finished.record));
+        println!("\n{}", report.display());
+    }
+    Ok(exit_code(arguments, &finished.record))
+}
+
+fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
+    if record.partial {
+        eprintln!("interrupted: what was measured is kept; go on with --resume");
+        return failure::EXIT_INTERRUPTED.into();
+    }
+    if arguments.strict && record.is_doubtful() {
+        eprintln!("a result is irregular or limited by the tester, and --strict was given");
+        return failure::EXIT_IRREGULAR.into();
+    }
+    ExitCode::SUCCESS
+}
+
+fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let usage = |error: NameError| Failure::usage(error.to_string());
+    let mut entries = Vec::new();
+    for name in &arguments.experiments {
+        for entry in catalog::find(name).map_err(usage)? {
+            if !entries.iter().any(|known: &&catalog::Entry| known.id == entry.id) {
+                entries.push(entry);
+            }
+        }
+    }
+    let effort = Effort::from(arguments.effort);
+    let mut parameters = Parameters::at(effort);
+    for assignment in &arguments.set {
+        parameters.set(assignment).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    let link = match &arguments.link {
+        Some(name) => name.parse().map_err(usage)?,
+        None if parameters.simulated => Link::Memory,
+        None => place::best_link(),
+    };
+    let kinds = if arguments.targets.is_empty() {
+        let (kinds, missing) = place::all_targets(link);
+        for line in missing {
+            eprintln!("{line}");
+        }
+        kinds
+    } else {
+        let kinds: Result<Vec<TargetKind>, _> =
+            arguments.targets.iter().map(|name| name.parse()).collect();
+        kinds.map_err(usage)?
+    };
+    let assignments = arguments.set.clone();
+    let seed = arguments.seed;
+    let mut plan = Plan {
+        entries,
+        kinds,
+        link,
+        effort,
+        parameters,
+        assignments,
+        seed,
+        command_line: String::new(),
+    };
+    checked(&plan)?;
+    plan.command_line = command_line(&plan);
+    Ok(plan)
+}
+
+/// What cannot be measured together is refused before anything is started.
+fn checked(plan: &Plan) -> Result<(), Failure> {
+    for (place, kind) in plan.kinds.iter().enumerate() {
+        if plan.kinds[..place].contains(kind) {
+            return Err(Failure::usage(format!("--on {} was given twice", kind.name())));
+        }
+        if !kind.runs_on(plan.link) {
+            return Err(Failure::usage(format!(
+                "{} cannot be joined by {}: leave out --link, or give --link veth",
+                kind.name(),
+                plan.link.name()
+            )));
+        }
+    }
+    if plan.parameters.simulated && plan.link != Link::Memory {
+        return Err(Failure::usage("--set rig=sim goes with --link memory"));
+    }
+    if plan.parameters.simulated && plan.parameters.capacity == crate::parameter::Capacity::Auto {
+        return Err(Failure::usage("--set capacity=auto measures real time; with rig=sim give bit/s"));
+    }
+    Ok(())
+}
+
+/// The command that repeats the run, with everything that was found by default written out.
+fn command_line(plan: &Plan) -> String {
+    let mut words = vec!["planimeter".to_string(), "run".to_string()];
+    words.extend(plan.entries.iter().map(|entry| entry.id.to_string()));
+    for kind in &plan.kinds {
+        words.push(format!("--on {}", kind.name()));
+    }
+    words.push(format!("--link {}", plan.link.name()));
+    words.push(format!("--effort {}", plan.effort.name()));
+    words.extend(plan.assignments.iter().map(|assignment| format!("--set {assignment}")));
+    words.push(format!("--seed {}", plan.seed));
+    words.join(" ")
+}
+
+/// The plan of a stored run, read back from the command line that it keeps.
+fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
+    let record = results::store::read_record(folder)
+        .map_err(|error| Failure::usage(format!("cannot resume: {error}")))?;
+    if !record.partial {
+        return Err(Failure::usage(format!(
+            "{} is complete: there is nothing to resume",
+            folder.display()
+        )));
+    }
+    let words = record.command_line.split_whitespace().skip(1);
+    let parsed = super::Arguments::try_parse_from(std::iter::once("planimeter").chain(words));
+    match parsed.map(|it| it.command) {
+        Ok(super::Command::Run(arguments)) => new_plan(&arguments),
+        _ => Err(Failure::usage(format!(
+            "{}: its command line cannot be repeated by this version",
+            folder.display()
+        ))),
+    }
+}
+
+/// What a run would do, and about how long.
+fn dry(plan: &Plan) -> String {
+    let parameters = &plan.parameters;
+    let trial_s = parameters.seconds
+        + parameters.warmup_s
+        + crate::experiments::drain(parameters.seconds).as_secs_f64();
+    let mut text = format!("{}\n", plan.command_line);
+    let mut trials = 0;
+    for (entry, kinds, each) in plan.steps() {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let count = each * kinds.len() as u64;
+        text += &format!("  {}: {count} trials on {}\n", entry.id, names.join(", "));
+        trials += count;
+    }
+    let minutes = trials as f64 * trial_s / 60.0;
+    text += &format!("about {trials} trials of {trial_s:.2} s: {minutes:.1} minutes of traffic\n");
+    text
+}
+
+fn explained(error: RunError) -> Failure {
+    match error {
+        RunError::Target(kind, error) => {
+            let failure = place::failure(error);
+            Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
+        }
+        RunError::Trial(..) => Failure::need(format!("{error}; what was measured is kept")),
+        RunError::Store(error) => {
+            Failure::usage(format!("{error}; choose another folder with --out DIR"))
+        }
+        RunError::Claims(why) => Failure::need(why),
     }
 }

@@ -25,6 +25,8 @@ pub struct Lane {
     is_done: bool,
     /// Trials since the last finding, by number: what the next one rests on.
     trials: Vec<u64>,
+    /// Findings that nobody has taken yet.
+    found: Vec<record::Outcome>,
 }
 
 /// What a step did.
@@ -51,8 +53,8 @@ impl Lane {
         kind: TargetKind,
         method: Box<dyn Method>,
     ) -> Self {
-        let (last, owed, trials) = (None, None, Vec::new());
-        Lane { entry, target, kind, method, last, owed, is_done: false, trials }
+        let (last, owed, trials, found) = (None, None, Vec::new(), Vec::new());
+        Lane { entry, target, kind, method, last, owed, is_done: false, trials, found }
     }
 
     /// About how many trials there will be in all.
@@ -70,7 +72,7 @@ impl Lane {
         &mut self,
         target: &mut dyn Target,
         id: u64,
-        calibration: &str,
+        calibration: Option<&str>,
         seed: u64,
     ) -> Result<Stepped, RunError> {
         let kind = self.kind;
@@ -93,7 +95,7 @@ impl Lane {
             point: &point,
             tag: self.method.tag(),
             seed,
-            calibration: Some(calibration.to_string()),
+            calibration: calibration.map(Into::into),
         };
         let line = recording::trial(&facts, &report, &around);
         self.digest(point, report.clone(), id);
@@ -119,7 +121,9 @@ impl Lane {
         mut install: impl FnMut(&Setup) -> Result<(), RunError>,
     ) -> Result<Option<(Point, Trial)>, RunError> {
         while !self.is_done {
-            match self.method.next(self.last.as_ref()) {
+            let next = self.method.next(self.last.as_ref());
+            self.collect();
+            match next {
                 Step::Install(setup) => {
                     install(&setup)?;
                     self.last = Some(Outcome::Installed);
@@ -136,11 +140,17 @@ impl Lane {
         self.last = Some(Outcome::Trial { point, report: Box::new(report) });
     }
 
-    /// What the method has found since this was last asked. A method finds while it decides what
-    /// comes next, so it is asked for that first.
-    pub fn outcomes(&mut self, _trials: &[record::Trial]) -> Vec<record::Outcome> {
-        let findings = self.method.findings();
-        findings.iter().map(|finding| self.outcome(finding)).collect()
+    /// What has been found since this was last asked.
+    pub fn outcomes(&mut self) -> Vec<record::Outcome> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// A method finds while it decides what comes next, from the trials that were run by then.
+    fn collect(&mut self) {
+        for finding in self.method.findings() {
+            let outcome = self.outcome(&finding);
+            self.found.push(outcome);
+        }
     }
 
     fn outcome(&mut self, finding: &Finding) -> record::Outcome {

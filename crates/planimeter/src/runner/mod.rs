@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use instrument::rig::RigError;
 use packet::time::Nanos;
-use results::record::{self, Calibration, Line, Outcome, Record, SCHEMA, Tool};
+use results::record::{self, Line, Outcome, Record, SCHEMA, Tool};
 use results::store::{Histograms, Store, StoreError};
 
 use crate::catalog::Entry;
@@ -79,7 +80,7 @@ pub enum RunError {
     /// A target cannot be measured.
     Target(TargetKind, TargetError),
     /// A trial could not be run.
-    Trial(TargetKind, instrument::rig::RigError),
+    Trial(TargetKind, RigError),
     /// The run's folder cannot be used.
     Store(StoreError),
     /// The claims that come with the program cannot be read.
@@ -130,6 +131,23 @@ impl Plan {
         kinds
     }
 
+    /// The experiments whose trials are run, with their targets and about how many trials each
+    /// target gets.
+    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64)> {
+        let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 2], target: [[0; 6]; 2] };
+        let trials = |entry: &Entry| {
+            let context = Context {
+                technology: Technology::OpenFlow,
+                addresses: nowhere,
+                capacity_bps: 1_000_000_000,
+                parameters: self.parameters.clone(),
+                seed: self.seed,
+            };
+            (entry.build)(&context).trials_expected()
+        };
+        self.measured().map(|entry| (entry, self.kinds_of(entry), trials(entry))).collect()
+    }
+
     /// Every target of the plan, companions included.
     pub fn all_kinds(&self) -> Vec<TargetKind> {
         let mut kinds: Vec<TargetKind> = Vec::new();
@@ -171,7 +189,7 @@ impl<'a> Run<'a> {
     fn open(plan: &'a Plan, at: Destination, bench: &Bench) -> Result<Self, RunError> {
         let (store, record, stored) = match at {
             Destination::New(parent) => {
-                let created = bench.wall_clock();
+                let created = crate::environment::wall_clock();
                 let name = match plan.entries.as_slice() {
                     [one] => one.id.to_string(),
                     [first, ..] => first.id.split('/').next().unwrap_or(first.id).to_string(),
@@ -215,11 +233,11 @@ impl<'a> Run<'a> {
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         for kind in self.plan.all_kinds() {
-            targets.push(bench.open(kind).map_err(|error| RunError::Target(kind, error))?);
+            targets.push(bench.target(kind).map_err(|error| RunError::Target(kind, error))?);
         }
         self.record.targets = targets.iter().map(|target| described(target.as_ref())).collect();
         let calibration = self.calibrate(bench, watcher)?;
-        let capacity_bps = self.capacity(targets, &calibration, watcher)?;
+        let capacity_bps = self.capacity(targets, watcher)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
         self.store.write_record(&self.record)?;
         let mut lanes: Vec<Vec<Lane>> = Vec::new();
@@ -233,7 +251,7 @@ impl<'a> Run<'a> {
             self.replay(lane);
         }
         for mut lanes in lanes {
-            self.take_turns(&mut lanes, targets, &calibration, stop, watcher)?;
+            self.take_turns(&mut lanes, targets, calibration.as_deref(), stop, watcher)?;
         }
         Ok(())
     }
@@ -268,8 +286,7 @@ impl<'a> Run<'a> {
         for trial in stored {
             lane.replay(&trial);
             self.record.trials.push(trial);
-            let outcomes = lane.outcomes(self.record.trials.as_slice());
-            self.record.outcomes.extend(outcomes);
+            self.record.outcomes.extend(lane.outcomes());
         }
     }
 
@@ -277,7 +294,7 @@ impl<'a> Run<'a> {
         &mut self,
         lanes: &mut [Lane],
         targets: &mut [Box<dyn Target>],
-        calibration: &Calibration,
+        calibration: Option<&str>,
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
@@ -291,15 +308,18 @@ impl<'a> Run<'a> {
                 }
                 let target = targets[lane.target].as_mut();
                 let id = self.next_trial_id();
-                let stepped = lane.step(target, id, &calibration.id, self.plan.seed);
-                let Stepped::Trial(done) = (match stepped {
-                    Err(RunError::Trial(_, instrument::rig::RigError::Interrupted)) => {
+                let stepped = lane.step(target, id, calibration, self.plan.seed);
+                for outcome in lane.outcomes() {
+                    self.keep(outcome)?;
+                }
+                let done = match stepped {
+                    Ok(Stepped::Trial(done)) => done,
+                    Ok(Stepped::Finished) => continue,
+                    Err(RunError::Trial(_, RigError::Interrupted)) => {
                         self.interrupted = true;
                         return Ok(());
                     }
-                    other => other?,
-                }) else {
-                    continue;
+                    Err(error) => return Err(error),
                 };
                 going = true;
                 let mut trial = done.trial;
@@ -311,9 +331,6 @@ impl<'a> Run<'a> {
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&one_line(&trial));
                 self.record.trials.push(trial);
-                for outcome in lane.outcomes(&self.record.trials) {
-                    self.keep(outcome)?;
-                }
             }
         }
         Ok(())
@@ -329,24 +346,25 @@ impl<'a> Run<'a> {
         self.record.trials.iter().map(|trial| trial.id).max().unwrap_or(0) + 1
     }
 
+    /// Measures the tester by itself, unless an earlier attempt did; the calibration's name.
     fn calibrate(
         &mut self,
         bench: &mut Bench,
         watcher: &mut dyn Watcher,
-    ) -> Result<Calibration, RunError> {
-        if let Some(known) = self.record.calibrations.first() {
-            return Ok(known.clone());
+    ) -> Result<Option<String>, RunError> {
+        if self.record.calibrations.is_empty() {
+            let found = calibration::calibrate(bench, &self.plan.parameters)?;
+            self.record.calibrations.extend(found);
+            for found in &self.record.calibrations {
+                watcher.say(&calibration::sentence(found));
+            }
         }
-        let found = calibration::calibrate(bench, self.plan)?;
-        watcher.say(&calibration::sentence(&found));
-        self.record.calibrations.push(found.clone());
-        Ok(found)
+        Ok(self.record.calibrations.first().map(|known| known.id.clone()))
     }
 
     fn capacity(
         &mut self,
         targets: &mut [Box<dyn Target>],
-        calibration: &Calibration,
         watcher: &mut dyn Watcher,
     ) -> Result<u64, RunError> {
         if let Some(known) = self.record.parameters.get("capacity_bps").and_then(|it| it.as_u64()) {
@@ -355,7 +373,7 @@ impl<'a> Run<'a> {
         match self.plan.parameters.capacity {
             Capacity::BitsPerSecond(bits) => Ok(bits as u64),
             Capacity::Auto => {
-                let found = calibration::overloading(targets, calibration, self.plan)?;
+                let found = calibration::overloading(targets, self.plan)?;
                 watcher.say(&format!(
                     "nominal link: {:.0} Mbit/s, the lowest that overloads every target at 64 bytes",
                     found as f64 / 1e6

@@ -7,19 +7,81 @@
 pub mod name;
 /// Entries as an OpenFlow controller installs them.
 pub mod program;
+/// The control socket of our own programs.
+pub mod control;
 /// Targets in this process, joined by rings of frames in memory.
 pub mod memory;
 /// Targets in namespaces of their own, joined by veth pairs.
 pub mod veth;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use instrument::account::Place;
 use instrument::rig::RigError;
 use instrument::trial::{Trial, TrialReport};
 
+use crate::parameter::Parameters;
 use crate::workload::{Addresses, Setup};
-use name::TargetKind;
+use name::{Link, TargetKind};
+
+/// Where the program stands: what a bench needs to know of the world around it.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Our own program, to start our own targets by.
+    pub program: PathBuf,
+    /// The folder below which runs keep their sockets and processes.
+    pub root: PathBuf,
+}
+
+/// Makes targets and joins them to the instrument.
+pub enum Bench {
+    /// In this process.
+    Memory(memory::MemoryBench),
+    /// In namespaces.
+    Veth(veth::VethBench),
+}
+
+impl Bench {
+    /// A bench for this link. `stop` ends trials in progress.
+    pub fn open(
+        link: Link,
+        surroundings: &Surroundings,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        match link {
+            Link::Memory => memory::MemoryBench::open(parameters, stop).map(Bench::Memory),
+            Link::Veth => veth::VethBench::open(surroundings, parameters, stop).map(Bench::Veth),
+        }
+    }
+
+    /// Makes a target and joins it to the instrument.
+    pub fn target(&mut self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+        match self {
+            Bench::Memory(bench) => bench.target(kind),
+            Bench::Veth(bench) => Ok(Box::new(bench.target(kind)?)),
+        }
+    }
+
+    /// The link's name.
+    pub fn link_name(&self) -> &'static str {
+        match self {
+            Bench::Memory(_) => Link::Memory.name(),
+            Bench::Veth(_) => Link::Veth.name(),
+        }
+    }
+
+    /// Settings that all targets share, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        match self {
+            Bench::Memory(bench) => bench.settings(),
+            Bench::Veth(bench) => bench.settings(),
+        }
+    }
+}
 
 /// Something that is measured.
 pub trait Target {

@@ -1,0 +1,145 @@
+//! `planimeter doctor`: what this machine allows, what is missing, and how to get it.
+
+use std::process::ExitCode;
+
+use lab::need::{self, Finding};
+use serde_json::json;
+
+use super::failure::Failure;
+use super::place;
+use crate::target::veth::lab_error;
+use crate::{environment, target};
+
+/// Arguments of `planimeter doctor`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Measure the tester without a target: its ceiling, its own latency, its pacing
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Remove what dead runs left behind, and only that
+    #[arg(long)]
+    pub clean: bool,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was never tried on real hardware.
+const UNTESTED: &[&str] = &[
+    "time stamps of network interfaces (link nic): untested on hardware, not in this version",
+    "AF_XDP, memif and vhost-user links: not in this version",
+];
+
+/// Looks, and says what was found.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.clean {
+        return clean(arguments.json);
+    }
+    let findings = need::survey();
+    let environment = environment::read();
+    let calibration = match arguments.calibrate {
+        true => Some(calibrate()?),
+        false => None,
+    };
+    if arguments.json {
+        let rows: Vec<_> = findings.iter().map(row).collect();
+        let all = json!({
+            "environment": environment,
+            "needs": rows,
+            "untested": UNTESTED,
+            "calibration": calibration,
+        });
+        println!("{all}");
+    } else {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+        println!("system   {}, Linux {}", shown(&environment.system), shown(&environment.kernel));
+        println!(
+            "cpu      {}, {} cores, clock source {}",
+            shown(&environment.cpu_model),
+            environment.cpu_cores.unwrap_or(0),
+            shown(&environment.clock_source)
+        );
+        if let Some(hypervisor) = &environment.virtualised {
+            println!("         a virtual machine ({hypervisor}): neighbours may disturb it");
+        }
+        println!();
+        for finding in &findings {
+            println!("{}", line(finding));
+        }
+        println!();
+        for untested in UNTESTED {
+            println!("  --   {untested}");
+        }
+        if let Some(calibration) = &calibration {
+            println!("\n{}", crate::runner::calibration::sentence(calibration));
+        }
+        println!("\n{}", advice(&findings));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(finding: &Finding) -> serde_json::Value {
+    let (ok, said) = match &finding.result {
+        Ok(said) => (true, said.clone()),
+        Err(need) => (false, need.to_string()),
+    };
+    json!({
+        "name": finding.name,
+        "purpose": finding.purpose,
+        "optional": finding.optional,
+        "ok": ok,
+        "said": said,
+    })
+}
+
+fn line(finding: &Finding) -> String {
+    match &finding.result {
+        Ok(said) => format!("  ok   {:24} {said}", finding.name),
+        Err(need) => format!("  --   {:24} for {}: {need}", finding.name, finding.purpose),
+    }
+}
+
+/// What the user can do with this machine, in a sentence.
+fn advice(findings: &[Finding]) -> String {
+    let ok = |name: &str| {
+        findings.iter().find(|finding| finding.name == name).is_some_and(|it| it.result.is_ok())
+    };
+    let veth = ok("veth interfaces") && ok("packet sockets");
+    match (veth && ok("privilege"), veth && ok("user namespaces")) {
+        (true, _) => "Everything that is joined by veth can be measured here: make demo".into(),
+        (false, true) => "Everything that is joined by veth can be measured here, without root; \
+                          as root, kernel threads get cores of their own"
+            .into(),
+        (false, false) => "Only links in memory can be measured here; with root or user namespaces \
+                           also the kernel's bridge and router and Open vSwitch"
+            .into(),
+    }
+}
+
+fn clean(as_json: bool) -> Result<ExitCode, Failure> {
+    let root = place::run_root();
+    let swept = lab::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
+    if as_json {
+        println!("{}", json!({ "removed": swept.removed, "killed": swept.killed }));
+    } else if swept.removed.is_empty() && swept.killed.is_empty() {
+        println!("nothing was left behind under {}", root.display());
+    } else {
+        for folder in &swept.removed {
+            println!("removed {}", folder.display());
+        }
+        for pid in &swept.killed {
+            println!("ended process {pid}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn calibrate() -> Result<results::record::Calibration, Failure> {
+    let stop = super::stop::flag()?;
+    let parameters = crate::parameter::Parameters::at(crate::parameter::Effort::Quick);
+    let link = place::best_link();
+    let mut bench = target::Bench::open(link, &place::surroundings()?, &parameters, &stop)
+        .map_err(place::failure)?;
+    crate::runner::calibration::calibrate(&mut bench, &parameters)
+        .map_err(|error| Failure::need(error.to_string()))
+}

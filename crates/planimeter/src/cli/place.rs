@@ -1,0 +1,76 @@
+//! Where this process stands: its own program, folders for runs, and what it may do.
+//!
+//! The only file that reads the environment.
+
+use std::path::PathBuf;
+
+use lab::need;
+
+use super::failure::Failure;
+use crate::target::name::{Link, TargetKind};
+use crate::target::{Surroundings, TargetError};
+
+/// The folder under which runs keep their sockets and processes, one for each user.
+#[allow(clippy::disallowed_methods)]
+pub fn run_root() -> PathBuf {
+    match std::env::var("XDG_RUNTIME_DIR") {
+        Ok(folder) if !folder.is_empty() => PathBuf::from(folder).join("planimeter"),
+        _ => std::env::temp_dir().join(format!("planimeter-{}", lab::need::user())),
+    }
+}
+
+/// What a bench needs to know of this process.
+pub fn surroundings() -> Result<Surroundings, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::need(format!("the path of this program cannot be found: {error}"))
+    })?;
+    Ok(Surroundings { program, root: run_root() })
+}
+
+/// The best link that is allowed here.
+pub fn best_link() -> Link {
+    let veth = (need::privileged() || need::user_namespaces().is_ok())
+        && need::try_feature(need::Feature::PacketSocket).is_ok();
+    if veth { Link::Veth } else { Link::Memory }
+}
+
+/// The targets that can be measured here over this link, and what is missing for the others.
+pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
+    let mut kinds = Vec::new();
+    let mut missing = Vec::new();
+    let asked = [
+        TargetKind::Ours,
+        TargetKind::Bridge,
+        TargetKind::Router,
+        TargetKind::Ovs,
+        TargetKind::LinuxBridge,
+        TargetKind::LinuxRouter,
+    ];
+    for kind in asked {
+        let lacks = match kind {
+            _ if !kind.runs_on(link) => Some("needs the link veth: root or user namespaces".into()),
+            TargetKind::Ovs => need::tool("ovs-vswitchd", "openvswitch-switch")
+                .and_then(|_| need::tool("ovs-vsctl", "openvswitch-common"))
+                .err()
+                .map(|need| need.to_string()),
+            TargetKind::LinuxBridge => need::try_feature(need::Feature::Bridge)
+                .err()
+                .map(|error| error.to_string()),
+            _ => None,
+        };
+        match lacks {
+            None => kinds.push(kind),
+            Some(why) => missing.push(format!("{} is left out: {why}", kind.name())),
+        }
+    }
+    (kinds, missing)
+}
+
+/// A target's error with the exit code that says its kind.
+pub fn failure(error: TargetError) -> Failure {
+    match error {
+        TargetError::Need(line) => Failure::need(line),
+        TargetError::CannotHold(line) => Failure::usage(line),
+        other => Failure::need(other.to_string()),
+    }
+}

@@ -1,0 +1,45 @@
+//! `planimeter report`: rebuilds a report from stored runs, and nothing but them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use results::store;
+
+use super::failure::Failure;
+
+/// Arguments of `planimeter report`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Folders of runs
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Rebuilds the report and prints where it lies.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let out: &Path = match (&arguments.out, arguments.runs.as_slice()) {
+        (Some(out), _) => out,
+        (None, [only]) => only,
+        (None, _) => {
+            return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
+        }
+    };
+    let read = |run: &PathBuf| store::read_record(run).map_err(|error| explained(run, &error));
+    let records = arguments.runs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    std::fs::create_dir_all(out)
+        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
+    store::write_outputs(out, &results::report::build(&records))
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    println!("{}", out.join("report.html").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explained(run: &Path, error: &store::StoreError) -> Failure {
+    Failure::usage(format!(
+        "{error}; a run's folder holds record.json, such as {}/2026-01-31-latency-1",
+        run.parent().unwrap_or(Path::new("runs")).display()
+    ))
+}

@@ -1,0 +1,347 @@
+//! Targets in network namespaces of their own, joined to the instrument by veth pairs.
+//!
+//! The lab starts the target and lays the cables; the instrument opens its ends through
+//! AF_PACKET; an OpenFlow target is programmed by the instrument's test controller, any other by
+//! the lab or through its control socket. A target that is not OpenFlow and has to hold something
+//! else is started anew, so that nothing of the last set-up is left.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use instrument::controller::Controller;
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::trial::{Trial, TrialReport};
+use lab::account::Account;
+use lab::peer::direct::Direct;
+use lab::peer::linux_bridge::LinuxBridge;
+use lab::peer::linux_router::LinuxRouter;
+use lab::peer::openvswitch::OpenVswitch;
+use lab::peer::ours::Ours;
+use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use lab::{Lab, LabError, Site, Wiring};
+use ports::afpacket::{AfPacketPort, Options};
+use ports::port::{Port, PortError};
+
+use super::control::ControlClient;
+use super::name::{TargetKind, Technology};
+use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, program};
+use crate::parameter::Parameters;
+use crate::workload::{
+    Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, network,
+};
+
+/// How long a target may take to come up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long addresses stay in a bridge: the hour that bianco2010 set.
+const AGEING: Duration = Duration::from_secs(3600);
+
+/// The network in which veth targets stand, and how they are wired.
+pub struct VethBench {
+    lab: Arc<Lab>,
+    wiring: Wiring,
+    /// Our own program, which is started for our own targets.
+    program: PathBuf,
+    parameters: Parameters,
+    stop: Arc<AtomicBool>,
+}
+
+/// A target with the instrument on both its sides.
+pub struct VethTarget {
+    kind: TargetKind,
+    lab: Arc<Lab>,
+    site: Site,
+    peer: Box<dyn Peer>,
+    access: Access,
+    rig: LiveRig,
+    holds: Option<Setup>,
+    remake: Box<dyn Fn() -> Box<dyn Peer> + Send>,
+}
+
+impl VethBench {
+    /// Lays out the network; sweeps what dead runs left under `root`.
+    pub fn open(
+        surroundings: &Surroundings,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        let wiring = Wiring::of_machine().map_err(lab_error)?;
+        let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
+        let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
+        let (program, parameters) = (surroundings.program.clone(), parameters.clone());
+        Ok(VethBench { lab, wiring, program, parameters, stop })
+    }
+
+    /// Settings of the network, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        vec![
+            ("cores_instrument".into(), format!("{:?}", self.wiring.cores.instrument)),
+            ("cores_target".into(), format!("{:?}", self.wiring.cores.target)),
+        ]
+    }
+
+    /// The cores on which the instrument's thread may run.
+    pub fn instrument_cores(&self) -> &[usize] {
+        &self.wiring.cores.instrument
+    }
+
+    /// Starts a target and opens the instrument's ports to it.
+    pub fn target(&self, kind: TargetKind) -> Result<VethTarget, TargetError> {
+        let name = site_name(kind);
+        let site = match kind {
+            TargetKind::Direct => self.lab.direct(name, &self.wiring),
+            _ => self.lab.site(name, &self.wiring),
+        }
+        .map_err(lab_error)?;
+        let remake = self.maker(kind, &site)?;
+        let mut peer = remake();
+        peer.start(&site).map_err(lab_error)?;
+        let access = peer.ready(PATIENCE).map_err(lab_error)?;
+        let ports = self.ports(&site)?;
+        let rig = LiveRig::new(ports, Arc::clone(&self.stop));
+        let lab = Arc::clone(&self.lab);
+        Ok(VethTarget { kind, lab, site, peer, access, rig, holds: None, remake })
+    }
+
+    fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
+        let names: Vec<String> = site.instrument.iter().map(|end| end.name.clone()).collect();
+        let open = || -> Result<Vec<Box<dyn Port>>, PortError> {
+            let open = |name: &String| {
+                let port = AfPacketPort::open(name, &Options::monitor())?;
+                Ok(Box::new(port) as Box<dyn Port>)
+            };
+            names.iter().map(open).collect()
+        };
+        self.lab
+            .instrument
+            .run(open)
+            .map_err(lab_error)?
+            .map_err(|error| TargetError::failed("opening the tester's ports", error))
+    }
+
+    /// How the target is made, any number of times.
+    fn maker(
+        &self,
+        kind: TargetKind,
+        site: &Site,
+    ) -> Result<Box<dyn Fn() -> Box<dyn Peer> + Send>, TargetError> {
+        let program = self.program.clone();
+        let ours = move |words: Vec<String>| -> Box<dyn Fn() -> Box<dyn Peer> + Send> {
+            Box::new(move || Box::new(Ours::new(program.clone(), words.clone())) as Box<dyn Peer>)
+        };
+        let words = |text: String| text.split_whitespace().map(str::to_string).collect();
+        let (exact, wildcard) =
+            (self.parameters.exact_entries_max, self.parameters.wildcard_entries_max);
+        Ok(match kind {
+            TargetKind::Ours => ours(words(format!(
+                "switch --exact-entries {exact} --wildcard-entries {wildcard}"
+            ))),
+            TargetKind::Bridge => ours(words(format!("bridge --ageing {}", AGEING.as_secs()))),
+            TargetKind::Router => ours(router_words(site, 0)?),
+            TargetKind::RouterCache => ours(router_words(site, ROUTER_CACHE_ENTRIES)?),
+            TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
+            TargetKind::LinuxBridge => Box::new(|| Box::new(LinuxBridge::new(AGEING))),
+            TargetKind::LinuxRouter => Box::new(|| Box::new(LinuxRouter::default())),
+            TargetKind::Direct => Box::new(|| Box::new(Direct::default())),
+        })
+    }
+}
+
+/// Destinations that our router's cache holds where it has one.
+pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
+
+/// Our router's words, after its file has been written: the two interfaces, and nothing else.
+fn router_words(site: &Site, cache: usize) -> Result<Vec<String>, TargetError> {
+    let file = site.path.join("router.toml");
+    let text = format!(
+        "cache = {cache}\n\
+         [[interface]]\nport = 1\naddresses = [\"{ROUTER_IN}/{PORT_PREFIX}\"]\n\
+         [[interface]]\nport = 2\naddresses = [\"{ROUTER_OUT}/{PORT_PREFIX}\"]\n"
+    );
+    std::fs::write(&file, text)
+        .map_err(|error| TargetError::failed(format!("writing {}", file.display()), error))?;
+    Ok(vec!["router".into(), "--config".into(), file.display().to_string()])
+}
+
+impl VethTarget {
+    fn restart(&mut self) -> Result<(), TargetError> {
+        self.peer.stop().map_err(lab_error)?;
+        self.peer = (self.remake)();
+        self.peer.start(&self.site).map_err(lab_error)?;
+        self.access = self.peer.ready(PATIENCE).map_err(lab_error)?;
+        Ok(())
+    }
+
+    fn install_flows(&self, channel: &str, setup: &Setup) -> Result<(), TargetError> {
+        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+        let mut controller = Controller::connect(channel, PATIENCE.into()).map_err(failed)?;
+        let addresses = self.addresses();
+        controller
+            .install(std::iter::once(program::delete_all()).chain(program::flows(setup, &addresses)))
+            .map_err(failed)
+    }
+
+    fn plan(&self, setup: &Setup) -> Plan {
+        let addresses = self.addresses();
+        let entries = 0..setup.entries;
+        match self.kind.technology() {
+            Technology::OpenFlow | Technology::Wire => Plan::default(),
+            Technology::Bridging => Plan {
+                stations: std::iter::once(Station { mac: addresses.instrument[0], port: 1 })
+                    .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
+                    .collect(),
+                ..Plan::default()
+            },
+            Technology::Routing => Plan {
+                addresses: vec![
+                    PortAddress { port: 1, address: ROUTER_IN, length: PORT_PREFIX },
+                    PortAddress { port: 2, address: ROUTER_OUT, length: PORT_PREFIX },
+                ],
+                neighbors: vec![
+                    PortNeighbor { port: 1, address: SENDER, mac: addresses.instrument[0] },
+                    PortNeighbor { port: 2, address: NEXT_HOP, mac: addresses.instrument[1] },
+                ],
+                routes: entries
+                    .map(|entry| PortRoute {
+                        prefix: network(entry),
+                        length: 24,
+                        via: NEXT_HOP,
+                        port: 2,
+                    })
+                    .collect(),
+                ..Plan::default()
+            },
+        }
+    }
+}
+
+impl Target for VethTarget {
+    fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    fn describe(&self) -> Description {
+        let said = self.peer.describe();
+        let version = Some(said.version).filter(|version| !version.is_empty());
+        Description { version, settings: said.settings }
+    }
+
+    fn addresses(&self) -> Addresses {
+        let near: Vec<[u8; 6]> = self.site.instrument.iter().map(|end| end.mac).collect();
+        let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| end.mac).collect();
+        let pair = |ends: &[[u8; 6]]| match ends {
+            [first, second, ..] => [*first, *second],
+            _ => [[0; 6]; 2],
+        };
+        Addresses { instrument: pair(&near), target: pair(&far) }
+    }
+
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.holds.as_ref() == Some(setup) {
+            return Ok(());
+        }
+        if self.holds.is_some() && !matches!(self.access, Access::OpenFlow { .. }) {
+            self.restart()?;
+        }
+        match &self.access {
+            Access::OpenFlow { channel } => self.install_flows(&channel.clone(), setup)?,
+            Access::Control { socket } => {
+                let mut control = ControlClient::connect(socket)?;
+                control.install(&self.plan(setup))?;
+            }
+            Access::Install => {
+                let plan = self.plan(setup);
+                self.peer.install(&self.site, &plan).map_err(lab_error)?;
+            }
+            Access::Nothing => {}
+        }
+        self.holds = Some(*setup);
+        Ok(())
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        self.rig.trial(trial)
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
+        self.peer.check().map_err(lab_error)?;
+        let mut snapshot = Snapshot::default();
+        let here = Account::of(&self.lab.instrument).map_err(lab_error)?;
+        for end in &self.site.instrument {
+            if let Some(link) = here.links.get(&end.name) {
+                let mut lose = |reason: &str, frames: u64| {
+                    let key = (LossPlace::Kernel, end.name.clone(), reason.to_string());
+                    snapshot.drops.insert(key, frames);
+                };
+                lose("transmit_dropped", link.transmit_dropped);
+                lose("receive_dropped", link.receive_dropped);
+            }
+        }
+        if self.kind != TargetKind::Direct {
+            let there = self.site.account().map_err(lab_error)?;
+            for (place, frames) in there.losses() {
+                let (at, reason) = place.split_once(' ').unwrap_or((&place, "lost"));
+                let key = (LossPlace::Kernel, at.to_string(), reason.to_string());
+                snapshot.drops.insert(key, frames);
+            }
+        }
+        self.own_counters(&mut snapshot)?;
+        self.cpu(&mut snapshot);
+        Ok(snapshot)
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl VethTarget {
+    /// What the target says of itself: our own through their control sockets.
+    fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
+        if let Some(socket) = self.peer.control_socket() {
+            let mut control = ControlClient::connect(&socket)?;
+            return control.counters(snapshot);
+        }
+        snapshot.counters = self.peer.counters().map_err(lab_error)?;
+        Ok(())
+    }
+
+    fn cpu(&self, snapshot: &mut Snapshot) {
+        let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
+        let mut add = |name: String, pid: u32| {
+            if let Some(time) = lab::proc::cpu_time(pid) {
+                snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
+            }
+        };
+        for (index, pid) in self.peer.processes().into_iter().enumerate() {
+            add(format!("process {}", index + 1), pid);
+        }
+        for (index, pid) in self.site.target_threads().into_iter().enumerate() {
+            add(format!("receive thread {}", index + 1), pid);
+        }
+    }
+}
+
+fn site_name(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Ours => "ours",
+        TargetKind::Bridge => "bridge",
+        TargetKind::Router => "router",
+        TargetKind::RouterCache => "routerc",
+        TargetKind::Ovs => "ovs",
+        TargetKind::LinuxBridge => "lbridge",
+        TargetKind::LinuxRouter => "lrouter",
+        TargetKind::Direct => "direct",
+    }
+}
+
+/// A missing need stays one; everything else failed.
+pub fn lab_error(error: LabError) -> TargetError {
+    match error {
+        LabError::Need(need) => TargetError::Need(format!("{need}; {}", need.mend())),
+        other => TargetError::failed("in the lab", other),
+    }
+}
