@@ -17,6 +17,8 @@ pub mod delay;
 pub mod fault;
 /// A link of so many bits per second.
 pub mod rate;
+/// A link that loses what does not fit.
+pub mod tail_drop;
 /// A record of all frames, in pcapng.
 pub mod trace;
 

@@ -7,8 +7,6 @@
 pub mod name;
 /// Entries as an OpenFlow controller installs them.
 pub mod program;
-/// The control socket of our own programs.
-pub mod control;
 /// Targets in this process, joined by rings of frames in memory.
 pub mod memory;
 /// Targets in namespaces of their own, joined by veth pairs.
@@ -127,6 +125,33 @@ pub struct Snapshot {
     pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
 }
 
+impl Snapshot {
+    /// Adds counters with dotted names: `ports.1.drops.REASON` and `drops.REASON` are frames that
+    /// the target lost, all others plain counters. Whether there were any of the former's kind of
+    /// account, that is, whether the target tells its losses.
+    pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
+        let mut tells = false;
+        for (name, value) in counters {
+            tells |= name.starts_with("ports.");
+            let lost = match name.rsplit_once('.') {
+                Some((path, reason)) => path.strip_suffix("drops").map(|at| (at, reason)),
+                None => None,
+            };
+            match lost {
+                Some((at, reason)) => {
+                    let at = if at.is_empty() { "forwarder" } else { at.trim_end_matches('.') };
+                    let key = (LossPlace::Target, at.to_string(), reason.to_string());
+                    self.drops.insert(key, value);
+                }
+                None => {
+                    self.counters.insert(name, value);
+                }
+            }
+        }
+        tells
+    }
+}
+
 /// Who lost frames, as an orderable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossPlace {
@@ -179,3 +204,23 @@ impl std::fmt::Display for TargetError {
 }
 
 impl std::error::Error for TargetError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_apart_from_counters_by_their_names() {
+        let mut snapshot = Snapshot::default();
+        let counters =
+            [("drops.no_match", 3), ("ports.1.drops.too_long", 2), ("ports.1.rx_frames", 9)];
+        let tells = snapshot.add(counters.map(|(name, n)| (name.to_string(), n)).into());
+        assert!(tells);
+        let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
+        assert_eq!(
+            snapshot.drops,
+            [(lost("forwarder", "no_match"), 3), (lost("ports.1", "too_long"), 2)].into()
+        );
+        assert_eq!(snapshot.counters, [("ports.1.rx_frames".to_string(), 9)].into());
+    }
+}

@@ -3,8 +3,10 @@
 //! Exact entries name all twelve fields of OpenFlow 1.0, which is what puts them into a switch's
 //! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C).
 
-use openflow::model::{Action, FlowMod, FlowModCommand, Masked, Match, VlanMatch, reserved};
+use instrument::controller::flows::Installed;
+use openflow::model::{Action, FlowMod, Masked, Match, VlanMatch};
 
+use super::TargetError;
 use crate::parameter::{Table, Traffic};
 use crate::target::name::Technology;
 use crate::workload::{Addresses, Setup, udp_ports};
@@ -23,9 +25,16 @@ const UDP: u8 = 17;
 /// Ethernet's number for IPv4.
 const IPV4: u16 = 0x0800;
 
-/// Deletes every entry.
-pub fn delete_all() -> FlowMod {
-    FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() }
+/// A setup holds only if the switch took every entry: the first that it refused, and why.
+pub fn checked(installed: &Installed) -> Result<(), TargetError> {
+    match installed.refused.first() {
+        None => Ok(()),
+        Some((place, error)) => Err(TargetError::CannotHold(format!(
+            "the switch refused {} of {} flows, the first of them number {place}: {error}",
+            installed.refused.len(),
+            installed.flows
+        ))),
+    }
 }
 
 /// The entries that the setup asks for, in the order in which they are installed.
@@ -54,7 +63,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
 
 fn add(matching: Match) -> FlowMod {
     let output = Action::Output { port: PORT_OUT.into(), bytes_max: 0 };
-    FlowMod { matching, out_port: reserved::NONE, actions: vec![output], ..FlowMod::default() }
+    FlowMod { matching, actions: vec![output], ..FlowMod::default() }
 }
 
 fn wildcard(headers: &Headers) -> Match {

@@ -5,12 +5,13 @@
 //! the lab or through its control socket. A target that is not OpenFlow and has to hold something
 //! else is started anew, so that nothing of the last set-up is left.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use instrument::controller::Controller;
+use instrument::controller::{Controller, RealTime, Settings};
 use instrument::rig::live::LiveRig;
 use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
@@ -19,13 +20,13 @@ use lab::peer::direct::Direct;
 use lab::peer::linux_bridge::LinuxBridge;
 use lab::peer::linux_router::LinuxRouter;
 use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::ours::Ours;
+use lab::peer::ours::{Mode, Ours};
 use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::{Lab, LabError, Site, Wiring};
 use ports::afpacket::{AfPacketPort, Options};
+use ports::channel::Url;
 use ports::port::{Port, PortError};
 
-use super::control::ControlClient;
 use super::name::{TargetKind, Technology};
 use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, program};
 use crate::parameter::Parameters;
@@ -35,6 +36,9 @@ use crate::workload::{
 
 /// How long a target may take to come up.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the frames of these rigs are signed with.
+const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
 /// How long addresses stay in a bridge: the hour that bianco2010 set.
 const AGEING: Duration = Duration::from_secs(3600);
@@ -58,7 +62,7 @@ pub struct VethTarget {
     access: Access,
     rig: LiveRig,
     holds: Option<Setup>,
-    remake: Box<dyn Fn() -> Box<dyn Peer> + Send>,
+    remake: Maker,
 }
 
 impl VethBench {
@@ -83,11 +87,6 @@ impl VethBench {
         ]
     }
 
-    /// The cores on which the instrument's thread may run.
-    pub fn instrument_cores(&self) -> &[usize] {
-        &self.wiring.cores.instrument
-    }
-
     /// Starts a target and opens the instrument's ports to it.
     pub fn target(&self, kind: TargetKind) -> Result<VethTarget, TargetError> {
         let name = site_name(kind);
@@ -96,12 +95,13 @@ impl VethBench {
             _ => self.lab.site(name, &self.wiring),
         }
         .map_err(lab_error)?;
-        let remake = self.maker(kind, &site)?;
+        let remake = self.maker(kind);
         let mut peer = remake();
         peer.start(&site).map_err(lab_error)?;
         let access = peer.ready(PATIENCE).map_err(lab_error)?;
         let ports = self.ports(&site)?;
-        let rig = LiveRig::new(ports, Arc::clone(&self.stop));
+        lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         let lab = Arc::clone(&self.lab);
         Ok(VethTarget { kind, lab, site, peer, access, rig, holds: None, remake })
     }
@@ -123,48 +123,43 @@ impl VethBench {
     }
 
     /// How the target is made, any number of times.
-    fn maker(
-        &self,
-        kind: TargetKind,
-        site: &Site,
-    ) -> Result<Box<dyn Fn() -> Box<dyn Peer> + Send>, TargetError> {
-        let program = self.program.clone();
-        let ours = move |words: Vec<String>| -> Box<dyn Fn() -> Box<dyn Peer> + Send> {
-            Box::new(move || Box::new(Ours::new(program.clone(), words.clone())) as Box<dyn Peer>)
+    fn maker(&self, kind: TargetKind) -> Maker {
+        let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
+            let program = self.program.clone();
+            Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
         };
-        let words = |text: String| text.split_whitespace().map(str::to_string).collect();
-        let (exact, wildcard) =
-            (self.parameters.exact_entries_max, self.parameters.wildcard_entries_max);
-        Ok(match kind {
-            TargetKind::Ours => ours(words(format!(
-                "switch --exact-entries {exact} --wildcard-entries {wildcard}"
-            ))),
-            TargetKind::Bridge => ours(words(format!("bridge --ageing {}", AGEING.as_secs()))),
-            TargetKind::Router => ours(router_words(site, 0)?),
-            TargetKind::RouterCache => ours(router_words(site, ROUTER_CACHE_ENTRIES)?),
+        let addresses = vec![
+            PortAddress { port: 1, address: ROUTER_IN, length: PORT_PREFIX },
+            PortAddress { port: 2, address: ROUTER_OUT, length: PORT_PREFIX },
+        ];
+        let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
+        match kind {
+            TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::Bridge => ours(Mode::Bridge { ageing: AGEING }, Vec::new()),
+            TargetKind::Router => ours(router(0), Vec::new()),
+            TargetKind::RouterCache => ours(router(ROUTER_CACHE_ENTRIES), Vec::new()),
             TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
             TargetKind::LinuxBridge => Box::new(|| Box::new(LinuxBridge::new(AGEING))),
-            TargetKind::LinuxRouter => Box::new(|| Box::new(LinuxRouter::default())),
+            TargetKind::LinuxRouter => {
+                Box::new(move || Box::new(LinuxRouter::new(addresses.clone())))
+            }
             TargetKind::Direct => Box::new(|| Box::new(Direct::default())),
-        })
+        }
+    }
+
+    fn table_sizes(&self) -> Vec<OsString> {
+        let parameters = &self.parameters;
+        let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
+        let words = ["--exact-entries", &exact.to_string(), "--wildcard-entries", &wildcard.to_string()];
+        words.map(OsString::from).to_vec()
     }
 }
 
+/// Makes a peer, any number of times.
+type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+
 /// Destinations that our router's cache holds where it has one.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
-
-/// Our router's words, after its file has been written: the two interfaces, and nothing else.
-fn router_words(site: &Site, cache: usize) -> Result<Vec<String>, TargetError> {
-    let file = site.path.join("router.toml");
-    let text = format!(
-        "cache = {cache}\n\
-         [[interface]]\nport = 1\naddresses = [\"{ROUTER_IN}/{PORT_PREFIX}\"]\n\
-         [[interface]]\nport = 2\naddresses = [\"{ROUTER_OUT}/{PORT_PREFIX}\"]\n"
-    );
-    std::fs::write(&file, text)
-        .map_err(|error| TargetError::failed(format!("writing {}", file.display()), error))?;
-    Ok(vec!["router".into(), "--config".into(), file.display().to_string()])
-}
 
 impl VethTarget {
     fn restart(&mut self) -> Result<(), TargetError> {
@@ -177,44 +172,43 @@ impl VethTarget {
 
     fn install_flows(&self, channel: &str, setup: &Setup) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
-        let mut controller = Controller::connect(channel, PATIENCE.into()).map_err(failed)?;
-        let addresses = self.addresses();
-        controller
-            .install(std::iter::once(program::delete_all()).chain(program::flows(setup, &addresses)))
-            .map_err(failed)
+        let url: Url = channel
+            .parse()
+            .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+        let mut controller = Controller::connect(&url, Settings::new()).map_err(failed)?;
+        controller.delete_all(&mut RealTime).map_err(failed)?;
+        let flows = program::flows(setup, &self.addresses());
+        let installed = controller.install(flows, &mut RealTime).map_err(failed)?;
+        program::checked(&installed)
     }
+}
 
-    fn plan(&self, setup: &Setup) -> Plan {
-        let addresses = self.addresses();
-        let entries = 0..setup.entries;
-        match self.kind.technology() {
-            Technology::OpenFlow | Technology::Wire => Plan::default(),
-            Technology::Bridging => Plan {
-                stations: std::iter::once(Station { mac: addresses.instrument[0], port: 1 })
-                    .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
-                    .collect(),
-                ..Plan::default()
-            },
-            Technology::Routing => Plan {
-                addresses: vec![
-                    PortAddress { port: 1, address: ROUTER_IN, length: PORT_PREFIX },
-                    PortAddress { port: 2, address: ROUTER_OUT, length: PORT_PREFIX },
-                ],
-                neighbors: vec![
-                    PortNeighbor { port: 1, address: SENDER, mac: addresses.instrument[0] },
-                    PortNeighbor { port: 2, address: NEXT_HOP, mac: addresses.instrument[1] },
-                ],
-                routes: entries
-                    .map(|entry| PortRoute {
-                        prefix: network(entry),
-                        length: 24,
-                        via: NEXT_HOP,
-                        port: 2,
-                    })
-                    .collect(),
-                ..Plan::default()
-            },
-        }
+/// What a bridge or router needs besides its settings so that it holds the setup's entries.
+pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Plan {
+    let entries = 0..setup.entries;
+    match technology {
+        Technology::OpenFlow | Technology::Wire => Plan::default(),
+        Technology::Bridging => Plan {
+            stations: std::iter::once(Station { mac: addresses.instrument[0], port: 1 })
+                .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
+                .collect(),
+            ..Plan::default()
+        },
+        Technology::Routing => Plan {
+            neighbors: vec![
+                PortNeighbor { port: 1, address: SENDER, mac: addresses.instrument[0] },
+                PortNeighbor { port: 2, address: NEXT_HOP, mac: addresses.instrument[1] },
+            ],
+            routes: entries
+                .map(|entry| PortRoute {
+                    prefix: network(entry),
+                    length: 24,
+                    via: NEXT_HOP,
+                    port: 2,
+                })
+                .collect(),
+            ..Plan::default()
+        },
     }
 }
 
@@ -248,12 +242,8 @@ impl Target for VethTarget {
         }
         match &self.access {
             Access::OpenFlow { channel } => self.install_flows(&channel.clone(), setup)?,
-            Access::Control { socket } => {
-                let mut control = ControlClient::connect(socket)?;
-                control.install(&self.plan(setup))?;
-            }
-            Access::Install => {
-                let plan = self.plan(setup);
+            Access::Control { .. } | Access::Install => {
+                let plan = plan(self.kind.technology(), &self.addresses(), setup);
                 self.peer.install(&self.site, &plan).map_err(lab_error)?;
             }
             Access::Nothing => {}
@@ -299,13 +289,13 @@ impl Target for VethTarget {
 }
 
 impl VethTarget {
-    /// What the target says of itself: our own through their control sockets.
+    /// What the target says of itself. Our own count what their rings lost, which the kernel
+    /// counts at their sockets too: once is enough.
     fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
-        if let Some(socket) = self.peer.control_socket() {
-            let mut control = ControlClient::connect(&socket)?;
-            return control.counters(snapshot);
+        let counters = self.peer.counters().map_err(lab_error)?;
+        if snapshot.add(counters) {
+            snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         }
-        snapshot.counters = self.peer.counters().map_err(lab_error)?;
         Ok(())
     }
 

@@ -1,0 +1,407 @@
+//! Our own targets in this process, joined to the instrument by rings of frames in memory.
+//!
+//! Live, the target has a thread and a core of its own while a trial runs; in virtual time it takes
+//! turns with the instrument on links that really serialise at the nominal capacity. Between
+//! trials nobody runs it but whoever installs something, so nothing is shared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::controller::{self, Controller, Meanwhile};
+use instrument::rig::live::LiveRig;
+use instrument::rig::sim::{Device, SimRig};
+use instrument::rig::{Rig, RigError};
+use instrument::trial::{Trial, TrialReport};
+use lab::peer::{Plan, PortNeighbor, PortRoute, Station};
+use lab::pin::{self, Cores};
+use packet::frame::PortNo;
+use packet::time::{Clock, Nanos};
+use ports::clock;
+use ports::memory::{MemoryPort, pair_stamped};
+use ports::port::Port;
+use ports::wrap::rate::{Rate, RateOptions};
+use ports::wrap::tail_drop::TailDrop;
+use serde_json::Value;
+use switch::config::{
+    BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, Route, RouterConfig,
+};
+use switch::control::request::{MacEntry, Request, What};
+use switch::node::Node;
+
+use super::name::{TargetKind, Technology};
+use super::veth::ROUTER_CACHE_ENTRIES;
+use super::{Description, Snapshot, Target, TargetError, program};
+use crate::parameter::{Capacity, Parameters};
+use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
+
+/// Frames that fit into a link's ring: about what a network interface's descriptor ring holds.
+const RING_FRAMES: usize = 1024;
+
+/// Bytes that fit into a control channel in memory.
+const CHANNEL_BYTES: usize = 1 << 20;
+
+/// How often a target that is busy with frames serves its control channel.
+const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
+
+const ADDRESSES: Addresses = Addresses {
+    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
+    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
+};
+
+/// Makes targets in this process.
+pub struct MemoryBench {
+    parameters: Parameters,
+    cores: Cores,
+    stop: Arc<AtomicBool>,
+}
+
+/// A target in this process.
+struct MemoryTarget {
+    kind: TargetKind,
+    rig: AnyRig,
+    cores: Cores,
+    /// The OpenFlow connection that stays, as a controller's does.
+    controller: Option<Controller>,
+    holds: Option<Setup>,
+    busy_ns: u64,
+}
+
+/// The instrument around a target.
+enum AnyRig {
+    /// Real time: the node runs in a thread during trials. No node: a cable.
+    Live(Box<LiveRig>, Option<Box<Node>>),
+    /// Virtual time.
+    Simulated(Box<SimRig<Simulated>>),
+}
+
+/// A node in virtual time, which takes a fixed time for each frame.
+struct Simulated {
+    node: Option<Box<Node>>,
+    service: Nanos,
+    busy_until: Nanos,
+}
+
+impl MemoryBench {
+    /// A bench; says how the cores are split.
+    pub fn open(parameters: &Parameters, stop: &Arc<AtomicBool>) -> Result<Self, TargetError> {
+        let cores = Cores::of_machine().map_err(super::veth::lab_error)?;
+        Ok(MemoryBench { parameters: parameters.clone(), cores, stop: Arc::clone(stop) })
+    }
+
+    /// Settings that all targets share, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        if self.parameters.simulated {
+            return vec![("service_ns".into(), self.parameters.service_ns.to_string())];
+        }
+        vec![
+            ("cores_instrument".into(), format!("{:?}", self.cores.instrument)),
+            ("cores_target".into(), format!("{:?}", self.cores.target)),
+            ("ring_frames".into(), RING_FRAMES.to_string()),
+        ]
+    }
+
+    /// Makes a target.
+    pub fn target(&self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+        let simulated = self.parameters.simulated;
+        let clock = if simulated { Clock::Virtual } else { Clock::UserSpace };
+        let link = |label: &str| -> (Box<dyn Port>, Box<dyn Port>) {
+            let (near, far) = pair_stamped(RING_FRAMES, label, clock);
+            (self.end(near), self.end(far))
+        };
+        let (near, node) = if kind == TargetKind::Direct {
+            let (first, second) = link("direct");
+            (vec![first, second], None)
+        } else {
+            let (near_1, far_1) = link(&format!("{}-1", kind.name()));
+            let (near_2, far_2) = link(&format!("{}-2", kind.name()));
+            let far = vec![(1, far_1), (2, far_2)];
+            (vec![near_1, near_2], Some(self.node(kind, far)?))
+        };
+        let key = key_of(kind);
+        let rig = if simulated {
+            let service = Nanos(self.parameters.service_ns);
+            let device = Simulated { node, service, busy_until: Nanos::ZERO };
+            AnyRig::Simulated(Box::new(SimRig::new(near, device, key)))
+        } else {
+            pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
+            AnyRig::Live(Box::new(LiveRig::new(near, key, Arc::clone(&self.stop))), node)
+        };
+        let cores = self.cores.clone();
+        let (controller, holds) = (None, None);
+        Ok(Box::new(MemoryTarget { kind, rig, cores, controller, holds, busy_ns: 0 }))
+    }
+
+    /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
+    fn end(&self, port: MemoryPort) -> Box<dyn Port> {
+        match (self.parameters.simulated, self.parameters.capacity) {
+            (true, Capacity::BitsPerSecond(bits)) => {
+                let queue_frames_max = RING_FRAMES;
+                let options = RateOptions { bits_per_second: bits as u64, queue_frames_max };
+                Box::new(Rate::new(port, options))
+            }
+            _ => Box::new(TailDrop::new(port)),
+        }
+    }
+
+    fn node(
+        &self,
+        kind: TargetKind,
+        ports: Vec<(PortNo, Box<dyn Port>)>,
+    ) -> Result<Box<Node>, TargetError> {
+        let what = match kind {
+            // Between trials nobody answers the keep-alive, and nobody may miss it.
+            TargetKind::Ours => Kind::OpenFlow(OpenFlowConfig {
+                probe_ms: 3_600_000,
+                exact_flows_max: self.parameters.exact_entries_max as usize,
+                wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
+                ..OpenFlowConfig::default()
+            }),
+            TargetKind::Bridge => {
+                Kind::Bridge(BridgeConfig { ageing_s: 3600, ..BridgeConfig::default() })
+            }
+            TargetKind::Router => Kind::Router(router_config(0)),
+            TargetKind::RouterCache => Kind::Router(router_config(ROUTER_CACHE_ENTRIES)),
+            other => {
+                let what = format!("{} cannot be joined by links in memory", other.name());
+                return Err(TargetError::CannotHold(what));
+            }
+        };
+        let mut config = Config::new(what);
+        for (number, port) in &ports {
+            let spec = format!("memory:{}", port.facts().name);
+            config.ports.push(switch::config::PortConfig { number: *number, spec });
+        }
+        let now = if self.parameters.simulated { Nanos::ZERO } else { clock::now() };
+        Node::open(&config, ports, key_of(kind), now)
+            .map(Box::new)
+            .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
+    }
+}
+
+/// A fixed secret for each kind, so that runs can be repeated.
+fn key_of(kind: TargetKind) -> u64 {
+    0x706c_616e_696d_0000 + kind as u64
+}
+
+/// Our router's two interfaces. A port in memory has no address of its own, so the file gives one.
+fn router_config(cache: usize) -> RouterConfig {
+    let interface = |port: usize, address| {
+        let mac = Mac(ADDRESSES.target[port - 1]);
+        format!(
+            "[[interface]]\nport = {port}\nmac = \"{mac}\"\n\
+             addresses = [\"{address}/{PORT_PREFIX}\"]\n"
+        )
+    };
+    let (first, second) = (interface(1, ROUTER_IN), interface(2, ROUTER_OUT));
+    RouterConfig::from_toml(&format!("cache = {cache}\n{first}{second}"))
+        .expect("the text is a router's file")
+}
+
+impl Target for MemoryTarget {
+    fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    fn describe(&self) -> Description {
+        let version = match self.kind {
+            TargetKind::Direct => None,
+            _ => Some(format!("planimeter {}", env!("CARGO_PKG_VERSION"))),
+        };
+        let mut settings = BTreeMap::new();
+        if let TargetKind::RouterCache = self.kind {
+            settings.insert("cache_entries".into(), ROUTER_CACHE_ENTRIES.to_string());
+        }
+        Description { version, settings }
+    }
+
+    fn addresses(&self) -> Addresses {
+        ADDRESSES
+    }
+
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.holds.as_ref() == Some(setup) {
+            return Ok(());
+        }
+        match self.kind.technology() {
+            Technology::Wire => {}
+            Technology::OpenFlow => self.install_flows(setup)?,
+            Technology::Bridging | Technology::Routing => self.install_entries(setup)?,
+        }
+        self.holds = Some(*setup);
+        Ok(())
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        match &mut self.rig {
+            AnyRig::Simulated(rig) => rig.trial(trial),
+            AnyRig::Live(rig, None) => rig.trial(trial),
+            AnyRig::Live(rig, Some(node)) => {
+                let done = AtomicBool::new(false);
+                let cores = &self.cores.target;
+                std::thread::scope(|scope| {
+                    let worker = scope.spawn(|| drive(node, cores, &done));
+                    let report = rig.trial(trial);
+                    done.store(true, Ordering::Release);
+                    self.busy_ns += worker.join().expect("a node does not panic").0;
+                    report
+                })
+            }
+        }
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
+        let mut snapshot = Snapshot::default();
+        let now = self.now();
+        if let Some(node) = self.node() {
+            let answer = ask(node, Request::Get(What::Counters), now)?;
+            snapshot.add(lab::peer::ours::control::flatten(&answer));
+        }
+        if self.busy_ns > 0 {
+            let core = self.cores.target.first().map(|&core| core as u32);
+            snapshot.cpu_ns.insert("node".into(), (self.busy_ns, core));
+        }
+        Ok(snapshot)
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl MemoryTarget {
+    fn node(&mut self) -> Option<&mut Node> {
+        match &mut self.rig {
+            AnyRig::Live(_, node) => node.as_deref_mut(),
+            AnyRig::Simulated(rig) => rig.device.node.as_deref_mut(),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        match &self.rig {
+            AnyRig::Live(..) => clock::now(),
+            AnyRig::Simulated(rig) => rig.now(),
+        }
+    }
+
+    fn install_flows(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+        let is_live = matches!(self.rig, AnyRig::Live(..));
+        let now = self.now();
+        self.controller = None;
+        let node = self.node().expect("an OpenFlow target is a node");
+        let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+        node.adopt(Box::new(theirs), now);
+        let mut settings = controller::Settings::new();
+        settings.session.echo_idle = None;
+        let mut turns = Turns { node, now, is_live };
+        let mut controller =
+            Controller::start(Box::new(ours), settings, &mut turns).map_err(failed)?;
+        controller.delete_all(&mut turns).map_err(failed)?;
+        let flows = program::flows(setup, &ADDRESSES);
+        let installed = controller.install(flows, &mut turns).map_err(failed)?;
+        program::checked(&installed)?;
+        self.controller = Some(controller);
+        Ok(())
+    }
+
+    fn install_entries(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        let plan = super::veth::plan(self.kind.technology(), &ADDRESSES, setup);
+        let now = self.now();
+        let node = self.node().expect("a bridge or router is a node");
+        for request in requests(self.kind.technology(), &plan) {
+            ask(node, request, now)?;
+        }
+        Ok(())
+    }
+}
+
+/// A plan as requests to a bridge or router that may hold another one.
+fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
+    let station = |it: &Station| MacEntry { mac: Mac(it.mac), port: it.port, vlan: 0 };
+    let neighbour =
+        |it: &PortNeighbor| Neighbour { port: it.port, address: it.address, mac: Mac(it.mac) };
+    let route = |it: &PortRoute| Route {
+        to: Prefix { address: it.prefix, length: it.length },
+        via: Some(it.via),
+        port: Some(it.port),
+    };
+    match technology {
+        Technology::Bridging => vec![
+            Request::Flush(What::Macs),
+            Request::AddMacs(plan.stations.iter().map(station).collect()),
+        ],
+        _ => vec![
+            Request::Flush(What::Routes),
+            Request::Flush(What::Neighbours),
+            Request::AddNeighbours(plan.neighbors.iter().map(neighbour).collect()),
+            Request::AddRoutes(plan.routes.iter().map(route).collect()),
+        ],
+    }
+}
+
+/// Asks a node in this process what its control socket would be asked.
+fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetError> {
+    switch::control::answer::answer(request, &mut node.forward, now)
+        .map_err(|why| TargetError::failed("asking a target", why))
+}
+
+/// Runs a node on its own core until told to end; how long it ran.
+fn drive(node: &mut Node, cores: &[usize], done: &AtomicBool) -> Nanos {
+    // Where the system does not let us choose, the scheduler does.
+    let _ = pin::pin(0, cores);
+    let begun = clock::now();
+    let mut serve_at = Nanos::ZERO;
+    while !done.load(Ordering::Acquire) {
+        let now = clock::now();
+        node.turn(now);
+        if now >= serve_at {
+            node.serve(now);
+            node.events.clear();
+            serve_at = now.saturating_add(SERVE_INTERVAL);
+        }
+    }
+    clock::now().since(begun)
+}
+
+/// A controller's waiting: the node takes a turn.
+struct Turns<'a> {
+    node: &'a mut Node,
+    now: Nanos,
+    is_live: bool,
+}
+
+impl Meanwhile for Turns<'_> {
+    fn now(&mut self) -> Nanos {
+        if self.is_live { clock::now() } else { self.now }
+    }
+
+    fn rest(&mut self, _: Option<std::os::fd::RawFd>, _wants_to_write: bool, deadline: Nanos) {
+        let now = self.now();
+        self.node.turn(now);
+        self.node.serve(now);
+        self.node.events.clear();
+        if !self.is_live {
+            // Control takes a microsecond a turn in virtual time, so that time-outs can pass.
+            self.now = deadline.min(now.saturating_add(Nanos::from_micros(1)));
+        }
+    }
+}
+
+impl Device for Simulated {
+    fn step(&mut self, now: Nanos) -> Option<Nanos> {
+        let node = self.node.as_mut()?;
+        if now < self.busy_until {
+            return Some(self.busy_until);
+        }
+        let turn = node.turn(now);
+        node.serve(now);
+        node.events.clear();
+        if turn.frames > 0 && self.service > Nanos::ZERO {
+            self.busy_until = now.saturating_add(Nanos(self.service.0 * turn.frames as u64));
+            return Some(self.busy_until);
+        }
+        node.next_event(now)
+    }
+}
+

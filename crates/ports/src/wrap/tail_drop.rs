@@ -1,0 +1,76 @@
+//! A link that loses what does not fit: a port that refuses frames becomes one that drops them.
+//!
+//! A ring in memory pushes back when it is full, which no cable does. With this in front, a sender
+//! that is faster than the receiver sees what it would see on a real link: its frames are taken,
+//! and those that find the queue full are lost and counted (RFC 2544 section 26.1 counts on it).
+
+use std::os::fd::RawFd;
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+
+/// A port whose full queue drops.
+pub struct TailDrop<P> {
+    inner: P,
+    dropped: u64,
+}
+
+impl<P: Port> TailDrop<P> {
+    /// Drops what `inner` does not take.
+    pub fn new(inner: P) -> Self {
+        TailDrop { inner, dropped: 0 }
+    }
+}
+
+impl<P: Port> Port for TailDrop<P> {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.inner.receive(batch, now)
+    }
+
+    /// Takes every frame.
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let taken = self.inner.transmit(batch, now)?;
+        self.dropped += (batch.len() - taken) as u64;
+        Ok(batch.len())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let mut counters = self.inner.counters();
+        counters.lose(PortDrop::LinkQueueFull, self.dropped);
+        counters
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        self.inner.descriptor()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.inner.next_event()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::pair;
+
+    #[test]
+    fn what_does_not_fit_is_taken_and_counted_as_lost() {
+        let (near, mut far) = pair(4, "wire");
+        let mut near = TailDrop::new(near);
+        let mut batch = Batch::new(8);
+        for byte in 0..7 {
+            batch.push_bytes(&[byte; 60]);
+        }
+        assert_eq!(near.transmit(&mut batch, Nanos::ZERO).unwrap(), 7);
+        let mut arrived = Batch::new(8);
+        assert_eq!(far.receive(&mut arrived, Nanos::ZERO).unwrap(), 4);
+        assert_eq!(near.counters().drops, [(PortDrop::LinkQueueFull, 3)]);
+    }
+}
