@@ -106,9 +106,21 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     }
     let study = name.split('/').next().unwrap_or_default();
     let later = [
-        "bianco2010", "costa2017", "oflops2018", "gelberger2013", "rfc2544", "rfc9971", "rfc8219",
-        "rfc9004", "rfc2889", "fairness", "rule-activation", "packet-in", "flow-mod-rate",
-        "flow-stats-dump", "memory-per-flow",
+        "bianco2010",
+        "costa2017",
+        "oflops2018",
+        "gelberger2013",
+        "rfc2544",
+        "rfc9971",
+        "rfc8219",
+        "rfc9004",
+        "rfc2889",
+        "fairness",
+        "rule-activation",
+        "packet-in",
+        "flow-mod-rate",
+        "flow-stats-dump",
+        "memory-per-flow",
     ];
     if later.contains(&study) || name.ends_with(".py") || name.ends_with(".toml") {
         return Err(NameError::NotYet { text: name.into() });

@@ -138,11 +138,8 @@ impl Parameters {
         let (key, value) = assignment
             .split_once('=')
             .ok_or_else(|| ParameterError::NotAnAssignment(assignment.into()))?;
-        let bad = |expected| ParameterError::BadValue {
-            key: key.into(),
-            value: value.into(),
-            expected,
-        };
+        let bad =
+            |expected| ParameterError::BadValue { key: key.into(), value: value.into(), expected };
         match key {
             "capacity" => self.capacity = capacity(value).ok_or_else(|| bad(CAPACITY))?,
             "frame" => {
@@ -170,7 +167,9 @@ impl Parameters {
                     number(value, 1.0, 131_072.0).ok_or_else(|| bad("1 to 131072"))? as u32;
             }
             "traffic" => self.traffic = Some(traffic(value).ok_or_else(|| bad(TRAFFIC))?),
-            "loss" => self.loss = number(value, 0.0, 0.5).ok_or_else(|| bad("a ratio, 0 to 0.5"))?,
+            "loss" => {
+                self.loss = number(value, 0.0, 0.5).ok_or_else(|| bad("a ratio, 0 to 0.5"))?
+            }
             "resolution" => {
                 self.resolution =
                     number(value, 0.0005, 0.5).ok_or_else(|| bad("a ratio, 0.0005 to 0.5"))?;
@@ -248,7 +247,11 @@ impl fmt::Display for ParameterError {
             }
             ParameterError::UnknownKey(key) => {
                 let known: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
-                write!(f, "--set {key}=...: there is no such parameter; there are: {}", known.join(", "))
+                write!(
+                    f,
+                    "--set {key}=...: there is no such parameter; there are: {}",
+                    known.join(", ")
+                )
             }
             ParameterError::BadValue { key, value, expected } => {
                 write!(f, "--set {key}={value}: takes {expected}")
@@ -272,11 +275,14 @@ fn capacity(text: &str) -> Option<Capacity> {
         return Some(Capacity::Auto);
     }
     let (digits, factor) = match text.strip_suffix(['k', 'K', 'M', 'G']) {
-        Some(digits) => (digits, match text.as_bytes().last() {
-            Some(b'G') => 1e9,
-            Some(b'M') => 1e6,
-            _ => 1e3,
-        }),
+        Some(digits) => (
+            digits,
+            match text.as_bytes().last() {
+                Some(b'G') => 1e9,
+                Some(b'M') => 1e6,
+                _ => 1e3,
+            },
+        ),
         None => (text, 1.0),
     };
     number(digits, 0.0, 1e12)

@@ -115,7 +115,8 @@ impl Setup {
             Traffic::Random => Order::Random { seed: self.seed.wrapping_add(salt) },
             Traffic::Sequential | Traffic::One => Order::Sequential,
         };
-        let one = |field, values| vec![Vary { count, order: order(1), fields: vec![(field, values)] }];
+        let one =
+            |field, values| vec![Vary { count, order: order(1), fields: vec![(field, values)] }];
         match technology {
             Technology::Bridging => {
                 one(Field::MacDestination, Values::Range { first: FIRST_MAC, step: 1 })
@@ -208,8 +209,7 @@ mod tests {
     fn every_frame_of_random_traffic_belongs_to_an_entry() {
         let setup = Setup { table: Table::Exact, entries: 700, traffic: Traffic::Random, seed: 7 };
         let entries: HashSet<(u16, u16)> = (0..700).map(udp_ports).collect();
-        let stream =
-            setup.stream(Technology::OpenFlow, &ADDRESSES, 64, Rate::FramesPerSecond(1.0));
+        let stream = setup.stream(Technology::OpenFlow, &ADDRESSES, 64, Rate::FramesPerSecond(1.0));
         for frame in 0..10_000 {
             let headers = stream.headers_at(frame);
             assert!(entries.contains(&(headers.port_source, headers.port_destination)));

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::place;
+use crate::target::name::Link;
 use crate::target::veth::lab_error;
 use crate::{environment, target};
 
@@ -38,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let findings = need::survey();
     let environment = environment::read();
     let calibration = match arguments.calibrate {
-        true => Some(calibrate()?),
+        true => calibrate()?,
         false => None,
     };
     if arguments.json {
@@ -110,9 +111,11 @@ fn advice(findings: &[Finding]) -> String {
         (false, true) => "Everything that is joined by veth can be measured here, without root; \
                           as root, kernel threads get cores of their own"
             .into(),
-        (false, false) => "Only links in memory can be measured here; with root or user namespaces \
+        (false, false) => {
+            "Only links in memory can be measured here; with root or user namespaces \
                            also the kernel's bridge and router and Open vSwitch"
-            .into(),
+                .into()
+        }
     }
 }
 
@@ -134,12 +137,16 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn calibrate() -> Result<results::record::Calibration, Failure> {
+fn calibrate() -> Result<Option<results::record::Calibration>, Failure> {
     let stop = super::stop::flag()?;
     let parameters = crate::parameter::Parameters::at(crate::parameter::Effort::Quick);
     let link = place::best_link();
-    let mut bench = target::Bench::open(link, &place::surroundings()?, &parameters, &stop)
-        .map_err(place::failure)?;
+    let surroundings = place::surroundings()?;
+    if link == Link::Veth {
+        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
+    }
+    let mut bench =
+        target::Bench::open(link, &surroundings, &parameters, &stop).map_err(place::failure)?;
     crate::runner::calibration::calibrate(&mut bench, &parameters)
         .map_err(|error| Failure::need(error.to_string()))
 }

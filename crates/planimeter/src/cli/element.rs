@@ -1,4 +1,213 @@
 //! `planimeter switch`, `bridge` and `router`: our forwarding elements as processes.
 //!
-//! The switch crate does the work; here are only the flags, and what goes wrong in words.
+//! The switch crate does the work; here are only the flags, and what goes wrong in words. Events
+//! go to stderr, one line each, so that stdout stays empty and logs can be kept.
 
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use packet::time::Nanos;
+use ports::channel::ChannelError;
+use ports::port::PortError;
+use switch::config::{
+    BridgeConfig, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig, Service,
+    datapath_id,
+};
+use switch::node::OpenError;
+
+use super::failure::Failure;
+
+/// Flags that every element has.
+#[derive(clap::Args)]
+pub struct CommonArguments {
+    /// A data port: its number and what it is, such as 1=afpacket:eth1 or 2=tap:t0
+    #[arg(long = "port", value_name = "N=SPEC", required = true)]
+    pub ports: Vec<String>,
+    /// A Unix socket that answers lines of JSON with counters and takes entries
+    #[arg(long, value_name = "FILE")]
+    pub control: Option<PathBuf>,
+    /// Serve waiting frames in the order in which they came, not by deficit round robin
+    #[arg(long)]
+    pub first_come: bool,
+    /// Bytes that a port is served in one round of deficit round robin
+    #[arg(long, value_name = "BYTES", conflicts_with = "first_come")]
+    pub quantum: Option<usize>,
+    /// Keep polling for this long after the last frame before waiting for the next
+    #[arg(long, value_name = "MICROSECONDS")]
+    pub spin: Option<u64>,
+}
+
+/// Arguments of `planimeter switch`.
+#[derive(clap::Args)]
+pub struct SwitchArguments {
+    #[command(flatten)]
+    common: CommonArguments,
+    /// Connect to a controller: tcp:IP:PORT or unix:FILE
+    #[arg(long = "controller", value_name = "URL")]
+    controllers: Vec<String>,
+    /// Wait for controllers: ptcp:PORT[:IP] or punix:FILE
+    #[arg(long = "listen", value_name = "URL")]
+    listen: Vec<String>,
+    /// OpenFlow versions to speak
+    #[arg(long, value_name = "VERSIONS", default_value = "1.0")]
+    openflow: String,
+    /// The switch's identity, up to 16 hexadecimal digits; otherwise made from the first port
+    #[arg(long, value_name = "HEX")]
+    datapath_id: Option<String>,
+    /// What happens to unknown frames while no controller is connected
+    #[arg(long, value_enum)]
+    fail_mode: Option<FailModeArgument>,
+    /// Entries of the exact-match hash table
+    #[arg(long, value_name = "N")]
+    exact_entries: Option<usize>,
+    /// Entries of the linear wildcard table
+    #[arg(long, value_name = "N")]
+    wildcard_entries: Option<usize>,
+    /// A TOML file with these and further settings
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Behave like a model of a hardware switch (not in this version)
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+}
+
+/// The words that `--fail-mode` takes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailModeArgument {
+    /// Flows stay, unknown frames are dropped
+    Secure,
+    /// It forwards as a learning bridge
+    Standalone,
+}
+
+/// Arguments of `planimeter bridge`.
+#[derive(clap::Args)]
+pub struct BridgeArguments {
+    #[command(flatten)]
+    common: CommonArguments,
+    /// Seconds after which a silent address is forgotten, up to 3600; 0 never forgets
+    #[arg(long, value_name = "SECONDS")]
+    ageing: Option<u64>,
+    /// Addresses that the table holds
+    #[arg(long, value_name = "N")]
+    macs: Option<usize>,
+    /// Learn addresses for each VLAN apart
+    #[arg(long)]
+    per_vlan: bool,
+}
+
+/// Arguments of `planimeter router`.
+#[derive(clap::Args)]
+pub struct RouterArguments {
+    #[command(flatten)]
+    common: CommonArguments,
+    /// A TOML file with interfaces, routes and neighbours
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Is an OpenFlow switch until it is told to stop.
+pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
+    if let Some(name) = &arguments.model {
+        return Err(Failure::usage(format!(
+            "--model {name}: models of hardware switches are not in this version"
+        )));
+    }
+    if let Some(version) = arguments.openflow.split(',').find(|version| version.trim() != "1.0") {
+        return Err(Failure::usage(format!(
+            "--openflow {version}: this version speaks OpenFlow 1.0 only"
+        )));
+    }
+    let mut config = match &arguments.config {
+        Some(file) => OpenFlowConfig::from_toml(&read(file)?)
+            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?,
+        None => OpenFlowConfig::default(),
+    };
+    config.controllers.extend(arguments.controllers.iter().cloned());
+    config.listen.extend(arguments.listen.iter().cloned());
+    if let Some(text) = &arguments.datapath_id {
+        let id = datapath_id(text).ok_or_else(|| {
+            Failure::usage(format!("--datapath-id {text}: takes up to 16 hexadecimal digits"))
+        })?;
+        config.datapath_id = Some(id);
+    }
+    match arguments.fail_mode {
+        Some(FailModeArgument::Secure) => config.fail_mode = FailMode::Secure,
+        Some(FailModeArgument::Standalone) => config.fail_mode = FailMode::Standalone,
+        None => {}
+    }
+    config.exact_flows_max = arguments.exact_entries.unwrap_or(config.exact_flows_max);
+    config.wildcard_flows_max = arguments.wildcard_entries.unwrap_or(config.wildcard_flows_max);
+    run(Kind::OpenFlow(config), &arguments.common)
+}
+
+/// Is a learning bridge until it is told to stop.
+pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
+    let default = BridgeConfig::default();
+    let config = BridgeConfig {
+        ageing_s: arguments.ageing.unwrap_or(default.ageing_s),
+        macs_max: arguments.macs.unwrap_or(default.macs_max),
+        per_vlan: arguments.per_vlan,
+    };
+    run(Kind::Bridge(config), &arguments.common)
+}
+
+/// Is a router until it is told to stop.
+pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
+    let file = &arguments.config;
+    let config = RouterConfig::from_toml(&read(file)?)
+        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    run(Kind::Router(config), &arguments.common)
+}
+
+fn run(kind: Kind, common: &CommonArguments) -> Result<ExitCode, Failure> {
+    let mut config = Config::new(kind);
+    for text in &common.ports {
+        config.ports.push(port(text)?);
+    }
+    config.control = common.control.clone();
+    if common.first_come {
+        config.service = Service::FirstComeFirstServed;
+    }
+    if let Some(quantum_bytes) = common.quantum {
+        config.service = Service::DeficitRoundRobin { quantum_bytes };
+    }
+    if let Some(micros) = common.spin {
+        config.spin = Nanos::from_micros(micros.min(1_000_000));
+    }
+    let stop = super::stop::flag()?;
+    switch::process::run(&config, &stop, &mut |event| eprintln!("{event}")).map_err(explained)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn port(text: &str) -> Result<PortConfig, Failure> {
+    let wrong = || {
+        Failure::usage(format!("--port {text}: write NUMBER=SPEC, such as --port 1=afpacket:eth1"))
+    };
+    let (number, spec) = text.split_once('=').ok_or_else(wrong)?;
+    Ok(PortConfig { number: number.parse().map_err(|_| wrong())?, spec: spec.to_string() })
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Lack of rights is a missing need; everything else is something that the user can name right.
+fn explained(error: OpenError) -> Failure {
+    match error {
+        OpenError::Port(number, PortError::NotPermitted(what)) => Failure::need(format!(
+            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
+        )),
+        OpenError::Port(number, PortError::NoSuchInterface(name)) => Failure::usage(format!(
+            "port {number}: there is no interface {name} here; `ip link` lists those that are"
+        )),
+        OpenError::Port(number, PortError::InterfaceDown(name)) => Failure::usage(format!(
+            "port {number}: interface {name} is down; `ip link set {name} up` raises it"
+        )),
+        OpenError::Channel(ChannelError::AddressInUse(url)) => Failure::usage(format!(
+            "{url} is in use; choose another address or stop who listens there"
+        )),
+        other => Failure::usage(other.to_string()),
+    }
+}

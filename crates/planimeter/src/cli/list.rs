@@ -49,9 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let sections: Vec<Section> = sections().into_iter().filter(wanted).collect();
     if arguments.json {
         let rows = |section: &Section| -> serde_json::Value {
-            let row = |(name, about): &(String, String)| {
-                serde_json::json!({ "name": name, "about": about })
-            };
+            let row = |(name, about): &(String, String)| serde_json::json!({ "name": name, "about": about });
             section.rows.iter().map(row).collect()
         };
         let all: serde_json::Map<String, serde_json::Value> =

@@ -2,6 +2,7 @@
 //!
 //! The only file that reads the environment.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use lab::need;
@@ -15,8 +16,13 @@ use crate::target::{Surroundings, TargetError};
 pub fn run_root() -> PathBuf {
     match std::env::var("XDG_RUNTIME_DIR") {
         Ok(folder) if !folder.is_empty() => PathBuf::from(folder).join("planimeter"),
-        _ => std::env::temp_dir().join(format!("planimeter-{}", lab::need::user())),
+        _ => std::env::temp_dir().join(format!("planimeter-{}", user())),
     }
+}
+
+/// Who runs this process, as the kernel shows its own entry in /proc.
+fn user() -> u32 {
+    std::fs::metadata("/proc/self").map_or(0, |entry| entry.uid())
 }
 
 /// What a bench needs to know of this process.
@@ -53,9 +59,9 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
                 .and_then(|_| need::tool("ovs-vsctl", "openvswitch-common"))
                 .err()
                 .map(|need| need.to_string()),
-            TargetKind::LinuxBridge => need::try_feature(need::Feature::Bridge)
-                .err()
-                .map(|error| error.to_string()),
+            TargetKind::LinuxBridge => {
+                need::try_feature(need::Feature::Bridge).err().map(|error| error.to_string())
+            }
             _ => None,
         };
         match lacks {

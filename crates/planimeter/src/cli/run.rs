@@ -103,11 +103,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print!("{}", dry(&plan));
         return Ok(ExitCode::SUCCESS);
     }
+    let surroundings = place::surroundings()?;
     if plan.link == Link::Veth {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let stop = super::stop::flag()?;
-    let surroundings = place::surroundings()?;
     let mut bench =
         Bench::open(plan.link, &surroundings, &plan.parameters, &stop).map_err(place::failure)?;
     let mut terminal = Terminal(Progress::new(0));
@@ -119,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print!("{}", results::store::record_text(&finished.record));
         eprintln!("{}", report.display());
     } else {
-        print!("{}", results::summary::text(&finished.record));
+        print!("{}", results::summary::markdown(std::slice::from_ref(&finished.record)));
         println!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished.record))
@@ -203,7 +203,9 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));
     }
     if plan.parameters.simulated && plan.parameters.capacity == crate::parameter::Capacity::Auto {
-        return Err(Failure::usage("--set capacity=auto measures real time; with rig=sim give bit/s"));
+        return Err(Failure::usage(
+            "--set capacity=auto measures real time; with rig=sim give bit/s",
+        ));
     }
     Ok(())
 }

@@ -118,7 +118,11 @@ impl Context {
 
     /// The frame sizes that the user asked for, or these.
     pub fn frames_or(&self, own: &[u16]) -> Vec<u16> {
-        if self.parameters.frames.is_empty() { own.to_vec() } else { self.parameters.frames.clone() }
+        if self.parameters.frames.is_empty() {
+            own.to_vec()
+        } else {
+            self.parameters.frames.clone()
+        }
     }
 
     /// The loads in percent that the user asked for, or these.

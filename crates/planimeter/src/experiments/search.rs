@@ -72,8 +72,7 @@ impl Searches {
     }
 
     fn goal(&self, task: Task) -> Goal {
-        let rate_pps_max =
-            line_rate_pps(self.context.capacity_bps, usize::from(task.frame_bytes));
+        let rate_pps_max = line_rate_pps(self.context.capacity_bps, usize::from(task.frame_bytes));
         Goal {
             loss_ratio: task.loss_ratio,
             rate_pps_min: rate_pps_max * LOWEST_SHARE,
@@ -84,9 +83,7 @@ impl Searches {
     }
 
     fn finish(&mut self, task: Task, found: &Found) {
-        let limited = |it: &Irregularity| {
-            matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed)
-        };
+        let limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed);
         let broken = |it: &Irregularity| {
             !matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
         };

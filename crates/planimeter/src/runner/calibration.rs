@@ -5,15 +5,16 @@
 //! of what was intended), its own latency and how far its frames stray from their schedule. A result
 //! of a target cannot be better known than this.
 
-use instrument::search::binary::{Ask, BinarySearch, Goal, Measured};
+use instrument::calibrate::{Calibrator, Settings};
+use instrument::experiment::{Experiment, Outcome, Step};
 use instrument::stream::{GAP_BYTES, Rate};
-use instrument::trial::TrialReport;
-use results::record::Calibration;
+use instrument::trial::{Trial, TrialReport};
+use results::record::{Calibration, ClockSource};
 
 use super::recording;
 use super::{Plan, RunError};
 use crate::experiments::Context;
-use crate::parameter::{Effort, Parameters};
+use crate::parameter::Parameters;
 use crate::target::name::TargetKind;
 use crate::target::{Bench, Target};
 use crate::workload::Setup;
@@ -24,11 +25,17 @@ const FRAME_BYTES: u16 = 64;
 /// Seconds of a calibration trial.
 const SECONDS: f64 = 0.15;
 
+/// Seconds of uncounted traffic before it.
+const WARMUP_S: f64 = 0.05;
+
 /// A load that no software tester reaches, to see what it offers at most.
 const RATE_PPS_BEYOND: f64 = 50e6;
 
-/// Share of the ceiling at which latency and pacing are taken.
-const QUIET_SHARE: f64 = 0.1;
+/// The load at which the tester's own latency is taken.
+const RATE_PPS_BIAS: f64 = 10_000.0;
+
+/// The ceiling is found to within this share of what the tester sends at most.
+const RESOLUTION: f64 = 0.03;
 
 /// How far above the fastest target a nominal link has to be to overload it.
 const OVERLOAD: f64 = 1.1;
@@ -57,34 +64,42 @@ fn measure(
     parameters: &Parameters,
     link: &str,
 ) -> Result<Calibration, RunError> {
-    let beyond = offer(target, parameters, RATE_PPS_BEYOND)?;
-    let saturated = beyond.total.pps_offered().max(1000.0);
-    let mut search = BinarySearch::new(Goal {
-        loss_ratio: 0.0,
-        rate_pps_min: saturated / 64.0,
-        rate_pps_max: saturated,
-        resolution_pps: saturated / 32.0,
-        is_confirmed: false,
+    let template = trial(target, parameters, RATE_PPS_BEYOND);
+    let mut calibrator = Calibrator::new(Settings {
+        stream: template.streams[0].clone(),
+        rate_pps_max: RATE_PPS_BEYOND,
+        rate_pps_bias: RATE_PPS_BIAS,
+        resolution_ratio: RESOLUTION,
+        duration: template.duration,
+        drain: template.drain,
     });
-    let ceiling = loop {
-        match search.next() {
-            Ask::Search { rate_pps } | Ask::Confirm { rate_pps } => {
-                let report = offer(target, parameters, rate_pps)?;
-                search.record(Measured::from(&report));
+    let mut last = None;
+    loop {
+        match calibrator.next(last.as_ref()) {
+            Step::Done => break,
+            Step::Install(()) => last = Some(Outcome::Installed),
+            Step::Trial { point, trial } => {
+                let kind = target.kind();
+                let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
+                last = Some(Outcome::Trial { point, report: Box::new(report) });
             }
-            Ask::Found(found) => break found.rate_pps,
         }
+    }
+    let clock = match &last {
+        Some(Outcome::Trial { report, .. }) => recording::clock(report.stamps),
+        _ => ClockSource::UserSpace,
     };
-    let quiet = offer(target, parameters, (ceiling * QUIET_SHARE).max(1000.0))?;
+    let found = calibrator.finish().expect("a calibration that is done has found its values");
+    let pacing = found.pacing_at_half.as_ref().unwrap_or(&found.pacing_at_bias);
     Ok(Calibration {
         id: "loop".into(),
         link: link.into(),
-        frame_bytes: FRAME_BYTES.into(),
-        rate_pps_ceiling: ceiling as u64,
-        rate_pps_saturated: saturated as u64,
-        latency: recording::distribution(&quiet.latency.from_sent),
-        pacing_error: recording::distribution(&quiet.pacing.gap_error),
-        clock: recording::clock(quiet.stamps),
+        frame_bytes: found.frame_bytes as u32,
+        rate_pps_ceiling: found.ceiling.rate_pps as u64,
+        rate_pps_saturated: found.saturated_pps as u64,
+        latency: recording::distribution(&found.bias.from_sent),
+        pacing_error: recording::distribution(&pacing.gap_error),
+        clock,
     })
 }
 
@@ -110,19 +125,21 @@ fn offer(
     parameters: &Parameters,
     rate_pps: f64,
 ) -> Result<TrialReport, RunError> {
-    let quick = Parameters::at(Effort::Quick);
-    let parameters = Parameters { seconds: SECONDS, warmup_s: quick.warmup_s, ..parameters.clone() };
     let kind = target.kind();
+    let trial = trial(target, parameters, rate_pps);
+    target.trial(&trial).map_err(|error| RunError::Trial(kind, error))
+}
+
+fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
+    let parameters = Parameters { seconds: SECONDS, warmup_s: WARMUP_S, ..parameters.clone() };
     let context = Context {
-        technology: kind.technology(),
+        technology: target.kind().technology(),
         addresses: target.addresses(),
         capacity_bps: 0,
         parameters,
         seed: 1,
     };
-    let setup = Setup::single(1);
-    let trial = context.trial(&setup, FRAME_BYTES, Rate::FramesPerSecond(rate_pps));
-    target.trial(&trial).map_err(|error| RunError::Trial(kind, error))
+    context.trial(&Setup::single(1), FRAME_BYTES, Rate::FramesPerSecond(rate_pps))
 }
 
 /// The calibration in words.
@@ -130,13 +147,13 @@ pub fn sentence(found: &Calibration) -> String {
     let latency = found.latency.as_ref().and_then(|it| it.ns_p50).map_or_else(String::new, |ns| {
         format!(", its own median latency {:.1} us", ns as f64 / 1e3)
     });
-    let pacing = found.pacing_error.as_ref().and_then(|it| it.ns_p50).map_or_else(
-        String::new,
-        |ns| format!(", median pacing error {ns} ns"),
-    );
+    let pacing = found
+        .pacing_error
+        .as_ref()
+        .and_then(|it| it.ns_p50)
+        .map_or_else(String::new, |ns| format!(", median pacing error {ns} ns"));
     format!(
         "tester over {} without target: {} frames/s of {} bytes without loss{latency}{pacing}",
         found.link, found.rate_pps_ceiling, found.frame_bytes
     )
 }
-

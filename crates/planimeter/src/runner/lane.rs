@@ -1,7 +1,9 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
+use instrument::account::Account;
 use instrument::experiment::{Outcome, Point, Step};
-use instrument::trial::{Trial, TrialReport};
+use instrument::trial::{Classes, Flag, Histogram, Latency, Load, Pacing, Trial, TrialReport};
+use packet::time::{Clock, Nanos};
 use results::record;
 
 use super::RunError;
@@ -171,5 +173,42 @@ impl Lane {
             trials: std::mem::take(&mut self.trials),
             flags,
         }
+    }
+}
+
+/// A report with what a method digests of it; what it does not, histograms for one, is empty. The
+/// whole of it is in the record already.
+fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
+    let total = Load {
+        intended: stored.frames_intended,
+        offered: stored.frames_offered,
+        forwarded: stored.frames_forwarded,
+        duration_offered: Nanos(stored.duration_ns_effective),
+        duration_forwarded: Nanos(stored.duration_ns_receiving.unwrap_or(0)),
+    };
+    let limited = stored.flags.contains(&record::Flag::TesterLimited);
+    TrialReport {
+        started_at: Nanos::ZERO,
+        duration: trial.duration,
+        warmup: trial.warmup,
+        drain: trial.drain,
+        total,
+        classes: Classes { duplicate: stored.classes.duplicate, ..Classes::default() },
+        streams: Vec::new(),
+        ports: Vec::new(),
+        latency: Latency {
+            from_sent: Histogram::new(),
+            from_scheduled: Histogram::new(),
+            negative: 0,
+        },
+        pacing: Pacing {
+            lateness: Histogram::new(),
+            gap_error: Histogram::new(),
+            stalls: 0,
+            lateness_max: Nanos::ZERO,
+        },
+        account: Account::default(),
+        flags: limited.then(|| Flag::TesterLimited(total.offered_share())).into_iter().collect(),
+        stamps: Clock::UserSpace,
     }
 }

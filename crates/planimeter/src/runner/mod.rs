@@ -256,7 +256,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn lanes(&self, entry: &'static Entry, targets: &[Box<dyn Target>], capacity: u64) -> Vec<Lane> {
+    fn lanes(
+        &self,
+        entry: &'static Entry,
+        targets: &[Box<dyn Target>],
+        capacity: u64,
+    ) -> Vec<Lane> {
         let kinds = self.plan.kinds_of(entry);
         let place = |kind| targets.iter().position(|target| target.kind() == kind);
         let lane = |kind: TargetKind| {
@@ -471,9 +476,10 @@ fn described(target: &dyn Target) -> record::Target {
 fn one_line(trial: &record::Trial) -> String {
     let rate = trial.rate_pps_forwarded().unwrap_or(0.0);
     let loss = trial.loss_ratio().unwrap_or(0.0) * 100.0;
-    let latency = trial.latency.as_ref().map_or(String::new(), |found| {
-        format!(", {} mean", Nanos(found.ns_mean as u64))
-    });
+    let latency = trial
+        .latency
+        .as_ref()
+        .map_or(String::new(), |found| format!(", {} mean", Nanos(found.ns_mean as u64)));
     format!(
         "{} {} {}={}: {rate:.0} frames/s forwarded, {loss:.2} % lost{latency}",
         trial.experiment, trial.target, trial.point.name, trial.point.value

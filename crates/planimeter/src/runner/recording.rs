@@ -191,6 +191,7 @@ fn place(place: Place) -> DropPlace {
         Place::Tester => DropPlace::Tester,
         Place::Kernel => DropPlace::Kernel,
         Place::Target => DropPlace::Target,
+        Place::Link => DropPlace::Link,
     }
 }
 

@@ -306,10 +306,11 @@ impl MemoryTarget {
     }
 
     fn install_entries(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        let plan = super::veth::plan(self.kind.technology(), &ADDRESSES, setup);
+        let technology = self.kind.technology();
+        let plan = super::veth::plan(technology, &ADDRESSES, setup);
         let now = self.now();
         let node = self.node().expect("a bridge or router is a node");
-        for request in requests(self.kind.technology(), &plan) {
+        for request in requests(technology, &plan) {
             ask(node, request, now)?;
         }
         Ok(())
@@ -322,7 +323,7 @@ fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
     let neighbour =
         |it: &PortNeighbor| Neighbour { port: it.port, address: it.address, mac: Mac(it.mac) };
     let route = |it: &PortRoute| Route {
-        to: Prefix { address: it.prefix, length: it.length },
+        to: Prefix { address: it.prefix, bits: it.length },
         via: Some(it.via),
         port: Some(it.port),
     };
@@ -404,4 +405,3 @@ impl Device for Simulated {
         node.next_event(now)
     }
 }
-

@@ -137,7 +137,9 @@ impl fmt::Display for NameError {
             NameError::Unknown { what, text, known } => {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
-            NameError::NotYet { text } => write!(f, "{text:?} is not in this version of planimeter"),
+            NameError::NotYet { text } => {
+                write!(f, "{text:?} is not in this version of planimeter")
+            }
         }
     }
 }

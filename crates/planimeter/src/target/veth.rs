@@ -150,7 +150,8 @@ impl VethBench {
     fn table_sizes(&self) -> Vec<OsString> {
         let parameters = &self.parameters;
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
-        let words = ["--exact-entries", &exact.to_string(), "--wildcard-entries", &wildcard.to_string()];
+        let words =
+            ["--exact-entries", &exact.to_string(), "--wildcard-entries", &wildcard.to_string()];
         words.map(OsString::from).to_vec()
     }
 }
