@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
@@ -51,6 +51,8 @@ pub struct VethBench {
     program: PathBuf,
     parameters: Parameters,
     stop: Arc<AtomicBool>,
+    /// How many sites there have been: their names differ, whatever stands there.
+    sites: AtomicU32,
 }
 
 /// A target with the instrument on both its sides.
@@ -76,7 +78,7 @@ impl VethBench {
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
         let (program, parameters) = (surroundings.program.clone(), parameters.clone());
-        Ok(VethBench { lab, wiring, program, parameters, stop })
+        Ok(VethBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
     }
 
     /// Settings of the network, for the record.
@@ -89,10 +91,10 @@ impl VethBench {
 
     /// Starts a target and opens the instrument's ports to it.
     pub fn target(&self, kind: TargetKind) -> Result<VethTarget, TargetError> {
-        let name = site_name(kind);
+        let name = format!("{}{}", site_name(kind), self.sites.fetch_add(1, Ordering::Relaxed));
         let site = match kind {
-            TargetKind::Direct => self.lab.direct(name, &self.wiring),
-            _ => self.lab.site(name, &self.wiring),
+            TargetKind::Direct => self.lab.direct(&name, &self.wiring),
+            _ => self.lab.site(&name, &self.wiring),
         }
         .map_err(lab_error)?;
         let remake = self.maker(kind);
