@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
 use crate::config::{Config, Kind, Problem};
-use crate::control::answer::answer;
+use crate::control::answer::{answer, controllers};
+use crate::control::request::What;
 use crate::control::{Control, Request};
 use crate::event::Event;
 use crate::forward::{ForwardLoop, NumberedPort, Turn};
@@ -92,14 +93,14 @@ impl Node {
             events.append(&mut agent.events);
         }
         if let Some(control) = control {
-            control.turn(&mut |request| answer(request, forward, agent.as_ref(), now));
+            control.turn(&mut |request| answer_for(request, forward, agent.as_ref(), now));
             forward.send_waiting(now);
         }
     }
 
-    /// Answers a request as the control socket would.
+    /// Answers a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
-        answer(request, &mut self.forward, self.agent.as_ref(), now)
+        answer_for(request, &mut self.forward, self.agent.as_ref(), now)
     }
 
     fn link_changed(&mut self, number: PortNo, up: bool) {
@@ -148,6 +149,21 @@ impl Node {
     pub fn is_pollable(&self) -> bool {
         self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
     }
+}
+
+/// The data plane's answer, and in the counters what the agent counts.
+fn answer_for(
+    request: Request,
+    forward: &mut ForwardLoop<Plane>,
+    agent: Option<&Agent>,
+    now: Nanos,
+) -> Result<Value, String> {
+    let is_counters = request == Request::Get(What::Counters);
+    let mut answer = answer(request, forward, now)?;
+    if let Some(agent) = agent.filter(|_| is_counters) {
+        answer["controllers"] = controllers(agent);
+    }
+    Ok(answer)
 }
 
 impl From<ChannelError> for OpenError {

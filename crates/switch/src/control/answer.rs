@@ -21,16 +21,15 @@ use crate::agent::Agent;
 use crate::forward::{ForwardLoop, Lane};
 use crate::plane::Plane;
 
-/// Answers one request.
+/// Answers one request about a data plane.
 pub fn answer(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
-    agent: Option<&Agent>,
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
         Request::Get(What::About) => return Ok(about(forward)),
-        Request::Get(What::Counters) => return Ok(counters(forward, agent, now)),
+        Request::Get(What::Counters) => return Ok(counters(forward, now)),
         _ => {}
     }
     let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
@@ -67,7 +66,7 @@ fn about_port(lane: &Lane) -> Value {
     })
 }
 
-fn counters(forward: &mut ForwardLoop<Plane>, agent: Option<&Agent>, now: Nanos) -> Value {
+fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     let ports: Vec<_> = forward.lanes.iter_mut().map(port_counters).collect();
     let mut all = json!({
         "at_ns": now.0,
@@ -77,17 +76,15 @@ fn counters(forward: &mut ForwardLoop<Plane>, agent: Option<&Agent>, now: Nanos)
         "drops": drops(forward.forwarder.drops()),
     });
     match &forward.forwarder {
-        Plane::OpenFlow(pipeline) => {
-            all["tables"] = tables(pipeline);
-            all["controllers"] = agent.map_or(Value::Null, controllers);
-        }
+        Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
         Plane::Router(router) => all["router"] = router::counters(router),
     }
     all
 }
 
-fn controllers(agent: &Agent) -> Value {
+/// What an agent tells, as part of the counters.
+pub fn controllers(agent: &Agent) -> Value {
     json!({
         "connected": agent.controllers(),
         "frames": agent.counters.frames,
