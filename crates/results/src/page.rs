@@ -129,6 +129,9 @@ fn section(record: &Record, experiment: &Experiment, index: usize, runs: usize) 
         section {
             h2 { (experiment.title) " " small { (experiment.id) } }
             @if let Some(method) = &experiment.method { p { (method) } }
+            @if let Some(source) = &experiment.trials_of {
+                p.soft { "Its trials are those of " (source) ", measured once for both." }
+            }
             @for view in views(record, experiment) {
                 (view_of(record, experiment, &view, (index, runs)))
             }

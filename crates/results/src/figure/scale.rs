@@ -78,7 +78,7 @@ fn log(bottom: f64, top: f64) -> Scale {
     let (from, to) = (rounds[start], rounds[end]);
     // Few decades leave room for labels between the powers of ten.
     let every = if to / from <= 1000.0 { 1 } else { 3 };
-    let is_labelled = |index: &usize| index % every == 0;
+    let is_labelled = |index: &usize| index.is_multiple_of(every);
     let minor = rounds
         .iter()
         .step_by(3)

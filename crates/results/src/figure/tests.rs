@@ -1,6 +1,7 @@
 //! Figures of the made-up run, and pictures that must never break.
 
 use super::*;
+use crate::record::{Metric, Outcome};
 use crate::sample;
 
 fn pictures() -> Vec<(String, String)> {
@@ -65,4 +66,31 @@ fn odd_values_give_a_picture_and_no_panic() {
             assert!(svg(&figure).ends_with("</svg>\n"));
         }
     }
+}
+
+#[test]
+fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
+    let mut record = sample::record();
+    let experiment = &mut record.experiments[0];
+    (experiment.id, experiment.study) = ("throughput".into(), None);
+    record.trials.retain(|trial| trial.repeat == 1);
+    for (number, trial) in record.trials.iter_mut().enumerate() {
+        trial.experiment = "throughput".into();
+        record.outcomes.push(Outcome {
+            experiment: "throughput".into(),
+            target: trial.target.clone(),
+            repeat: 1,
+            point: trial.point.clone(),
+            metric: Metric::ThroughputPps,
+            value: 1000.0 + number as f64,
+            trials: vec![trial.id],
+            flags: Vec::new(),
+        });
+    }
+    crate::derive::finish(&mut record, &[]);
+    let shown = views(&record, &record.experiments[0]);
+    let metrics: Vec<Metric> = shown.iter().map(|view| view.metric).collect();
+    assert_eq!(metrics, [Metric::ThroughputPps]);
+    let drawn = figure(&record, &record.experiments[0], &shown[0]).unwrap();
+    assert_eq!((drawn.id.as_str(), drawn.series.len()), ("throughput", 6));
 }

@@ -57,9 +57,15 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     };
     let throughput =
         |metric| View { metric, reference: None, columns: vec![metric], logarithmic: false };
-    let found = match about_latency(experiment) {
-        true => vec![latency],
-        false => {
+    // Rates of a search's confirming trials are no curve: each was at a load of its own.
+    let is_search = experiment.study.is_none()
+        && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
+    let found = match () {
+        () if about_latency(experiment) => vec![latency],
+        () if is_search => {
+            vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy)]
+        }
+        () => {
             vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy), rate]
         }
     };
@@ -135,9 +141,11 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
 /// Name of the view's files, without folder and ending.
 pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     let plain = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    let stem = plain.strip_suffix("throughput").unwrap_or(&plain).trim_end_matches('-');
+    let dash = if stem.is_empty() { "" } else { "-" };
     match view.metric {
-        Metric::ThroughputPps => format!("{plain}-throughput"),
-        Metric::ThroughputPpsLossy => format!("{plain}-throughput-lossy"),
+        Metric::ThroughputPps => format!("{stem}{dash}throughput"),
+        Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
         _ => plain,
     }
 }

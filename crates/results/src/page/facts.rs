@@ -109,7 +109,6 @@ pub(super) fn machine(record: &Record) -> Markup {
 
 /// How to do it again.
 pub(super) fn again(record: &Record) -> Markup {
-    let parameters = record.parameters.iter().map(|(name, value)| (name, value));
     html! {
         section {
             h2 { "To do it again" }
@@ -118,7 +117,7 @@ pub(super) fn again(record: &Record) -> Markup {
                 dt { "seed" } dd { (record.seed) }
                 dt { "effort" } dd { (words::effort(record)) }
                 dt { "link" } dd { (record.link) }
-                @let text = pairs(parameters);
+                @let text = pairs(record.parameters.iter());
                 @if !text.is_empty() { dt { "parameters" } dd { (text) } }
             }
             p {
