@@ -2,7 +2,7 @@
 //!
 //! Targets are measured A B A B, so that what disturbs the machine disturbs both of a pair; the
 //! ratio is taken within each pair and only then over pairs. Invariant: where the interval holds
-//! 1 and reaches further than [`ALIKE_RATIO`] from it, or there is none, the answer is *unclear*.
+//! 1 and reaches further than `ALIKE_RATIO` from it, or there is none, the answer is *unclear*.
 
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{Answer, Interval};

@@ -1,6 +1,6 @@
 //! Cells, ratios and warnings out of trials: everything in a record that was not measured itself.
 //!
-//! Invariants: [`finish`] is a pure function of the measured parts, so finishing twice changes
+//! Invariants: `finish` is a pure function of the measured parts, so finishing twice changes
 //! nothing; percentiles and extremes of repeats are combined by their median and never averaged;
 //! a trial that was cut short, warmed up or searched gives no result.
 

@@ -1,7 +1,7 @@
 //! Latencies counted in buckets: three significant digits over an hour, mergeable, never averaged.
 //!
 //! Source: HdrHistogram (its V2 encoding and its percentile text, `.hgrm`, which common viewers
-//! plot). Invariants: a percentile stands only where at least [`SAMPLES_ABOVE_MIN`] samples lie
+//! plot). Invariants: a percentile stands only where at least `SAMPLES_ABOVE_MIN` samples lie
 //! above it; minimum, maximum and mean are exact, beside the buckets; what is written restores to
 //! an equal histogram.
 
