@@ -114,7 +114,7 @@ fn random_bytes_never_panic_and_always_come_to_an_end() {
 
 /// A switch, as far as these tests need one: it keeps flows and refuses every seventh.
 struct ToySwitch {
-    channel: MemoryChannel,
+    channel: Box<dyn Channel>,
     session: Session,
     flows: Vec<FlowMod>,
     seen: u64,
@@ -127,7 +127,7 @@ struct ToySwitch {
 }
 
 impl ToySwitch {
-    fn new(channel: MemoryChannel) -> Self {
+    fn new(channel: Box<dyn Channel>) -> Self {
         let session = Session::new(session::Settings::new(End::Switch), Nanos::ZERO);
         let flows = Vec::new();
         ToySwitch {
@@ -144,8 +144,12 @@ impl ToySwitch {
     }
 
     fn step(&mut self, now: Nanos) {
+        self.try_step(now).unwrap();
+    }
+
+    fn try_step(&mut self, now: Nanos) -> Result<(), ChannelError> {
         let mut bytes = [0; 4096];
-        let count = self.channel.receive(&mut bytes).unwrap();
+        let count = self.channel.receive(&mut bytes)?;
         assert_eq!(self.session.receive(&bytes[..count], now), count);
         while let Some(event) = self.session.poll_event() {
             if let Event::Message { xid, message, .. } = event
@@ -161,8 +165,9 @@ impl ToySwitch {
                 self.session.answer(xid, &part).unwrap();
             }
         }
-        let count = self.channel.transmit(self.session.transmit()).unwrap();
+        let count = self.channel.transmit(self.session.transmit())?;
         self.session.transmitted(count);
+        Ok(())
     }
 
     fn answer(&mut self, xid: Xid, message: Message) {
@@ -220,7 +225,7 @@ fn flow(cookie: u64) -> FlowMod {
 #[test]
 fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
     let (near, far) = channel();
-    let mut switch = ToySwitch::new(far);
+    let mut switch = ToySwitch::new(Box::new(far));
     let mut settings = Settings::new();
     settings.batch_flows = 50;
     let mut world = world(|now| switch.step(now));
@@ -246,7 +251,7 @@ fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
 #[test]
 fn a_switch_that_falls_silent_is_given_up_in_time() {
     let (near, far) = channel();
-    let mut switch = ToySwitch::new(far);
+    let mut switch = ToySwitch::new(Box::new(far));
     let mut world = world(|now| {
         switch.step(now);
         switch.is_silent = switch.seen > 600;
@@ -262,7 +267,7 @@ fn a_switch_that_falls_silent_is_given_up_in_time() {
 #[test]
 fn a_statistics_reply_without_end_is_cut_off() {
     let (near, far) = channel();
-    let mut switch = ToySwitch::new(far);
+    let mut switch = ToySwitch::new(Box::new(far));
     switch.is_endless = true;
     let mut world = world(|now| switch.step(now));
     let mut settings = Settings::new();
@@ -272,4 +277,53 @@ fn a_statistics_reply_without_end_is_cut_off() {
     let mut controller = Controller::start(near, settings, &mut world).unwrap();
     let error = controller.flow_stats(FlowStatsRequest::default(), &mut world).unwrap_err();
     assert!(matches!(error, ControlError::LimitReached("ROWS_MAX")), "{error}");
+}
+
+#[test]
+fn over_a_socket_and_in_real_time_both_ends_may_connect() {
+    let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
+    for switch_connects in [false, true] {
+        let mut listener = Listener::open(&url).unwrap();
+        let there = listener.address_to_connect();
+        let serve = |channel| {
+            let mut switch = ToySwitch::new(channel);
+            while switch.try_step(clock::now()).is_ok() {
+                std::thread::yield_now();
+            }
+        };
+        std::thread::scope(|scope| {
+            let mut controller = if switch_connects {
+                let patience = Nanos::from_secs(5);
+                scope.spawn(move || serve(Connecting::wait(&there, patience).unwrap()));
+                Controller::accept(&mut listener, Settings::new()).unwrap()
+            } else {
+                scope.spawn(|| {
+                    loop {
+                        if let Some(channel) = listener.accept().unwrap() {
+                            return serve(channel);
+                        }
+                        std::thread::yield_now();
+                    }
+                });
+                Controller::connect(&there, Settings::new()).unwrap()
+            };
+            let installed = controller.install((0..3000).map(flow), &mut RealTime).unwrap();
+            assert_eq!((installed.flows, installed.refused.len()), (3000, 3000 / 7));
+            let stats = controller.flow_stats(FlowStatsRequest::default(), &mut RealTime).unwrap();
+            assert_eq!(stats.len(), 3000 - 3000 / 7);
+        });
+    }
+}
+
+#[test]
+fn where_nobody_listens_or_connects_that_is_said() {
+    let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
+    let mut listener = Listener::open(&url).unwrap();
+    let settings = Settings { connect_timeout: Nanos::from_millis(5), ..Settings::new() };
+    let error = Controller::accept(&mut listener, settings).err().expect("nobody connects");
+    assert!(error.to_string().starts_with("no switch connected to ptcp:"), "{error}");
+    let there = listener.address_to_connect();
+    drop(listener);
+    let error = Controller::connect(&there, Settings::new()).err().expect("nobody listens");
+    assert!(error.to_string().starts_with("nobody listens on tcp:127.0.0.1:"), "{error}");
 }

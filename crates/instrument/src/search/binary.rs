@@ -63,7 +63,8 @@ pub enum Irregularity {
     LossAtLowestLoad,
     /// The highest load still met the goal: the target may be able to do more.
     MaxLoadMet,
-    /// At this load the tester offered less than was intended, so that the target was not tried.
+    /// At this load, which bounds the result, the tester offered less than was intended: the
+    /// target may be able to do more.
     TesterLimited {
         /// Frames per second that were intended.
         rate_pps: f64,
@@ -199,6 +200,12 @@ impl BinarySearch {
 
     fn found(&self, is_cut_short: bool) -> Found {
         let mut irregular = self.irregular.clone();
+        // Loads that the tester could not offer say nothing, unless they bound the result.
+        let bounds = |rate_pps| [self.met, self.missed].contains(&Some(rate_pps));
+        irregular.retain(|it| match *it {
+            Irregularity::TesterLimited { rate_pps } => bounds(rate_pps),
+            _ => true,
+        });
         match (self.met, self.missed) {
             (None, Some(_)) if !is_cut_short => irregular.push(Irregularity::LossAtLowestLoad),
             (Some(_), None) => irregular.push(Irregularity::MaxLoadMet),
@@ -305,7 +312,14 @@ mod tests {
             measured
         });
         assert!(found.rate_pps <= 300_000.0 && found.rate_pps > 298_000.0, "{found:?}");
-        assert!(found.irregular.contains(&Irregularity::TesterLimited { rate_pps: 1e6 }));
+        let bound = found.rate_pps_missed.unwrap();
+        assert_eq!(found.irregular, [Irregularity::TesterLimited { rate_pps: bound }]);
+        // The same tester, before a target that is slower than itself, gives a regular result.
+        let (found, _) = run(GOAL, |rate, _| Measured {
+            is_tester_limited: rate > 300_000.0,
+            ..forwards(50_000.0, rate)
+        });
+        assert_eq!(found.irregular, []);
         let (found, _) = run(GOAL, |rate, _| {
             let mut measured = forwards(2e6, rate);
             measured.forwarded += 1;
