@@ -1,0 +1,142 @@
+//! A whole process on real interfaces, in a network namespace that ends with the test.
+//!
+//! The test runs itself again inside `unshare --net`, where it makes two cables, and forwards
+//! between their near ends what it puts into their far ends.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::afpacket::{AfPacketPort, Options};
+use ports::clock;
+use ports::port::Port;
+use switch::config::{BridgeConfig, Config, Kind, PortConfig};
+use switch::event::Event;
+use switch::process;
+
+/// Set where the test runs inside its namespace.
+const INSIDE: &str = "SWITCH_TEST_INSIDE";
+
+/// Longest wait for anything that has to come.
+const PATIENCE: Nanos = Nanos::from_secs(20);
+
+#[test]
+fn a_bridge_process_forwards_between_interfaces_and_stops_clean() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let tools = Command::new("ip").arg("-V").output().is_ok();
+    if !root || !tools {
+        assert!(!root || std::env::var_os("CI").is_none(), "need: ip (apt-get install iproute2)");
+        println!("skipped; need: root and ip (apt-get install iproute2)");
+        return;
+    }
+    let name = "a_bridge_process_forwards_between_interfaces_and_stops_clean";
+    let mut again = Command::new("unshare");
+    again.args(["--net", "--"]).arg(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--nocapture"]).env(INSIDE, "1");
+    let output = again.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{errors}");
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {arguments}");
+}
+
+fn inside() {
+    for cable in 1..=2 {
+        ip(&format!("link add far{cable} type veth peer name near{cable}"));
+        for end in ["far", "near"] {
+            ip(&format!("link set {end}{cable} addrgenmode none up"));
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("switch-interfaces-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let socket = folder.join("control");
+    let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
+    config.control = Some(socket.clone());
+    for number in 1..=2 {
+        config.ports.push(PortConfig { number, spec: format!("afpacket:near{number}") });
+    }
+    let (stop, log) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        let process = scope
+            .spawn(|| process::run(&config, &stop, &mut |event| log.lock().unwrap().push(event)));
+        let outcome = std::panic::catch_unwind(|| exercise(&socket, &log));
+        stop.store(true, Ordering::Relaxed);
+        process.join().unwrap().unwrap();
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    assert_eq!(log.lock().unwrap().last(), Some(&Event::Stopped));
+    assert!(!socket.exists(), "the socket file is left behind");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+fn exercise(socket: &Path, log: &Mutex<Vec<Event>>) {
+    until("it is ready", || log.lock().unwrap().contains(&Event::Ready));
+    let mut far = [1, 2]
+        .map(|cable| AfPacketPort::open(&format!("far{cable}"), &Options::forwarder()).unwrap());
+    // Tagged twice, so that every tag has to survive the kernel.
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xa8, 0xa0, 7, 0x81, 0, 0, 9];
+    frame.extend([0x90, 0]);
+    frame.resize(64, 0x5a);
+    send(&mut far[0], &frame);
+    expect(&mut far[1], &frame);
+    let counters = ask(socket, "{\"get\":\"counters\"}");
+    assert!(counters.contains("\"learned\":1"), "{counters}");
+
+    ip("link set near2 down");
+    let down = |event: &Event| matches!(event, Event::PortDown(2, _));
+    until("port 2 is down", || log.lock().unwrap().iter().any(down));
+    ip("link set near2 up");
+    until("port 2 is up", || log.lock().unwrap().contains(&Event::PortUp(2)));
+    until("far2 works again", || far[1].receive(&mut Batch::new(8), clock::now()).is_ok());
+    send(&mut far[0], &frame);
+    expect(&mut far[1], &frame);
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let give_up = clock::now() + PATIENCE;
+    while !done() {
+        assert!(clock::now() < give_up, "{what}: never");
+        clock::sleep_until(clock::now() + Nanos::from_millis(2));
+    }
+}
+
+fn send(port: &mut AfPacketPort, bytes: &[u8]) {
+    let mut batch = Batch::new(1);
+    batch.push_bytes(bytes);
+    until("a frame is sent", || {
+        port.transmit(&mut batch, clock::now()).is_ok_and(|sent| sent == 1)
+    });
+}
+
+/// Receives until this very frame comes.
+fn expect(port: &mut AfPacketPort, bytes: &[u8]) {
+    let mut batch = Batch::new(64);
+    until("the frame arrives", || {
+        batch.clear();
+        port.receive(&mut batch, clock::now()).unwrap();
+        batch.frames().iter().any(|frame| frame.bytes() == bytes)
+    });
+}
+
+fn ask(socket: &Path, request: &str) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    answer
+}
