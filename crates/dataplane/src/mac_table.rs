@@ -20,6 +20,9 @@ pub const PROBES_MAX: usize = 128;
 /// Addresses that a table holds unless told otherwise: as many as the study's exact-match table.
 pub const ADDRESSES_MAX_DEFAULT: usize = 131_072;
 
+/// Most addresses that a table can be made for.
+pub const ADDRESSES_MAX: usize = 1 << 24;
+
 /// Time after which an address is forgotten unless told otherwise (802.1D table 7-5).
 pub const AGEING_DEFAULT: Nanos = Nanos::from_secs(300);
 
@@ -132,8 +135,10 @@ pub struct MacTable {
 }
 
 impl MacTable {
-    /// An empty table for `entries_max` addresses that forgets after `ageing`, or never.
+    /// An empty table for `entries_max` addresses (at most [`ADDRESSES_MAX`]) that forgets after
+    /// `ageing`, or never.
     pub fn new(entries_max: usize, ageing: Option<Nanos>, seed: u64) -> MacTable {
+        let entries_max = entries_max.min(ADDRESSES_MAX);
         let slots = (entries_max.max(8) * 2).next_power_of_two();
         let mut table = MacTable {
             slots: vec![Slot::default(); slots],

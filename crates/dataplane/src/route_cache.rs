@@ -11,6 +11,9 @@ use std::net::Ipv4Addr;
 use crate::hash::mix;
 use crate::route_table::HopId;
 
+/// Most destinations that a cache can be made for.
+pub const CACHE_ENTRIES_MAX: usize = 1 << 24;
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     generation: u64,
@@ -30,9 +33,10 @@ pub struct RouteCache {
 }
 
 impl RouteCache {
-    /// A cache for `entries` destinations, rounded up to a power of two; none for zero.
+    /// A cache for `entries` destinations, rounded up to a power of two and at most
+    /// [`CACHE_ENTRIES_MAX`]; none for zero.
     pub fn new(entries: usize, seed: u64) -> Option<RouteCache> {
-        let slots = vec![Slot::default(); entries.next_power_of_two()];
+        let slots = vec![Slot::default(); entries.min(CACHE_ENTRIES_MAX).next_power_of_two()];
         (entries > 0).then_some(RouteCache { slots, seed, hits: 0, misses: 0 })
     }
 

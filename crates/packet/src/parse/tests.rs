@@ -179,6 +179,19 @@ fn udp_without_checksum_is_right_in_ipv4_and_wrong_in_ipv6() {
 }
 
 #[test]
+fn a_computed_zero_is_sent_as_ones_and_zero_in_its_place_is_wrong() {
+    let header = ipv6::Header::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
+    let with = |payload: &[u8]| Builder::new(B, A).ipv6(header).udp(1, 2).payload(payload).bytes();
+    // The checksum over a zero word, put in that word, makes the sum all ones.
+    let checksum = with(&[0, 0])[60..62].to_vec();
+    let mut bytes = with(&checksum);
+    assert_eq!(bytes[60..62], [0xff, 0xff]);
+    assert_eq!(Packet::of(&bytes).verify_checksums(), Ok(()));
+    bytes[60..62].fill(0);
+    assert_eq!(Packet::of(&bytes).verify_checksums().unwrap_err().at, 60);
+}
+
+#[test]
 fn bytes_longer_than_any_packet_are_cut_not_refused() {
     let mut bytes = udp_frame();
     bytes.resize(200_000, 0);
