@@ -18,9 +18,10 @@ use super::multipart::Dump;
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are read from one connection in one turn, so that none starves the others: as many
-/// as a session is sure to take.
-pub const READ_BYTES: usize = MESSAGE_BYTES_MAX;
+/// Bytes that are read from one connection in one turn, so that none starves the others, and
+/// frames wait for some two hundred flow-mods at most. A session takes as many at any time.
+pub const READ_BYTES: usize = 16 << 10;
+const _: () = assert!(READ_BYTES <= MESSAGE_BYTES_MAX);
 
 /// A connection.
 pub struct Connection {
