@@ -11,6 +11,7 @@
 
 pub mod error;
 pub mod need;
+pub mod wait;
 pub mod proc;
 pub mod pin;
 pub mod namespace;

@@ -9,10 +9,9 @@
 //! have not waited for, so a number cannot have changed hands.
 
 #![allow(unsafe_code)]
-#![allow(clippy::disallowed_methods)]
 
 use crate::proc::{self, Identity};
-use crate::{LabError, Namespace, RunFolder, pin};
+use crate::{LabError, Namespace, RunFolder, pin, wait};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -20,15 +19,19 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often a condition is looked at while waiting.
-const PAUSE: Duration = Duration::from_millis(2);
 /// How many bytes of a log are looked at for its last lines, and how many lines are kept.
 const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
+/// The bytes of a short program's output that are read at most.
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// Numbers the outputs of short programs, so that each has a file of its own.
+static OUTPUTS: AtomicU32 = AtomicU32::new(0);
 
 /// What to start, where and how.
 #[derive(Debug, Clone)]
@@ -96,36 +99,24 @@ impl Process {
         patience: Duration,
         mut is_ready: impl FnMut() -> bool,
     ) -> Result<(), LabError> {
-        let start = Instant::now();
-        while !is_ready() {
-            self.check()?;
-            if start.elapsed() >= patience {
-                return Err(LabError::NotReady {
-                    program: self.name.clone(),
-                    waited: patience,
-                    last: last_lines(&self.log),
-                });
+        let ready = wait::until(patience, || {
+            if is_ready() {
+                return Ok(true);
             }
-            thread::sleep(PAUSE);
-        }
-        Ok(())
+            self.check().map(|()| false)
+        })?;
+        if ready { Ok(()) } else { Err(self.not_ready(patience)) }
     }
 
     /// Waits until it ends by itself.
     pub fn wait_end(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
-        let start = Instant::now();
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Ok(status),
-                Ok(None) if start.elapsed() < patience => thread::sleep(PAUSE),
-                Ok(None) => {
-                    let last = last_lines(&self.log);
-                    let program = self.name.clone();
-                    return Err(LabError::NotReady { program, waited: patience, last });
-                }
-                Err(error) => return Err(LabError::system("wait for", &*self.name, error)),
-            }
-        }
+        let mut status = None;
+        wait::until(patience, || {
+            let waited = self.child.try_wait();
+            status = waited.map_err(|error| LabError::system("wait for", &*self.name, error))?;
+            Ok(status.is_some())
+        })?;
+        status.ok_or_else(|| self.not_ready(patience))
     }
 
     /// Asks it to end (SIGTERM), and makes it end (SIGKILL) after `patience`; says how it ended.
@@ -153,6 +144,10 @@ impl Process {
         last_lines(&self.log)
     }
 
+    fn not_ready(&self, waited: Duration) -> LabError {
+        LabError::NotReady { program: self.name.clone(), waited, last: self.last_lines() }
+    }
+
     fn signal(&mut self, signal: libc::c_int) {
         if let Ok(None) = self.child.try_wait() {
             // SAFETY: kill takes no pointers; the child is not waited for, so the number is its.
@@ -169,7 +164,7 @@ impl Drop for Process {
 
 /// Runs a short program to its end and hands back what it printed; fails if it fails.
 pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
-    launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Relaxed)));
+    launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Ordering::Relaxed)));
     let mut process = Process::start(launch, folder)?;
     let status = process.wait_end(patience)?;
     if !status.success() {
@@ -182,11 +177,6 @@ pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result
     read.map_err(|error| LabError::system("read the output of", &*process.name, error))?;
     Ok(text)
 }
-
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-static OUTPUTS: AtomicU32 = AtomicU32::new(0);
-/// The output of a short program that is read at most.
-const OUTPUT_BYTES: u64 = 1 << 20;
 
 fn spawn(launch: Launch) -> Result<Child, LabError> {
     let refused = |error| LabError::system("start", launch.program.display().to_string(), error);

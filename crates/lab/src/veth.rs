@@ -7,7 +7,11 @@
 use crate::ethtool;
 use crate::napi::{self, NapiThreads};
 use crate::netlink::link::VethEnd;
-use crate::{LabError, Mac, Namespace};
+use crate::{LabError, Mac, Namespace, wait};
+use std::time::Duration;
+
+/// How long the kernel may take to notice that a cable is plugged in; it promises a second.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One end of a cable.
 #[derive(Debug, Clone)]
@@ -58,6 +62,9 @@ impl Cable {
             netlink.link_never_merge(interface.index)?;
             netlink.link_up(interface.index)?;
         }
+        for interface in &cable.ends {
+            interface.wait_carrying()?;
+        }
         // Only now has each end something to work for: a thread needs its interface to be up.
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
             if let Some(cores) = &settings.threaded {
@@ -66,6 +73,19 @@ impl Cable {
             }
         }
         Ok(cable)
+    }
+}
+
+impl Interface {
+    /// Waits until the kernel has noticed that there is a cable: until then it drops what is sent,
+    /// and a bridge does not forward through it.
+    fn wait_carrying(&self) -> Result<(), LabError> {
+        let mut netlink = self.namespace.netlink()?;
+        if wait::until(PATIENCE, || Ok(netlink.link(&self.name)?.carrying))? {
+            return Ok(());
+        }
+        let program = format!("the cable at {}", self.name);
+        Err(LabError::NotReady { program, waited: PATIENCE, last: Vec::new() })
     }
 }
 

@@ -9,8 +9,8 @@ use crate::{LabError, Mac, Namespace};
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
-    InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+    BridgePortState, BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData,
+    InfoPortKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State, Stats64,
 };
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -31,6 +31,11 @@ pub struct Link {
     pub mtu: u32,
     /// Whether it is switched on.
     pub up: bool,
+    /// Whether it carries frames: the kernel finds out some time after both ends are switched on,
+    /// and drops what is sent before.
+    pub carrying: bool,
+    /// As a bridge port, whether the bridge forwards through it.
+    pub bridged: bool,
     /// What it counted.
     pub counters: LinkCounters,
 }
@@ -339,6 +344,8 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
         mac: [0; 6],
         mtu: 0,
         up,
+        carrying: false,
+        bridged: false,
         counters: LinkCounters::default(),
     };
     for attribute in &message.attributes {
@@ -346,11 +353,21 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::IfName(name) => link.name.clone_from(name),
             LinkAttribute::Address(bytes) => link.mac = bytes[..].try_into().unwrap_or_default(),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+            LinkAttribute::OperState(state) => link.carrying = *state == State::Up,
+            LinkAttribute::LinkInfo(info) => link.bridged = is_forwarding(info),
             LinkAttribute::Stats64(stats) => link.counters = stats.into(),
             _ => {}
         }
     }
     Some(link)
+}
+
+fn is_forwarding(info: &[LinkInfo]) -> bool {
+    let state = InfoBridgePort::State(BridgePortState::Forwarding);
+    info.iter().any(|info| match info {
+        LinkInfo::PortData(InfoPortData::BridgePort(settings)) => settings.contains(&state),
+        _ => false,
+    })
 }
 
 #[cfg(test)]

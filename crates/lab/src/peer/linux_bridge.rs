@@ -8,7 +8,7 @@
 
 use super::{Access, Description, Peer, Plan, Wired, kernel_release, refuse};
 use crate::netlink::link::{BridgePortSettings, BridgeSettings};
-use crate::{LabError, Mac, Namespace, Site};
+use crate::{LabError, Mac, Namespace, Site, wait};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -75,7 +75,19 @@ impl Peer for LinuxBridge {
         Ok(())
     }
 
-    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+        let (Some(namespace), Some(wired)) = (&self.namespace, &self.wired) else {
+            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+        };
+        let mut netlink = namespace.netlink()?;
+        let mut is_forwarding = || {
+            let links = netlink.links()?;
+            Ok(links.iter().filter(|link| link.bridged).count() == wired.ports as usize)
+        };
+        if !wait::until(patience, &mut is_forwarding)? {
+            let program = KIND.to_owned();
+            return Err(LabError::NotReady { program, waited: patience, last: Vec::new() });
+        }
         Ok(Access::Install)
     }
 

@@ -21,6 +21,10 @@ pub fn a_site_appears_and_vanishes() {
     let site = lab.site("here", &wiring()).unwrap();
     assert_eq!(names(&lab.instrument), ["here-1", "here-2", "lo"]);
     assert_eq!(names(&site.namespace), ["lo", "p1", "p2"]);
+    for name in ["p1", "p2"] {
+        let link = site.namespace.netlink().unwrap().link(name).unwrap();
+        assert!(link.up && link.carrying && !link.bridged, "{link:?}");
+    }
     let (raw, far) = (Raw::open(&site.instrument[1]), Raw::open(&site.target[1]));
     let sent = frame([0xff; 6], site.instrument[1].mac, 7);
     raw.send(&sent).unwrap();

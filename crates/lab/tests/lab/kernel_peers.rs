@@ -52,6 +52,7 @@ pub fn bridge_static() {
     let site = lab.site("static", &Wiring { ports: 3, ..wiring() }).unwrap();
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
     bridge.start(&site).unwrap();
+    bridge.ready(PATIENCE).unwrap();
     let plan = Plan { stations: vec![Station { mac: B, port: 2 }], ..Plan::default() };
     bridge.install(&site, &plan).unwrap();
     let raw: Vec<Raw> = site.instrument.iter().map(Raw::open).collect();

@@ -28,6 +28,7 @@ pub fn child(root: &Path) {
     assert_eq!(threads.len(), 2);
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
     bridge.start(&site).unwrap();
+    bridge.ready(PATIENCE).unwrap();
     let (one, two) = (Raw::open(&site.instrument[0]), Raw::open(&site.instrument[1]));
     let sent = frame([0xff; 6], [2; 6], 1);
     one.send(&sent).unwrap();

@@ -1,0 +1,48 @@
+//! Waiting for what the kernel or a program does in its own time.
+//!
+//! Invariant: every wait has an end.
+
+#![allow(clippy::disallowed_methods)]
+
+use crate::LabError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a condition is looked at.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Waits until `is_so`, at most `patience`; says whether it became so.
+pub fn until(
+    patience: Duration,
+    mut is_so: impl FnMut() -> Result<bool, LabError>,
+) -> Result<bool, LabError> {
+    let start = Instant::now();
+    loop {
+        if is_so()? {
+            return Ok(true);
+        }
+        if start.elapsed() >= patience {
+            return Ok(false);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_condition_the_end_and_the_error() {
+        let mut looks = 0;
+        let third = || {
+            looks += 1;
+            Ok(looks == 3)
+        };
+        assert!(until(Duration::from_secs(60), third).unwrap());
+        assert_eq!(looks, 3);
+        assert!(!until(Duration::ZERO, || Ok(false)).unwrap());
+        let failing = || Err(LabError::Argument { what: "a test", value: String::new() });
+        assert!(until(Duration::from_secs(60), failing).is_err());
+    }
+}
