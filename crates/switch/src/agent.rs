@@ -2,8 +2,8 @@
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 4 and 5. All controllers are equal:
 //! each may change everything, each is told everything. The agent does no I/O but through its
-//! channels and reads no clock; whoever runs it calls [`Agent::serve`] with the data plane, lets
-//! the frames out that this produced, and then calls [`Agent::flush`], so that a barrier is
+//! channels and reads no clock; whoever runs it calls `serve` with the data plane, lets
+//! the frames out that this produced, and then calls `flush`, so that a barrier is
 //! answered when what came before it is really done.
 //!
 //! Invariant: whatever a peer sends or does not read ends at most its own connection.

@@ -1,7 +1,7 @@
 //! What a process is told before it starts: its ports, what it forwards by, and who controls it.
 //!
 //! Everything is a value with a default. The command line fills it in from flags, or reads the
-//! part that describes the forwarder from a TOML file; [`Config::validate`] then names every
+//! part that describes the forwarder from a TOML file; `Config::validate` then names every
 //! problem at once, each with the key that has to be changed.
 
 use std::collections::HashSet;

@@ -1,11 +1,11 @@
 //! The control socket: one line of JSON asks or orders, one line of JSON answers.
 //!
 //! Who starts the process (the lab, a script, a person with `socat`) programs and reads it here,
-//! whatever it forwards by: counters, addresses, routes. See [`Request`] for what can be asked.
+//! whatever it forwards by: counters, addresses, routes. See `Request` for what can be asked.
 //! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests.
 //!
 //! Invariant: a client that does not read its answers is not read from either, so a client costs
-//! at most one request and one answer, and there are at most [`CLIENTS_MAX`] of them.
+//! at most one request and one answer, and there are at most `CLIENTS_MAX` of them.
 
 use std::os::fd::RawFd;
 

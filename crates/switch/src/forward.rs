@@ -1,6 +1,6 @@
 //! The forward loop: inhale what the ports received, let the forwarder decide, exhale.
 //!
-//! Which port is served next is the loop's only policy ([`Service`]): deficit round robin
+//! Which port is served next is the loop's only policy (`Service`): deficit round robin
 //! (M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", SIGCOMM
 //! 1995), as the Linux kernel serves its interfaces, or first come first served. Frames wait in
 //! the ports' own receive rings, so a port that overloads the loop loses its own frames there,

@@ -1,7 +1,7 @@
 //! One whole switch, bridge or router: ports, data plane, and who controls it.
 //!
 //! The same value runs in a process ([`crate::process`]), in a thread over memory ports, and in a
-//! simulation: whoever runs it calls [`Node::turn`] for frames and [`Node::serve`] for control, and
+//! simulation: whoever runs it calls `turn` for frames and `serve` for control, and
 //! says what time it is. Invariant: it waits for nothing and reads no clock.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! One controller's connection: a channel, the session on it, and what it is owed.
 //!
 //! Invariant: memory is bounded whatever the controller does. While more than
-//! [`BACKLOG_BYTES_MAX`] wait to be sent, nothing more is read from it, a long reply pauses, and
+//! `BACKLOG_BYTES_MAX` wait to be sent, nothing more is read from it, a long reply pauses, and
 //! news (frames, removals, port changes) is dropped and counted instead of queued.
 
 use std::os::fd::RawFd;
