@@ -3,7 +3,7 @@
 //! The account spans the whole trial, uncounted warm-up included, because a target counts those
 //! frames too: offered = received + drops by place and reason + unexplained.
 
-use instrument::account::Place;
+use instrument::account::{self, Place};
 use instrument::experiment::Point;
 use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::Clock;
@@ -14,6 +14,9 @@ use results::record::{
 
 use crate::experiments::Tag;
 use crate::target::{LossPlace, Snapshot};
+
+/// What the instrument calls a frame that its port did not take.
+const REFUSED: &str = "transmit_refused";
 
 /// What a trial was, besides what came of it.
 pub struct Facts<'a> {
@@ -164,17 +167,8 @@ fn jitter(report: &TrialReport) -> Option<Jitter> {
 
 /// The tester's own drops, then what kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
-    let mut drops: Vec<Drop> = report
-        .account
-        .drops
-        .iter()
-        .map(|(drop, &frames)| Drop {
-            place: place(drop.place),
-            at: "port".into(),
-            reason: drop.reason.clone(),
-            frames,
-        })
-        .collect();
+    let mut drops: Vec<Drop> =
+        report.account.drops.iter().map(|(drop, &frames)| tester_drop(drop, frames)).collect();
     for ((who, at, reason), &after) in &around.after.drops {
         let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
         let frames = after.saturating_sub(before.unwrap_or(0));
@@ -184,6 +178,18 @@ fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
         }
     }
     drops
+}
+
+/// A frame that the tester's port was refused found the link's ring full, which whoever is at the
+/// other end empties too slowly: it is lost on the link, not by the tester.
+fn tester_drop(drop: &account::Drop, frames: u64) -> Drop {
+    let is_link = drop.place == Place::Tester && drop.reason == REFUSED;
+    Drop {
+        place: if is_link { DropPlace::Link } else { place(drop.place) },
+        at: "tester's port".into(),
+        reason: if is_link { "ring_full".into() } else { drop.reason.clone() },
+        frames,
+    }
 }
 
 fn place(place: Place) -> DropPlace {

@@ -343,8 +343,7 @@ fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
 
 /// Asks a node in this process what its control socket would be asked.
 fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetError> {
-    switch::control::answer::answer(request, &mut node.forward, None, now)
-        .map_err(|why| TargetError::failed("asking a target", why))
+    node.answer(request, now).map_err(|why| TargetError::failed("asking a target", why))
 }
 
 /// Runs a node on its own core until told to end; how long it ran.
