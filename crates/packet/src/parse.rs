@@ -3,8 +3,7 @@
 //! [`Layers::of`] accepts any bytes: it goes as deep as they make sense, notes the offsets, and
 //! keeps the first contradiction as `fault` instead of giving up. It allocates nothing and is
 //! straight for Ethernet, IPv4 and UDP or TCP, because every forwarded frame passes through it.
-//! [`Packet`] holds the layers together with the bytes and gives views of the headers that are
-//! there; [`Packet::parse`] is the strict way in.
+//! [`Packet`] holds the layers together with the bytes; [`Packet::parse`] is the strict way in.
 //!
 //! The rules follow what OpenFlow 1.0 section 3.4 and Open vSwitch do with odd frames: a network
 //! header that contradicts itself leaves only the Ethernet type; a later fragment has no
@@ -13,11 +12,13 @@
 
 use std::ops::Range;
 
-use crate::checksum::{self, Sum};
 use crate::error::{Malformed, Why};
-use crate::header::{
-    arp, ethernet, icmp, icmpv6, ipv4, ipv6, put_u16, sctp, tcp, u16_at, udp, vlan,
-};
+use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, sctp, tcp, u16_at, udp, vlan};
+
+/// A frame's bytes with the views that its layers allow, and their checksums.
+mod packet;
+
+pub use packet::{Packet, set_transport_checksum};
 
 /// What the Ethernet frame carries, as far as its header makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -341,216 +342,6 @@ impl Layers {
     pub fn payload(&self) -> Range<usize> {
         self.payload_at.into()..self.payload_end.into()
     }
-}
-
-/// A frame's bytes and where their layers are.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet<'a> {
-    bytes: &'a [u8],
-    /// Where the layers are.
-    pub layers: Layers,
-}
-
-impl<'a> Packet<'a> {
-    /// Any bytes, as far as they make sense.
-    #[inline]
-    pub fn of(bytes: &'a [u8]) -> Self {
-        Packet { bytes, layers: Layers::of(bytes) }
-    }
-
-    /// Bytes that make sense from the first to the last header: strict headers on each layer, with
-    /// no contradiction between them. Checksums of transport headers are not looked at
-    /// ([`Packet::verify_checksums`] does), because a frame that a kernel has not finished
-    /// sending carries none yet.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        ethernet::Header::parse_source(bytes)?;
-        let packet = Packet::of(bytes);
-        if let Some(fault) = packet.layers.fault {
-            return Err(fault);
-        }
-        let at = usize::from(packet.layers.network_at);
-        let inside = &bytes[at..];
-        match packet.layers.network {
-            Network::Ipv4 => ipv4::Header::parse(inside).map(|_| packet),
-            Network::Ipv6 => ipv6::Header::parse(inside).map(|_| packet),
-            Network::Arp | Network::None => Ok(packet),
-        }
-        .map_err(|fault| fault.shifted(at))
-    }
-
-    /// The whole frame.
-    #[inline]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// The Ethernet header.
-    #[inline]
-    pub fn ethernet(&self) -> Option<ethernet::View<'a>> {
-        ethernet::View::new(self.bytes)
-    }
-
-    /// The VLAN tag that stands at this depth, 0 for the outermost.
-    #[inline]
-    pub fn vlan(&self, depth: u8) -> Option<vlan::View<'a>> {
-        let at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * usize::from(depth);
-        if depth < self.layers.tags { vlan::View::new(&self.bytes[at..]) } else { None }
-    }
-
-    /// The ARP message.
-    #[inline]
-    pub fn arp(&self) -> Option<arp::View<'a>> {
-        self.network(Network::Arp).and_then(arp::View::new)
-    }
-
-    /// The IPv4 header.
-    #[inline]
-    pub fn ipv4(&self) -> Option<ipv4::View<'a>> {
-        self.network(Network::Ipv4).and_then(ipv4::View::new)
-    }
-
-    /// The IPv6 header.
-    #[inline]
-    pub fn ipv6(&self) -> Option<ipv6::View<'a>> {
-        self.network(Network::Ipv6).and_then(ipv6::View::new)
-    }
-
-    /// The ICMP header.
-    pub fn icmp(&self) -> Option<icmp::View<'a>> {
-        self.transport(Transport::Icmp).and_then(icmp::View::new)
-    }
-
-    /// The ICMPv6 header.
-    pub fn icmpv6(&self) -> Option<icmpv6::View<'a>> {
-        self.transport(Transport::Icmpv6).and_then(icmpv6::View::new)
-    }
-
-    /// The TCP header.
-    #[inline]
-    pub fn tcp(&self) -> Option<tcp::View<'a>> {
-        self.transport(Transport::Tcp).and_then(tcp::View::new)
-    }
-
-    /// The UDP header.
-    #[inline]
-    pub fn udp(&self) -> Option<udp::View<'a>> {
-        self.transport(Transport::Udp).and_then(udp::View::new)
-    }
-
-    /// The SCTP header.
-    pub fn sctp(&self) -> Option<sctp::View<'a>> {
-        self.transport(Transport::Sctp).and_then(sctp::View::new)
-    }
-
-    /// Source and destination port of TCP, UDP or SCTP.
-    #[inline]
-    pub fn ports(&self) -> Option<(u16, u16)> {
-        let at = usize::from(self.layers.transport_at);
-        match self.layers.transport {
-            Transport::Tcp | Transport::Udp | Transport::Sctp => {
-                Some((u16_at(self.bytes, at), u16_at(self.bytes, at + 2)))
-            }
-            Transport::None | Transport::Icmp | Transport::Icmpv6 => None,
-        }
-    }
-
-    /// The innermost payload, without padding.
-    pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[self.layers.payload()]
-    }
-
-    /// Header and payload of the transport layer, without padding, if there is one.
-    pub fn transport_bytes(&self) -> Option<&'a [u8]> {
-        let range = self.layers.transport_at.into()..self.layers.payload_end.into();
-        (self.layers.transport != Transport::None).then(|| &self.bytes[range])
-    }
-
-    #[inline]
-    fn network(&self, kind: Network) -> Option<&'a [u8]> {
-        let range = self.layers.network_at.into()..self.layers.payload_end.into();
-        (self.layers.network == kind).then(|| &self.bytes[range])
-    }
-
-    #[inline]
-    fn transport(&self, kind: Transport) -> Option<&'a [u8]> {
-        (self.layers.transport == kind).then(|| self.transport_bytes()).flatten()
-    }
-
-    /// Checks the checksums of IPv4 header and transport. A UDP checksum of zero is right in IPv4;
-    /// fragments' transport checksums cannot be checked and pass.
-    pub fn verify_checksums(&self) -> Result<(), Malformed> {
-        if let Some(header) = self.ipv4().and_then(|view| view.header()) {
-            let at = usize::from(self.layers.network_at) + ipv4::CHECKSUM_AT;
-            let have = u16_at(self.bytes, at);
-            let want = Sum::default().bytes(header).u16(!have).checksum();
-            refuse_unless(checksum::sum(header) == 0xffff, at, want.into(), have.into())?;
-        }
-        if self.layers.fragment != Fragment::Whole || self.layers.fault.is_some() {
-            return Ok(());
-        }
-        let Some(bytes) = self.transport_bytes() else { return Ok(()) };
-        let start = usize::from(self.layers.transport_at);
-        if self.layers.transport == Transport::Sctp {
-            let (want, have) = (sctp::checksum(bytes), sctp::Header::parse(bytes)?.0.checksum);
-            return refuse_unless(want == have, start + sctp::CHECKSUM_AT, want, have);
-        }
-        let (at, pseudo) = self.checksum_place(bytes.len());
-        let have = u16_at(bytes, at);
-        let none = self.layers.transport == Transport::Udp && have == 0;
-        if none && self.layers.network == Network::Ipv4 {
-            return Ok(());
-        }
-        let want = pseudo.bytes(bytes).u16(!have).checksum();
-        let right = !none && pseudo.bytes(bytes).fold() == 0xffff;
-        refuse_unless(right, start + at, want.into(), have.into())
-    }
-
-    /// Offset of the Internet checksum in the transport header, and what its pseudo header adds.
-    fn checksum_place(&self, length: usize) -> (usize, Sum) {
-        let protocol = self.layers.protocol;
-        let pseudo = match (self.ipv4(), self.ipv6()) {
-            (Some(view), _) => {
-                checksum::pseudo_ipv4(view.source(), view.destination(), protocol, length as u16)
-            }
-            (None, Some(view)) => {
-                checksum::pseudo_ipv6(view.source(), view.destination(), protocol, length as u32)
-            }
-            (None, None) => Sum::default(),
-        };
-        match self.layers.transport {
-            Transport::Tcp => (tcp::CHECKSUM_AT, pseudo),
-            Transport::Udp => (udp::CHECKSUM_AT, pseudo),
-            Transport::Icmp => (icmp::CHECKSUM_AT, Sum::default()),
-            _ => (icmpv6::CHECKSUM_AT, pseudo),
-        }
-    }
-}
-
-/// Computes the checksum of the frame's whole, faultless transport packet and writes it there.
-/// False, and no change, where there is none: no transport, a fragment, or a fault.
-pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
-    let packet = Packet::of(bytes);
-    let layers = packet.layers;
-    let Some(inside) = packet.transport_bytes() else { return false };
-    if layers.fragment != Fragment::Whole || layers.fault.is_some() {
-        return false;
-    }
-    let start = usize::from(layers.transport_at);
-    if layers.transport == Transport::Sctp {
-        let crc = sctp::checksum(inside).to_le_bytes();
-        bytes[start + sctp::CHECKSUM_AT..start + sctp::HEADER_BYTES].copy_from_slice(&crc);
-        return true;
-    }
-    let (at, pseudo) = packet.checksum_place(inside.len());
-    let sum = pseudo.bytes(inside).u16(!u16_at(inside, at));
-    let udp = layers.transport == Transport::Udp;
-    let checksum = if udp { sum.checksum_udp() } else { sum.checksum() };
-    put_u16(bytes, start + at, checksum);
-    true
-}
-
-fn refuse_unless(right: bool, at: usize, want: u32, have: u32) -> Result<(), Malformed> {
-    if right { Ok(()) } else { Err(Malformed { at, why: Why::BadChecksum { want, have } }) }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use packet::parse::Packet;
 use packet::show::Show;
 
 use super::*;
+use crate::route_table::Prefix;
 
 mod local;
 mod neighbors;

@@ -1,0 +1,259 @@
+//! What a router is told: interfaces, routes, neighbours.
+//!
+//! RFC 1812 section 2.2 for what an interface is; RFC 3021 for networks of two addresses. Each
+//! address brings routes to itself, to its network and to that network's broadcast addresses; those
+//! to addresses of the router and to broadcasts cannot be replaced or removed.
+
+use std::net::Ipv4Addr;
+
+use packet::frame::PortNo;
+use packet::header::ethernet::{self, Mac};
+
+use super::{IcmpLimit, Router, RouterCounters, icmp, is_host};
+use crate::counter::DropCounters;
+use crate::forwarder::Outputs;
+use crate::neighbor::{NEIGHBORS_MAX_DEFAULT, NeighborTable, Place, Timing};
+use crate::route_cache::RouteCache;
+use crate::route_table::{NextHop, Prefix, ROUTES_MAX_DEFAULT, RouteTable, RouteTableFull};
+
+/// The longest packet that an interface carries unless told otherwise, in bytes.
+pub const MTU_DEFAULT: u16 = 1500;
+
+/// The shortest that RFC 791 lets an interface carry, in bytes.
+pub const MTU_MIN: u16 = 68;
+
+/// One interface of a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// The port that it is on.
+    pub port: PortNo,
+    /// Its hardware address.
+    pub mac: Mac,
+    /// Its addresses, each with the length of its network's prefix.
+    pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// The longest packet that it carries, in bytes.
+    pub mtu: u16,
+}
+
+/// How a router is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Its interfaces.
+    pub interfaces: Vec<Interface>,
+    /// Routes that it can know, those of its own addresses and networks included.
+    pub routes_max: usize,
+    /// Neighbours that it can know.
+    pub neighbors_max: usize,
+    /// Destinations in the cache before the route table; 0 has no cache.
+    pub cache_entries: usize,
+    /// When neighbours are asked and forgotten.
+    pub timing: Timing,
+    /// How many errors it tells senders.
+    pub icmp_limit: IcmpLimit,
+    /// What makes places in its tables unpredictable.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            interfaces: Vec::new(),
+            routes_max: ROUTES_MAX_DEFAULT,
+            neighbors_max: NEIGHBORS_MAX_DEFAULT,
+            cache_entries: 0,
+            timing: Timing::default(),
+            icmp_limit: IcmpLimit::default(),
+            seed: 0x5eed,
+        }
+    }
+}
+
+/// Why a router cannot be set up as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouterError {
+    /// Two interfaces on one port.
+    InterfaceTwice(PortNo),
+    /// An interface's hardware address is zero or that of a group.
+    BadMac(PortNo),
+    /// No host can have this address, or a prefix is longer than 32 bits.
+    BadAddress(Ipv4Addr, u8),
+    /// An interface carries only packets shorter than [`MTU_MIN`].
+    BadMtu(u16),
+    /// There is no interface on this port.
+    NoInterface(PortNo),
+    /// No interface has the network of this next hop.
+    UnreachableHop(Ipv4Addr),
+    /// The prefix is one of the router's own addresses.
+    OwnAddress(Prefix),
+    /// The route table is full.
+    RoutesFull(RouteTableFull),
+    /// The neighbour table is full: it holds this many.
+    NeighborsFull(usize),
+}
+
+impl Router {
+    /// A router with these interfaces: it knows their networks and addresses, and no other route.
+    pub fn new(settings: &Settings) -> Result<Router, RouterError> {
+        let mut router = Router {
+            interfaces: Vec::new(),
+            place: Vec::new(),
+            routes: RouteTable::new(settings.routes_max),
+            cache: RouteCache::new(settings.cache_entries, settings.seed),
+            neighbors: NeighborTable::new(
+                settings.neighbors_max,
+                settings.timing,
+                settings.seed ^ 1,
+            ),
+            hop_neighbors: Vec::new(),
+            icmp: icmp::Limiter::new(settings.icmp_limit),
+            identification: 0,
+            counters: RouterCounters::default(),
+            drops: DropCounters::default(),
+        };
+        settings.interfaces.iter().try_for_each(|interface| router.add_interface(interface))?;
+        Ok(router)
+    }
+
+    fn add_interface(&mut self, interface: &Interface) -> Result<(), RouterError> {
+        let port = interface.port;
+        if self.interface(port).is_some() {
+            return Err(RouterError::InterfaceTwice(port));
+        }
+        if ethernet::is_group(&interface.mac) || interface.mac == [0; 6] {
+            return Err(RouterError::BadMac(port));
+        }
+        if interface.mtu < MTU_MIN {
+            return Err(RouterError::BadMtu(interface.mtu));
+        }
+        if self.place.len() <= port as usize {
+            self.place.resize(port as usize + 1, None);
+        }
+        self.place[port as usize] = Some(self.interfaces.len() as u16);
+        self.interfaces.push(interface.clone());
+        interface.addresses.iter().try_for_each(|&address| self.add_address(port, address))
+    }
+
+    /// Adds the routes for an address of an interface: the address, its network, and the two
+    /// broadcast addresses of a network that has room for them (RFC 3021).
+    fn add_address(&mut self, port: PortNo, address: (Ipv4Addr, u8)) -> Result<(), RouterError> {
+        let (own, length) = address;
+        let bad = RouterError::BadAddress(own, length);
+        let network = Prefix::new(own, length).ok_or(bad)?;
+        if !is_host(own) || length == 0 {
+            return Err(bad);
+        }
+        let host = |address| Prefix::new(address, 32).expect("32 bits are not too many");
+        let mut routes = vec![(host(own), NextHop::Local)];
+        if length < 32 {
+            routes.push((network, NextHop::Link { port }));
+        }
+        if length < 31 {
+            routes.push((host(network.address()), NextHop::Broadcast));
+            routes.push((host(network.last()), NextHop::Broadcast));
+        }
+        for (prefix, hop) in routes {
+            // An address of the router stays one even if it is another network's last.
+            if self.routes.get(prefix) != Some(NextHop::Local) {
+                self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The port whose interface has the network of this address.
+    pub fn port_towards(&self, address: Ipv4Addr) -> Option<PortNo> {
+        let has = |interface: &&Interface| {
+            let nets = interface.addresses.iter();
+            nets.filter_map(|&(own, length)| Prefix::new(own, length)).any(|net| net.holds(address))
+        };
+        self.interfaces.iter().find(has).map(|interface| interface.port)
+    }
+
+    /// Adds a route, or replaces the one for the same prefix: to a gateway, on `port` or on the
+    /// port whose network has it, or (without a gateway) to the destination itself on `port`.
+    pub fn add_route(
+        &mut self,
+        prefix: Prefix,
+        via: Option<Ipv4Addr>,
+        port: Option<PortNo>,
+    ) -> Result<(), RouterError> {
+        let towards = || via.and_then(|via| self.port_towards(via));
+        let via_or_any = via.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let port = port.or_else(towards).ok_or(RouterError::UnreachableHop(via_or_any))?;
+        if self.interface(port).is_none() {
+            return Err(RouterError::NoInterface(port));
+        }
+        if let Some(NextHop::Local | NextHop::Broadcast) = self.routes.get(prefix) {
+            return Err(RouterError::OwnAddress(prefix));
+        }
+        let hop = match via {
+            Some(via) if !is_host(via) => return Err(RouterError::BadAddress(via, 32)),
+            Some(via) => NextHop::Gateway { port, via },
+            None => NextHop::Link { port },
+        };
+        self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)
+    }
+
+    /// Removes the route for exactly this prefix. False if there is none, or if it is one of the
+    /// router's own addresses.
+    pub fn remove_route(&mut self, prefix: Prefix) -> bool {
+        match self.routes.get(prefix) {
+            None | Some(NextHop::Local | NextHop::Broadcast) => false,
+            Some(_) => self.routes.remove(prefix).is_some(),
+        }
+    }
+
+    /// Removes all routes but those of the router's own addresses and networks, and says how many.
+    pub fn flush_routes(&mut self) -> usize {
+        let own: Vec<Prefix> = self
+            .interfaces
+            .iter()
+            .flat_map(|interface| interface.addresses.iter())
+            .filter_map(|&(address, length)| Prefix::new(address, length))
+            .collect();
+        let all: Vec<Prefix> = self.routes.iter().map(|(prefix, _)| prefix).collect();
+        let others = all.into_iter().filter(|prefix| !own.contains(prefix));
+        others.filter(|&prefix| self.remove_route(prefix)).count()
+    }
+
+    /// The routes, those of its own addresses included.
+    pub fn routes(&self) -> &RouteTable {
+        &self.routes
+    }
+
+    /// The neighbours.
+    pub fn neighbors(&self) -> &NeighborTable {
+        &self.neighbors
+    }
+
+    /// The cache of destinations, if there is one.
+    pub fn cache(&self) -> Option<&RouteCache> {
+        self.cache.as_ref()
+    }
+
+    /// Sets the hardware address of a neighbour, which then stays. Frames that waited for it go.
+    pub fn set_neighbor(
+        &mut self,
+        place: Place,
+        mac: Mac,
+        out: &mut Outputs,
+    ) -> Result<(), RouterError> {
+        let Some(interface) = self.interface(place.port) else {
+            return Err(RouterError::NoInterface(place.port));
+        };
+        if ethernet::is_group(&mac) || mac == [0; 6] {
+            return Err(RouterError::BadMac(place.port));
+        }
+        let full = RouterError::NeighborsFull(self.neighbors.len());
+        let waiting = self.neighbors.set(place, mac).ok_or(full)?;
+        for frame in waiting {
+            self.release(interface, mac, frame, out);
+        }
+        Ok(())
+    }
+
+    /// Forgets all neighbours whose address was learned, and says how many.
+    pub fn flush_neighbors(&mut self) -> usize {
+        self.neighbors.flush()
+    }
+}
