@@ -9,7 +9,6 @@
 
 use std::os::fd::RawFd;
 
-use openflow::codec::DecodeError;
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
 use openflow::model::message::{ErrorMessage, Message};
@@ -19,14 +18,18 @@ use openflow::model::multipart::{
 };
 use openflow::model::port::reserved;
 use openflow::model::switch::Features;
-use openflow::session::{self, DownReason, Event, SendError, Session};
+use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Connecting, Listener, Url};
+use ports::channel::{Channel, Connecting, Listener, Url};
 use ports::clock;
 
 /// Flow-mods ahead of barriers.
 pub mod flows;
+
+mod error;
+
+pub use error::ControlError;
 
 /// Errors and removed flows that are kept until somebody takes them; more are only counted.
 pub const UNASKED_MAX: usize = 1024;
@@ -98,30 +101,6 @@ pub struct Unasked {
     pub lost: u64,
     /// Port changes and other messages.
     pub others: u64,
-}
-
-/// Why a switch could not be talked to.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ControlError {
-    /// The connection could not be made, or broke.
-    Channel(ChannelError),
-    /// The session ended: the peer's name and why.
-    Down(String, DownReason),
-    /// The peer sent something that is no message.
-    Garbage(String, Box<DecodeError>),
-    /// No answer in time: the peer's name and what was waited for.
-    Silent(String, MessageKind),
-    /// Nobody connected in time (where it was listened).
-    Nobody(Url),
-    /// The switch refused a request: which kind, and its error.
-    Refused(MessageKind, ErrorMessage),
-    /// The answer is of another type than what was asked for (what was asked).
-    WrongAnswer(MessageKind),
-    /// The request cannot be sent.
-    Send(SendError),
-    /// The switch sent more than a named limit allows.
-    LimitReached(&'static str),
 }
 
 impl Settings {
@@ -464,44 +443,6 @@ fn rows_of(message: &Message) -> usize {
     };
     rows.max(1)
 }
-
-impl From<ChannelError> for ControlError {
-    fn from(error: ChannelError) -> Self {
-        ControlError::Channel(error)
-    }
-}
-
-impl From<SendError> for ControlError {
-    fn from(error: SendError) -> Self {
-        ControlError::Send(error)
-    }
-}
-
-impl std::fmt::Display for ControlError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ControlError::Channel(error) => write!(f, "{error}"),
-            ControlError::Down(peer, why) => write!(f, "switch at {peer}: {why}"),
-            ControlError::Garbage(peer, error) => {
-                write!(f, "switch at {peer} sent something that is no message: {error}")
-            }
-            ControlError::Silent(peer, kind) => {
-                write!(f, "switch at {peer} did not answer a {kind} in time")
-            }
-            ControlError::Nobody(url) => write!(f, "no switch connected to {url} in time"),
-            ControlError::Refused(kind, error) => write!(f, "the switch refused a {kind}: {error}"),
-            ControlError::WrongAnswer(kind) => {
-                write!(f, "the switch answered a {kind} with something else")
-            }
-            ControlError::Send(error) => write!(f, "{error}"),
-            ControlError::LimitReached(limit) => {
-                write!(f, "the switch sent more than {limit} allows")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ControlError {}
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::multipart::MultipartReply;
 use openflow::version::ErrorCode;
+use ports::channel::ChannelError;
 use ports::channel::memory::{MemoryChannel, pair};
 
 use super::*;
