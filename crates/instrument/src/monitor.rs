@@ -47,6 +47,8 @@ pub struct PortTally {
     pub stale: u64,
     /// Damaged frames of no certain number.
     pub broken: u64,
+    /// First copies of measured frames that belong on another port.
+    pub elsewhere: u64,
 }
 
 /// One stream's frames as they arrive.
@@ -84,6 +86,8 @@ pub struct Arrivals {
     pub first: Option<Nanos>,
     /// When the last frame arrived.
     pub last: Option<Nanos>,
+    /// By how much the last frames took longer than the first ones.
+    pub stretch: Nanos,
     /// Latency of the correct frames.
     pub latency: Latency,
     /// Its variation.
@@ -132,7 +136,8 @@ impl Monitor {
             Some(place) if signature.sequence.epoch == self.epoch => {
                 let stream = &mut self.streams[place];
                 if signature.sequence.number < stream.legs[leg as usize].schedule.count {
-                    stream.arrive(port, bytes, signature, leg, at);
+                    let is_elsewhere = stream.arrive(port, bytes, signature, leg, at);
+                    self.ports[port].elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
                     self.ports[port].broken += 1;
                 }
@@ -169,7 +174,16 @@ impl Monitor {
 }
 
 impl Incoming {
-    fn arrive(&mut self, port: usize, bytes: &[u8], signature: Signature, leg: Leg, at: Nanos) {
+    /// Sorts a frame of this stream; whether it is a first copy on a port where it should not be.
+    #[inline]
+    fn arrive(
+        &mut self,
+        port: usize,
+        bytes: &[u8],
+        signature: Signature,
+        leg: Leg,
+        at: Nanos,
+    ) -> bool {
         let number = signature.sequence.number;
         self.template.patch(signature.sequence, signature.sent, &mut self.expected);
         let track = &mut self.legs[leg as usize];
@@ -178,14 +192,18 @@ impl Incoming {
         }
         track.last = track.last.max(Some(at));
         if bytes != self.expected {
-            return track.arrive_corrupt(number, difference(port, &self.expected, bytes));
+            track.arrive_corrupt(number, difference(port, &self.expected, bytes));
+            return false;
         }
-        match track.seen.mark(number, port) {
+        let arrived = track.seen.mark(number, port);
+        let is_elsewhere = arrived == Arrived::First && port != self.to;
+        match arrived {
             Arrived::TooLate => track.classes.late += 1,
             Arrived::Again => track.classes.duplicate += 1,
-            Arrived::First if port != self.to => track.classes.elsewhere += 1,
+            Arrived::First if is_elsewhere => track.classes.elsewhere += 1,
             Arrived::First => track.arrive_correct(number, signature, at),
         }
+        is_elsewhere
     }
 }
 
@@ -230,6 +248,7 @@ impl Track {
     fn finish(self) -> Arrivals {
         let Tally { seen, misrouted, flooded } = self.seen.tally();
         let classes = Classes { misrouted, flooded, ..self.classes };
+        let stretch = self.delay.as_ref().map_or(Nanos::ZERO, Delay::stretch);
         let (latency, jitter) = match self.delay {
             Some(delay) => delay.finish(),
             None => (Latency::empty(), Jitter::default()),
@@ -239,6 +258,7 @@ impl Track {
             received: seen + classes.late,
             first: self.first,
             last: self.last,
+            stretch,
             latency,
             jitter,
             corruption: self.corruption,

@@ -19,6 +19,10 @@ pub const CATCH_UP_FRAMES: u32 = 256;
 /// Offered below this share of intended makes a trial tester-limited.
 pub const OFFERED_SHARE_MIN: f64 = 0.999;
 
+/// If the last frames took longer than the first ones by at least this share of the trial, a queue
+/// was still full when sending ended, and what it held is not counted to the trial's own duration.
+pub const STRETCH_SHARE_MIN: f64 = 0.001;
+
 /// The tester was away from its schedule for at least this long: a stall.
 pub const STALL: Nanos = Nanos::from_millis(1);
 
@@ -81,8 +85,8 @@ pub struct Load {
     pub forwarded: u64,
     /// Time that `intended` and `offered` refer to.
     pub duration_offered: Nanos,
-    /// Time that `forwarded` refers to: at least `duration_offered`, more when frames kept
-    /// arriving for longer than they were sent.
+    /// Time that `forwarded` refers to: `duration_offered`, and beyond it the time that a queue
+    /// which had grown meanwhile took to empty (see [`STRETCH_SHARE_MIN`]).
     pub duration_forwarded: Nanos,
 }
 
@@ -196,6 +200,8 @@ pub struct PortReport {
     pub received: u64,
     /// Frames that are not the instrument's.
     pub foreign: u64,
+    /// First copies of measured frames that arrived here and belong elsewhere.
+    pub elsewhere: u64,
     /// Frames of an earlier trial.
     pub stale: u64,
     /// Damaged frames that resemble a stream's, but whose number cannot be trusted.

@@ -39,12 +39,22 @@ fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
     let stop = Arc::new(AtomicBool::new(false));
     let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
     let done = AtomicBool::new(false);
+    // The rig outlives the wire, whose ports would find their other ends gone.
+    let mut rig = LiveRig::new(near, KEY, stop.clone());
     std::thread::scope(|scope| {
+        let _done = SetWhenDropped(&done);
         scope.spawn(|| wire([far0, far1], &done));
-        let outcome = test(&mut LiveRig::new(near, KEY, stop.clone()), stop);
-        done.store(true, Ordering::Relaxed);
-        outcome
+        test(&mut rig, stop)
     })
+}
+
+/// Ends the wire also when the test panics.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

@@ -78,6 +78,8 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
         late: 0,
     };
     assert_eq!(classes(&report), want);
+    let elsewhere: Vec<u64> = report.ports.iter().map(|port| port.elsewhere).collect();
+    assert_eq!(elsewhere, [10, 0, 30]);
     let broken: u64 = report.ports.iter().map(|port| port.broken).sum();
     assert_eq!((broken, report.account.unexplained()), (10, 10));
     let corruption = report.streams[0].corruption.unwrap();

@@ -147,3 +147,20 @@ fn a_delaying_link_is_measured_to_the_nanosecond() {
     assert_eq!((latency.ns_min(), latency.ns_max()), (Some(123_456), Some(123_456)));
     assert_eq!(report.streams[0].jitter.smoothed_ns, 0.0);
 }
+
+#[test]
+fn what_a_deep_queue_gives_out_after_sending_ended_does_not_make_the_link_faster() {
+    let slow = RateOptions { bits_per_second: 10_000_000, queue_frames_max: 100_000 };
+    let (near, far) = links(2);
+    let mut near = near.into_iter();
+    let first = SlowLink::new(near.next().unwrap(), slow);
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(first), Box::new(near.next().unwrap())];
+    let mut load = stream(1, 64, 1.0);
+    load.rate = Rate::LinkPercent { percent: 200.0, link_bits_per_second: 10_000_000 };
+    let mut patient = trial(vec![load], 1_000);
+    patient.drain = Nanos::from_secs(2);
+    let report = rig_over(ports, far, wire).trial(&patient).unwrap();
+    assert_eq!(report.total.forwarded, report.total.offered);
+    let (pps, capacity) = (report.total.pps_forwarded(), stream::line_rate_pps(10_000_000, 64));
+    assert!((pps / capacity - 1.0).abs() < 0.005, "{pps} of {capacity}");
+}

@@ -298,8 +298,10 @@ fn over_a_socket_and_in_real_time_both_ends_may_connect() {
                 scope.spawn(move || serve(Connecting::wait(&there, patience).unwrap()));
                 Controller::accept(&mut listener, Settings::new()).unwrap()
             } else {
-                scope.spawn(|| {
-                    loop {
+                let give_up = clock::now().saturating_add(Nanos::from_secs(30));
+                let listener = &mut listener;
+                scope.spawn(move || {
+                    while clock::now() < give_up {
                         if let Some(channel) = listener.accept().unwrap() {
                             return serve(channel);
                         }

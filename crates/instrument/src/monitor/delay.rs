@@ -3,11 +3,16 @@
 //! Smoothed jitter is RFC 3550, 6.4.1, in nanoseconds and between successive arrivals; IPDV is
 //! RFC 3393's difference between successive arrivals; PDV is the 99.9th percentile less the
 //! minimum (RFC 8219, 7.3.1). Histograms keep three significant digits.
+//! The stretch is how much longer frames took at the end than at the beginning: what had queued
+//! up when sending ended, and came out only later. Medians keep single stragglers out of it.
 
 use packet::time::Nanos;
 
 use crate::signature::Sent;
 use crate::trial::{Jitter, Latency};
+
+/// Frames at either end whose median latency tells how far a queue has grown.
+const EDGE_FRAMES: usize = 63;
 
 /// One stream's latency in progress.
 #[derive(Debug)]
@@ -18,6 +23,11 @@ pub struct Delay {
     ipdv_ns_sum: u64,
     ipdv_ns_max: u64,
     ipdv_count: u64,
+    /// Latencies of the first frames.
+    first_ns: Vec<i64>,
+    /// Latencies of the last frames, written around.
+    last_ns_edge: Vec<i64>,
+    count: usize,
 }
 
 impl Delay {
@@ -30,6 +40,9 @@ impl Delay {
             ipdv_ns_sum: 0,
             ipdv_ns_max: 0,
             ipdv_count: 0,
+            first_ns: Vec::with_capacity(EDGE_FRAMES),
+            last_ns_edge: Vec::with_capacity(EDGE_FRAMES),
+            count: 0,
         }
     }
 
@@ -40,6 +53,7 @@ impl Delay {
         self.latency.negative += (span < 0) as u64;
         self.latency.from_sent.record(span.max(0) as u64);
         self.latency.from_scheduled.record(at.since(due).0);
+        self.note_edges(span);
         if let Some(last) = self.last_ns.replace(span) {
             let change = span.abs_diff(last);
             self.smoothed_ns += (change as f64 - self.smoothed_ns) / 16.0;
@@ -47,6 +61,23 @@ impl Delay {
             self.ipdv_ns_max = self.ipdv_ns_max.max(change);
             self.ipdv_count += 1;
         }
+    }
+
+    #[inline]
+    fn note_edges(&mut self, span: i64) {
+        if self.count < EDGE_FRAMES {
+            self.first_ns.push(span);
+            self.last_ns_edge.push(span);
+        } else {
+            self.last_ns_edge[self.count % EDGE_FRAMES] = span;
+        }
+        self.count += 1;
+    }
+
+    /// By how much the last frames took longer than the first ones; zero if they did not.
+    pub fn stretch(&self) -> Nanos {
+        let grown = median(&self.last_ns_edge) - median(&self.first_ns);
+        Nanos(grown.max(0) as u64)
     }
 
     /// What was measured.
@@ -64,8 +95,40 @@ impl Delay {
     }
 }
 
+fn median(values: &[i64]) -> i64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+}
+
 impl Default for Delay {
     fn default() -> Self {
         Delay::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretch(latencies_ns: impl Iterator<Item = u64>) -> Nanos {
+        let mut delay = Delay::new();
+        for (at, latency_ns) in (0u64..).step_by(1000).zip(latencies_ns) {
+            let sent = Nanos(at);
+            delay.record(Sent::new(sent), sent, sent + Nanos(latency_ns));
+        }
+        delay.stretch()
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_a_stretch_and_a_straggler_is_none() {
+        assert_eq!(stretch(std::iter::empty()), Nanos::ZERO);
+        assert_eq!(stretch(std::iter::repeat_n(50_000, 1_000)), Nanos::ZERO);
+        let grows = (0..1_000).map(|place| 5_000 + place * 100);
+        // From the median of frames 0 to 62 to that of frames 937 to 999.
+        assert_eq!(stretch(grows.clone()), Nanos((968 - 31) * 100));
+        assert_eq!(stretch(grows.rev()), Nanos::ZERO);
+        let straggles = (0..1_000).map(|place| if place > 997 { 1 << 30 } else { 700 });
+        assert_eq!(stretch(straggles), Nanos::ZERO);
     }
 }

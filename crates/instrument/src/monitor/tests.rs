@@ -80,7 +80,7 @@ fn a_number_that_was_never_scheduled_or_an_unknown_stream_is_not_counted_as_rece
     monitor.observe(1, frame(&streams[0], 1_000).bytes(), Nanos(1));
     let stranger = Stream { id: 77, ..stream(64) };
     monitor.observe(1, frame(&stranger, 1).bytes(), Nanos(1));
-    let want = PortTally { received: 3, foreign: 0, stale: 1, broken: 1 };
+    let want = PortTally { received: 3, foreign: 0, stale: 1, broken: 1, elsewhere: 0 };
     assert_eq!(monitor.ports()[1], want);
     assert_eq!(monitor.finish()[0][1].received, 1);
 }

@@ -15,8 +15,8 @@ use crate::monitor::{Arrivals, Monitor};
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, StreamReport, Trial,
-    TrialReport,
+    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN,
+    StreamReport, Trial, TrialReport,
 };
 
 /// Streams in one trial.
@@ -169,6 +169,7 @@ impl Engine {
                 forwarded: 0,
                 received: tally.received,
                 foreign: tally.foreign,
+                elsewhere: tally.elsewhere,
                 stale: tally.stale,
                 broken: tally.broken,
                 counters,
@@ -303,13 +304,10 @@ fn schedules(trial: &Trial, start: Nanos) -> Vec<(&Stream, [Schedule; 2])> {
     trial.streams.iter().enumerate().map(with).collect()
 }
 
-/// The time that forwarded frames refer to: never shorter than they were sent for, so that a rate
-/// is not overstated when most were lost; longer when they kept arriving.
+/// The time that forwarded frames refer to.
 fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
-    let (Some(first), Some(last)) = (arrivals.first, arrivals.last) else { return duration };
-    let span = last.since(first).0;
-    let gaps = arrivals.classes.correct.saturating_sub(1).max(1);
-    duration.max(Nanos(span.saturating_add(span / gaps)))
+    let is_queue = arrivals.stretch.0 as f64 >= duration.0 as f64 * STRETCH_SHARE_MIN;
+    if is_queue { duration.saturating_add(arrivals.stretch) } else { duration }
 }
 
 /// What a port counted since `before`.

@@ -17,7 +17,7 @@ use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};
 
 /// Time between setting a trial up and its first frame.
-const LEAD: Nanos = Nanos::from_micros(500);
+const LEAD: Nanos = Nanos::from_millis(2);
 
 /// A rig of real ports.
 pub struct LiveRig {
