@@ -111,6 +111,7 @@ impl Lab {
             Cable::lay(&near, &far, wiring.mtu)
         };
         let cables = (1..=wiring.ports).map(lay).collect::<Result<Vec<Cable>, LabError>>()?;
+        cables.iter().try_for_each(Cable::wait_carrying)?;
         let ends = |side: usize| cables.iter().map(|cable| cable.ends[side].clone()).collect();
         Ok(Site {
             instrument: ends(0),
@@ -136,6 +137,7 @@ impl Lab {
             threaded: wiring.instrument_threaded.then(|| wiring.cores.instrument.clone()),
         };
         let cable = Cable::lay(&end(1), &end(2), wiring.mtu)?;
+        cable.wait_carrying()?;
         Ok(Site {
             instrument: cable.ends.to_vec(),
             target: Vec::new(),

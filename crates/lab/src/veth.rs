@@ -51,7 +51,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// Lays a cable; one that cannot be set as asked is taken up again.
+    /// Lays a cable, which will soon carry frames; one that cannot be set as asked is taken up again.
     pub fn lay(one: &EndSettings, other: &EndSettings, mtu: u32) -> Result<Cable, LabError> {
         one.namespace.netlink()?.veth_add(&veth_end(one), &veth_end(other), mtu)?;
         let mut cable = Cable { ends: [found(one, mtu)?, found(other, mtu)?] };
@@ -62,9 +62,6 @@ impl Cable {
             netlink.link_never_merge(interface.index)?;
             netlink.link_up(interface.index)?;
         }
-        for interface in &cable.ends {
-            interface.wait_carrying()?;
-        }
         // Only now has each end something to work for: a thread needs its interface to be up.
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
             if let Some(cores) = &settings.threaded {
@@ -74,11 +71,16 @@ impl Cable {
         }
         Ok(cable)
     }
+
+    /// Waits until the cable carries frames: until the kernel has noticed that it is plugged in, it
+    /// drops what is sent, and a bridge does not forward through it. Lay all cables first: the
+    /// kernel looks once a second, at all of them.
+    pub fn wait_carrying(&self) -> Result<(), LabError> {
+        self.ends.iter().try_for_each(Interface::wait_carrying)
+    }
 }
 
 impl Interface {
-    /// Waits until the kernel has noticed that there is a cable: until then it drops what is sent,
-    /// and a bridge does not forward through it.
     fn wait_carrying(&self) -> Result<(), LabError> {
         let mut netlink = self.namespace.netlink()?;
         if wait::until(PATIENCE, || Ok(netlink.link(&self.name)?.carrying))? {

@@ -203,4 +203,6 @@ pub fn bad_names_are_refused() {
     let refused = lab.site("twice", &wiring()).unwrap_err();
     assert_eq!(refused.number(), Some(libc::EEXIST), "{refused}");
     drop(twice);
+    // What was half made is gone too.
+    assert!(in_time(|| names(&lab.instrument) == ["lo"]));
 }
