@@ -3,7 +3,7 @@
 //! A received frame with a valid signature is compared, byte for byte, with the frame that its
 //! stream ought to deliver under that number; nothing else counts as correct. A frame without one
 //! is broken if it looks like a damaged frame of a stream, and foreign otherwise.
-//! Memory is bounded by the number of streams and a window of frames (see [`seen`]).
+//! Memory is bounded by the number of streams and a window of frames (see [`crate::monitor::seen`]).
 
 use packet::time::Nanos;
 
