@@ -1,11 +1,11 @@
 //! A test controller: one connection to a switch, on which flows are installed and counters read.
 //!
 //! It asks one thing at a time and waits for the answer, within a time-out; flow-mods it sends
-//! ahead by batches (see [`crate::controller::flows`]). What the switch sends unasked is counted or kept
-//! within limits. Whatever a peer does, speak another version, send garbage or half a message, fall
+//! ahead by batches (see `flows`). What the switch sends unasked is counted or kept within
+//! limits. Whatever a peer does, speak another version, send garbage or half a message, fall
 //! silent, close, ends in one error that says so; after an error the connection is used up.
-//! How to wait is somebody else's business: [`Meanwhile`] polls a descriptor in real time, or lets
-//! a simulated switch take its turn.
+//! How to wait is somebody else's business: a `Meanwhile` polls a descriptor in real time, or
+//! lets a simulated switch take its turn.
 
 use std::os::fd::RawFd;
 
