@@ -6,7 +6,7 @@
 //! relayed (section 7.12.6). Group addresses are never learned, and a frame that claims to come
 //! from one is dropped, as Linux does.
 //!
-//! There is no spanning tree: whoever cables a loop gets a storm. Without [`Learning::PerVlan`]
+//! There is no spanning tree: whoever cables a loop gets a storm. Without `Learning::PerVlan`
 //! tags are carried and not looked at.
 //!
 //! Invariant: every frame leaves as one or more copies, each queued or counted as dropped for one

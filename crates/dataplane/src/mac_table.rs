@@ -4,7 +4,7 @@
 //! probing in one array of 16-byte slots, at most half full, so that a lookup touches one cache
 //! line, nearly always; it never moves or allocates after it is made. An entry is removed by
 //! shifting the ones behind it back, so there are no tombstones. Positions depend on a seed, and
-//! a run of more than [`PROBES_MAX`] slots is refused, so that chosen addresses cannot make it slow.
+//! a run of more than `PROBES_MAX` slots is refused, so that chosen addresses cannot make it slow.
 //!
 //! Invariant: between an entry's first slot and the slot that holds it none is empty.
 

@@ -2,15 +2,15 @@
 //!
 //! RFC 826 for what is asked and learned, RFC 1122 section 2.3.2 and RFC 1812 section 3.3.2 for
 //! ageing, the limit on questions (one a second for each neighbour) and the queue of frames that
-//! wait. A learned address is used for [`Timing::reachable`]; if it was used in that time it is
+//! wait. A learned address is used for `Timing::reachable`; if it was used in that time it is
 //! asked for again, used meanwhile, and forgotten when no answer comes. Addresses that were set
-//! stay. The table asks and sends nothing itself: it says what is [`Due`].
+//! stay. The table asks and sends nothing itself: it says what is `Due`.
 //!
 //! Invariant: an entry that waits, and no other, has frames; every entry that was not set is in
 //! the wheel.
 
+use core::net::Ipv4Addr;
 use std::collections::{HashMap, VecDeque};
-use std::net::Ipv4Addr;
 
 use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;

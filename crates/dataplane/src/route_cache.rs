@@ -6,7 +6,7 @@
 //!
 //! Invariant: what the cache answers is what the table would.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use crate::hash::mix;
 use crate::route_table::HopId;

@@ -11,9 +11,9 @@
 //! Invariant: each cell without a level below holds the longest route that covers all of its
 //! addresses; every next hop that a cell names is used by a route.
 
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use packet::frame::PortNo;
 

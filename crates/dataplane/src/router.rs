@@ -3,7 +3,7 @@
 //!
 //! RFC 1812: section 5.2.2 for what a header must fulfil, 5.2.1 for the order of the steps, 5.3.1
 //! for the time to live, 4.2.2.7 for fragments, 5.3.7 for addresses that no packet may have, 4.3
-//! for what is told to senders ([`icmp`]); RFC 826 for neighbours ([`arp`]); RFC 2644: directed
+//! for what is told to senders (`icmp`); RFC 826 for neighbours (`arp`); RFC 2644: directed
 //! broadcasts are not routed.
 //!
 //! What is absent: options are carried and not acted upon, source-routed packets are dropped;
@@ -14,7 +14,7 @@
 //! dropped, each for one reason, + waiting for a neighbour; what the router sends on its own is
 //! counted apart.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use packet::frame::{Batch, Frame, PortNo};
 use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};

@@ -15,7 +15,7 @@
 //!
 //! Headers are named from the outside in. Types, protocols, lengths and checksums follow from what
 //! comes after them; whoever wants them wrong changes the bytes afterwards. Frames are padded with
-//! zero to [`ethernet::FRAME_BYTES_MIN`]; lengths that do not fit their field wrap.
+//! zero to `ethernet::FRAME_BYTES_MIN`; lengths that do not fit their field wrap.
 
 use crate::checksum::{self, Sum};
 use crate::frame::Frame;

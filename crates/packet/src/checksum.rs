@@ -7,7 +7,7 @@
 //! where a checksum of zero means "none", gets the functions of its own that keep to it: zero
 //! stays zero, and a computed zero becomes 0xffff. SCTP uses CRC32c (RFC 9260 appendix A).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A ones-complement sum in the making.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A frame on a link, and a bounded batch of them.
 //!
-//! A [`Frame`] owns its bytes with room in front for tags, so that pushing a VLAN header moves no
-//! payload. A [`Batch`] is what every port, forwarder and generator passes on: a bounded row of
+//! A `Frame` owns its bytes with room in front for tags, so that pushing a VLAN header moves no
+//! payload. A `Batch` is what every port, forwarder and generator passes on: a bounded row of
 //! frames whose buffers are recycled, so that no memory is allocated while traffic flows. Frames
 //! move between batches by swapping buffers, never by copying bytes.
 //!

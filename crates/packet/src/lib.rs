@@ -1,7 +1,7 @@
 //! Bytes to headers and back: what is in a frame, and how to build one.
 //!
 //! Modules are listed in the order in which a frame meets them. Nothing here does I/O, reads a
-//! clock, or is unsafe; malformed bytes give [`error::Malformed`], never a panic.
+//! clock, or is unsafe; malformed bytes give `error::Malformed`, never a panic.
 
 /// A frame on a link, and a bounded batch of them.
 pub mod frame;

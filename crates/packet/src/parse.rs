@@ -1,9 +1,9 @@
 //! The layers of a frame, found once.
 //!
-//! [`Layers::of`] accepts any bytes: it goes as deep as they make sense, notes the offsets, and
+//! `Layers::of` accepts any bytes: it goes as deep as they make sense, notes the offsets, and
 //! keeps the first contradiction as `fault` instead of giving up. It allocates nothing and is
 //! straight for Ethernet, IPv4 and UDP or TCP, because every forwarded frame passes through it.
-//! [`Packet`] holds the layers together with the bytes; [`Packet::parse`] is the strict way in.
+//! `Packet` holds the layers together with the bytes; `Packet::parse` is the strict way in.
 //!
 //! The rules follow what OpenFlow 1.0 section 3.4 and Open vSwitch do with odd frames: a network
 //! header that contradicts itself leaves only the Ethernet type; a later fragment has no

@@ -5,7 +5,7 @@
 //! among them. Only addresses of the interface's own networks are added, and a message from one of
 //! our own addresses (a duplicate) changes nothing.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use packet::build::Builder;
 use packet::frame::Frame;

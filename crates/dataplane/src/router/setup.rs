@@ -4,7 +4,7 @@
 //! address brings routes to itself, to its network and to that network's broadcast addresses; those
 //! to addresses of the router and to broadcasts cannot be replaced or removed.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use packet::frame::PortNo;
 use packet::header::ethernet::{self, Mac};

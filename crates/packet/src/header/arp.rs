@@ -10,8 +10,8 @@
 //!
 //! RFC 826. Other hardware or protocols are seen by the view and refused by the header.
 
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use super::ethernet::{Mac, ShowMac, TYPE_IPV4};
 use super::{array_at, u16_at};

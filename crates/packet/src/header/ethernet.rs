@@ -11,7 +11,7 @@
 //!
 //! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), a frame
 //! of IEEE 802.3 has the type of its SNAP header if that carries OUI 0, and else
-//! [`TYPE_NONE`].
+//! `TYPE_NONE`.
 
 use std::fmt;
 use std::ops::Range;

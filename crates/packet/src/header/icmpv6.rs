@@ -10,8 +10,8 @@
 //!
 //! RFC 4443, RFC 4861 for neighbour discovery. The checksum covers the pseudo header of IPv6.
 
+use core::net::Ipv6Addr;
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use super::icmp::ShowEcho;
 use super::{array_at, u16_at, u32_at};

@@ -18,8 +18,8 @@
 //! RFC 791 section 3.1, RFC 2474 and RFC 3168 for the second byte, RFC 1812 section 5.2.2 for what
 //! a header must fulfil.
 
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use super::options::Options;
 use super::{array_at, put_u16, u16_at, u32_at};

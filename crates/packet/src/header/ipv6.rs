@@ -13,10 +13,10 @@
 //! ```
 //!
 //! RFC 8200 sections 3 and 4. Extension headers begin with the number of the next header and, but
-//! for the fragment header, their length; [`Extensions`] follows at most [`EXTENSIONS_MAX`].
+//! for the fragment header, their length; `Extensions` follows at most `EXTENSIONS_MAX`.
 
+use core::net::Ipv6Addr;
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use super::{array_at, u16_at, u32_at};
 use crate::error::{Malformed, Why};

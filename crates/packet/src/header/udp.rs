@@ -1,4 +1,4 @@
-//! UDP.
+//! UDP: two ports, a length, and a checksum that may be absent.
 //!
 //! ```text
 //!  0       2           4       6         8

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! IEEE 802.1Q-2018 clause 9. Tags may be stacked; this project follows at most
-//! [`VLAN_DEPTH_MAX`] of them.
+//! `VLAN_DEPTH_MAX` of them.
 
 use std::fmt;
 
