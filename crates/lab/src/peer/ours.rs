@@ -15,7 +15,7 @@ use super::{
 };
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
-use crate::{LabError, RunFolder, Site};
+use crate::{LabError, Mac, RunFolder, Site};
 use control::Control;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -114,7 +114,8 @@ impl Ours {
             Mode::Bridge { .. } => {}
             Mode::Router { addresses, cache } => {
                 let file = site.path.join("router.toml");
-                let written = fs::write(&file, router_file(addresses, *cache));
+                let macs: Vec<Mac> = site.target.iter().map(|end| router_mac(end.mac)).collect();
+                let written = fs::write(&file, router_file(addresses, &macs, *cache));
                 written.map_err(|error| {
                     LabError::system("write", file.display().to_string(), error)
                 })?;
@@ -241,8 +242,17 @@ fn version(launch: Launch, folder: &RunFolder) -> Result<String, LabError> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
+/// The address that our router answers to behind an interface. It differs from the interface's own,
+/// or else the kernel would take every frame for its own too, and spend the target's time on
+/// looking for a route.
+pub fn router_mac(interface: Mac) -> Mac {
+    let mut mac = interface;
+    mac[1] = b'R';
+    mac
+}
+
 /// The router's file: its interfaces and its cache; all else comes through the control socket.
-fn router_file(addresses: &[PortAddress], cache: usize) -> String {
+fn router_file(addresses: &[PortAddress], macs: &[Mac], cache: usize) -> String {
     let mut ports: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for own in addresses {
         ports.entry(own.port).or_default().push(format!("\"{}/{}\"", own.address, own.length));
@@ -250,8 +260,13 @@ fn router_file(addresses: &[PortAddress], cache: usize) -> String {
     let mut text = format!("cache = {cache}\n");
     for (port, addresses) in ports {
         let list = addresses.join(", ");
-        let written = write!(text, "[[interface]]\nport = {port}\naddresses = [{list}]\n");
-        written.expect("writing to a String cannot fail");
+        let mut say = |line: String| {
+            writeln!(text, "{line}").expect("writing to a String cannot fail");
+        };
+        say(format!("[[interface]]\nport = {port}\naddresses = [{list}]"));
+        if let Some(mac) = macs.get(port as usize - 1) {
+            say(format!("mac = \"{}\"", mac_text(*mac)));
+        }
     }
     text
 }
@@ -284,8 +299,10 @@ mod tests {
         let addresses = [own(2, "10.0.2.1"), own(1, "10.0.1.1"), own(1, "10.9.1.1")];
         let expected = "cache = 5\n\
             [[interface]]\nport = 1\naddresses = [\"10.0.1.1/24\", \"10.9.1.1/24\"]\n\
+            mac = \"02:52:00:00:00:01\"\n\
             [[interface]]\nport = 2\naddresses = [\"10.0.2.1/24\"]\n";
-        assert_eq!(router_file(&addresses, 5), expected);
+        let macs = [router_mac([2, 0x54, 0, 0, 0, 1])];
+        assert_eq!(router_file(&addresses, &macs, 5), expected);
     }
 
     #[test]

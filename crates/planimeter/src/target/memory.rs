@@ -61,6 +61,8 @@ struct MemoryTarget {
     kind: TargetKind,
     rig: AnyRig,
     cores: Cores,
+    /// What the node was made by, to make it anew.
+    config: Option<Config>,
     /// The OpenFlow connection that stays, as a controller's does.
     controller: Option<Controller>,
     holds: Option<Setup>,
@@ -109,7 +111,7 @@ impl MemoryBench {
             let (near, far) = pair_stamped(RING_FRAMES, label, clock);
             (self.end(near), self.end(far))
         };
-        let (near, node) = if kind == TargetKind::Direct {
+        let (near, made) = if kind == TargetKind::Direct {
             let (first, second) = link("direct");
             (vec![first, second], None)
         } else {
@@ -118,6 +120,7 @@ impl MemoryBench {
             let far = vec![(1, far_1), (2, far_2)];
             (vec![near_1, near_2], Some(self.node(kind, far)?))
         };
+        let (node, config) = made.unzip();
         let key = key_of(kind);
         let rig = if simulated {
             let service = Nanos(self.parameters.service_ns);
@@ -129,7 +132,7 @@ impl MemoryBench {
         };
         let cores = self.cores.clone();
         let (controller, holds) = (None, None);
-        Ok(Box::new(MemoryTarget { kind, rig, cores, controller, holds, busy_ns: 0 }))
+        Ok(Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns: 0 }))
     }
 
     /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
@@ -148,7 +151,7 @@ impl MemoryBench {
         &self,
         kind: TargetKind,
         ports: Vec<(PortNo, Box<dyn Port>)>,
-    ) -> Result<Box<Node>, TargetError> {
+    ) -> Result<(Box<Node>, Config), TargetError> {
         let what = match kind {
             // Between trials nobody answers the keep-alive, and nobody may miss it.
             TargetKind::Ours => Kind::OpenFlow(OpenFlowConfig {
@@ -173,10 +176,19 @@ impl MemoryBench {
             config.ports.push(switch::config::PortConfig { number: *number, spec });
         }
         let now = if self.parameters.simulated { Nanos::ZERO } else { clock::now() };
-        Node::open(&config, ports, key_of(kind), now)
-            .map(Box::new)
-            .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
+        Ok((opened(kind, &config, ports, now)?, config))
     }
+}
+
+fn opened(
+    kind: TargetKind,
+    config: &Config,
+    ports: Vec<(PortNo, Box<dyn Port>)>,
+    now: Nanos,
+) -> Result<Box<Node>, TargetError> {
+    Node::open(config, ports, key_of(kind), now)
+        .map(Box::new)
+        .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
 }
 
 /// A fixed secret for each kind, so that runs can be repeated.
@@ -226,7 +238,12 @@ impl Target for MemoryTarget {
         match self.kind.technology() {
             Technology::Wire => {}
             Technology::OpenFlow => self.install_flows(setup)?,
-            Technology::Bridging | Technology::Routing => self.install_entries(setup)?,
+            Technology::Bridging | Technology::Routing => {
+                if self.holds.is_some() {
+                    self.remake()?;
+                }
+                self.install_entries(setup)?;
+            }
         }
         self.holds = Some(*setup);
         Ok(())
@@ -305,6 +322,21 @@ impl MemoryTarget {
         Ok(())
     }
 
+    /// Makes the node anew on the same ports, so that nothing of the last set-up is left.
+    fn remake(&mut self) -> Result<(), TargetError> {
+        let (kind, now) = (self.kind, self.now());
+        let place = match &mut self.rig {
+            AnyRig::Live(_, node) => node,
+            AnyRig::Simulated(rig) => &mut rig.device.node,
+        };
+        if let (Some(node), Some(config)) = (place.take(), &self.config) {
+            let Node { forward, .. } = *node;
+            let ports = forward.lanes.into_iter().map(|lane| (lane.number, lane.port)).collect();
+            *place = Some(opened(kind, config, ports, now)?);
+        }
+        Ok(())
+    }
+
     fn install_entries(&mut self, setup: &Setup) -> Result<(), TargetError> {
         let technology = self.kind.technology();
         let plan = super::veth::plan(technology, &ADDRESSES, setup);
@@ -317,7 +349,7 @@ impl MemoryTarget {
     }
 }
 
-/// A plan as requests to a bridge or router that may hold another one.
+/// A plan as requests to a bridge or router that holds nothing yet.
 fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
     let station = |it: &Station| MacEntry { mac: Mac(it.mac), port: it.port, vlan: 0 };
     let neighbour =
@@ -328,13 +360,10 @@ fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
         port: Some(it.port),
     };
     match technology {
-        Technology::Bridging => vec![
-            Request::Flush(What::Macs),
-            Request::AddMacs(plan.stations.iter().map(station).collect()),
-        ],
+        Technology::Bridging => {
+            vec![Request::AddMacs(plan.stations.iter().map(station).collect())]
+        }
         _ => vec![
-            Request::Flush(What::Routes),
-            Request::Flush(What::Neighbours),
             Request::AddNeighbours(plan.neighbors.iter().map(neighbour).collect()),
             Request::AddRoutes(plan.routes.iter().map(route).collect()),
         ],

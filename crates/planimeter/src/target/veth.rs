@@ -20,7 +20,7 @@ use lab::peer::direct::Direct;
 use lab::peer::linux_bridge::LinuxBridge;
 use lab::peer::linux_router::LinuxRouter;
 use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::ours::{Mode, Ours};
+use lab::peer::ours::{Mode, Ours, router_mac};
 use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::{Lab, LabError, Site, Wiring};
 use ports::afpacket::{AfPacketPort, Options};
@@ -228,7 +228,9 @@ impl Target for VethTarget {
 
     fn addresses(&self) -> Addresses {
         let near: Vec<[u8; 6]> = self.site.instrument.iter().map(|end| end.mac).collect();
-        let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| end.mac).collect();
+        let is_our_router = matches!(self.kind, TargetKind::Router | TargetKind::RouterCache);
+        let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
+        let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
         let pair = |ends: &[[u8; 6]]| match ends {
             [first, second, ..] => [*first, *second],
             _ => [[0; 6]; 2],
