@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use instrument::stream::Stream;
+
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
@@ -104,6 +106,8 @@ pub struct Parameters {
     pub simulated: bool,
     /// In virtual time: nanoseconds that a target takes for each frame.
     pub service_ns: u64,
+    /// Streams of a file, which take the place of the experiment's own; empty for those.
+    pub streams: Vec<Stream>,
     /// How many flow-table entries our exact table holds.
     pub exact_entries_max: u32,
     /// How many entries our linear table holds.
@@ -128,6 +132,7 @@ impl Parameters {
             resolution: 0.02,
             simulated: false,
             service_ns: 0,
+            streams: Vec::new(),
             exact_entries_max: 131_072,
             wildcard_entries_max: 100,
         }
@@ -192,11 +197,16 @@ impl Parameters {
                 self.wildcard_entries_max =
                     number(value, 1.0, 1e6).ok_or_else(|| bad("1 to 1000000"))? as u32;
             }
+            // A file: whoever may read files has read it and set `streams`.
+            STREAM => {}
             _ => return Err(ParameterError::UnknownKey(key.into())),
         }
         Ok(())
     }
 }
+
+/// The key whose value is a stream file.
+pub const STREAM: &str = "stream";
 
 /// Keys of `--set`, what they take, and what they mean.
 pub const KEYS: &[(&str, &str, &str)] = &[
@@ -211,6 +221,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("traffic", TRAFFIC, "in which order the entries are hit"),
     ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
     ("resolution", "ratio", "resolution of a throughput search (0.02)"),
+    (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
     ("rig", "live or sim", "real time, or virtual time over memory (live)"),
     ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
     ("exact_entries_max", "entries", "size of our exact-match table (131072)"),

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use instrument::stream::Stream;
 use results::record::Record;
 
 use super::failure::{self, Failure};
 use super::place;
 use super::progress::Progress;
 use crate::catalog;
-use crate::parameter::{Effort, Parameters};
+use crate::parameter::{Effort, Parameters, STREAM};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
 use crate::target::name::{Link, NameError, TargetKind};
@@ -151,6 +152,9 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let mut parameters = Parameters::at(effort);
     for assignment in &arguments.set {
         parameters.set(assignment).map_err(|error| Failure::usage(error.to_string()))?;
+        if let Some((STREAM, file)) = assignment.split_once('=') {
+            parameters.streams = streams(Path::new(file))?;
+        }
     }
     let link = match &arguments.link {
         Some(name) => name.parse().map_err(usage)?,
@@ -185,6 +189,14 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
+/// The streams of a file; the rig has a port on each side of the target.
+fn streams(file: &Path) -> Result<Vec<Stream>, Failure> {
+    let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+    let text =
+        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
+    instrument::stream::file::read(&text, 2).map_err(|error| usage(error.to_string()))
+}
+
 /// What cannot be measured together is refused before anything is started.
 fn checked(plan: &Plan) -> Result<(), Failure> {
     for (place, kind) in plan.kinds.iter().enumerate() {
@@ -198,6 +210,15 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
                 plan.link.name()
             )));
         }
+    }
+    let shapes_itself = |entry: &&catalog::Entry| entry.id != "forwarding-rate";
+    if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it))
+        && !plan.parameters.streams.is_empty()
+    {
+        return Err(Failure::usage(format!(
+            "--set stream=FILE goes with forwarding-rate; {} has streams of its own",
+            entry.id
+        )));
     }
     if plan.parameters.simulated && plan.link != Link::Memory {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));

@@ -20,6 +20,14 @@ pub const ENTRIES_LARGE: u32 = 131_072;
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frame_bytes = context.frames_or(&[64])[0];
     let mut setups = vec![context.setup()];
+    let streams = &context.parameters.streams;
+    if !streams.is_empty() {
+        // Whatever the file's frames are: what comes in by the first port leaves by the second.
+        let table = context.parameters.table.unwrap_or(Table::Port);
+        let setup = Setup { table, ..setups[0] };
+        let point = SweepPoint { x: 1.0, setup, trial: context.trial_of(streams.clone()) };
+        return Box::new(Sweep::new("streams", vec![point], context.parameters.repeats));
+    }
     let nothing_asked = context.parameters.table.is_none() && context.parameters.entries == 1;
     if nothing_asked && context.technology != Technology::Wire {
         let table = match context.technology {

@@ -18,7 +18,7 @@ pub mod latency;
 pub mod bianco2010;
 
 use instrument::experiment::Experiment;
-use instrument::stream::Rate;
+use instrument::stream::{Rate, Stream};
 use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::record::{Metric, Role};
@@ -87,10 +87,14 @@ pub trait Method: Experiment<Setup = Setup> + Send {
 impl Context {
     /// A trial of one stream that hits `setup`'s entries.
     pub fn trial(&self, setup: &Setup, frame_bytes: u16, rate: Rate) -> Trial {
-        let stream = setup.stream(self.technology, &self.addresses, frame_bytes, rate);
+        self.trial_of(vec![setup.stream(self.technology, &self.addresses, frame_bytes, rate)])
+    }
+
+    /// A trial of these streams.
+    pub fn trial_of(&self, streams: Vec<Stream>) -> Trial {
         let seconds = self.parameters.seconds;
         Trial::new(
-            vec![stream],
+            streams,
             Nanos::from_secs_f64(self.parameters.warmup_s),
             Nanos::from_secs_f64(seconds),
             drain(seconds),

@@ -244,6 +244,8 @@ impl<'a> Case<'a> {
             return Finding { reading, numbers: String::new(), verdict };
         };
         let loss = self.cell(&target.name, Metric::LossRatio, last.point.value);
+        let overloaded = self.cells(&target.name, Metric::LossRatio);
+        let overloads = overloaded.iter().filter(|it| it.value > OVERLOAD_LOSS_RATIO).count();
         let numbers = format!(
             "{} frames/s at the highest load, {} at the peak",
             number::text(last.value),
@@ -257,6 +259,9 @@ impl<'a> Case<'a> {
             _ if is_limited(last) => {
                 Verdict::CannotTell("the tester, not the target, set the rate".into())
             }
+            _ if overloads < 2 => Verdict::CannotTell(
+                "one load alone overloaded it; a second would tell whether the rate falls".into(),
+            ),
             None => Verdict::CannotTell("one pair gives no interval".into()),
             Some(interval) if interval.low >= keep => Verdict::Holds,
             Some(interval) if interval.high < keep => Verdict::DoesNot,

@@ -98,6 +98,12 @@ fn a_rate_that_falls_under_overload_is_seen() {
     assert_eq!(answer_for(&falling, "fig3", "saturates", "ours"), Verdict::Holds);
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
     assert!(cannot(&judged(&easy), "did not overload"));
+    let barely = changed(|trial| {
+        if trial.experiment.ends_with("fig3") && trial.point.value < 100.0 {
+            trial.frames_forwarded = trial.frames_offered;
+        }
+    });
+    assert!(cannot(&judged(&barely), "one load alone"));
     let limited = changed(|trial| {
         trial.flags.push(Flag::TesterLimited);
         trial.drops.push(Drop {
