@@ -183,6 +183,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         assignments,
         seed,
         command_line: String::new(),
+        created: crate::environment::wall_clock(),
     };
     checked(&plan)?;
     plan.command_line = command_line(&plan);

@@ -61,7 +61,10 @@ impl Experiment for Latency {
         if self.base_pps.is_none() {
             match self.search.next(last) {
                 Step::Done => {
-                    self.findings = self.search.findings();
+                    // What was found is the load that the shares refer to: all of it.
+                    let found = self.search.findings().into_iter();
+                    let whole = |finding| Finding { axis: AXIS, x: 100.0, ..finding };
+                    self.findings = found.map(whole).collect();
                     self.base_pps = self.findings.first().map(|finding| finding.value);
                 }
                 step => return step,
@@ -83,7 +86,8 @@ impl Experiment for Latency {
 impl Method for Latency {
     fn tag(&self) -> Tag {
         match self.base_pps {
-            None => self.search.tag(),
+            // Its trials, the longer ones that confirm included, only lead to the loads.
+            None => Tag { role: Role::Search, ..self.search.tag() },
             Some(_) => {
                 let repeat = self.yielded.saturating_sub(1) / self.loads.len().max(1) as u64;
                 Tag { role: Role::Measure, repeat: repeat as u32 + 1 }

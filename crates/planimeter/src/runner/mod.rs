@@ -46,6 +46,8 @@ pub struct Plan {
     pub seed: u64,
     /// The command that repeats the run.
     pub command_line: String,
+    /// When a new run begins, RFC 3339 in UTC: for the record and the folder's name.
+    pub created: String,
 }
 
 /// Where the run goes: a new folder below this one, or on in an old one.
@@ -189,14 +191,14 @@ impl<'a> Run<'a> {
     fn open(plan: &'a Plan, at: Destination, bench: &Bench) -> Result<Self, RunError> {
         let (store, record, stored) = match at {
             Destination::New(parent) => {
-                let created = crate::environment::wall_clock();
                 let name = match plan.entries.as_slice() {
                     [one] => one.id.to_string(),
                     [first, ..] => first.id.split('/').next().unwrap_or(first.id).to_string(),
                     [] => "nothing".into(),
                 };
-                let store = Store::create(&parent, &created[..10], &name)?;
-                let record = new_record(plan, created, bench);
+                let day = plan.created.split('T').next().unwrap_or_default();
+                let store = Store::create(&parent, day, &name)?;
+                let record = new_record(plan, bench);
                 (store, record, Vec::new())
             }
             Destination::Resume(folder) => {
@@ -399,7 +401,7 @@ impl<'a> Run<'a> {
     }
 }
 
-fn new_record(plan: &Plan, created: String, bench: &Bench) -> Record {
+fn new_record(plan: &Plan, bench: &Bench) -> Record {
     let mut environment = crate::environment::read();
     environment.simulated = plan.parameters.simulated;
     let mut parameters = serde_json::Map::new();
@@ -424,7 +426,7 @@ fn new_record(plan: &Plan, created: String, bench: &Bench) -> Record {
     Record {
         schema: SCHEMA,
         tool: Tool { name: "planimeter".into(), version: env!("CARGO_PKG_VERSION").into() },
-        created,
+        created: plan.created.clone(),
         command_line: plan.command_line.clone(),
         seed: plan.seed,
         effort: match plan.effort {
