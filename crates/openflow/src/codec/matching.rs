@@ -9,7 +9,7 @@
 //! many of its low bits do not, and 32 or more mean none does. Fields that do not count are
 //! written as zero and not looked at when read.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use super::bytes::Reader;
 use super::port::{port_from_wire, port_to_wire};

@@ -1,3 +1,5 @@
+//! The codec judged by cases that a capture does not hold.
+
 use super::*;
 use crate::header::MESSAGE_BYTES_MAX;
 use crate::model::{

@@ -5,8 +5,8 @@
 //! VLAN id above 4095, a priority above 7, a DSCP above 63) are refused when encoding and when
 //! decoding.
 
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use super::matching::{MacAddress, show_mac};
 use super::port::{PortNo, ShowPort, reserved};

@@ -4,8 +4,8 @@
 //! Values are kept with the bits outside their mask cleared, so that two matches that mean the
 //! same are equal; build masked fields with `Masked::new` to keep it so.
 
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use super::bits::bits;
 use super::port::{PortNo, ShowPort};

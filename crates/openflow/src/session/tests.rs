@@ -1,3 +1,5 @@
+//! Two sessions talk, or one listens to what it should not hear.
+
 use super::*;
 use crate::model::flow::FlowMod;
 use crate::model::multipart::{MultipartReply, MultipartReplyBody, MultipartRequest};
