@@ -202,7 +202,10 @@ impl<'a> Run<'a> {
                 (store, record, Vec::new())
             }
             Destination::Resume(folder) => {
-                let (store, record, lines) = Store::resume(&folder)?;
+                let (store, mut record, lines) = Store::resume(&folder)?;
+                // The lines are the truth; the record holds them only if the run ended cleanly.
+                record.trials.clear();
+                record.outcomes.clear();
                 (store, record, lines)
             }
         };
@@ -252,6 +255,8 @@ impl<'a> Run<'a> {
         for lane in lanes.iter_mut().flatten() {
             self.replay(lane);
         }
+        self.record.trials.sort_by_key(|trial| trial.id);
+        self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
             self.take_turns(&mut lanes, targets, calibration.as_deref(), stop, watcher)?;
         }
@@ -305,10 +310,14 @@ impl<'a> Run<'a> {
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
+        let last = self.record.trials.last();
+        let had_a_turn = last.and_then(|last| lanes.iter().position(|lane| lane.owns(last)));
+        let mut first = had_a_turn.map_or(0, |lane| lane + 1);
         let mut going = true;
         while going {
-            going = false;
-            for lane in lanes.iter_mut() {
+            // A round that an interruption cut short goes on where it ended.
+            going = first > 0;
+            for lane in lanes.iter_mut().skip(std::mem::take(&mut first)) {
                 if stop.load(Ordering::Relaxed) {
                     self.interrupted = true;
                     return Ok(());
@@ -344,7 +353,11 @@ impl<'a> Run<'a> {
     }
 
     fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {
-        self.store.append_outcome(&outcome)?;
+        // A finding that an earlier attempt kept is found again where its lane goes on.
+        let line = Line::Outcome(outcome.clone());
+        if !self.stored.contains(&line) {
+            self.store.append_outcome(&outcome)?;
+        }
         self.record.outcomes.push(outcome);
         Ok(())
     }

@@ -1,0 +1,398 @@
+//! The experiments that measure real targets, in virtual time: every one ends, accounts for every
+//! frame, and says the same thing twice.
+//!
+//! A plan goes through the runner as the command line's would, over links of 1 Gbit/s that really
+//! serialise. What comes out is the model's, so it is known beforehand: a target that takes 2,000 ns
+//! for a frame forwards 500,000 of them in a second. `UPDATE=1` re-blesses the snapshot.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use planimeter::catalog;
+use planimeter::parameter::{Effort, Parameters};
+use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
+use planimeter::target::name::{Link, TargetKind};
+use planimeter::target::{Bench, Surroundings};
+use results::record::{Metric, Outcome, Record, Role, Trial};
+
+/// Every target that can be joined in memory.
+const ALL: [TargetKind; 5] = [
+    TargetKind::Ours,
+    TargetKind::Bridge,
+    TargetKind::Router,
+    TargetKind::RouterCache,
+    TargetKind::Direct,
+];
+
+/// A target that takes this long for a frame...
+const SLOW: &str = "service_ns=2000";
+/// ...forwards so many in a second.
+const CAPACITY_PPS: f64 = 500_000.0;
+
+/// Frames that may wait in the ring of a link.
+const RING_FRAMES: f64 = 1024.0;
+
+/// A folder that is gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("planimeter-sim-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Counts trials, and sets the flag after so many.
+struct StopAfter {
+    trials: Option<u64>,
+    stop: Arc<AtomicBool>,
+    steps: u64,
+    expected: u64,
+}
+
+impl Watcher for StopAfter {
+    fn say(&mut self, _: &str) {}
+
+    fn expect(&mut self, trials: u64) {
+        self.expected = trials;
+    }
+
+    fn step(&mut self, _: &str) {
+        self.steps += 1;
+        if Some(self.steps) == self.trials {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> Plan {
+    let mut parameters = Parameters::at(Effort::Quick);
+    let short = ["rig=sim", "seconds=0.01", "warmup=0.002", "repeats=2"];
+    let assignments: Vec<String> =
+        short.iter().chain(set).map(|assignment| assignment.to_string()).collect();
+    for assignment in &assignments {
+        parameters.set(assignment).unwrap();
+    }
+    Plan {
+        entries: experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect(),
+        kinds: kinds.to_vec(),
+        link: Link::Memory,
+        effort: Effort::Quick,
+        parameters,
+        assignments,
+        seed,
+        command_line: "planimeter run, from a test".into(),
+        created: "2026-01-31T12:00:00Z".into(),
+    }
+}
+
+/// Carries a plan out on a bench of its own, stopping after so many trials.
+fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+    let mut bench = Bench::open(plan.link, &surroundings, &plan.parameters, &stop).unwrap();
+    let mut watcher = StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0 };
+    let finished = runner::run(plan, destination, &mut bench, &stop, &mut watcher).unwrap();
+    (finished, watcher)
+}
+
+/// The record of a plan that is carried out in a folder of its own.
+fn measure(plan: &Plan) -> Record {
+    let folder = Folder::new();
+    let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);
+    let record = finished.record;
+    assert!(!record.partial);
+    assert_eq!(watcher.steps, record.trials.len() as u64);
+    assert_accounted(&record);
+    record
+}
+
+fn assert_accounted(record: &Record) {
+    assert!(!record.trials.is_empty());
+    for trial in &record.trials {
+        let name = format!("{} {} {:?}", trial.experiment, trial.target, trial.point);
+        assert!(trial.frames_offered > 0, "{name}: nothing was offered");
+        assert_eq!(trial.frames_offered, trial.frames_intended, "{name}");
+        assert_eq!((trial.frames_unexplained, trial.unexplained()), (0, 0), "{name}");
+        let classes = &trial.classes;
+        let wrong = [classes.misrouted, classes.flooded, classes.duplicate, classes.corrupt];
+        assert_eq!((wrong, classes.reordered, classes.foreign), ([0; 4], 0, 0), "{name}");
+        assert_eq!(classes.correct, trial.frames_forwarded, "{name}");
+    }
+}
+
+/// Every file below a folder with its bytes, by name.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(at) = waiting.pop() {
+        for entry in fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn one_seed_twice_gives_the_same_bytes() {
+    let set = ["load=5,60,100", "entries=300", "traffic=random", SLOW];
+    let run = |seed| {
+        let folder = Folder::new();
+        let plan = plan(&["bianco2010/fig3", "bianco2010/fig4"], &ALL, &set, seed);
+        let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
+        files(&finished.folder)
+    };
+    let (first, second) = (run(7), run(7));
+    let names = |files: &[(String, Vec<u8>)]| -> Vec<String> {
+        files.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert_eq!(names(&first), names(&second));
+    for name in ["record.json", "trials.jsonl", "report.html", "latency/00001.hgrm"] {
+        assert!(names(&first).iter().any(|known| known == name), "{name} is missing");
+    }
+    for ((name, first), (_, second)) in first.iter().zip(&second) {
+        assert!(first == second, "{name} differs");
+    }
+    let of = |files: &[(String, Vec<u8>)]| {
+        files.iter().find(|(name, _)| name == "record.json").unwrap().1.clone()
+    };
+    assert_ne!(of(&first), of(&run(8)), "the seed changes nothing");
+}
+
+#[test]
+fn every_experiment_runs_to_its_end_on_every_target() {
+    let experiments =
+        ["bianco2010/fig2", "bianco2010/fig3", "bianco2010/fig4", "throughput", "latency"];
+    for experiment in experiments {
+        let record = measure(&plan(&[experiment], &ALL, &["repeats=1"], 1));
+        for kind in ALL {
+            let trials = record.trials.iter().filter(|trial| trial.target == kind.name());
+            assert!(trials.count() > 1, "{experiment} left {} out", kind.name());
+        }
+    }
+}
+
+#[test]
+fn figures_that_share_trials_run_them_once() {
+    let alone = measure(&plan(&["bianco2010/fig4"], &[TargetKind::Ours], &[], 1));
+    let both = measure(&plan(&["bianco2010"], &[TargetKind::Ours], &["frame=64"], 1));
+    let fig3 = both.trials.iter().filter(|trial| trial.experiment == "bianco2010/fig3").count();
+    assert!(both.trials.iter().all(|trial| trial.experiment != "bianco2010/fig4"));
+    assert_eq!(fig3, alone.trials.len());
+    let latencies = |record: &Record| -> Vec<f64> {
+        record
+            .cells_of("bianco2010/fig4", "ours", Metric::LatencyNsMean)
+            .map(|cell| cell.value)
+            .collect()
+    };
+    assert_eq!(latencies(&both), latencies(&alone));
+    assert_eq!(latencies(&both).len(), 8);
+}
+
+#[test]
+fn an_asked_table_is_filled_and_hit_everywhere() {
+    let set = ["load=10", "entries=20000", "traffic=sequential", "seconds=0.2", "repeats=1"];
+    let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
+    for trial in &record.trials {
+        assert!(trial.frames_offered > 20_000, "not every entry was hit");
+        assert_eq!(trial.frames_forwarded, trial.frames_offered, "{}", trial.target);
+    }
+    let counter = |target: &str, name: &str| {
+        let trial = record.trials.iter().find(|trial| trial.target == target).unwrap();
+        trial.counters.iter().find(|counter| counter.name == name).unwrap().after
+    };
+    assert_eq!(counter("ours", "tables.exact.entries"), 20_000);
+    assert_eq!(counter("ours", "tables.wildcard.entries"), 0);
+}
+
+#[test]
+fn a_slow_target_saturates_at_its_capacity() {
+    let set = [SLOW, "load=10,30,40,100", "seconds=0.1", "repeats=1"];
+    let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
+    for kind in ALL {
+        let rates: Vec<f64> = record
+            .cells_of("bianco2010/fig3", kind.name(), Metric::RatePpsForwarded)
+            .map(|cell| cell.value)
+            .collect();
+        let offered: Vec<f64> = record
+            .cells_of("bianco2010/fig3", kind.name(), Metric::RatePpsOffered)
+            .map(|cell| cell.value)
+            .collect();
+        let is_slow = kind != TargetKind::Direct;
+        for (rate, offered) in rates.iter().zip(&offered) {
+            let expected = if is_slow { offered.min(CAPACITY_PPS) } else { *offered };
+            let error = (rate / expected - 1.0).abs();
+            assert!(error < 0.01, "{}: {rate} of {offered}, {expected} expected", kind.name());
+        }
+        let overloaded = record
+            .trials
+            .iter()
+            .find(|trial| trial.target == kind.name() && trial.point.value == 100.0)
+            .unwrap();
+        let dropped: u64 = overloaded.drops.iter().map(|drop| drop.frames).sum();
+        assert_eq!(dropped > 0, is_slow, "{}", kind.name());
+        let latency = overloaded.latency.as_ref().unwrap();
+        // A full ring before a slow target: each frame waits for all that were there before it.
+        let waits_ns = RING_FRAMES * 2000.0;
+        assert_eq!(latency.ns_max as f64 > 0.9 * waits_ns, is_slow, "{}", kind.name());
+    }
+}
+
+#[test]
+fn a_search_finds_the_capacity_within_its_resolution() {
+    let (seconds, resolution) = (0.2, 0.02);
+    let set = [SLOW, "frame=64", "seconds=0.2", "warmup=0", "repeats=1", "loss=0"];
+    let record = measure(&plan(&["throughput"], &[TargetKind::Ours], &set, 1));
+    let [Outcome { metric: Metric::ThroughputPps, value, trials, .. }] = &record.outcomes[..]
+    else {
+        panic!("one search gives one result: {:?}", record.outcomes)
+    };
+    let resolution_pps = resolution * 1e9 / (8.0 * 84.0);
+    // What the rings before and behind the target take in without loss, over a final trial.
+    let absorbed_pps = 2.0 * RING_FRAMES / (4.0 * seconds);
+    let range = CAPACITY_PPS - resolution_pps..=CAPACITY_PPS + absorbed_pps;
+    assert!(range.contains(value), "{value} is not in {range:?}");
+    let rests_on = |trial: &&Trial| trials.contains(&trial.id);
+    let confirmed = record.trials.iter().filter(rests_on).any(|trial| {
+        let without_loss = trial.frames_forwarded == trial.frames_offered;
+        trial.role == Role::Confirm && without_loss && trial.duration_ns_intended == 800_000_000
+    });
+    assert!(confirmed, "no longer trial confirms it");
+}
+
+#[test]
+fn latency_is_measured_at_shares_of_what_was_found() {
+    let set = [SLOW, "seconds=0.1", "repeats=2"];
+    let record = measure(&plan(&["latency"], &[TargetKind::Bridge], &set, 1));
+    let loads = |metric| -> Vec<f64> {
+        record.cells_of("latency", "bridge", metric).map(|cell| cell.point.value).collect()
+    };
+    assert_eq!(loads(Metric::LatencyNsMean), [10.0, 50.0, 90.0, 100.0]);
+    assert_eq!(loads(Metric::ThroughputPpsLossy), [100.0]);
+    let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
+    for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {
+        let expected = found.value * trial.point.value / 100.0;
+        let error = (trial.rate_pps_offered().unwrap() / expected - 1.0).abs();
+        assert!(error < 0.001, "{} % of {}: {error}", trial.point.value, found.value);
+    }
+}
+
+/// A trial without what tells a target that was started anew from one that was not: where its
+/// counters began, which addresses it had learned, what its cache held.
+fn without_origin(trial: &Trial) -> Trial {
+    let mut trial = trial.clone();
+    trial.counters.retain(|counter| counter.name.starts_with("ports."));
+    for counter in &mut trial.counters {
+        counter.after -= counter.before;
+        counter.before = 0;
+    }
+    trial
+}
+
+fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
+    let kinds = [TargetKind::Ours, TargetKind::Bridge, TargetKind::RouterCache];
+    let plan = plan(&[experiment], &kinds, set, 3);
+    let whole = measure(&plan);
+    let folder = Folder::new();
+    let (mut broken, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(after[0]));
+    assert!(broken.record.partial);
+    assert_eq!(broken.record.trials.len() as u64, after[0]);
+    for trials in after[1..].iter().copied().map(Some).chain([None]) {
+        let stored = broken.record.trials.clone();
+        broken = carry_out(&plan, Destination::Resume(broken.folder.clone()), trials).0;
+        assert!(broken.record.trials.starts_with(&stored), "what was stored has changed");
+        assert_eq!(broken.record.partial, trials.is_some());
+    }
+    let resumed: Vec<Trial> = broken.record.trials.iter().map(without_origin).collect();
+    let whole_trials: Vec<Trial> = whole.trials.iter().map(without_origin).collect();
+    assert_eq!(resumed.len(), whole_trials.len());
+    for (resumed, whole) in resumed.iter().zip(&whole_trials) {
+        assert_eq!(resumed, whole);
+    }
+    assert_eq!(broken.record.outcomes, whole.outcomes);
+    let text = |cells: &[results::record::Cell]| serde_json::to_string(cells).unwrap();
+    assert_eq!(text(&broken.record.cells), text(&whole.cells));
+    let lines = fs::read_to_string(broken.folder.join("trials.jsonl")).unwrap();
+    let stored = whole.trials.len() + whole.outcomes.len();
+    assert_eq!(lines.lines().count(), stored, "a line for each trial and outcome");
+}
+
+#[test]
+fn a_resumed_sweep_ends_as_if_it_had_not_been_stopped() {
+    check_resumed("bianco2010/fig3", &["load=5,80,100", SLOW], &[5]);
+}
+
+#[test]
+fn a_resumed_search_ends_as_if_it_had_not_been_stopped() {
+    let set = ["service_ns=20000", "frame=512,1024", "seconds=0.02", "repeats=1"];
+    check_resumed("throughput", &set, &[4, 25, 1]);
+}
+
+/// Figure 3's cells as a table.
+fn table(record: &Record) -> String {
+    let metrics = [
+        Metric::RatePpsOffered,
+        Metric::RatePpsForwarded,
+        Metric::LossRatio,
+        Metric::LatencyNsMean,
+        Metric::LatencyNsP99,
+        Metric::LatencyNsMax,
+    ];
+    let mut text = format!("{:16} {:>5} {:>2}", "target", "load", "n");
+    for metric in metrics {
+        write!(text, " {:>18}", metric.name()).unwrap();
+    }
+    text.push('\n');
+    for kind in ALL {
+        let of = |metric| record.cells_of("bianco2010/fig3", kind.name(), metric);
+        for rate in of(Metric::RatePpsForwarded) {
+            write!(text, "{:16} {:>5} {:>2}", kind.name(), rate.point.value, rate.n).unwrap();
+            for metric in metrics {
+                let cell = of(metric).find(|cell| cell.point == rate.point);
+                let value = cell.map_or("-".to_string(), |cell| match metric {
+                    Metric::LossRatio => format!("{:.4}", cell.value),
+                    _ => format!("{:.0}", cell.value),
+                });
+                write!(text, " {value:>18}").unwrap();
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn figure_3_of_slow_targets_is_the_snapshot() {
+    let set = [SLOW, "load=5,30,40,60,100", "seconds=0.03", "repeats=3"];
+    let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
+    let found = table(&record);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fig3-sim.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        fs::write(&golden, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(found, expected, "UPDATE=1 re-blesses {}", golden.display());
+}
