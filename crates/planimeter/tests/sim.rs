@@ -7,12 +7,15 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod common;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::{Folder, bytes};
 use planimeter::catalog;
 use planimeter::parameter::{Effort, Parameters};
 use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
@@ -36,26 +39,6 @@ const CAPACITY_PPS: f64 = 500_000.0;
 
 /// Frames that may wait in the ring of a link.
 const RING_FRAMES: f64 = 1024.0;
-
-/// A folder that is gone afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("planimeter-sim-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Counts trials, and sets the flag after so many.
 struct StopAfter {
@@ -136,25 +119,6 @@ fn assert_accounted(record: &Record) {
     }
 }
 
-/// Every file below a folder with its bytes, by name.
-fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut waiting = vec![folder.to_path_buf()];
-    while let Some(at) = waiting.pop() {
-        for entry in fs::read_dir(at).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                waiting.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
-                found.push((name, fs::read(&path).unwrap()));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 #[test]
 fn one_seed_twice_gives_the_same_bytes() {
     let set = ["load=5,60,100", "entries=300", "traffic=random", SLOW];
@@ -162,7 +126,7 @@ fn one_seed_twice_gives_the_same_bytes() {
         let folder = Folder::new();
         let plan = plan(&["bianco2010/fig3", "bianco2010/fig4"], &ALL, &set, seed);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
-        files(&finished.folder)
+        bytes(&finished.folder)
     };
     let (first, second) = (run(7), run(7));
     let names = |files: &[(String, Vec<u8>)]| -> Vec<String> {

@@ -5,6 +5,8 @@
 
 /// How a command can fail, and the exit code that says so.
 pub mod failure;
+/// Words of a command line as a shell reads them.
+pub mod words;
 /// Progress on stderr: a bar on a terminal, lines elsewhere.
 pub mod progress;
 /// Signals that end a command cleanly.
@@ -58,12 +60,11 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let wanted_help = !error.use_stderr();
-            let printed = error.print();
-            return match (wanted_help, printed) {
-                (true, Ok(())) => ExitCode::SUCCESS,
-                _ => failure::EXIT_USAGE.into(),
-            };
+            if !error.use_stderr() {
+                return error.print().map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
+            }
+            eprintln!("planimeter: {}", one_line(&error.to_string()));
+            return failure::EXIT_USAGE.into();
         }
     };
     let done = match arguments.command {
@@ -79,4 +80,36 @@ pub fn main() -> ExitCode {
         eprintln!("planimeter: {failure}");
         failure.exit_code()
     })
+}
+
+/// What is wrong with a command line, without the blanks and headings around it.
+fn one_line(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let end = text.find("\n\nFor more information").unwrap_or(text.len());
+    let words = |part: &str| part.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let parts = text[..end].split("\n\n").map(words).filter(|part| !part.is_empty());
+    parts.collect::<Vec<String>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_command_line_is_told_in_one_line() {
+        let said = |words: &[&str]| match Arguments::try_parse_from(words) {
+            Ok(_) => panic!("{words:?} was understood"),
+            Err(error) => one_line(&error.to_string()),
+        };
+        assert_eq!(
+            said(&["planimeter", "run", "latency", "--sed", "1"]),
+            "unexpected argument '--sed' found; tip: a similar argument exists: '--seed'; \
+             Usage: planimeter run --seed <SEED> <EXPERIMENT>..."
+        );
+        assert_eq!(
+            said(&["planimeter", "switch"]),
+            "the following required arguments were not provided: --port <N=SPEC>; \
+             Usage: planimeter switch --port <N=SPEC>"
+        );
+    }
 }

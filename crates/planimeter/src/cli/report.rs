@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let read = |run: &PathBuf| store::read_record(run).map_err(|error| explained(run, &error));
+    let read = |run: &PathBuf| store::read_record(run).map_err(|error| unreadable(&error));
     let records = arguments.runs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     std::fs::create_dir_all(out)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
@@ -37,9 +37,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn explained(run: &Path, error: &store::StoreError) -> Failure {
-    Failure::usage(format!(
-        "{error}; a run's folder holds record.json, such as {}/2026-01-31-latency-1",
-        run.parent().unwrap_or(Path::new("runs")).display()
-    ))
+/// A folder that holds no run.
+pub fn unreadable(error: &store::StoreError) -> Failure {
+    let example = "runs/2026-01-31-latency-1";
+    Failure::usage(format!("{error}; give a run's folder, which holds record.json: {example}"))
 }

@@ -10,6 +10,7 @@ use results::record::Record;
 use super::failure::{self, Failure};
 use super::place;
 use super::progress::Progress;
+use super::words::{self, quoted};
 use crate::catalog;
 use crate::parameter::{Effort, Parameters, STREAM};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
@@ -42,7 +43,11 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Go on with an interrupted run at its next trial
-    #[arg(long, value_name = "RUN")]
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["experiments", "targets", "link", "effort", "set", "seed", "out"]
+    )]
     pub resume: Option<PathBuf>,
     /// Exit 3 if a result is irregular or limited by the tester
     #[arg(long)]
@@ -241,23 +246,22 @@ fn command_line(plan: &Plan) -> String {
     }
     words.push(format!("--link {}", plan.link.name()));
     words.push(format!("--effort {}", plan.effort.name()));
-    words.extend(plan.assignments.iter().map(|assignment| format!("--set {assignment}")));
+    words.extend(plan.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
     words.push(format!("--seed {}", plan.seed));
     words.join(" ")
 }
 
 /// The plan of a stored run, read back from the command line that it keeps.
 fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
-    let record = results::store::read_record(folder)
-        .map_err(|error| Failure::usage(format!("cannot resume: {error}")))?;
+    let record =
+        results::store::read_record(folder).map_err(|error| super::report::unreadable(&error))?;
     if !record.partial {
         return Err(Failure::usage(format!(
             "{} is complete: there is nothing to resume",
             folder.display()
         )));
     }
-    let words = record.command_line.split_whitespace().skip(1);
-    let parsed = super::Arguments::try_parse_from(std::iter::once("planimeter").chain(words));
+    let parsed = super::Arguments::try_parse_from(words::split(&record.command_line));
     match parsed.map(|it| it.command) {
         Ok(super::Command::Run(arguments)) => new_plan(&arguments),
         _ => Err(Failure::usage(format!(

@@ -138,7 +138,7 @@ impl fmt::Display for NameError {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
             NameError::NotYet { text } => {
-                write!(f, "{text:?} is not in this version of planimeter")
+                write!(f, "{text:?} is not in this version; `planimeter list` shows what is")
             }
         }
     }

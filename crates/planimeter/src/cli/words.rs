@@ -1,0 +1,54 @@
+//! Words of a command line as a shell reads them: a run's record keeps its own, and a resumed run
+//! takes them from there.
+//!
+//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only these are read.
+
+/// A word such that a shell takes it as it is.
+pub fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+=.,:/@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The words of a line of [`quoted`] words.
+pub fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut in_quotes = false;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => {
+                in_quotes = !in_quotes;
+                word.get_or_insert_default();
+            }
+            '\\' if !in_quotes => word.get_or_insert_default().extend(letters.next()),
+            _ if letter.is_whitespace() && !in_quotes => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_quoted_is_read_back() {
+        let words = ["run", "load=1, 2", "", "it's", "a\\b", "stream=my file.toml", "$x", "''"];
+        let line = words.map(quoted).join(" ");
+        assert_eq!(split(&line), words);
+    }
+
+    #[test]
+    fn plain_words_stay_readable() {
+        let plain = "planimeter run bianco2010/fig3 --on router:cache=on --set load=1,2";
+        let words: Vec<String> = split(plain).iter().map(|word| quoted(word)).collect();
+        assert_eq!(words.join(" "), plain);
+        assert_eq!(quoted("load=1, 2"), "'load=1, 2'");
+    }
+}

@@ -1,0 +1,356 @@
+//! The program as a user meets it: what it says to wrong input, and what it leaves on the disk.
+//!
+//! Every row of the first table is a mistake that people make; each gets one line that names what
+//! was wrong, and the exit code of PRODUCT.md's contract. What needs rights is in `lab.rs`.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Folder, Said, bytes, contents, interrupt, only_run, planimeter, record};
+use serde_json::Value;
+
+/// Two trials in virtual time.
+const SHORT: [&str; 12] = [
+    "run",
+    "bianco2010/fig3",
+    "--on",
+    "direct",
+    "--set",
+    "rig=sim",
+    "--set",
+    "seconds=0.01",
+    "--set",
+    "load=1,2",
+    "--set",
+    "repeats=1",
+];
+
+/// Arguments, exit code, and what the line has to name.
+type Row = (&'static [&'static str], i32, &'static [&'static str]);
+
+/// A file called `taken` is in the way, `empty` is a folder with nothing in it, and the
+/// other files hold what their names say.
+const WRONG: &[Row] = &[
+    (&[], 2, &["Usage"]),
+    (&["measure"], 2, &["measure"]),
+    (&["run"], 2, &["EXPERIMENT"]),
+    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "not in this version"]),
+    (&["run", "latencies"], 2, &["latencies", "there are", "latency"]),
+    (&["run", "latency", "--on", "ovss"], 2, &["target", "ovss", "linux-bridge"]),
+    (&["run", "latency", "--on", "ovs-dpdk"], 2, &["ovs-dpdk", "not in this version"]),
+    (&["run", "latency", "--on", "direct", "--on", "direct"], 2, &["direct", "twice"]),
+    (&["run", "latency", "--link", "cable"], 2, &["link", "cable", "veth", "memory"]),
+    (&["run", "latency", "--link", "nic"], 2, &["nic", "not in this version"]),
+    (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
+    (&["run", "latency", "--set", "rig=sim", "--link", "veth"], 2, &["rig=sim", "memory"]),
+    (
+        &["run", "latency", "--set", "rig=sim", "--set", "capacity=auto", "--on", "direct"],
+        2,
+        &["capacity=auto", "rig=sim"],
+    ),
+    (&["run", "latency", "--set", "sconds=1"], 2, &["sconds", "seconds"]),
+    (&["run", "latency", "--set", "seconds"], 2, &["seconds", "KEY=VALUE"]),
+    (&["run", "latency", "--set", "seconds=0"], 2, &["seconds=0", "0.01"]),
+    (&["run", "latency", "--set", "frame=1519"], 2, &["frame=1519", "64 to 1518"]),
+    (&["run", "latency", "--set", "load=nan"], 2, &["load=nan", "percent"]),
+    (&["run", "latency", "--set", "table=hash"], 2, &["table=hash", "exact"]),
+    (&["run", "latency", "--seed", "x"], 2, &["--seed", "x"]),
+    (&["run", "latency", "--effort", "some"], 2, &["--effort", "some", "quick"]),
+    (&["run", "latency", "--on", "direct", "--out"], 2, &["--out"]),
+    (&["run", "--resume", "empty"], 2, &["empty/record.json", "a run's folder"]),
+    (&["run", "--resume", "nowhere"], 2, &["nowhere/record.json", "a run's folder"]),
+    (&["run", "--resume", "empty", "--seed", "2"], 2, &["--resume", "--seed"]),
+    (&["report"], 2, &["RUN"]),
+    (&["report", "empty"], 2, &["empty/record.json", "a run's folder"]),
+    (&["report", "taken"], 2, &["taken/record.json", "a run's folder"]),
+    (&["report", "garbage"], 2, &["garbage/record.json", "line 1"]),
+    (&["report", "later"], 2, &["later/record.json", "schema", "99"]),
+    (&["report", "empty", "garbage"], 2, &["--out"]),
+    (&["list", "peers"], 2, &["peers", "targets"]),
+    (&["doctor", "--fast"], 2, &["--fast"]),
+    (&["switch"], 2, &["--port"]),
+    (&["switch", "--port", "eth0"], 2, &["--port eth0", "NUMBER=SPEC"]),
+    (&["switch", "--port", "one=afpacket:eth0"], 2, &["one=afpacket:eth0", "NUMBER=SPEC"]),
+    (&["switch", "--port", "1=eth0"], 2, &["port 1", "eth0", "afpacket:INTERFACE"]),
+    (&["switch", "--port", "1=xdp:eth0"], 2, &["port 1", "xdp:eth0", "not in this version"]),
+    (&["switch", "--port", "1=tap:"], 2, &["port 1", "name is missing"]),
+    (&["switch", "--port", "0=tap:a"], 2, &["port", "0"]),
+    (&["switch", "--port", "1=tap:a", "--port", "1=tap:b"], 2, &["number 1", "twice"]),
+    (&["switch", "--port", "1=tap:a", "--listen", "6653"], 2, &["6653", "ptcp:PORT"]),
+    (&["switch", "--port", "1=tap:a", "--controller", "tcp:h"], 2, &["tcp:h"]),
+    (&["switch", "--port", "1=tap:a", "--listen", "ptcp:99999"], 2, &["99999"]),
+    (&["switch", "--port", "1=tap:a", "--openflow", "1.3"], 2, &["1.3", "1.0"]),
+    (&["switch", "--port", "1=tap:a", "--datapath-id", "xyz"], 2, &["xyz", "hexadecimal"]),
+    (&["switch", "--port", "1=tap:a", "--fail-mode", "open"], 2, &["open", "standalone"]),
+    (&["switch", "--port", "1=tap:a", "--model", "pica8"], 2, &["pica8", "not in this version"]),
+    (&["switch", "--port", "1=tap:a", "--config", "nowhere"], 2, &["nowhere"]),
+    (&["switch", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
+    (&["bridge", "--port", "1=tap:a", "--ageing", "3601"], 2, &["3601", "3600"]),
+    (&["router", "--port", "1=tap:a"], 2, &["--config"]),
+    (&["router", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
+    (&["router", "--port", "1=tap:a", "--config", "prefix.toml"], 2, &["line 3", "10.0.0.1/33"]),
+    (&["router", "--port", "1=tap:a", "--config", "port.toml"], 2, &["port 7", "--port 7"]),
+    (&["router", "--port", "1=tap:a", "--config", "empty"], 2, &["empty"]),
+];
+
+fn prepared() -> Folder {
+    let folder = Folder::new();
+    let write = |name: &str, text: &str| fs::write(folder.0.join(name), text).unwrap();
+    for name in ["empty", "garbage", "later"] {
+        fs::create_dir(folder.0.join(name)).unwrap();
+    }
+    write("taken", "");
+    write("garbage/record.json", "{ \"schema\": 1, \u{fffd}");
+    write("later/record.json", "{ \"schema\": 99 }");
+    write("unknown.toml", "# no such key\ncolour = \"red\"\n");
+    write("prefix.toml", "[[interface]]\nport = 1\naddresses = [\"10.0.0.1/33\"]\n");
+    write("port.toml", "[[interface]]\nport = 7\naddresses = [\"10.0.0.1/24\"]\n");
+    folder
+}
+
+#[test]
+fn wrong_input_gets_one_line_that_names_it() {
+    let folder = prepared();
+    let before = contents(&folder.0);
+    for (arguments, code, words) in WRONG {
+        check_refused(&folder.0, arguments, *code, words);
+    }
+    assert_eq!(contents(&folder.0), before, "something was left behind");
+}
+
+fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
+    let said = planimeter(folder, arguments);
+    let line = said.errors.trim_end();
+    assert_eq!(said.code, Some(code), "{arguments:?}: {line}");
+    assert_eq!(said.output, "", "{arguments:?}");
+    assert!(line.starts_with("planimeter: "), "{arguments:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{arguments:?}: {line}");
+    for word in words {
+        assert!(line.contains(word), "{arguments:?}: {word:?} is missing in: {line}");
+    }
+}
+
+#[test]
+fn a_results_folder_that_cannot_be_written_is_named() {
+    let folder = prepared();
+    for out in ["taken", "taken/below", "/proc/planimeter"] {
+        let arguments = [&SHORT[..], &["--out", out]].concat();
+        check_refused(&folder.0, &arguments, 2, &[out, "--out"]);
+    }
+}
+
+#[test]
+fn help_and_version_are_output_not_errors() {
+    let folder = Folder::new();
+    for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let said = planimeter(&folder.0, arguments);
+        assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(said.output.contains("planimeter"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn lists_name_everything_and_are_json_on_demand() {
+    let folder = Folder::new();
+    let all = json(&planimeter(&folder.0, &["list", "--json"]));
+    for (section, name) in [
+        ("experiments", "bianco2010/fig3"),
+        ("targets", "linux-router"),
+        ("links", "memory"),
+        ("metrics", "latency_ns_p99"),
+    ] {
+        let rows = all[section].as_array().unwrap();
+        assert!(rows.iter().any(|row| row["name"] == name), "{section} lacks {name}");
+        let words = planimeter(&folder.0, &["list", section]).output;
+        assert!(words.contains(name), "{words}");
+        let only = json(&planimeter(&folder.0, &["list", section, "--json"]));
+        assert_eq!(only.as_object().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn doctor_tells_what_is_missing_and_how_to_get_it() {
+    let folder = Folder::new();
+    let found = json(&planimeter(&folder.0, &["doctor", "--json"]));
+    let needs = found["needs"].as_array().unwrap();
+    assert!(needs.iter().any(|need| need["name"] == "packet sockets"));
+    for need in needs {
+        assert!(need["ok"].is_boolean() && !need["said"].as_str().unwrap().is_empty(), "{need}");
+    }
+    assert!(found["environment"]["cpu_cores"].as_u64().unwrap() > 0);
+    assert!(planimeter(&folder.0, &["doctor"]).output.contains("packet sockets"));
+    assert_eq!(contents(&folder.0), Vec::<String>::new());
+}
+
+#[test]
+fn json_is_one_document_and_the_record_itself() {
+    let folder = Folder::new();
+    let said = planimeter(&folder.0, &[&SHORT[..], &["--json"]].concat());
+    let record = json(&said);
+    assert_eq!(record["trials"].as_array().unwrap().len(), 2);
+    let run = only_run(&folder.0.join("runs"));
+    assert_eq!(said.output, fs::read_to_string(run.join("record.json")).unwrap());
+    assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do_and_does_nothing() {
+    let folder = Folder::new();
+    let said = planimeter(&folder.0, &[&SHORT[..], &["--dry-run"]].concat());
+    assert_eq!(said.code, Some(0));
+    assert!(said.output.contains("2 trials on direct"), "{}", said.output);
+    assert_eq!(contents(&folder.0), Vec::<String>::new());
+}
+
+#[test]
+fn runs_do_not_overwrite_each_other() {
+    let folder = Folder::new();
+    planimeter(&folder.0, &SHORT);
+    let first = only_run(&folder.0.join("runs"));
+    let before = bytes(&first);
+    planimeter(&folder.0, &SHORT);
+    assert_eq!(fs::read_dir(folder.0.join("runs")).unwrap().count(), 2);
+    assert!(bytes(&first) == before, "the first run has changed");
+}
+
+#[test]
+fn a_run_that_is_complete_cannot_be_resumed() {
+    let folder = Folder::new();
+    planimeter(&folder.0, &SHORT);
+    let run = only_run(&folder.0.join("runs"));
+    let before = bytes(&run);
+    let name = run.to_str().unwrap();
+    check_refused(&folder.0, &["run", "--resume", name], 2, &[name, "complete"]);
+    assert!(bytes(&run) == before, "the run has changed");
+}
+
+/// The report is a function of the record: deleted and made again, every byte is the same.
+#[test]
+fn a_report_is_rebuilt_from_what_is_stored() {
+    let folder = Folder::new();
+    planimeter(&folder.0, &SHORT);
+    let run = only_run(&folder.0.join("runs"));
+    let before = bytes(&run);
+    let stored = |name: &str| {
+        ["record.json", "trials.jsonl"].contains(&name) || name.starts_with("latency/")
+    };
+    let made: Vec<&String> =
+        before.iter().map(|(name, _)| name).filter(|name| !stored(name)).collect();
+    for name in ["report.html", "summary.md"] {
+        assert!(made.iter().any(|made| *made == name), "{name} is missing");
+    }
+    for name in made {
+        fs::remove_file(run.join(name)).unwrap();
+    }
+    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(said.output.trim_end(), run.join("report.html").to_str().unwrap());
+    for ((name, was), (again, is)) in before.iter().zip(&bytes(&run)) {
+        assert_eq!(name, again);
+        assert!(was == is, "{name} differs");
+    }
+}
+
+#[test]
+fn a_report_over_two_runs_goes_where_it_is_asked() {
+    let folder = Folder::new();
+    planimeter(&folder.0, &SHORT);
+    planimeter(&folder.0, &[&SHORT[..], &["--seed", "2"]].concat());
+    let runs = contents(&folder.0.join("runs"));
+    let path = |name: &String| folder.0.join("runs").join(name).display().to_string();
+    let runs: Vec<String> = runs.iter().map(path).collect();
+    let said = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(folder.0.join("both/report.html").exists());
+}
+
+/// The signal is sent before the rest of the progress is read, and that is more than a pipe
+/// holds: so the run cannot have ended by then, however fast or slow the machine is.
+#[test]
+fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
+    const TRIALS: usize = 800;
+    let folder = Folder::new();
+    let set = ["rig=sim", "seconds=0.01", "warmup=0", "load=1", "repeats=800"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        .args(["run", "bianco2010/fig3", "--on", "direct"])
+        .args(set.iter().flat_map(|assignment| ["--set", assignment]))
+        .current_dir(&folder.0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(line.starts_with("[1/800]"), "{line}");
+    assert!(line.len() * TRIALS > (1 << 16) + (1 << 13), "all of it could lie in the pipe");
+    interrupt(child.id());
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("--resume"), "{rest}");
+
+    let run = only_run(&folder.0.join("runs"));
+    let partial = record(&run);
+    let kept = partial["trials"].as_array().unwrap().clone();
+    assert_eq!(partial["partial"], true);
+    assert!((1..TRIALS).contains(&kept.len()), "{} trials", kept.len());
+    assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("partial"));
+
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(only_run(&folder.0.join("runs")), run, "it goes on in the same folder");
+    let whole = record(&run);
+    let trials = whole["trials"].as_array().unwrap();
+    assert_eq!((whole["partial"].as_bool(), trials.len()), (Some(false), TRIALS));
+    assert!(trials.starts_with(&kept), "what was kept has changed");
+    let ids: Vec<u64> = trials.iter().map(|trial| trial["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, (1..=TRIALS as u64).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_half_written_line_is_measured_again() {
+    let folder = Folder::new();
+    planimeter(&folder.0, &SHORT);
+    let run = only_run(&folder.0.join("runs"));
+    let whole = record(&run);
+    // As a crash in the middle of the second trial's line leaves it.
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let cut = lines.find('\n').unwrap() + 100;
+    fs::write(run.join("trials.jsonl"), &lines[..cut]).unwrap();
+    let mut crashed = whole.clone();
+    crashed["partial"] = true.into();
+    crashed["trials"] = Value::Array(Vec::new());
+    fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(record(&run)["cells"], whole["cells"]);
+    assert_eq!(fs::read_to_string(run.join("trials.jsonl")).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_resumed_run_remembers_words_with_spaces() {
+    let folder = Folder::new();
+    let mut arguments = SHORT.to_vec();
+    arguments[9] = "load=1, 2";
+    planimeter(&folder.0, &arguments);
+    let run = only_run(&folder.0.join("runs"));
+    let mut crashed = record(&run);
+    crashed["partial"] = true.into();
+    fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(record(&run)["trials"].as_array().unwrap().len(), 2);
+}
+
+/// The one JSON document that a command printed, and nothing beside it.
+fn json(said: &Said) -> Value {
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    serde_json::from_str(&said.output).expect("stdout is one JSON document")
+}

@@ -1,0 +1,109 @@
+//! Running the program, and looking at what it leaves.
+
+// Not every test uses all of it.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+/// A folder that is gone afterwards. In memory where that is possible: a run waits after each
+/// trial until it is safely stored.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let memory = PathBuf::from("/dev/shm");
+        let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let path = parent.join(format!("planimeter-test-{}-{number}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub output: String,
+    pub errors: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code(),
+            output: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The program with these arguments, in this folder, which is also where it keeps running things.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+/// Runs the program to its end.
+pub fn planimeter(folder: &Path, arguments: &[&str]) -> Said {
+    command(folder, arguments).output().unwrap().into()
+}
+
+/// Ctrl-C for a process of ours that has not been waited for.
+pub fn interrupt(pid: u32) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// The names in a folder, sorted.
+pub fn contents(folder: &Path) -> Vec<String> {
+    let name =
+        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+/// Every file below a folder with its bytes, by name.
+pub fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(at) = waiting.pop() {
+        for entry in fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The run in a folder that holds one.
+pub fn only_run(runs: &Path) -> PathBuf {
+    let names = contents(runs);
+    assert_eq!(names.len(), 1, "{names:?}");
+    runs.join(&names[0])
+}
+
+/// A run's record.
+pub fn record(run: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.join("record.json")).unwrap()).unwrap()
+}
