@@ -10,7 +10,7 @@ use instrument::stream::Stream;
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Three short repeats: a first look, minutes for six targets.
+    /// Five short repeats: a first look, minutes for six targets.
     Quick,
     /// Five repeats of two seconds.
     Standard,
@@ -31,7 +31,7 @@ impl Effort {
     /// Seconds of a trial, and how often each is repeated.
     pub fn seconds_and_repeats(self) -> (f64, u32) {
         match self {
-            Effort::Quick => (0.25, 3),
+            Effort::Quick => (0.2, 5),
             Effort::Standard => (2.0, 5),
             Effort::Full => (60.0, 3),
         }

@@ -28,7 +28,7 @@ pub struct Setup {
 /// The addresses at both ends of the two links between instrument and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The instrument's sending and receiving port.
+    /// The stations that the instrument plays behind its sending and its receiving port.
     pub instrument: [[u8; 6]; 2],
     /// The target's first and second port.
     pub target: [[u8; 6]; 2],

@@ -63,7 +63,7 @@ pub struct Arguments {
 /// The words that `--effort` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EffortArgument {
-    /// Three short repeats
+    /// Five repeats of a fifth of a second
     Quick,
     /// Five repeats of two seconds
     Standard,

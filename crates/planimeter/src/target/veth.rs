@@ -227,7 +227,8 @@ impl Target for VethTarget {
     }
 
     fn addresses(&self) -> Addresses {
-        let near: Vec<[u8; 6]> = self.site.instrument.iter().map(|end| end.mac).collect();
+        let near: Vec<[u8; 6]> =
+            self.site.instrument.iter().map(|end| station_mac(end.mac)).collect();
         let is_our_router = matches!(self.kind, TargetKind::Router | TargetKind::RouterCache);
         let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
         let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
@@ -315,6 +316,15 @@ impl VethTarget {
             add(format!("receive thread {}", index + 1), pid);
         }
     }
+}
+
+/// The address of the station that the tester plays behind an interface. It differs from the
+/// interface's own, or else the kernel would look for a route for every frame that comes back, in
+/// the target's time.
+fn station_mac(interface: [u8; 6]) -> [u8; 6] {
+    let mut mac = interface;
+    mac[1] = b'S';
+    mac
 }
 
 fn site_name(kind: TargetKind) -> &'static str {
