@@ -208,11 +208,14 @@ impl From<LossPlace> for DropPlace {
 }
 
 fn flags(report: &TrialReport) -> Vec<record::Flag> {
+    // As a load that falls short of what was intended does: from one in a thousand on.
+    let matters = |lost: u64| lost * 1000 > report.total.offered;
     let mut flags: Vec<record::Flag> = report
         .flags
         .iter()
         .filter_map(|flag| match flag {
-            Flag::TesterLimited(_) | Flag::TesterDrops(_) => Some(record::Flag::TesterLimited),
+            Flag::TesterLimited(_) => Some(record::Flag::TesterLimited),
+            Flag::TesterDrops(lost) if matters(*lost) => Some(record::Flag::TesterLimited),
             Flag::Stalled(_) => Some(record::Flag::Stall),
             _ => None,
         })

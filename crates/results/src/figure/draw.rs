@@ -19,13 +19,17 @@ const BOTTOM: f64 = 58.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const LEGEND_ROW: f64 = 22.0;
 const LEGEND_COLUMNS: usize = 3;
+/// Width of a letter of the legend, on average, in the widest of the fonts that may be used.
+const LETTER: f64 = 7.0;
+/// Width of a legend's line and marker, before the text.
+const LEGEND_TEXT_AT: f64 = 44.0;
 const INK: &str = "#222222";
 const FAINT: &str = "#dddddd";
 const FAINTER: &str = "#eeeeee";
 
 /// The picture of a figure.
 pub fn svg(figure: &Figure) -> String {
-    let top = TITLE_HEIGHT + legend_height(figure.series.len());
+    let top = TITLE_HEIGHT + legend_height(&figure.series);
     let height = top + PLOT_HEIGHT + BOTTOM;
     let frame = Frame::new(figure, top);
     let mut out = format!(
@@ -51,22 +55,30 @@ pub fn svg(figure: &Figure) -> String {
     out
 }
 
-fn legend_height(series: usize) -> f64 {
-    series.div_ceil(LEGEND_COLUMNS) as f64 * LEGEND_ROW + 12.0
+fn legend_height(series: &[Series]) -> f64 {
+    series.len().div_ceil(legend_columns(series)) as f64 * LEGEND_ROW + 12.0
+}
+
+/// As many columns as the longest name leaves room for.
+fn legend_columns(series: &[Series]) -> usize {
+    let longest = series.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let needed = LEGEND_TEXT_AT + longest as f64 * LETTER;
+    (((WIDTH - LEFT - RIGHT) / needed) as usize).clamp(1, LEGEND_COLUMNS)
 }
 
 fn legend(out: &mut String, series: &[Series]) {
-    let column_width = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+    let columns = legend_columns(series);
+    let column_width = (WIDTH - LEFT - RIGHT) / columns as f64;
     for (index, one) in series.iter().enumerate() {
-        let x = LEFT + (index % LEGEND_COLUMNS) as f64 * column_width;
-        let y = TITLE_HEIGHT + (index / LEGEND_COLUMNS) as f64 * LEGEND_ROW + 6.0;
+        let x = LEFT + (index % columns) as f64 * column_width;
+        let y = TITLE_HEIGHT + (index / columns) as f64 * LEGEND_ROW + 6.0;
         let _ =
             writeln!(out, r#"<path d="M{} {}h36" {}/>"#, place(x), place(y), stroke(&one.style),);
         marker(out, &one.style, x + 18.0, y);
         let _ = writeln!(
             out,
             r#"<text x="{}" y="{}" fill="{INK}">{}</text>"#,
-            place(x + 44.0),
+            place(x + LEGEND_TEXT_AT),
             place(y + 4.5),
             escape(&one.name),
         );

@@ -91,6 +91,13 @@ impl Warning {
             Warning::FewSamples { n, wanted } => {
                 format!("only {n} of the {wanted} repeats that an interval needs")
             }
+            Warning::TesterLimited { rate_pps_intended, rate_pps_offered }
+                if *rate_pps_offered >= rate_pps_intended * 0.999 =>
+            {
+                "limited by the tester: it lost frames that had come back, so the target may do \
+                 better"
+                    .into()
+            }
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(
                 "limited by the tester: offered {rate_pps_offered:.0} of {rate_pps_intended:.0} \
                  frames/s, so the target may do better"
