@@ -210,7 +210,11 @@ pub const STREAM: &str = "stream";
 
 /// Keys of `--set`, what they take, and what they mean.
 pub const KEYS: &[(&str, &str, &str)] = &[
-    ("capacity", CAPACITY, "capacity of the nominal link between tester and target (1G)"),
+    (
+        "capacity",
+        CAPACITY,
+        "capacity of the nominal link between tester and target (1G; 10G for workloads over memory)",
+    ),
     ("frame", "bytes[,bytes...]", "frame sizes, frame check sequence included"),
     ("load", "percent[,percent...]", "offered loads, in percent of the nominal link"),
     ("seconds", "0.01 to 3600", "length of a trial (by effort)"),

@@ -12,10 +12,13 @@ use super::place;
 use super::progress::Progress;
 use super::words::{self, quoted};
 use crate::catalog;
-use crate::parameter::{Effort, Parameters, STREAM};
+use crate::parameter::{Capacity, Effort, Parameters, STREAM};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
 use crate::target::name::{Link, NameError, TargetKind};
+
+/// Nominal link of workloads over memory, where no real link sets one, bit/s.
+const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
 /// Arguments of `planimeter run`.
 #[derive(clap::Args)]
@@ -166,6 +169,12 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         None if parameters.simulated => Link::Memory,
         None => place::best_link(),
     };
+    let says_capacity = arguments.set.iter().any(|it| it.starts_with("capacity="));
+    let is_workload = entries.iter().all(|entry| entry.paper.is_none());
+    if link == Link::Memory && is_workload && !parameters.simulated && !says_capacity {
+        // What a study's link carries, a data plane in memory does with ease.
+        parameters.capacity = Capacity::BitsPerSecond(CAPACITY_BPS_MEMORY);
+    }
     let kinds = if arguments.targets.is_empty() {
         let (kinds, missing) = place::all_targets(link);
         for line in missing {
@@ -229,7 +238,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     if plan.parameters.simulated && plan.link != Link::Memory {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));
     }
-    if plan.parameters.simulated && plan.parameters.capacity == crate::parameter::Capacity::Auto {
+    if plan.parameters.simulated && plan.parameters.capacity == Capacity::Auto {
         return Err(Failure::usage(
             "--set capacity=auto measures real time; with rig=sim give bit/s",
         ));

@@ -30,7 +30,7 @@ use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
 
 use super::name::{TargetKind, Technology};
-use super::veth::ROUTER_CACHE_ENTRIES;
+use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
 use super::{Description, Snapshot, Target, TargetError, program};
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
@@ -161,7 +161,8 @@ impl MemoryBench {
                 ..OpenFlowConfig::default()
             }),
             TargetKind::Bridge => {
-                Kind::Bridge(BridgeConfig { ageing_s: 3600, ..BridgeConfig::default() })
+                let macs_max = BRIDGE_MACS_MAX as usize;
+                Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
             }
             TargetKind::Router => Kind::Router(router_config(0)),
             TargetKind::RouterCache => Kind::Router(router_config(ROUTER_CACHE_ENTRIES)),

@@ -137,7 +137,10 @@ impl VethBench {
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
             TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
-            TargetKind::Bridge => ours(Mode::Bridge { ageing: AGEING }, Vec::new()),
+            TargetKind::Bridge => {
+                let macs = ["--macs".into(), BRIDGE_MACS_MAX.to_string().into()];
+                ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
+            }
             TargetKind::Router => ours(router(0), Vec::new()),
             TargetKind::RouterCache => ours(router(ROUTER_CACHE_ENTRIES), Vec::new()),
             TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
@@ -160,6 +163,9 @@ impl VethBench {
 
 /// Makes a peer, any number of times.
 type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+
+/// Addresses that our bridge holds: the largest setup's, and the stations beside them.
+pub const BRIDGE_MACS_MAX: u32 = 262_144;
 
 /// Destinations that our router's cache holds where it has one.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
