@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::place;
-use crate::target::name::Link;
 use crate::target::veth::lab_error;
 use crate::{environment, target};
 
@@ -140,11 +139,8 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
 fn calibrate() -> Result<Option<results::record::Calibration>, Failure> {
     let stop = super::stop::flag()?;
     let parameters = crate::parameter::Parameters::at(crate::parameter::Effort::Quick);
-    let link = place::best_link();
     let surroundings = place::surroundings()?;
-    if link == Link::Veth {
-        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
-    }
+    let link = place::best_link();
     let mut bench =
         target::Bench::open(link, &surroundings, &parameters, &stop).map_err(place::failure)?;
     crate::runner::calibration::calibrate(&mut bench, &parameters)

@@ -34,9 +34,12 @@ pub fn surroundings() -> Result<Surroundings, Failure> {
 }
 
 /// The best link that is allowed here.
+///
+/// Where this process has no rights of its own and the kernel allows user namespaces, it moves into
+/// one. Ask for [`surroundings`] before: afterwards the process takes itself for root.
 pub fn best_link() -> Link {
-    let veth = (need::privileged() || need::user_namespaces().is_ok())
-        && need::try_feature(need::Feature::PacketSocket).is_ok();
+    let allowed = lab::namespace::enter_rootless().is_ok();
+    let veth = allowed && need::try_feature(need::Feature::PacketSocket).is_ok();
     if veth { Link::Veth } else { Link::Memory }
 }
 

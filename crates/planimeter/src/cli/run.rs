@@ -103,6 +103,7 @@ impl Watcher for Terminal {
 
 /// Measures.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
         Some(folder) => (resumed_plan(folder)?, Destination::Resume(folder.clone())),
@@ -111,10 +112,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.dry_run {
         print!("{}", dry(&plan));
         return Ok(ExitCode::SUCCESS);
-    }
-    let surroundings = place::surroundings()?;
-    if plan.link == Link::Veth {
-        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let stop = super::stop::flag()?;
     let mut bench =
@@ -169,6 +166,9 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         None if parameters.simulated => Link::Memory,
         None => place::best_link(),
     };
+    if link == Link::Veth {
+        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
+    }
     let says_capacity = arguments.set.iter().any(|it| it.starts_with("capacity="));
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     if link == Link::Memory && is_workload && !parameters.simulated && !says_capacity {
