@@ -1,0 +1,633 @@
+//! The program on a real kernel: real targets over veth, real controllers that misbehave, and
+//! nothing left behind, however it ends.
+//!
+//! Needs root or user namespaces; without, each test says which need is missing and is skipped,
+//! except as root where `CI` is set: there nothing may be skipped. Tests run one after the other,
+//! each in folders of its own; arguments that are not options choose them by a part of their name.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Folder, Said, command, contents, interrupt, only_run, record};
+use lab::need::{self, Feature, Need};
+use lab::{LabError, Namespace};
+use serde_json::Value;
+
+/// Far longer than anything here takes; only a failure waits this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a test needs of the machine.
+type Needs = fn() -> Result<(), Need>;
+
+const TESTS: [(&str, Needs, fn()); 12] = [
+    ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
+    ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
+    ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
+    ("a_killed_run_is_swept_by_the_next", lab_needs, a_killed_run_is_swept_by_the_next),
+    ("without_open_vswitch_its_package_is_named", mount_needs, without_open_vswitch),
+    ("without_rights_they_are_named", user_needs, without_rights),
+    ("a_switch_that_cannot_start_says_why", tap_needs, a_switch_that_cannot_start),
+    ("a_hostile_controller_harms_nobody_else", tap_needs, a_hostile_controller),
+    ("a_hostile_client_of_the_control_socket", tap_needs, a_hostile_client),
+    ("a_socket_that_a_dead_switch_left_is_taken_over", tap_needs, a_stale_socket),
+    ("a_switch_ends_cleanly_when_asked", tap_needs, a_switch_ends_cleanly),
+    ("an_interface_that_vanishes_is_told", tap_needs, a_vanishing_interface),
+];
+
+fn main() -> ExitCode {
+    // While there is one thread only: without root, this process becomes root in a namespace.
+    let entered = lab::namespace::enter_rootless();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
+    let mut failed = 0;
+    for (name, needs, test) in TESTS.iter().filter(|(name, ..)| is_wanted(name)) {
+        let outcome = match entered.clone().map(drop).and_then(|()| needs()) {
+            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
+            Err(need) => format!("skipped: {need}"),
+            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
+                Ok(()) => "ok".to_owned(),
+                Err(_) => "FAILED".to_owned(),
+            },
+        };
+        failed += usize::from(outcome.starts_with("FAILED"));
+        println!("test {name} ... {outcome}");
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn must_not_skip() -> bool {
+    std::env::var_os("CI").is_some() && is_real_root()
+}
+
+/// Root over all users, not in a user namespace.
+fn is_real_root() -> bool {
+    let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
+    all && need::privileged()
+}
+
+fn lab_needs() -> Result<(), Need> {
+    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+}
+
+fn ovs_needs() -> Result<(), Need> {
+    lab_needs()?;
+    for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+        need::tool(program, "openvswitch-switch")?;
+    }
+    Ok(())
+}
+
+fn mount_needs() -> Result<(), Need> {
+    ovs_needs()?;
+    need::tool("unshare", "util-linux").map(drop)
+}
+
+fn user_needs() -> Result<(), Need> {
+    if !is_real_root() {
+        return Err(Need::Privilege);
+    }
+    need::tool("setpriv", "util-linux").map(drop)
+}
+
+fn tap_needs() -> Result<(), Need> {
+    lab_needs()?;
+    match need::try_feature(Feature::Tun) {
+        Err(LabError::Need(need)) => Err(need),
+        Err(other) => panic!("{other}"),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// A place for runs: what the program keeps running things in is `run/planimeter`.
+struct Place(Folder);
+
+impl Place {
+    fn new() -> Place {
+        let folder = Folder::new();
+        fs::create_dir(folder.0.join("run")).unwrap();
+        Place(folder)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0.0
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command(self.path(), arguments);
+        command.env("XDG_RUNTIME_DIR", self.path().join("run"));
+        command
+    }
+
+    fn planimeter(&self, arguments: &[&str]) -> Said {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// What is left of runs, and the processes that have this place on their command line.
+    fn left(&self) -> (Vec<String>, Vec<String>) {
+        let root = self.path().join("run/planimeter");
+        let folders = if root.exists() { contents(&root) } else { Vec::new() };
+        (folders, processes_with(self.path().to_str().unwrap()))
+    }
+
+    fn assert_clean(&self, before: &System) {
+        assert_eq!(self.left(), (Vec::new(), Vec::new()), "something is left");
+        assert_eq!(System::now().stray(before), Vec::<String>::new());
+    }
+}
+
+/// What the machine shows to everybody.
+struct System {
+    interfaces: Vec<String>,
+    namespaces: Vec<String>,
+}
+
+impl System {
+    fn now() -> System {
+        let names = |folder: &str| {
+            let path = Path::new(folder);
+            if path.is_dir() { contents(path) } else { Vec::new() }
+        };
+        System { interfaces: names("/sys/class/net"), namespaces: names("/run/netns") }
+    }
+
+    /// What there is now and was not before.
+    fn stray(&self, before: &System) -> Vec<String> {
+        let new = |now: &[String], then: &[String]| -> Vec<String> {
+            now.iter().filter(|name| !then.contains(name)).cloned().collect()
+        };
+        let mut stray = new(&self.interfaces, &before.interfaces);
+        stray.extend(new(&self.namespaces, &before.namespaces));
+        stray
+    }
+}
+
+fn processes_with(text: &str) -> Vec<String> {
+    let pids = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let line = |pid: u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    };
+    pids.map(line).filter(|line| line.contains(text)).collect()
+}
+
+fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_true() {
+        if begun.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// The load is so low that queues hold what comes while somebody else has the core for 30 ms;
+/// should that last longer, a frame may be lost, though never without a reason, and another repeat
+/// shows what the target does.
+fn every_target_forwards() {
+    let place = Place::new();
+    let before = System::now();
+    let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs", "direct"];
+    let mut arguments = vec!["run", "bianco2010/fig3", "--effort", "quick", "--link", "veth"];
+    arguments.extend(["--set", "seconds=0.05", "--set", "repeats=3", "--set", "load=0.5"]);
+    arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3 * targets.len());
+    let count = |trial: &Value, name: &str| trial[name].as_i64().unwrap();
+    let forwards =
+        |trial: &Value| count(trial, "frames_forwarded") * 10 > count(trial, "frames_offered") * 9;
+    for target in targets {
+        let mut own = trials.iter().filter(|trial| trial["target"] == target);
+        assert!(own.any(forwards), "{target} does not forward");
+    }
+    for trial in trials {
+        assert!(count(trial, "frames_offered") > 0, "{trial}");
+        assert_eq!(count(trial, "frames_unexplained"), 0, "{trial}");
+        let classes = &trial["classes"];
+        for class in ["corrupt", "misrouted", "flooded", "duplicate", "reordered"] {
+            assert_eq!(classes[class], 0, "{class}: {trial}");
+        }
+    }
+    for target in record["targets"].as_array().unwrap() {
+        let is_stated = target["version"].as_str().is_some_and(|version| !version.is_empty());
+        assert!(is_stated || target["name"] == "direct", "{target} has no version");
+    }
+    assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
+}
+
+/// A run over veth that would take long; returned when its first trial is done.
+fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
+    let mut arguments = vec!["run", "bianco2010/fig3", "--link", "veth", "--on", "ours"];
+    if ovs_needs().is_ok() {
+        arguments.extend(["--on", "ovs"]);
+    }
+    arguments.extend(["--set", "seconds=0.05", "--set", "repeats=1000", "--set", "load=1"]);
+    let mut child =
+        place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("[1/") {
+        assert!(errors.read_line(&mut said).unwrap() > 0, "it ended early: {said}");
+    }
+    (child, errors)
+}
+
+fn an_interrupted_run_leaves_nothing() {
+    let place = Place::new();
+    let before = System::now();
+    let (mut child, mut errors) = long_run(&place);
+    assert_eq!(place.left().0.len(), 1, "a run has a folder");
+    interrupt(child.id());
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("--resume"), "{rest}");
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    assert_eq!(record["partial"], true);
+    assert!(!record["trials"].as_array().unwrap().is_empty());
+}
+
+/// What a killed run leaves is its folder alone: the kernel ends its children, and with them and
+/// it go namespaces and interfaces.
+fn kill(place: &Place, before: &System) {
+    let (mut child, _errors) = long_run(place);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(in_time(|| place.left().1.is_empty()), "{:?}", place.left());
+    assert_eq!(System::now().stray(before), Vec::<String>::new());
+    assert_eq!(place.left().0.len(), 1, "a killed run leaves its folder");
+}
+
+fn a_killed_run_is_swept_by_the_doctor() {
+    let place = Place::new();
+    let before = System::now();
+    kill(&place, &before);
+    let folder = place.left().0.remove(0);
+    let said = place.planimeter(&["doctor", "--clean", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    let removed = swept["removed"].as_array().unwrap();
+    assert_eq!(removed.len(), 1);
+    assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
+    place.assert_clean(&before);
+    let again = place.planimeter(&["doctor", "--clean"]);
+    assert!(again.output.contains("nothing was left"), "{}", again.output);
+}
+
+fn a_killed_run_is_swept_by_the_next() {
+    let place = Place::new();
+    let before = System::now();
+    kill(&place, &before);
+    let said = place.planimeter(&[
+        "run",
+        "bianco2010/fig3",
+        "--link",
+        "veth",
+        "--on",
+        "direct",
+        "--set",
+        "seconds=0.05",
+        "--set",
+        "repeats=1",
+        "--set",
+        "load=1",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+}
+
+/// Its programs are hidden from this one run by a mount that only it sees.
+fn without_open_vswitch() {
+    let place = Place::new();
+    let before = System::now();
+    let switch = need::tool("ovs-vswitchd", "openvswitch-switch").unwrap();
+    let hidden = format!(
+        "mount --bind /dev/null {} && exec {} run latency --link veth --on ovs",
+        switch.display(),
+        env!("CARGO_BIN_EXE_planimeter")
+    );
+    let said: Said = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &hidden])
+        .current_dir(place.path())
+        .env("XDG_RUNTIME_DIR", place.path().join("run"))
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(4), "{}", said.errors);
+    let line = said.errors.lines().last().unwrap();
+    for word in ["ovs", "ovs-vswitchd is not installed", "apt-get install openvswitch-switch"] {
+        assert!(line.contains(word), "{word:?} is missing in: {line}");
+    }
+    place.assert_clean(&before);
+}
+
+fn without_rights() {
+    let folder = Folder::new();
+    // Where anybody may go, the program may not be: a copy is.
+    let program = folder.0.join("planimeter");
+    fs::copy(env!("CARGO_BIN_EXE_planimeter"), &program).unwrap();
+    for port in ["1=afpacket:lo", "1=tap:t0"] {
+        let said: Said = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"])
+            .arg(&program)
+            .args(["bridge", "--port", port])
+            .current_dir(&folder.0)
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(said.code, Some(4), "{}", said.errors);
+        let line = said.errors.trim_end();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        for word in ["port 1", "not permitted", "root"] {
+            assert!(line.contains(word), "{word:?} is missing in: {line}");
+        }
+    }
+}
+
+/// A program in a network namespace of its own, ended at the latest with this value.
+struct Element {
+    child: Child,
+    errors: BufReader<std::process::ChildStderr>,
+}
+
+impl Element {
+    /// Starts it and waits until it says that it is ready.
+    fn start(place: &Place, namespace: &Namespace, arguments: &[&str]) -> Element {
+        let mut command = place.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = namespace.run(|| command.spawn()).unwrap().unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let mut element = Element { child, errors };
+        element.wait_for("ready");
+        element
+    }
+
+    /// Reads on until it says this; the whole line.
+    fn wait_for(&mut self, words: &str) -> String {
+        let mut said = String::new();
+        loop {
+            let begin = said.len();
+            let read = self.errors.read_line(&mut said).unwrap();
+            assert!(read > 0, "it ended without saying {words:?}: {said}");
+            if said[begin..].contains(words) {
+                return said[begin..].to_string();
+            }
+        }
+    }
+
+    fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Asks it to end, and returns its exit code.
+    fn end(&mut self) -> Option<i32> {
+        interrupt(self.child.id());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Element {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn a_switch_that_cannot_start() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let _busy = namespace.run(|| TcpListener::bind("0.0.0.0:6699")).unwrap().unwrap();
+    fs::write(place.path().join("file"), "keep").unwrap();
+    for (arguments, words) in [
+        (["--port", "1=afpacket:nosuch0"], &["port 1", "nosuch0", "ip link"][..]),
+        (["--listen", "ptcp:6699"], &["ptcp:6699", "in use"]),
+        (["--listen", "punix:file"], &["punix:file", "in use"]),
+        (["--listen", "punix:nowhere/socket"], &["nowhere/socket"]),
+        (["--control", "file"], &["file", "in use"]),
+    ] {
+        let mut all = vec!["switch"];
+        if arguments[0] != "--port" {
+            all.extend(["--port", "1=tap:t0"]);
+        }
+        all.extend(arguments);
+        let mut command = place.command(&all);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = namespace.run(|| command.spawn()).unwrap().unwrap();
+        let has_ended = in_time(|| child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        assert!(has_ended, "{all:?}: it runs");
+        let said: Said = child.wait_with_output().unwrap().into();
+        let line = said.errors.lines().last().unwrap_or_default();
+        assert_eq!(said.code, Some(2), "{all:?}: {line}");
+        for word in words {
+            assert!(line.contains(word), "{all:?}: {word:?} is missing in: {line}");
+        }
+        let links: Vec<String> =
+            namespace.netlink().unwrap().links().unwrap().into_iter().map(|it| it.name).collect();
+        assert!(!links.contains(&"t0".to_string()), "the interface is left");
+    }
+    assert_eq!(fs::read_to_string(place.path().join("file")).unwrap(), "keep");
+    assert_eq!(contents(place.path()), ["file", "run"]);
+}
+
+/// What a peer may send, and what the switch has to say of it on its stderr.
+fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let hello = [1, 0, 0, 8, 0, 0, 0, 1];
+    let after = |bytes: &[u8]| [&hello[..], bytes].concat();
+    vec![
+        ("another protocol", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "no hello"),
+        ("noise", vec![0xa5; 4096], "no hello"),
+        ("a version before ours", vec![0, 0, 0, 8, 0, 0, 0, 1], "version"),
+        ("a length of zero", vec![1, 0, 0, 0, 0, 0, 0, 1], "length 0"),
+        ("a length below the header's", vec![1, 0, 0, 7, 0, 0, 0, 1], "length 7"),
+        ("half a header", vec![1, 0, 0], "closed"),
+        ("half a message", after(&[1, 14, 0, 72, 0, 0, 0, 2, 0, 0]), "closed"),
+        ("an unknown type", after(&[1, 99, 0, 8, 0, 0, 0, 2]), "bad_request/bad_type"),
+        ("another version later", after(&[4, 2, 0, 8, 0, 0, 0, 2]), "bad_request/bad_version"),
+        ("a short flow", after(&[1, 14, 0, 12, 0, 0, 0, 2, 0, 0, 0, 0]), "bad_request/bad_length"),
+        (
+            "a hello of the largest length",
+            [&[1, 0, 255, 255, 0, 0, 0, 1][..], &[9; 65527]].concat(),
+            "closed",
+        ),
+    ]
+}
+
+fn a_hostile_controller() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let mut switch = Element::start(
+        &place,
+        &namespace,
+        &["switch", "--port", "1=tap:t0", "--listen", "punix:socket"],
+    );
+    let socket = place.path().join("socket");
+    // One that behaves, and stays connected through all of it.
+    let mut honest = Honest::connect(&socket);
+    let resident = memory_kib(switch.child.id());
+    for (name, bytes, words) in attacks() {
+        let mut peer = UnixStream::connect(&socket).unwrap();
+        // It may be cut off while it still sends.
+        let _ = peer.write_all(&bytes);
+        let _ = peer.shutdown(std::net::Shutdown::Write);
+        let said = switch.wait_for(words);
+        assert!(switch.is_running(), "{name}: {said}");
+        honest.is_answered(name);
+    }
+    flood(&socket);
+    honest.is_answered("a peer that sends and never reads");
+    let grown = memory_kib(switch.child.id()).saturating_sub(resident);
+    assert!(grown < 16 * 1024, "it has grown by {grown} KiB");
+    assert_eq!(switch.end(), Some(0));
+    assert!(!socket.exists(), "the socket is left");
+}
+
+/// Sends 1 GiB of echo requests without reading one answer, until it is stopped.
+fn flood(socket: &Path) {
+    let mut peer = UnixStream::connect(socket).unwrap();
+    peer.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    peer.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut echo = vec![0; 60_000];
+    echo[..8].copy_from_slice(&[1, 2, 0xea, 0x60, 0, 0, 0, 2]);
+    let sent = (0..(1 << 30) / echo.len()).take_while(|_| peer.write_all(&echo).is_ok()).count();
+    assert!(sent < 1_000, "{sent} requests were taken whose answers nobody reads");
+}
+
+/// A line that never ends is not kept, and other clients are answered meanwhile.
+fn a_hostile_client() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let arguments = ["bridge", "--port", "1=tap:t0", "--control", "control"];
+    let mut bridge = Element::start(&place, &namespace, &arguments);
+    let connect = || {
+        let stream = UnixStream::connect(place.path().join("control")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        stream
+    };
+    let resident = memory_kib(bridge.child.id());
+    let mut endless = connect();
+    let piece = vec![b'a'; 1 << 20];
+    let _ = (0..1024).take_while(|_| endless.write_all(&piece).is_ok()).count();
+    for wrong in ["{}", "null", "[[[[", "{\"get\": \"money\"}", "\u{0}"] {
+        let mut client = BufReader::new(connect());
+        client.get_mut().write_all(format!("{wrong}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        client.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer.to_string().contains("error"), "{wrong}: {answer}");
+    }
+    let grown = memory_kib(bridge.child.id()).saturating_sub(resident);
+    assert!(grown < 64 * 1024, "it has grown by {grown} KiB");
+    assert!(bridge.is_running());
+    assert_eq!(bridge.end(), Some(0));
+}
+
+/// A controller that says hello, and asks for an echo now and then.
+struct Honest(UnixStream);
+
+impl Honest {
+    fn connect(socket: &Path) -> Honest {
+        let mut stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+        let mut hello = [0; 8];
+        stream.read_exact(&mut hello).unwrap();
+        assert_eq!(hello[..2], [1, 0], "a hello of version 1.0");
+        let mut honest = Honest(stream);
+        honest.is_answered("the start");
+        honest
+    }
+
+    /// Asks for an echo and reads on to its answer; answers what it is asked itself.
+    fn is_answered(&mut self, after: &str) {
+        self.0.write_all(&[1, 2, 0, 12, 0, 0, 0, 9, 7, 7, 7, 7]).unwrap();
+        loop {
+            let mut header = [0; 8];
+            self.0.read_exact(&mut header).unwrap_or_else(|error| panic!("{after}: {error}"));
+            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let mut body = vec![0; length - 8];
+            self.0.read_exact(&mut body).unwrap();
+            match header[1] {
+                3 => return assert_eq!(body, [7, 7, 7, 7], "{after}"),
+                2 => {
+                    header[1] = 3;
+                    self.0.write_all(&header).unwrap();
+                    self.0.write_all(&body).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn memory_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn a_stale_socket() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let arguments = ["switch", "--port", "1=tap:t0", "--listen", "punix:socket"];
+    let mut first = Element::start(&place, &namespace, &arguments);
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    assert!(place.path().join("socket").exists(), "a killed switch leaves its socket");
+    let mut second = Element::start(&place, &namespace, &arguments);
+    Honest::connect(&place.path().join("socket"));
+    assert_eq!(second.end(), Some(0));
+    assert_eq!(contents(place.path()), ["run"]);
+}
+
+fn a_switch_ends_cleanly() {
+    let place = Place::new();
+    for kind in ["switch", "bridge"] {
+        let namespace = Namespace::create().unwrap();
+        let arguments = [kind, "--port", "1=tap:t0", "--control", "control"];
+        let mut element = Element::start(&place, &namespace, &arguments);
+        assert!(place.path().join("control").exists());
+        assert_eq!(element.end(), Some(0));
+        let mut output = String::new();
+        element.child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+        assert_eq!(output, "", "stdout belongs to results");
+        assert_eq!(contents(place.path()), ["run"]);
+        let links = namespace.netlink().unwrap().links().unwrap();
+        assert!(links.iter().all(|link| link.name != "t0"), "the interface is left");
+    }
+}
+
+/// Whoever takes a port's interface away is told of it, and the other ports go on.
+fn a_vanishing_interface() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let mut arguments = vec!["bridge", "--port", "1=tap:t0", "--port", "2=tap:t1"];
+    arguments.extend(["--control", "control"]);
+    let mut bridge = Element::start(&place, &namespace, &arguments);
+    let mut netlink = namespace.netlink().unwrap();
+    let index = netlink.link("t0").unwrap().index;
+    netlink.link_delete(index).unwrap();
+    let said = bridge.wait_for("port 1");
+    assert!(bridge.is_running(), "{said}");
+    assert_eq!(bridge.end(), Some(0));
+}
