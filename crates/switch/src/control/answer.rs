@@ -7,10 +7,10 @@
 mod bridge;
 /// A router's answers.
 mod router;
+/// A switch's answers.
+mod switch;
 
 use dataplane::counter::DropCounters;
-use dataplane::flow::TableId;
-use dataplane::pipeline::Pipeline;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::port::PortDrop;
@@ -34,7 +34,7 @@ pub fn answer(
     }
     let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
     match &mut forward.forwarder {
-        Plane::OpenFlow(_) => Err(not_for("switch", &request)),
+        Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
         Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
         Plane::Router(router) => router::answer(request, router, &mut forward.outputs),
     }
@@ -76,7 +76,7 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         "drops": drops(forward.forwarder.drops()),
     });
     match &forward.forwarder {
-        Plane::OpenFlow(pipeline) => all["tables"] = tables(pipeline),
+        Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
         Plane::Router(router) => all["router"] = router::counters(router),
     }
@@ -133,20 +133,6 @@ fn port_drop_name(reason: PortDrop) -> &'static str {
 fn drops(counters: &DropCounters) -> Value {
     let occurred = counters.occurred().map(|(why, frames)| (why.name().to_string(), json!(frames)));
     Value::Object(occurred.collect())
-}
-
-fn tables(pipeline: &Pipeline) -> Value {
-    let table = |name: &str, id: TableId| {
-        let account = pipeline.table().account(id);
-        json!({
-            "name": name,
-            "entries": account.entries,
-            "entries_max": account.entries_max,
-            "lookups": account.lookups,
-            "matched": account.matched,
-        })
-    };
-    json!([table("exact", TableId::Exact), table("wildcard", TableId::Wildcard)])
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! {"get": "counters"}      ports, drops by reason, tables, turns        {"get": "about"}
 //! {"get": "macs"}          learned and static addresses                 {"get": "routes"}
 //! {"get": "neighbours"}    of a router
+//! {"get_flows": {"from": 0}}  entries of a switch, with the time since each last matched
 //! {"set": {"ageing_s": 0}} of a bridge: seconds, 0 to 3600; 0 never forgets
 //! {"add_macs": [{"mac": "02:..", "port": 1, "vlan": 0}]}                {"add_mac": {...}}
 //! {"add_routes": [{"to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2}]}
@@ -24,6 +25,8 @@ use crate::config::{Mac, Neighbour, Route};
 pub enum Request {
     /// Reads something.
     Get(What),
+    /// Reads a switch's entries, a bounded number at a time.
+    GetFlows(FlowsFrom),
     /// Changes settings.
     Set(Settings),
     /// Adds one static address to a bridge.
@@ -54,6 +57,15 @@ pub enum What {
     Neighbours,
 }
 
+/// Where a list of entries begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowsFrom {
+    /// 0, or what the answer before gave as `next`.
+    #[serde(default)]
+    pub from: usize,
+}
+
 /// Settings that can be changed while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +92,7 @@ impl Request {
     pub fn name(&self) -> String {
         match self {
             Request::Get(what) => format!("get {}", what.name()),
+            Request::GetFlows(_) => "get flows".to_string(),
             Request::Set(_) => "set ageing_s".to_string(),
             Request::AddMac(_) | Request::AddMacs(_) => "add macs".to_string(),
             Request::AddRoutes(_) => "add routes".to_string(),

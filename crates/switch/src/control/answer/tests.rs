@@ -1,5 +1,8 @@
 //! What is asked of a running data plane, and what it answers.
 
+use dataplane::action::Action;
+use dataplane::flow::FlowSpec;
+use dataplane::matching::Match;
 use packet::frame::Batch;
 use packet::time::Clock;
 use ports::memory::{MemoryPort, pair_stamped};
@@ -33,6 +36,14 @@ impl Rig {
     fn ask(&mut self, line: &str) -> Value {
         let request = Request::read(line.as_bytes()).unwrap();
         self.node.answer(request, self.now).unwrap_or_else(|why| json!(why))
+    }
+
+    /// Installs an entry in a switch.
+    fn install(&mut self, spec: &FlowSpec) {
+        let Plane::OpenFlow(pipeline) = &mut self.node.forward.forwarder else {
+            panic!("not a switch");
+        };
+        pipeline.add(spec, self.now).unwrap();
     }
 
     /// Puts a frame on a port's wire and returns how many frames leave by each port.
@@ -130,6 +141,44 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
     assert_eq!(all["drops"], json!({"no_match": 1}));
     assert_eq!(all["controllers"]["connected"], json!(0));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#), json!("a switch cannot get macs"));
+    assert_eq!(router().ask(r#"{"get_flows":{}}"#), json!("a router cannot get flows"));
+}
+
+#[test]
+fn a_switch_tells_when_each_entry_last_matched() {
+    let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
+    let mut spec = FlowSpec::new(Match::ANY, 7, &[Action::Output { port: 2 }]);
+    spec.idle_timeout = Nanos::from_secs(60);
+    rig.install(&spec);
+    rig.now += Nanos::from_secs(2);
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    rig.now += Nanos::from_millis(1_500);
+    let told = rig.ask(r#"{"get_flows":{}}"#);
+    let (flow, next) = (&told["flows"][0], &told["next"]);
+    assert_eq!((&flow["packets"], &flow["bytes"], next), (&json!(1), &json!(60), &Value::Null));
+    assert_eq!((&flow["age_ms"], &flow["since_match_ms"]), (&json!(3_500), &json!(1_500)));
+    assert_eq!((&flow["table"], &flow["actions"][0]), (&json!("wildcard"), &json!("output:2")));
+    assert_eq!((&flow["priority"], &flow["idle_timeout_s"]), (&json!(7), &json!(60)));
+}
+
+#[test]
+fn a_long_list_of_entries_comes_in_parts() {
+    let wildcard_flows_max = 2 * switch::FLOWS_TOLD_MAX;
+    let config = OpenFlowConfig { wildcard_flows_max, ..OpenFlowConfig::default() };
+    let mut rig = Rig::new(Kind::OpenFlow(config));
+    let count = switch::FLOWS_TOLD_MAX + 1;
+    for priority in 0..count as u16 {
+        let spec = FlowSpec::new(Match::ANY, priority, &[]);
+        rig.install(&spec);
+    }
+    let first = rig.ask(r#"{"get_flows":{"from":0}}"#);
+    let rest = rig.ask(&format!(r#"{{"get_flows":{{"from":{}}}}}"#, first["next"]));
+    let flows = |part: &Value| part["flows"].as_array().unwrap().clone();
+    assert_eq!((flows(&first).len(), flows(&rest).len()), (count - 1, 1));
+    let told = flows(&first).into_iter().chain(flows(&rest));
+    let priorities: std::collections::BTreeSet<_> =
+        told.map(|flow| flow["priority"].as_u64().unwrap()).collect();
+    assert_eq!((priorities.len(), &rest["next"]), (count, &Value::Null));
 }
 
 fn router() -> Rig {

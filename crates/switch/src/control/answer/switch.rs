@@ -1,0 +1,72 @@
+//! A switch's answers: its entries, with the time since each last matched, and its tables.
+//!
+//! OpenFlow 1.0 has no field for that time, so it is told here. Invariant: one answer holds at
+//! most `FLOWS_TOLD_MAX` entries and says where the next one begins, so that no question holds
+//! frames up for longer than that many entries take.
+
+use dataplane::flow::{FlowFilter, FlowRecord, TableId};
+use dataplane::pipeline::Pipeline;
+use packet::time::Nanos;
+use serde_json::{Value, json};
+
+use super::not_for;
+use crate::control::request::{FlowsFrom, Request};
+use crate::lower;
+
+/// Most entries in one answer.
+pub const FLOWS_TOLD_MAX: usize = 1024;
+
+/// Answers a request that only a switch can answer.
+pub(super) fn answer(request: Request, pipeline: &Pipeline, now: Nanos) -> Result<Value, String> {
+    match request {
+        Request::GetFlows(FlowsFrom { from }) => Ok(flows(pipeline, from, now)),
+        other => Err(not_for("switch", &other)),
+    }
+}
+
+/// The entries from this place on, and where the next question goes on, if there are more.
+fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
+    let mut records = pipeline.table().records(&FlowFilter::ALL, from, now);
+    let rows: Vec<Value> = records.by_ref().take(FLOWS_TOLD_MAX).map(|it| flow(&it)).collect();
+    json!({ "flows": rows, "next": records.next().map(|record| record.place) })
+}
+
+fn flow(record: &FlowRecord) -> Value {
+    let told = lower::flow_stats_up(record);
+    let actions: Vec<String> = told.actions.iter().map(ToString::to_string).collect();
+    json!({
+        "table": table_name(record.table),
+        "match": told.matching.to_string(),
+        "priority": told.priority,
+        "cookie": format!("{:#x}", told.cookie),
+        "actions": actions,
+        "packets": told.packets,
+        "bytes": told.bytes,
+        "age_ms": record.age.0 / 1_000_000,
+        "since_match_ms": record.idle.0 / 1_000_000,
+        "idle_timeout_s": told.idle_timeout_s,
+        "hard_timeout_s": told.hard_timeout_s,
+    })
+}
+
+/// What the tables count.
+pub(super) fn tables(pipeline: &Pipeline) -> Value {
+    let tables = lower::flow::TABLES.map(|id| {
+        let account = pipeline.table().account(id);
+        json!({
+            "name": table_name(id),
+            "entries": account.entries,
+            "entries_max": account.entries_max,
+            "lookups": account.lookups,
+            "matched": account.matched,
+        })
+    });
+    json!(tables)
+}
+
+fn table_name(table: TableId) -> &'static str {
+    match table {
+        TableId::Exact => "exact",
+        TableId::Wildcard => "wildcard",
+    }
+}
