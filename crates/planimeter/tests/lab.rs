@@ -29,9 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a test needs of the machine.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 12] = [
+const TESTS: [(&str, Needs, fn()); 13] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
+    ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
     ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
     ("a_killed_run_is_swept_by_the_next", lab_needs, a_killed_run_is_swept_by_the_next),
     ("without_open_vswitch_its_package_is_named", mount_needs, without_open_vswitch),
@@ -264,6 +265,29 @@ fn an_interrupted_run_leaves_nothing() {
     let record = record(&only_run(&place.path().join("runs")));
     assert_eq!(record["partial"], true);
     assert!(!record["trials"].as_array().unwrap().is_empty());
+}
+
+/// The tester is measured first; an end that comes then is one like any other.
+fn an_early_interruption_is_one_too() {
+    let place = Place::new();
+    let before = System::now();
+    let mut child = place
+        .command(&["run", "bianco2010/fig3", "--link", "veth", "--on", "direct"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The record is there before the first trial of the calibration.
+    let runs = place.path().join("runs");
+    let has_begun = || runs.is_dir() && only_run(&runs).join("record.json").exists();
+    assert!(in_time(|| runs.is_dir() && !contents(&runs).is_empty() && has_begun()));
+    interrupt(child.id());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("--resume"), "{said}");
+    place.assert_clean(&before);
+    assert_eq!(record(&only_run(&runs))["partial"], true);
 }
 
 /// What a killed run leaves is its folder alone: the kernel ends its children, and with them and

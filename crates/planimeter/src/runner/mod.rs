@@ -171,7 +171,13 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, RunError> {
     let mut run = Run::open(plan, destination, bench)?;
-    let outcome = run.measure(bench, stop, watcher);
+    let outcome = match run.measure(bench, stop, watcher) {
+        Err(RunError::Trial(_, RigError::Interrupted)) => {
+            run.interrupted = true;
+            Ok(())
+        }
+        outcome => outcome,
+    };
     let finished = run.finish(stop.load(Ordering::Relaxed) || outcome.is_err());
     outcome?;
     finished
@@ -328,15 +334,7 @@ impl<'a> Run<'a> {
                 for outcome in lane.outcomes() {
                     self.keep(outcome)?;
                 }
-                let done = match stepped {
-                    Ok(Stepped::Trial(done)) => done,
-                    Ok(Stepped::Finished) => continue,
-                    Err(RunError::Trial(_, RigError::Interrupted)) => {
-                        self.interrupted = true;
-                        return Ok(());
-                    }
-                    Err(error) => return Err(error),
-                };
+                let Stepped::Trial(done) = stepped? else { continue };
                 going = true;
                 let mut trial = done.trial;
                 let histograms = Histograms {
