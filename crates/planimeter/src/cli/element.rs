@@ -196,6 +196,10 @@ fn read(file: &Path) -> Result<String, Failure> {
 /// Lack of rights is a missing need; everything else is something that the user can name right.
 fn explained(error: OpenError) -> Failure {
     match error {
+        OpenError::Config(problems) => {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            Failure::usage(lines.join("; "))
+        }
         OpenError::Port(number, PortError::NotPermitted(what)) => Failure::need(format!(
             "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
         )),
