@@ -98,7 +98,11 @@ fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 4 * ProptestConfig::default().cases,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_message_comes_back_as_it_went(message in generate::message(), xid in any::<u32>()) {

@@ -164,7 +164,7 @@ fn built() -> impl Strategy<Value = (Builder, usize, Outer, Inner, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
     #[test]
     fn random_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {

@@ -199,7 +199,7 @@ fn bytes_longer_than_any_packet_are_cut_not_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(ProptestConfig::with_cases(16 * ProptestConfig::default().cases))]
 
     /// Frames that are plain or nearly so: both ways to read them agree.
     #[test]

@@ -63,8 +63,6 @@ fn check_sent(port: PortNo, bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     #[test]
     fn every_frame_is_accounted_for(
         frames in vec((frame(), 0u64..2000), 1..60),
