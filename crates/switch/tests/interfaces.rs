@@ -35,7 +35,9 @@ fn a_bridge_process_forwards_between_interfaces_and_stops_clean() {
     }
     let root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let mut cable = Command::new("unshare");
-    cable.args(["--net", "ip", "link", "add", "a", "type", "veth", "peer", "name", "b"]);
+    cable.args([
+        "--net", "ip", "link", "add", "name", "near0", "type", "veth", "peer", "name", "far0",
+    ]);
     if !cable.output().is_ok_and(|output| output.status.success()) {
         let need = "need: root with CAP_NET_ADMIN, unshare and ip (apt-get install iproute2)";
         assert!(!root || std::env::var_os("CI").is_none(), "{need}");
