@@ -260,6 +260,10 @@ impl Port for AfPacketPort {
         self.counters.clone()
     }
 
+    fn has_link(&self) -> bool {
+        interface::has_link(self.socket.as_raw_fd(), &self.facts.name)
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.as_raw_fd())
     }

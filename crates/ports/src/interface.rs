@@ -40,6 +40,16 @@ pub fn look_up(name: &str) -> Result<Interface, PortError> {
     }
 }
 
+/// Whether frames can pass: false only of an interface that is up and whose cable is not plugged
+/// in at its other end. Any socket can be asked through. The kernel takes note of a cable within a
+/// second.
+pub fn has_link(socket: libc::c_int, name: &str) -> bool {
+    let Ok(answer) = ask(socket, libc::SIOCGIFFLAGS, name) else { return true };
+    // SAFETY: the request filled this member of the union.
+    let flags = i32::from(unsafe { answer.ifru_flags });
+    flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING != 0
+}
+
 fn ask(
     socket: libc::c_int,
     request: libc::Ioctl,

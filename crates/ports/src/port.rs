@@ -25,6 +25,12 @@ pub trait Port: Send {
     /// The port's own account since it was opened.
     fn counters(&mut self) -> PortCounters;
 
+    /// Whether the link carries frames, as far as the port can tell. It may ask the system: for
+    /// now and then, not for every batch. A port that is down says so by its errors.
+    fn has_link(&self) -> bool {
+        true
+    }
+
     /// A descriptor that becomes readable when frames wait, where the port has one.
     fn descriptor(&self) -> Option<RawFd> {
         None
@@ -52,6 +58,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn counters(&mut self) -> PortCounters {
         (**self).counters()
+    }
+
+    fn has_link(&self) -> bool {
+        (**self).has_link()
     }
 
     fn descriptor(&self) -> Option<RawFd> {

@@ -27,6 +27,9 @@ pub const BATCH_FRAMES: usize = 256;
 /// A port that failed is tried again after this long.
 pub const PORT_RETRY: Nanos = Nanos::from_millis(100);
 
+/// A port is asked this often whether its link carries frames.
+pub const LINK_INTERVAL: Nanos = Nanos::from_millis(100);
+
 /// A port and the number that it is known by.
 pub type NumberedPort = (PortNo, Box<dyn Port>);
 
@@ -65,7 +68,9 @@ pub struct Lane {
     /// Why the port does not work, while it does not.
     pub fault: Option<PortError>,
     fault_retry_at: Nanos,
-    fault_told: bool,
+    has_link: bool,
+    link_asked_at: Option<Nanos>,
+    down_told: bool,
     waiting: Batch,
     waiting_since: Nanos,
     head: usize,
@@ -240,10 +245,11 @@ impl<F: Forwarder> ForwardLoop<F> {
 
     /// The next port that went down or came up since this was last asked: its number, and
     /// whether it is up now.
-    pub fn link_change(&mut self) -> Option<(PortNo, bool)> {
-        let lane = self.lanes.iter_mut().find(|lane| lane.fault_told != lane.fault.is_some())?;
-        lane.fault_told = lane.fault.is_some();
-        Some((lane.number, lane.fault.is_none()))
+    pub fn link_change(&mut self, now: Nanos) -> Option<(PortNo, bool)> {
+        self.lanes.iter_mut().for_each(|lane| lane.look_at_link(now));
+        let lane = self.lanes.iter_mut().find(|lane| lane.down_told == lane.is_up())?;
+        lane.down_told = !lane.is_up();
+        Some((lane.number, lane.is_up()))
     }
 }
 
@@ -255,7 +261,9 @@ impl Lane {
             drops: LaneDrops::default(),
             fault: None,
             fault_retry_at: Nanos::ZERO,
-            fault_told: false,
+            has_link: true,
+            link_asked_at: None,
+            down_told: false,
             waiting: Batch::new(BATCH_FRAMES),
             waiting_since: Nanos::ZERO,
             head: 0,
@@ -266,6 +274,18 @@ impl Lane {
     /// Frames that were received and wait to be decided.
     pub fn waiting(&self) -> usize {
         self.waiting.len() - self.head
+    }
+
+    /// Whether the port works and its link carries frames, as far as is known.
+    pub fn is_up(&self) -> bool {
+        self.fault.is_none() && self.has_link
+    }
+
+    fn look_at_link(&mut self, now: Nanos) {
+        if self.link_asked_at.is_none_or(|asked| now.since(asked) >= LINK_INTERVAL) {
+            self.link_asked_at = Some(now);
+            self.has_link = self.port.has_link();
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -79,7 +79,7 @@ impl Node {
 
     /// Serves controllers and clients: what arrived is done, what is to be sent is sent.
     pub fn serve(&mut self, now: Nanos) {
-        while let Some((number, up)) = self.forward.link_change() {
+        while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up);
         }
         let Node { forward, agent, control, events } = self;
@@ -108,9 +108,10 @@ impl Node {
             agent.link_changed(number, up);
         }
         let fault = self.forward.lane(number).and_then(|lane| lane.fault.as_ref());
-        self.events.push(match fault {
-            Some(fault) => Event::PortDown(number, fault.to_string()),
-            None => Event::PortUp(number),
+        self.events.push(match (up, fault) {
+            (true, _) => Event::PortUp(number),
+            (false, Some(fault)) => Event::PortDown(number, fault.to_string()),
+            (false, None) => Event::PortDown(number, "its link carries nothing".into()),
         });
     }
 

@@ -102,13 +102,32 @@ fn exercise(socket: &Path, log: &Mutex<Vec<Event>>) {
     assert!(counters.contains("\"learned\":1"), "{counters}");
 
     ip("link set near2 down");
-    let down = |event: &Event| matches!(event, Event::PortDown(2, _));
-    until("port 2 is down", || log.lock().unwrap().iter().any(down));
+    until("port 2 is down", || went_down(log, "interface near2 is down"));
+    log.lock().unwrap().clear();
     ip("link set near2 up");
     until("port 2 is up", || log.lock().unwrap().contains(&Event::PortUp(2)));
     until("far2 works again", || far[1].receive(&mut Batch::new(8), clock::now()).is_ok());
     send(&mut far[0], &frame);
     expect(&mut far[1], &frame);
+
+    // The kernel takes its time to notice a cable; only then can it be seen to be pulled out.
+    until("the kernel knows the cable", || operates("near2"));
+    until("the bridge does too", || !ask(socket, "{\"get\":\"about\"}").contains("\"up\":false"));
+    log.lock().unwrap().clear();
+    ip("link set far2 down");
+    until("port 2 has no link", || went_down(log, "its link carries nothing"));
+    log.lock().unwrap().clear();
+    ip("link set far2 up");
+    until("port 2 has a link", || log.lock().unwrap().contains(&Event::PortUp(2)));
+}
+
+fn went_down(log: &Mutex<Vec<Event>>, reason: &str) -> bool {
+    log.lock().unwrap().contains(&Event::PortDown(2, reason.to_string()))
+}
+
+fn operates(interface: &str) -> bool {
+    let output = Command::new("ip").args(["link", "show", interface]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("state UP")
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {

@@ -83,6 +83,10 @@ impl<P: Port> Port for Delay<P> {
         self.inner.counters()
     }
 
+    fn has_link(&self) -> bool {
+        self.inner.has_link()
+    }
+
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {
         self.inner.descriptor()
     }

@@ -207,6 +207,10 @@ impl<P: Port> Port for Fault<P> {
         counters
     }
 
+    fn has_link(&self) -> bool {
+        self.inner.has_link()
+    }
+
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {
         self.inner.descriptor()
     }

@@ -46,6 +46,10 @@ impl<P: Port> Port for TailDrop<P> {
         counters
     }
 
+    fn has_link(&self) -> bool {
+        self.inner.has_link()
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         self.inner.descriptor()
     }

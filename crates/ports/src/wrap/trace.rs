@@ -196,6 +196,10 @@ impl<P: Port, W: Write + Send> Port for Trace<P, W> {
         self.inner.counters()
     }
 
+    fn has_link(&self) -> bool {
+        self.inner.has_link()
+    }
+
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {
         self.inner.descriptor()
     }

@@ -62,7 +62,7 @@ fn about_port(lane: &Lane) -> Value {
         "kind": facts.kind,
         "mac": crate::config::Mac(facts.mac).to_string(),
         "frame_bytes_max": facts.frame_bytes_max,
-        "up": lane.fault.is_none(),
+        "up": lane.is_up(),
     })
 }
 

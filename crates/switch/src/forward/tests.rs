@@ -17,6 +17,7 @@ struct Wire {
     sent: Vec<Vec<u8>>,
     sends_max: usize,
     down: bool,
+    unplugged: bool,
 }
 
 impl Wire {
@@ -60,6 +61,10 @@ impl Port for Hand {
 
     fn counters(&mut self) -> PortCounters {
         PortCounters::default()
+    }
+
+    fn has_link(&self) -> bool {
+        !self.0.lock().unwrap().unplugged
     }
 }
 
@@ -200,11 +205,24 @@ fn a_port_that_goes_down_is_told_once_and_tried_again() {
     wires[0].lock().unwrap().arrive(60, 1, None);
     forward.turn(Nanos(1));
     assert_eq!(forward.lane(9).unwrap().drops.port_down, 1);
-    assert_eq!(forward.link_change(), Some((9, false)));
-    assert_eq!(forward.link_change(), None);
+    assert_eq!(forward.link_change(Nanos(1)), Some((9, false)));
+    assert_eq!(forward.link_change(Nanos(1)), None);
     assert_eq!(forward.next_event(), Some(PORT_RETRY));
     wires[1].lock().unwrap().down = false;
     forward.turn(PORT_RETRY);
-    assert_eq!(forward.link_change(), Some((9, true)));
+    assert_eq!(forward.link_change(PORT_RETRY), Some((9, true)));
     assert_eq!(forward.next_event(), None);
+}
+
+#[test]
+fn a_cable_that_is_unplugged_is_told_once_and_costs_one_question_at_a_time() {
+    let (mut forward, wires) = rig(&[1, 9], quantum(100_000));
+    assert_eq!(forward.link_change(Nanos(5)), None);
+    wires[1].lock().unwrap().unplugged = true;
+    let next = Nanos(5) + LINK_INTERVAL;
+    assert_eq!(forward.link_change(Nanos(next.0 - 1)), None, "it was asked a moment ago");
+    assert_eq!(forward.link_change(next), Some((9, false)));
+    assert_eq!(forward.link_change(next + LINK_INTERVAL), None);
+    wires[1].lock().unwrap().unplugged = false;
+    assert_eq!(forward.link_change(next + LINK_INTERVAL + LINK_INTERVAL), Some((9, true)));
 }
