@@ -108,11 +108,11 @@ impl Feature {
     pub fn name(self) -> &'static str {
         match self {
             Feature::Veth => "veth interfaces",
-            Feature::Bridge => "the Linux bridge",
+            Feature::Bridge => "Linux bridge",
             Feature::PacketSocket => "packet sockets",
             Feature::Tun => "tun and tap interfaces",
             Feature::ThreadedNapi => "threaded NAPI held on a core",
-            Feature::OpenvswitchModule => "the openvswitch module",
+            Feature::OpenvswitchModule => "openvswitch module",
         }
     }
 
@@ -245,7 +245,7 @@ fn kernel(feature: Feature) -> Finding {
         Feature::Bridge => ("the peer linux-bridge", true),
         Feature::Tun => ("the peer ovs", true),
         Feature::ThreadedNapi => ("kernel targets on a core of their own", true),
-        Feature::OpenvswitchModule => ("nothing here", true),
+        Feature::OpenvswitchModule => ("a later version (ovs-kernel)", true),
     };
     Finding { name: feature.name(), purpose, optional, result }
 }

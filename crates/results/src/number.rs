@@ -68,6 +68,14 @@ pub fn text(value: f64) -> String {
     grouped(&plain)
 }
 
+/// What was set rather than measured, such as a number of entries: every digit of a whole number.
+pub fn setting(value: f64) -> String {
+    match value.fract() == 0.0 && value.abs() < 1e15 {
+        true => count(value as i64),
+        false => text(value),
+    }
+}
+
 /// A count, thousands kept apart.
 pub fn count(value: i64) -> String {
     grouped(&value.to_string())
@@ -144,6 +152,8 @@ mod tests {
             assert_eq!(text(value), want);
         }
         assert_eq!(count(-1_234_567), "−1\u{202f}234\u{202f}567");
+        assert_eq!(setting(131_072.0), "131\u{202f}072", "what was set is not rounded");
+        assert_eq!(setting(33.333_33), "33.33");
     }
 
     #[test]

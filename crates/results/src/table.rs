@@ -90,7 +90,7 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     keys.sort_by(|a, b| a.point.value.total_cmp(&b.point.value));
     let row = |key: &&Cell| {
         let mut row = vec![
-            Entry::number(number::text(key.point.value)),
+            Entry::number(number::setting(key.point.value)),
             Entry::word(&key.target),
             Entry::number(key.n.to_string()),
         ];
@@ -128,7 +128,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, metric: Metric) -> Ta
         let mut value = Entry::number(number::text(ratio.ratio));
         value.range = range;
         vec![
-            Entry::number(number::text(ratio.point.value)),
+            Entry::number(number::setting(ratio.point.value)),
             Entry::word(&ratio.target),
             value,
             Entry::number(ratio.n.to_string()),

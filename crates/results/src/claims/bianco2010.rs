@@ -156,7 +156,7 @@ impl<'a> Case<'a> {
             let wire = WIRE_BPS / (8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES));
             let need = WIRE_SHARE * wire;
             let offered = self.cell(&target.name, Metric::RatePpsOffered, cell.point.value);
-            let size = number::text(cell.point.value);
+            let size = number::setting(cell.point.value);
             match cell.interval {
                 None => Verdict::CannotTell(format!("{size} bytes were measured once")),
                 Some(interval) if interval.low >= need => Verdict::Holds,
@@ -174,7 +174,7 @@ impl<'a> Case<'a> {
             cell.value * 8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES) / WIRE_BPS * 100.0
         };
         let sizes = cells.iter().map(|cell| {
-            format!("{} % at {}", number::text(share(cell)), number::text(cell.point.value))
+            format!("{} % at {}", number::text(share(cell)), number::setting(cell.point.value))
         });
         let numbers = format!("of 1 Gbit/s: {}", sizes.collect::<Vec<_>>().join(", "));
         Finding {

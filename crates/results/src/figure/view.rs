@@ -205,7 +205,7 @@ fn note(cell: &Cell) -> String {
     format!(
         "{}, {axis} {}: {} {unit}{range} (n={})",
         cell.target,
-        number::text(cell.point.value),
+        number::setting(cell.point.value),
         number::value(cell.metric, cell.value),
         cell.n
     )

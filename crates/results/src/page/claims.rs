@@ -103,7 +103,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                             @for value in values {
                                 tr {
                                     td { (value.subject) }
-                                    td.n { (number::text(value.point.value)) }
+                                    td.n { (number::setting(value.point.value)) }
                                     td { (value.metric.replace('_', " ")) }
                                     td.n { (number::text(value.value)) }
                                 }

@@ -47,11 +47,11 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     cells.sort_by(|a, b| b.value.total_cmp(&a.value));
     let (most, least) = (cells.first()?, cells.last()?);
     let place = match experiment.x_name.as_str() {
-        "frame_bytes" => format!("With {}-byte packets", number::text(x)),
-        "load_percent" => format!("At a load of {} %", number::text(x)),
-        "entries" => format!("With {} table entries", number::text(x)),
-        "rate_pps_intended" => format!("At a load of {} frames/s", number::text(x)),
-        other => format!("At {} = {}", other.replace('_', " "), number::text(x)),
+        "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
+        "load_percent" => format!("At a load of {} %", number::setting(x)),
+        "entries" => format!("With {} table entries", number::setting(x)),
+        "rate_pps_intended" => format!("At a load of {} frames/s", number::setting(x)),
+        other => format!("At {} = {}", other.replace('_', " "), number::setting(x)),
     };
     let title = number::title(metric);
     if cells.len() == 1 {
