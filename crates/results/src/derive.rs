@@ -156,14 +156,16 @@ fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
     })
 }
 
-/// The interval of repeats; a quantity that cannot be negative has none that reaches below zero.
+/// The interval of repeats: none reaches below zero of what cannot be negative, nor above all of
+/// what can be lost.
 fn interval_of(metric: Metric, samples: &[f64]) -> Option<Interval> {
     let interval = match metric.is_by_median() {
         true => interval::of_median(samples, LEVEL_PERCENT),
         false => interval::of_mean(samples, LEVEL_PERCENT),
     }?;
     let floor = if samples.iter().all(|&sample| sample >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
-    Some(Interval { low: interval.low.max(floor), ..interval })
+    let ceiling = if metric == Metric::LossRatio { 1.0 } else { f64::INFINITY };
+    Some(Interval { low: interval.low.max(floor), high: interval.high.min(ceiling), ..interval })
 }
 
 fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
