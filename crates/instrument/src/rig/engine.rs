@@ -249,12 +249,10 @@ impl TrialReport {
             self.ports[stream.to].forwarded += stream.load.forwarded;
         }
         let lost = |report: &PortReport, reason| report.counters.lost(reason);
-        let refused: u64 =
-            self.ports.iter().map(|port| lost(port, PortDrop::TransmitRefused)).sum();
         let ring_full: u64 =
             self.ports.iter().map(|port| lost(port, PortDrop::ReceiveRingFull)).sum();
-        let sent = self.total.offered.saturating_sub(refused);
-        let share = Load { offered: sent, ..self.total }.offered_share();
+        // A frame that the link refused was offered: it is lost, and that is the target's doing.
+        let share = self.total.offered_share();
         let flags = [
             (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
             (ring_full > 0, Flag::TesterDrops(ring_full)),
@@ -329,7 +327,7 @@ fn difference(after: &PortCounters, before: &PortCounters) -> PortCounters {
 fn name_of(reason: PortDrop) -> (Place, &'static str) {
     match reason {
         PortDrop::ReceiveRingFull => (Place::Tester, "receive_ring_full"),
-        PortDrop::TransmitRefused => (Place::Tester, "transmit_refused"),
+        PortDrop::TransmitRefused => (Place::Link, "transmit_refused"),
         PortDrop::TooLong => (Place::Tester, "too_long"),
         PortDrop::InjectedLoss => (Place::Link, "injected_loss"),
         PortDrop::LinkQueueFull => (Place::Link, "link_queue_full"),

@@ -15,9 +15,6 @@ use results::record::{
 use crate::experiments::Tag;
 use crate::target::{LossPlace, Snapshot};
 
-/// What the instrument calls a frame that its port did not take.
-const REFUSED: &str = "transmit_refused";
-
 /// What a trial was, besides what came of it.
 pub struct Facts<'a> {
     /// Its number in the run.
@@ -180,16 +177,9 @@ fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
     drops
 }
 
-/// A frame that the tester's port was refused found the link's ring full, which whoever is at the
-/// other end empties too slowly: it is lost on the link, not by the tester.
 fn tester_drop(drop: &account::Drop, frames: u64) -> Drop {
-    let is_link = drop.place == Place::Tester && drop.reason == REFUSED;
-    Drop {
-        place: if is_link { DropPlace::Link } else { place(drop.place) },
-        at: "tester's port".into(),
-        reason: if is_link { "ring_full".into() } else { drop.reason.clone() },
-        frames,
-    }
+    let (at, reason) = ("tester's port".into(), drop.reason.clone());
+    Drop { place: place(drop.place), at, reason, frames }
 }
 
 fn place(place: Place) -> DropPlace {
