@@ -17,6 +17,9 @@ use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
 use crate::target::name::{Link, NameError, TargetKind};
 
+/// Seconds of a quick trial over memory.
+const SECONDS_MEMORY: f64 = 0.1;
+
 /// Nominal link of workloads over memory, where no real link sets one, bit/s.
 const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
@@ -169,9 +172,14 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if link == Link::Veth {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
-    let says_capacity = arguments.set.iter().any(|it| it.starts_with("capacity="));
+    let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
+    if link == Link::Memory && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
+        // Nothing there has to warm up or drain for long.
+        parameters.seconds = SECONDS_MEMORY;
+        parameters.warmup_s = SECONDS_MEMORY * 0.2;
+    }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
-    if link == Link::Memory && is_workload && !parameters.simulated && !says_capacity {
+    if link == Link::Memory && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
         parameters.capacity = Capacity::BitsPerSecond(CAPACITY_BPS_MEMORY);
     }

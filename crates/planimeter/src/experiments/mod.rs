@@ -138,5 +138,5 @@ impl Context {
 /// How long is waited for frames under way. RFC 2544 section 23 waits two seconds; shorter trials
 /// wait less, and the record says how long.
 pub fn drain(seconds: f64) -> Nanos {
-    Nanos::from_secs_f64((seconds * 0.4).clamp(0.1, 2.0))
+    Nanos::from_secs_f64((seconds * 0.4).clamp(0.05, 2.0))
 }
