@@ -3,7 +3,7 @@
 //! The account spans the whole trial, uncounted warm-up included, because a target counts those
 //! frames too: offered = received + drops by place and reason + unexplained.
 
-use instrument::account::{self, Place};
+use instrument::account::Place;
 use instrument::experiment::Point;
 use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::Clock;
@@ -164,8 +164,17 @@ fn jitter(report: &TrialReport) -> Option<Jitter> {
 
 /// The tester's own drops, then what kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
-    let mut drops: Vec<Drop> =
-        report.account.drops.iter().map(|(drop, &frames)| tester_drop(drop, frames)).collect();
+    let mut drops: Vec<Drop> = report
+        .account
+        .drops
+        .iter()
+        .map(|(drop, &frames)| Drop {
+            place: place(drop.place),
+            at: "tester's port".into(),
+            reason: drop.reason.clone(),
+            frames,
+        })
+        .collect();
     for ((who, at, reason), &after) in &around.after.drops {
         let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
         let frames = after.saturating_sub(before.unwrap_or(0));
@@ -175,11 +184,6 @@ fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
         }
     }
     drops
-}
-
-fn tester_drop(drop: &account::Drop, frames: u64) -> Drop {
-    let (at, reason) = ("tester's port".into(), drop.reason.clone());
-    Drop { place: place(drop.place), at, reason, frames }
 }
 
 fn place(place: Place) -> DropPlace {
