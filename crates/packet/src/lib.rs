@@ -11,6 +11,8 @@ pub mod time;
 pub mod error;
 /// One file per header: its bits, a view of them, and their meaning.
 pub mod header;
+/// The fields by which a frame can be matched and changed.
+pub mod field;
 /// The layers of a frame, found once.
 pub mod parse;
 /// A frame from its headers, with lengths and checksums that are right.
