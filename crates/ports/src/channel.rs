@@ -1,4 +1,4 @@
-//! Byte streams that control messages travel on: TCP, Unix sockets, and memory for simulations.
+//! Byte streams that control messages travel on: TCP, TLS, Unix sockets, and memory for simulations.
 //!
 //! A [`Channel`] never waits: it reads what is there and writes what there is room for. Addresses
 //! are [`Url`]s as Open vSwitch writes them; [`Listener`] serves the passive ones and
@@ -11,6 +11,8 @@ use std::os::fd::RawFd;
 pub mod memory;
 /// Channels over TCP.
 pub mod tcp;
+/// Channels over TLS, and what they are made from.
+pub mod tls;
 /// Channels over Unix sockets.
 pub mod unix;
 /// Where a channel leads to.
@@ -22,6 +24,7 @@ mod stream;
 
 pub use dial::Connecting;
 pub use listen::Listener;
+pub use tls::Tls;
 pub use url::Url;
 
 /// A stream of bytes in both directions.
@@ -31,12 +34,25 @@ pub trait Channel: Send {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError>;
 
     /// Writes the front of `bytes`, as much as there is room for, without waiting. Returns how
-    /// many bytes; the caller keeps the rest.
+    /// many bytes; the caller keeps the rest. A channel that holds bytes back itself (see
+    /// [`Channel::waits_for_room`]) goes on with those first, also when `bytes` is empty.
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError>;
 
     /// The descriptor that becomes readable when bytes wait and writable when there is room,
     /// where the channel has one.
     fn descriptor(&self) -> Option<RawFd>;
+
+    /// Whether to wait until the descriptor is writable, for an owner who `owes` bytes or not. A
+    /// channel can have bytes of its own to send, and can be unable to take any yet.
+    fn waits_for_room(&self, owes: bool) -> bool {
+        owes
+    }
+
+    /// Whether bytes have left the descriptor that [`Channel::receive`] has not handed over:
+    /// waiting for the descriptor would then be in vain.
+    fn holds_received(&self) -> bool {
+        false
+    }
 
     /// Name of the other end, for people and records.
     fn peer(&self) -> &str;
@@ -58,6 +74,22 @@ pub enum ChannelError {
     BadUrl(String, &'static str),
     /// An address that says to listen where one to connect to is needed, or the other way round.
     WrongDirection(Url),
+    /// TLS did not come about, or broke: with whom, and why.
+    Tls {
+        /// The other end.
+        peer: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A key, a certificate or a CA cannot be used, or is missing.
+    Credentials {
+        /// The setting that names it.
+        setting: &'static str,
+        /// Its file, where one is named.
+        file: Option<std::path::PathBuf>,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Any other refusal of the system: what was attempted, on what, and its error.
     System {
         /// The operation.
@@ -82,6 +114,13 @@ impl std::fmt::Display for ChannelError {
             }
             ChannelError::WrongDirection(url) => {
                 write!(f, "{url} is an address to connect to, not to listen on")
+            }
+            ChannelError::Tls { peer, why } => write!(f, "TLS with {peer}: {why}"),
+            ChannelError::Credentials { setting, file: Some(file), why } => {
+                write!(f, "{setting} {}: {why}", file.display())
+            }
+            ChannelError::Credentials { setting, file: None, why } => {
+                write!(f, "{setting}: {why}")
             }
             ChannelError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
         }

@@ -16,7 +16,7 @@ use std::path::Path;
 use packet::time::Nanos;
 
 use super::url::PATH_BYTES_MAX;
-use super::{Channel, ChannelError, Url, tcp, unix};
+use super::{Channel, ChannelError, Tls, Url, tcp, tls, unix};
 use crate::clock::Wait;
 use crate::sys;
 
@@ -24,20 +24,34 @@ use crate::sys;
 pub struct Connecting {
     socket: Option<OwnedFd>,
     url: Url,
+    tls: Option<Tls>,
     give_up: Nanos,
 }
 
 impl Connecting {
     /// Starts to connect to an active address at `now`, for at most `patience`.
     pub fn start(url: &Url, now: Nanos, patience: Nanos) -> Result<Self, ChannelError> {
+        Connecting::start_with(url, None, now, patience)
+    }
+
+    /// The same for addresses with TLS too. The channel is there as soon as TCP is connected: the
+    /// handshake is part of receiving and transmitting.
+    pub fn start_with(
+        url: &Url,
+        tls: Option<&Tls>,
+        now: Nanos,
+        patience: Nanos,
+    ) -> Result<Self, ChannelError> {
+        Tls::check(tls, url)?;
         let started = match url {
-            Url::Tcp(address) => start_tcp(*address),
+            Url::Tcp(address) | Url::Tls(address) => start_tcp(*address),
             Url::Unix(path) => start_unix(path),
             _ => return Err(ChannelError::WrongDirection(url.clone())),
         };
         let socket = started.map_err(|error| failed(url, error))?;
         let give_up = now.saturating_add(patience);
-        Ok(Connecting { socket: Some(socket), url: url.clone(), give_up })
+        let tls = tls.cloned().filter(|_| url.is_tls());
+        Ok(Connecting { socket: Some(socket), url: url.clone(), tls, give_up })
     }
 
     /// The channel, once it is made; `None` as long as it is not and there is time left at `now`.
@@ -63,6 +77,10 @@ impl Connecting {
         }
         let made = match &self.url {
             Url::Tcp(address) => tcp::channel(TcpStream::from(socket), *address),
+            Url::Tls(address) => {
+                let tls = self.tls.as_ref().expect("checked when it was started");
+                tls::stream::connected(tls, TcpStream::from(socket), *address)
+            }
             Url::Unix(path) => unix::channel(UnixStream::from(socket), path),
             _ => unreachable!("start takes active addresses only"),
         };
@@ -81,7 +99,16 @@ impl Connecting {
 
     /// Connects and waits for it on the monotonic clock: for tests and command lines.
     pub fn wait(url: &Url, patience: Nanos) -> Result<Box<dyn Channel>, ChannelError> {
-        let mut attempt = Connecting::start(url, crate::clock::now(), patience)?;
+        Connecting::wait_with(url, None, patience)
+    }
+
+    /// The same for addresses with TLS too.
+    pub fn wait_with(
+        url: &Url,
+        tls: Option<&Tls>,
+        patience: Nanos,
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        let mut attempt = Connecting::start_with(url, tls, crate::clock::now(), patience)?;
         loop {
             if let Some(channel) = attempt.finish(crate::clock::now())? {
                 return Ok(channel);

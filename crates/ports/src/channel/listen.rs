@@ -3,10 +3,10 @@
 //! Accepting never waits. A connection that ended before it was accepted is skipped.
 
 use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::{Channel, ChannelError, Url, tcp, unix};
+use super::{Channel, ChannelError, Tls, Url, tcp, tls, unix};
 
 /// A socket that others connect to.
 pub struct Listener {
@@ -16,12 +16,19 @@ pub struct Listener {
 
 enum Socket {
     Tcp(TcpListener),
+    Tls(TcpListener, Tls),
     Unix(unix::Listening),
 }
 
 impl Listener {
-    /// Listens on a passive address.
+    /// Listens on a passive address without TLS.
     pub fn open(url: &Url) -> Result<Self, ChannelError> {
+        Listener::open_with(url, None)
+    }
+
+    /// Listens on a passive address; one with TLS needs what that is made from.
+    pub fn open_with(url: &Url, tls: Option<&Tls>) -> Result<Self, ChannelError> {
+        Tls::check(tls, url)?;
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::AddrInUse => ChannelError::AddressInUse(url.clone()),
             _ => ChannelError::System { doing: "listening on", what: url.to_string(), error },
@@ -31,11 +38,19 @@ impl Listener {
                 let (socket, address) = tcp::listen(*address).map_err(failed)?;
                 Ok(Listener { socket: Socket::Tcp(socket), address: Url::PassiveTcp(address) })
             }
+            Url::PassiveTls(address) => {
+                let (socket, address) = tcp::listen(*address).map_err(failed)?;
+                let tls = tls.expect("checked above").clone();
+                let address = Url::PassiveTls(address);
+                Ok(Listener { socket: Socket::Tls(socket, tls), address })
+            }
             Url::PassiveUnix(path) => {
                 let socket = unix::Listening::open(path).map_err(failed)?;
                 Ok(Listener { socket: Socket::Unix(socket), address: url.clone() })
             }
-            Url::Tcp(_) | Url::Unix(_) => Err(ChannelError::WrongDirection(url.clone())),
+            Url::Tcp(_) | Url::Tls(_) | Url::Unix(_) => {
+                Err(ChannelError::WrongDirection(url.clone()))
+            }
         }
     }
 
@@ -44,6 +59,9 @@ impl Listener {
         let accepted = match &self.socket {
             Socket::Tcp(socket) => {
                 socket.accept().and_then(|(stream, peer)| tcp::channel(stream, peer))
+            }
+            Socket::Tls(socket, tls) => {
+                socket.accept().and_then(|(stream, peer)| tls::stream::accepted(tls, stream, peer))
             }
             Socket::Unix(unix) => {
                 unix.socket.accept().and_then(|(stream, _)| unix::channel(stream, &unix.path))
@@ -71,16 +89,8 @@ impl Listener {
     /// The address by which a process on this host reaches it.
     pub fn address_to_connect(&self) -> Url {
         match &self.address {
-            Url::PassiveTcp(address) => {
-                let mut address = *address;
-                if address.ip().is_unspecified() {
-                    address.set_ip(match address {
-                        std::net::SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-                        std::net::SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-                    });
-                }
-                Url::Tcp(address)
-            }
+            Url::PassiveTcp(address) => Url::Tcp(on_this_host(*address)),
+            Url::PassiveTls(address) => Url::Tls(on_this_host(*address)),
             Url::PassiveUnix(path) => Url::Unix(path.clone()),
             active => active.clone(),
         }
@@ -89,8 +99,19 @@ impl Listener {
     /// The descriptor that becomes readable when a connection waits.
     pub fn descriptor(&self) -> RawFd {
         match &self.socket {
-            Socket::Tcp(socket) => socket.as_raw_fd(),
+            Socket::Tcp(socket) | Socket::Tls(socket, _) => socket.as_raw_fd(),
             Socket::Unix(unix) => unix.socket.as_raw_fd(),
         }
     }
+}
+
+/// The address itself, or where "any address" is reached from this host.
+fn on_this_host(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
 }

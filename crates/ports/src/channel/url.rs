@@ -1,7 +1,8 @@
 //! Where a channel leads to, written as Open vSwitch writes it.
 //!
-//! `tcp:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]` and `punix:FILE` to
-//! listen on; an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
+//! `tcp:IP[:PORT]`, `ssl:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]`,
+//! `pssl:[PORT][:IP]` and `punix:FILE` to listen on (`tls:` and `ptls:` are read as `ssl:` and
+//! `pssl:`); an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
 //! OpenFlow) where none is written. Names are not looked up: a measurement must not depend on a
 //! resolver.
 
@@ -25,6 +26,10 @@ pub enum Url {
     Tcp(SocketAddr),
     /// `ptcp:PORT:IP`: listen there; port 0 lets the system choose.
     PassiveTcp(SocketAddr),
+    /// `ssl:IP:PORT`: connect there and speak TLS.
+    Tls(SocketAddr),
+    /// `pssl:PORT:IP`: listen there for those who speak TLS; port 0 lets the system choose.
+    PassiveTls(SocketAddr),
     /// `unix:FILE`: connect to this socket file.
     Unix(PathBuf),
     /// `punix:FILE`: listen on this socket file.
@@ -34,7 +39,12 @@ pub enum Url {
 impl Url {
     /// Whether it is an address to listen on.
     pub fn is_passive(&self) -> bool {
-        matches!(self, Url::PassiveTcp(_) | Url::PassiveUnix(_))
+        matches!(self, Url::PassiveTcp(_) | Url::PassiveTls(_) | Url::PassiveUnix(_))
+    }
+
+    /// Whether TLS is spoken there.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Url::Tls(_) | Url::PassiveTls(_))
     }
 }
 
@@ -53,12 +63,14 @@ fn parse(text: &str) -> Result<Url, &'static str> {
         "ptcp" => passive(rest).map(Url::PassiveTcp),
         "unix" => file(rest).map(Url::Unix),
         "punix" => file(rest).map(Url::PassiveUnix),
-        "ssl" | "pssl" => Err("TLS is not supported yet; use tcp: or ptcp:"),
+        "ssl" | "tls" => active(rest).map(Url::Tls),
+        "pssl" | "ptls" => passive(rest).map(Url::PassiveTls),
         _ => Err(KNOWN),
     }
 }
 
-const KNOWN: &str = "known are tcp:IP:PORT, ptcp:PORT[:IP], unix:FILE and punix:FILE";
+const KNOWN: &str = "known are tcp:IP:PORT, ssl:IP:PORT, ptcp:PORT[:IP], pssl:PORT[:IP], \
+                     unix:FILE and punix:FILE";
 
 fn file(text: &str) -> Result<PathBuf, &'static str> {
     match text.len() {
@@ -123,13 +135,19 @@ impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Url::Tcp(address) => write!(f, "tcp:{address}"),
-            Url::PassiveTcp(address) => match address.ip() {
-                IpAddr::V4(ip) => write!(f, "ptcp:{}:{ip}", address.port()),
-                IpAddr::V6(ip) => write!(f, "ptcp:{}:[{ip}]", address.port()),
-            },
+            Url::Tls(address) => write!(f, "ssl:{address}"),
+            Url::PassiveTcp(address) => write_passive(f, "ptcp", *address),
+            Url::PassiveTls(address) => write_passive(f, "pssl", *address),
             Url::Unix(path) => write!(f, "unix:{}", path.display()),
             Url::PassiveUnix(path) => write!(f, "punix:{}", path.display()),
         }
+    }
+}
+
+fn write_passive(f: &mut fmt::Formatter<'_>, scheme: &str, address: SocketAddr) -> fmt::Result {
+    match address.ip() {
+        IpAddr::V4(ip) => write!(f, "{scheme}:{}:{ip}", address.port()),
+        IpAddr::V6(ip) => write!(f, "{scheme}:{}:[{ip}]", address.port()),
     }
 }
 
@@ -149,6 +167,10 @@ mod tests {
             ("ptcp:0:127.0.0.1", "ptcp:0:127.0.0.1"),
             ("ptcp:1:[::]", "ptcp:1:[::]"),
             ("ptcp::127.0.0.1", "ptcp:6653:127.0.0.1"),
+            ("ssl:127.0.0.1:6633", "ssl:127.0.0.1:6633"),
+            ("tls:[::1]", "ssl:[::1]:6653"),
+            ("pssl:", "pssl:6653:0.0.0.0"),
+            ("ptls:0:[::1]", "pssl:0:[::1]"),
             ("unix:/run/x.sock", "unix:/run/x.sock"),
             ("punix:a:b", "punix:a:b"),
         ] {
@@ -166,8 +188,8 @@ mod tests {
             ("", "known"),
             ("127.0.0.1", "known"),
             ("http:1.2.3.4", "known"),
-            ("ssl:1.2.3.4:5", "TLS"),
-            ("pssl:", "TLS"),
+            ("ssl:", "IP address"),
+            ("pssl:x", "port"),
             ("tcp:", "IP address"),
             ("tcp:localhost:1", "IP address"),
             ("tcp:::1:6653", "port"),

@@ -1,0 +1,265 @@
+//! TLS on control channels: who this end is, whom it trusts, and the connections made from that.
+//!
+//! Source: OpenFlow switch specification 1.0.0, section 4.1 (and 1.3, 6.3.3): both ends
+//! authenticate by certificates that a key of the site has signed; TLS 1.2 (RFC 5246) and 1.3
+//! (RFC 8446). A peer is trusted if its certificate chains to the CA and is valid today. Names in
+//! it are not compared with addresses, as Open vSwitch does not either: the CA vouches for the
+//! switches and controllers of one network, whose addresses change.
+//!
+//! Invariant: nothing is dialled without a CA, and a listener that has one lets nobody in who
+//! shows no certificate of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, IpAddr as TlsIp, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, InconsistentKeys, RootCertStore, ServerConfig,
+    ServerConnection,
+};
+
+use super::{ChannelError, Url};
+
+/// A server's certificate is checked without its name.
+mod anyname;
+/// The channel.
+pub(super) mod stream;
+/// What goes wrong, in words.
+mod words;
+
+/// The versions that are spoken: 1.1 and older are broken (RFC 8996).
+const VERSIONS: [&rustls::SupportedProtocolVersion; 2] =
+    [&rustls::version::TLS13, &rustls::version::TLS12];
+
+/// Most bytes of a file with certificates or a key.
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The PEM files that TLS is set up from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files {
+    /// The private key that belongs to the certificate.
+    pub private_key: Option<PathBuf>,
+    /// This end's certificate, and behind it those between it and the CA.
+    pub certificate: Option<PathBuf>,
+    /// The certificates of the CAs that vouch for peers.
+    pub ca_cert: Option<PathBuf>,
+}
+
+impl Files {
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        *self == Files::default()
+    }
+}
+
+/// What TLS connections are made from; copies share it.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    client: Option<Arc<ClientConfig>>,
+    server: Option<Arc<ServerConfig>>,
+    ca_cert: Option<Arc<PathBuf>>,
+}
+
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+impl Tls {
+    /// Reads the files. To listen, a certificate and its key are needed; to connect, a CA. With
+    /// both, either end has to authenticate; a listener without a CA takes anybody.
+    pub fn load(files: &Files) -> Result<Tls, ChannelError> {
+        let identity = identity(files)?;
+        let roots = files.ca_cert.as_deref().map(roots).transpose()?.map(Arc::new);
+        let provider = Arc::new(ring::default_provider());
+        let client = match &roots {
+            Some(roots) => Some(client(&provider, roots, &identity, files)?),
+            None => None,
+        };
+        let server = match &identity {
+            Some(identity) => Some(server(&provider, roots.as_ref(), identity, files)?),
+            None => None,
+        };
+        let ca_cert = files.ca_cert.clone().map(Arc::new);
+        Ok(Tls { client: client.map(Arc::new), server: server.map(Arc::new), ca_cert })
+    }
+
+    /// Whether what `url` needs is there: always, if it is no TLS address.
+    pub fn check(tls: Option<&Tls>, url: &Url) -> Result<(), ChannelError> {
+        let (setting, there, why) = match url {
+            Url::Tls(_) => (
+                "ca_cert",
+                tls.is_some_and(|tls| tls.client.is_some()),
+                "name the file with the CA's certificate, by which the other end is known",
+            ),
+            Url::PassiveTls(_) => (
+                "certificate",
+                tls.is_some_and(|tls| tls.server.is_some()),
+                "name the files of this end's certificate and private_key",
+            ),
+            _ => return Ok(()),
+        };
+        match there {
+            true => Ok(()),
+            false => Err(ChannelError::Credentials {
+                setting,
+                file: None,
+                why: format!("{url} needs it; {why}"),
+            }),
+        }
+    }
+
+    /// The state of a connection that this end made to `address`.
+    fn connecting(&self, address: std::net::IpAddr) -> Result<Connection, rustls::Error> {
+        let config = self.client.clone().expect("checked before connecting");
+        let name = ServerName::IpAddress(TlsIp::from(address));
+        ClientConnection::new(config, name).map(Connection::Client)
+    }
+
+    /// The state of a connection that was made to this end.
+    fn accepting(&self) -> Result<Connection, rustls::Error> {
+        let config = self.server.clone().expect("checked before listening");
+        ServerConnection::new(config).map(Connection::Server)
+    }
+}
+
+fn unusable(setting: &'static str, file: &Path, why: impl Into<String>) -> ChannelError {
+    ChannelError::Credentials { setting, file: Some(file.to_owned()), why: why.into() }
+}
+
+fn identity(files: &Files) -> Result<Option<Identity>, ChannelError> {
+    let (certificate, key) = match (&files.certificate, &files.private_key) {
+        (None, None) => return Ok(None),
+        (Some(certificate), Some(key)) => (certificate, key),
+        (Some(file), None) => {
+            return Err(unusable("certificate", file, "needs its private_key beside it"));
+        }
+        (None, Some(file)) => {
+            return Err(unusable("private_key", file, "needs its certificate beside it"));
+        }
+    };
+    let chain = certificates("certificate", certificate)?;
+    let text = read("private_key", key)?;
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        let why = match error {
+            pem::Error::NoItemsFound => "holds no private key in PEM without a password; \
+                `openssl pkey -in FILE -out NEW` writes one"
+                .to_string(),
+            other => format!("is no PEM file: {other}"),
+        };
+        unusable("private_key", key, why)
+    })?;
+    Ok(Some((chain, key)))
+}
+
+fn certificates(
+    setting: &'static str,
+    file: &Path,
+) -> Result<Vec<CertificateDer<'static>>, ChannelError> {
+    let text = read(setting, file)?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let all = all.map_err(|error| unusable(setting, file, format!("is no PEM file: {error}")))?;
+    match all.is_empty() {
+        true => Err(unusable(
+            setting,
+            file,
+            "holds no certificate in PEM; `openssl x509 -inform DER -in FILE -out NEW` converts one",
+        )),
+        false => Ok(all),
+    }
+}
+
+fn read(setting: &'static str, file: &Path) -> Result<Vec<u8>, ChannelError> {
+    use std::io::Read;
+    let failed = |error: std::io::Error| {
+        unusable(setting, file, format!("cannot be read: {error}; check its name and rights"))
+    };
+    let mut text = Vec::new();
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
+    match text.len() as u64 > FILE_BYTES_MAX {
+        true => Err(unusable(setting, file, "is longer than 1 MiB, which no PEM file need be")),
+        false => Ok(text),
+    }
+}
+
+fn roots(file: &Path) -> Result<RootCertStore, ChannelError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("ca_cert", file)? {
+        roots.add(certificate).map_err(|error| {
+            unusable("ca_cert", file, format!("holds what is no CA's certificate: {error}"))
+        })?;
+    }
+    Ok(roots)
+}
+
+fn client(
+    provider: &Arc<CryptoProvider>,
+    roots: &Arc<RootCertStore>,
+    identity: &Option<Identity>,
+    files: &Files,
+) -> Result<ClientConfig, ChannelError> {
+    let verifier = anyname::AnyName::new(roots.clone(), provider.signature_verification_algorithms);
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&VERSIONS)
+        .expect("the provider has suites of both versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match identity {
+        Some((chain, key)) => builder
+            .with_client_auth_cert(chain.clone(), key.clone_key())
+            .map_err(|error| refused(&error, files))?,
+        None => builder.with_no_client_auth(),
+    };
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    Ok(config)
+}
+
+fn server(
+    provider: &Arc<CryptoProvider>,
+    roots: Option<&Arc<RootCertStore>>,
+    (chain, key): &Identity,
+    files: &Files,
+) -> Result<ServerConfig, ChannelError> {
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&VERSIONS)
+        .expect("the provider has suites of both versions");
+    let builder = match roots {
+        Some(roots) => {
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+                    .build()
+                    .expect("there is a CA, and no revocation list");
+            builder.with_client_cert_verifier(verifier)
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder
+        .with_single_cert(chain.clone(), key.clone_key())
+        .map_err(|error| refused(&error, files))?;
+    // Controllers stay connected: resumption would only keep state of those that are gone.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// A certificate and its key were read, but do not make an identity.
+fn refused(error: &rustls::Error, files: &Files) -> ChannelError {
+    let (key, certificate) = (files.private_key.clone(), files.certificate.clone());
+    let (key, certificate) = (key.unwrap_or_default(), certificate.unwrap_or_default());
+    match error {
+        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            let why = format!("is not the key of the certificate in {}", certificate.display());
+            unusable("private_key", &key, why)
+        }
+        rustls::Error::InvalidCertificate(_) => {
+            unusable("certificate", &certificate, format!("cannot be used: {error}"))
+        }
+        other => unusable("private_key", &key, format!("cannot be used: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! A channel over TLS: the handshake and its records ride along with receiving and transmitting.
+//!
+//! Nothing waits: what the socket does not take stays in the connection's buffer, which has a
+//! limit. Who owns the channel also gives it a time to come up, by what is spoken on top.
+//!
+//! Invariant: no byte is taken from the owner before the peer is authenticated, and a turn reads
+//! a bounded number of bytes, whatever they hold.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::Connection;
+
+use super::{Tls, words};
+use crate::channel::{Channel, ChannelError};
+
+/// Encrypted bytes that may wait for the socket.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// Times that the socket is read in one turn, each for at most the 4 KiB that rustls takes.
+const READS_A_TURN: usize = 8;
+
+/// Decrypted bytes that are enough for one turn.
+const DECRYPTED_BYTES: usize = 8 << 10;
+
+/// A connected socket, non-blocking, with TLS on it.
+pub(in crate::channel) struct TlsStream {
+    socket: TcpStream,
+    tls: Connection,
+    /// Bytes that are decrypted and have not been received.
+    decrypted: usize,
+    ended: bool,
+    peer: String,
+    ca_cert: Option<Arc<PathBuf>>,
+}
+
+/// The channel on a connection that this end has made to `peer`.
+pub(in crate::channel) fn connected(
+    tls: &Tls,
+    socket: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<Box<dyn Channel>> {
+    channel(tls, tls.connecting(peer.ip()), socket, peer)
+}
+
+/// The channel on a connection that `peer` has made to this end.
+pub(in crate::channel) fn accepted(
+    tls: &Tls,
+    socket: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<Box<dyn Channel>> {
+    channel(tls, tls.accepting(), socket, peer)
+}
+
+fn channel(
+    tls: &Tls,
+    connection: Result<Connection, rustls::Error>,
+    socket: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<Box<dyn Channel>> {
+    let mut connection = connection.map_err(io::Error::other)?;
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
+    let peer = format!("ssl:{peer}");
+    let ca_cert = tls.ca_cert.clone();
+    let stream = TlsStream { socket, tls: connection, decrypted: 0, ended: false, peer, ca_cert };
+    Ok(Box::new(stream))
+}
+
+impl TlsStream {
+    fn failed(&self, doing: &'static str, error: io::Error) -> ChannelError {
+        match error.kind() {
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
+                self.over()
+            }
+            _ => ChannelError::System { doing, what: self.peer.clone(), error },
+        }
+    }
+
+    /// The other end is gone.
+    fn over(&self) -> ChannelError {
+        let peer = self.peer.clone();
+        match self.tls.is_handshaking() {
+            true => ChannelError::Tls {
+                peer,
+                why: "it ended the connection before TLS was agreed on".to_string(),
+            },
+            false => ChannelError::Closed(peer),
+        }
+    }
+
+    /// Reads and decrypts what has arrived, until there is enough for one turn.
+    fn pull(&mut self) -> Result<(), ChannelError> {
+        for _ in 0..READS_A_TURN {
+            match self.tls.read_tls(&mut self.socket) {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(error) if waits(&error) => return Ok(()),
+                Err(error) => return Err(self.failed("receiving from", error)),
+            }
+            match self.tls.process_new_packets() {
+                Ok(state) => self.decrypted = state.plaintext_bytes_to_read(),
+                Err(error) => {
+                    // The alert tells the peer why; if it cannot be sent, that is all the same.
+                    let _ = self.push();
+                    let why = words::explain(&error, self.ca_cert.as_ref().map(|ca| ca.as_path()));
+                    return Err(ChannelError::Tls { peer: self.peer.clone(), why });
+                }
+            }
+            if self.ended || self.decrypted >= DECRYPTED_BYTES {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what is decrypted: 0 when nothing is.
+    fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        match self.tls.reader().read(buffer) {
+            Ok(0) => Err(self.over()),
+            Ok(count) => {
+                self.decrypted = self.decrypted.saturating_sub(count);
+                Ok(count)
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.over()),
+            Err(error) if waits(&error) => Ok(0),
+            Err(error) => Err(self.failed("receiving from", error)),
+        }
+    }
+
+    /// Writes encrypted bytes as far as there is room.
+    fn push(&mut self) -> Result<(), ChannelError> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if waits(&error) => return Ok(()),
+                Err(error) => return Err(self.failed("sending to", error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Channel for TlsStream {
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let mut count = self.take(buffer)?;
+        if count == 0 {
+            self.pull()?;
+            count = self.take(buffer)?;
+        }
+        match self.push() {
+            // What was received before the end is handed over before the end is told.
+            Err(error) if count == 0 => Err(error),
+            _ => Ok(count),
+        }
+    }
+
+    fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
+        self.push()?;
+        let mut taken = 0;
+        while taken < bytes.len() && !self.tls.is_handshaking() {
+            let written = self.tls.writer().write(&bytes[taken..]);
+            let count = written.map_err(|error| self.failed("sending to", error))?;
+            if count == 0 {
+                break;
+            }
+            taken += count;
+            self.push()?;
+        }
+        Ok(taken)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.socket.as_raw_fd())
+    }
+
+    fn waits_for_room(&self, owes: bool) -> bool {
+        self.tls.wants_write() || (owes && !self.tls.is_handshaking())
+    }
+
+    fn holds_received(&self) -> bool {
+        self.decrypted > 0
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+}
+
+impl Drop for TlsStream {
+    /// Says good-bye as far as there is room, so that the peer can tell an end from a cut.
+    fn drop(&mut self) {
+        if !self.tls.is_handshaking() {
+            self.tls.send_close_notify();
+        }
+        let _ = self.push();
+    }
+}
+
+/// Whether the error only says to come back later.
+fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
