@@ -12,15 +12,20 @@ use packet::time::Nanos;
 use serde::Deserialize;
 
 /// What an OpenFlow switch is told.
-pub mod openflow;
+pub mod switch;
+/// What its controllers may use up.
+pub mod limits;
 /// What a router is told: interfaces, routes, neighbours.
 pub mod router;
 /// What cannot be used in a configuration, and how to mend it.
 pub mod problem;
 
-pub use openflow::{FailMode, OpenFlowConfig, datapath_id};
+pub use limits::Limits;
 pub use problem::{FileError, Problem};
 pub use router::{Mac, Neighbour, Prefix, Route, RouterConfig};
+pub use switch::{
+    Classifier, FailMode, OpenFlowConfig, QueueConfig, TableConfig, datapath_id, versions_from_text,
+};
 
 /// Highest number that a port can have: OpenFlow 1.0 reserves those from 0xff00 on.
 pub const PORT_NUMBER_MAX: PortNo = 0xfeff;
@@ -126,7 +131,7 @@ impl Config {
             problems.push(Problem::out_of_range("quantum_bytes", 0, 1, usize::MAX as u64));
         }
         match &self.kind {
-            Kind::OpenFlow(config) => config.validate(&mut problems),
+            Kind::OpenFlow(config) => config.validate(&self.ports, &mut problems),
             Kind::Bridge(config) => config.validate(&mut problems),
             Kind::Router(config) => config.validate(&self.ports, &mut problems),
         }

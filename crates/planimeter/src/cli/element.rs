@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use openflow::version::Version;
 use packet::time::Nanos;
 use ports::channel::ChannelError;
 use ports::port::PortError;
 use switch::config::{
-    BridgeConfig, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig, Service,
-    datapath_id,
+    BridgeConfig, Classifier, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
+    Service, datapath_id, versions_from_text,
 };
 use switch::node::OpenError;
 
@@ -48,9 +49,9 @@ pub struct SwitchArguments {
     /// Wait for controllers: ptcp:PORT[:IP] or punix:FILE
     #[arg(long = "listen", value_name = "URL")]
     listen: Vec<String>,
-    /// OpenFlow versions to speak
-    #[arg(long, value_name = "VERSIONS", default_value = "1.0")]
-    openflow: String,
+    /// OpenFlow versions to offer, such as 1.0,1.3; otherwise all that are known
+    #[arg(long, value_name = "VERSIONS")]
+    openflow: Option<String>,
     /// The switch's identity, up to 16 hexadecimal digits; otherwise made from the first port
     #[arg(long, value_name = "HEX")]
     datapath_id: Option<String>,
@@ -60,9 +61,12 @@ pub struct SwitchArguments {
     /// Entries of the exact-match hash table
     #[arg(long, value_name = "N")]
     exact_entries: Option<usize>,
-    /// Entries of the linear wildcard table
+    /// Entries with open fields of the first table
     #[arg(long, value_name = "N")]
     wildcard_entries: Option<usize>,
+    /// How entries with open fields are found in the first table
+    #[arg(long, value_enum)]
+    classifier: Option<ClassifierArgument>,
     /// A TOML file with these and further settings
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -78,6 +82,15 @@ enum FailModeArgument {
     Secure,
     /// It forwards as a learning bridge
     Standalone,
+}
+
+/// The words that `--classifier` takes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ClassifierArgument {
+    /// One after the other, by priority
+    Linear,
+    /// By tuple-space search
+    Tuple,
 }
 
 /// Arguments of `planimeter bridge`.
@@ -113,16 +126,14 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
             "--model {name}: models of hardware switches are not in this version"
         )));
     }
-    if let Some(version) = arguments.openflow.split(',').find(|version| version.trim() != "1.0") {
-        return Err(Failure::usage(format!(
-            "--openflow {version}: this version speaks OpenFlow 1.0 only"
-        )));
-    }
     let mut config = match &arguments.config {
         Some(file) => OpenFlowConfig::from_toml(&read(file)?)
             .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?,
         None => OpenFlowConfig::default(),
     };
+    if let Some(text) = &arguments.openflow {
+        config.versions = versions(text)?;
+    }
     config.controllers.extend(arguments.controllers.iter().cloned());
     config.listen.extend(arguments.listen.iter().cloned());
     if let Some(text) = &arguments.datapath_id {
@@ -138,7 +149,19 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     config.exact_flows_max = arguments.exact_entries.unwrap_or(config.exact_flows_max);
     config.wildcard_flows_max = arguments.wildcard_entries.unwrap_or(config.wildcard_flows_max);
+    match arguments.classifier {
+        Some(ClassifierArgument::Linear) => config.classifier = Classifier::Linear,
+        Some(ClassifierArgument::Tuple) => config.classifier = Classifier::Tuple,
+        None => {}
+    }
     run(Kind::OpenFlow(config), &arguments.common)
+}
+
+fn versions(text: &str) -> Result<Vec<Version>, Failure> {
+    versions_from_text(text).map_err(|word| {
+        let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
+        Failure::usage(format!("--openflow {word}: known are {}", known.join(", ")))
+    })
 }
 
 /// Is a learning bridge until it is told to stop.

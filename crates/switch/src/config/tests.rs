@@ -1,5 +1,7 @@
 //! Files and values that are right, and every way in which they are wrong.
 
+use openflow::version::Version;
+
 use super::*;
 
 fn port(number: PortNo, spec: &str) -> PortConfig {
@@ -15,12 +17,14 @@ fn openflow(text: &str) -> Result<OpenFlowConfig, String> {
 }
 
 #[test]
-fn defaults_are_usable_and_are_those_of_the_study() {
+fn defaults_are_usable() {
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
     config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
     assert_eq!(config.validate(), []);
     let Kind::OpenFlow(openflow) = config.kind else { unreachable!() };
-    assert_eq!((openflow.exact_flows_max, openflow.wildcard_flows_max), (131_072, 100));
+    assert_eq!((openflow.exact_flows_max, openflow.flows_max_of(0)), (131_072, 65_536));
+    assert_eq!(openflow.classifier_of(0), Classifier::Tuple);
+    assert_eq!(openflow.versions, Version::SPOKEN);
 }
 
 #[test]
@@ -60,6 +64,40 @@ fn a_switch_file_sets_what_it_names_and_refuses_what_it_does_not_know() {
     let bad = openflow("datapath_id = \"+1\"").unwrap_err();
     assert_eq!(bad, "line 1: datapath_id takes up to 16 hexadecimal digits");
     assert!(openflow("datapath_id = \"11112222333344445\"").is_err());
+}
+
+#[test]
+fn tables_queues_versions_and_limits_are_read_and_checked() {
+    let read = openflow(
+        "versions = [\"1.0\"]\ntables = 3\nflows_max = 7\n\
+         [[table]]\nnumber = 2\nflows_max = 5\nclassifier = \"linear\"\n\
+         [[queue]]\nport = 1\nqueue = 4\nrate_bps_max = 1000\n\
+         [limits]\nbundles = 2\n",
+    )
+    .unwrap();
+    assert_eq!(read.versions, [Version::V1_0]);
+    assert_eq!([1, 2].map(|table| read.flows_max_of(table)), [7, 5]);
+    assert_eq!(
+        [1, 2].map(|table| read.classifier_of(table)),
+        [Classifier::Tuple, Classifier::Linear]
+    );
+    assert_eq!((read.limits.bundles, read.limits.monitors), (2, Limits::default().monitors));
+    let wrong = openflow("versions = [\"1.0\", \"1.7\"]").unwrap_err();
+    assert!(wrong.starts_with("line 1: \"1.7\" is none of the versions 1.0"), "{wrong}");
+    let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
+        tables: 2,
+        limits: Limits { bundle_messages: 0, ..Limits::default() },
+        ..read
+    }));
+    config.ports = vec![port(2, "afpacket:a")];
+    assert_eq!(
+        texts(&config),
+        [
+            "limits.bundle_messages: 0 is not between 1 and 16777216",
+            "table.number: 2 is not between 0 and 1",
+            "queue: there is no port 1; add --port 1=SPEC",
+        ]
+    );
 }
 
 const ROUTER: &str = r#"

@@ -1,0 +1,74 @@
+//! The limits of an OpenFlow switch that its controllers can reach.
+//!
+//! Invariant: every one has a name, a range, and the OpenFlow error or the counter (of the control
+//! socket's `controllers`) that tells of reaching it.
+
+use serde::Deserialize;
+
+use super::Problem;
+
+/// What controllers may use up.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Connections at once, whoever made them. One more is closed and counted as
+    /// `connections_refused`.
+    pub connections: usize,
+    /// Frames a second that controllers are sent, 0 for as many as there are. Those above are
+    /// counted as `frames_over_rate`.
+    pub packet_ins_per_s: u64,
+    /// Frames that may be sent at once after a pause, if there is a rate.
+    pub packet_in_burst: u64,
+    /// Bytes of one request that comes in several messages: beyond, it is refused as
+    /// multipart buffer overflow.
+    pub multipart_request_bytes: usize,
+    /// Bundles that one connection may have open: one more is refused as out of bundles.
+    pub bundles: usize,
+    /// Messages in one bundle: one more is refused as too many messages.
+    pub bundle_messages: usize,
+    /// Bytes of the messages in all bundles of one connection: beyond, as too many messages too.
+    pub bundle_bytes: usize,
+    /// A bundle is forgotten when nothing was said about it for so long.
+    pub bundle_ms: u64,
+    /// Flow monitors of one connection: one more is refused.
+    pub monitors: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 64,
+            packet_ins_per_s: 0,
+            packet_in_burst: 1_000,
+            multipart_request_bytes: 1 << 20,
+            bundles: 16,
+            bundle_messages: 65_536,
+            bundle_bytes: 16 << 20,
+            bundle_ms: 10_000,
+            monitors: 64,
+        }
+    }
+}
+
+impl Limits {
+    pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
+        let range = |key, have: u64, min, max| Problem::check(key, have, min, max);
+        let checks = [
+            range("limits.connections", self.connections as u64, 1, 4096),
+            range("limits.packet_ins_per_s", self.packet_ins_per_s, 0, 1_000_000_000),
+            range("limits.packet_in_burst", self.packet_in_burst, 1, 1_000_000_000),
+            range(
+                "limits.multipart_request_bytes",
+                self.multipart_request_bytes as u64,
+                1 << 16,
+                1 << 30,
+            ),
+            range("limits.bundles", self.bundles as u64, 0, 65_536),
+            range("limits.bundle_messages", self.bundle_messages as u64, 1, 1 << 24),
+            range("limits.bundle_bytes", self.bundle_bytes as u64, 1 << 16, 1 << 30),
+            range("limits.bundle_ms", self.bundle_ms, 10, 3_600_000),
+            range("limits.monitors", self.monitors as u64, 0, 65_536),
+        ];
+        problems.extend(checks.into_iter().flatten());
+    }
+}
