@@ -77,6 +77,10 @@ impl TlsStream {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
                 self.over()
             }
+            // What rustls keeps of an unfinished message has a limit.
+            ErrorKind::Other | ErrorKind::InvalidData => {
+                ChannelError::Tls { peer: self.peer.clone(), why: error.to_string() }
+            }
             _ => ChannelError::System { doing, what: self.peer.clone(), error },
         }
     }
