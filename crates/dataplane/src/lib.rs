@@ -11,7 +11,7 @@ pub mod pipeline;
 /// The fields by which a frame is classified, packed into four words.
 pub mod key;
 /// Where in a frame the headers are that a pipeline matches and changes.
-mod locate;
+pub mod locate;
 /// Which frames an entry is for.
 pub mod matching;
 /// An installed entry, as the control plane says it and as it is told about it.

@@ -1,92 +1,237 @@
 //! Where in a frame the headers are that a pipeline matches and changes.
 //!
-//! One tag at most is looked behind, as OpenFlow 1.0 knows one, and an IPv4 header that contradicts
-//! itself or the frame's length is no header. What has a field for matching has it for changing:
-//! [`crate::key`] and [`crate::rewrite`] both ask here.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.3 (what a match sees) and 7.2.3.7 (what
+//! each field is). From the outside in: any number of VLAN tags, then the type behind them, which
+//! decides what is looked at next: an 802.1ah tag and an MPLS stack hide everything behind
+//! themselves, ARP and IP have fields of their own, IP a transport header. IEEE 802.3 frames have
+//! the type of their SNAP header if its organisation is 0, and [`ethernet::TYPE_NONE`] else.
+//!
+//! What has a field for matching has it for changing: keys and [`crate::rewrite`] both ask here.
+//! One difference is theirs to make: the first fragment of a datagram holds the transport header,
+//! so that it can be changed there, but no fragment matches by it, so that all of them match alike
+//! ([`Headers::transport_to_match`]).
+//!
+//! Invariant: for any bytes, what is said to be somewhere is there entirely, within the lengths
+//! that the headers around it give; a header that contradicts itself or the frame is not there.
 
-use packet::header::{ethernet, vlan};
+use packet::header::{arp, ethernet, mpls, pbb, u16_at, vlan};
+pub use packet::parse::{Fragment, Transport};
 
-/// Where the outermost tag is and what follows the link headers.
+/// IPv4, IPv6 and what they carry.
+mod ip;
+/// Where each field stands, and what it is.
+mod place;
+/// The link header with one tag, and the IPv4 header behind it.
+mod single;
+
+pub use place::{Covered, Place};
+pub use single::{Ipv4, Link};
+
+/// What the frame carries, as far as its header makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
-    /// Offset of the outermost tag's type field.
-    pub vlan_at: Option<usize>,
-    /// The Ethernet type as the key has it.
-    pub eth_type: u16,
-    /// Offset of the first byte after the link headers.
-    pub payload_at: usize,
-    /// Offset of the byte after the last one that the link headers let be payload.
-    pub end: usize,
+pub enum Network {
+    /// Something else, or a header that contradicts itself.
+    None,
+    /// ARP for IPv4 over Ethernet.
+    Arp,
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// A stack of MPLS entries, the outermost first.
+    Mpls,
+    /// An 802.1ah tag with a whole frame.
+    Pbb,
 }
 
-impl Link {
-    /// Reads the link headers of a frame of at least 14 bytes.
-    pub fn of(bytes: &[u8]) -> Link {
-        let word = |at: usize| bytes.get(at..)?.first_chunk().map(|two| u16::from_be_bytes(*two));
-        let mut link = Link {
-            vlan_at: None,
-            eth_type: word(ethernet::TYPE.start).unwrap_or(0),
-            payload_at: ethernet::HEADER_BYTES,
-            end: bytes.len(),
+/// Where the headers of a frame are. Offsets count from the frame's first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headers {
+    /// VLAN tags: the outermost one's own type is at offset 12, each is 4 bytes long.
+    pub tags: u16,
+    /// The type behind the tags, or [`ethernet::TYPE_NONE`].
+    pub eth_type: u16,
+    /// Offset of that type; of the length of an IEEE 802.3 frame that has none.
+    pub type_at: u16,
+    /// What the frame carries.
+    pub network: Network,
+    /// Offset of what the frame carries: behind tags, LLC and SNAP.
+    pub network_at: u16,
+    /// Where it ends: by the lengths of IEEE 802.3 and IP, or with the frame.
+    pub end: u16,
+    /// Whether the IP packet is whole.
+    pub fragment: Fragment,
+    /// Protocol of IPv4 or, behind its extension headers, IPv6; zero without IP.
+    pub proto: u8,
+    /// Offset of the byte that says so; zero without IP.
+    pub proto_at: u16,
+    /// Which IPv6 extension headers there are: the bits of `ipv6_exthdr`.
+    pub exthdr: u16,
+    /// Whether an IPv6 routing header still has addresses to visit, so that the transport's
+    /// checksum was made for another destination than the one in the header.
+    pub routed: bool,
+    /// What the IP packet carries, in its first fragment too.
+    pub transport: Transport,
+    /// Offset of what the IP packet carries.
+    pub transport_at: u16,
+    /// Type of the ICMPv6 message if it is a neighbour solicitation or advertisement with its
+    /// target address.
+    pub neighbour: Option<u8>,
+    /// Offset of the link-layer address in the first option that a neighbour solicitation
+    /// (its source's) or advertisement (its target's) has for one; zero without.
+    pub link_option_at: u16,
+}
+
+impl Headers {
+    /// The headers of any bytes. What is past 65,535 bytes is not looked at.
+    #[inline]
+    pub fn of(bytes: &[u8]) -> Headers {
+        Headers::plain(bytes).unwrap_or_else(|| Headers::any(bytes))
+    }
+
+    /// The headers of what most frames are: an untagged, whole UDP or TCP packet in IPv4 without
+    /// options. `None` for all others; what it gives is what [`Headers::any`] gives.
+    #[inline]
+    fn plain(bytes: &[u8]) -> Option<Headers> {
+        let head: &[u8; 42] = bytes.first_chunk()?;
+        let (total, proto) = (usize::from(u16_at(head, 16)), head[23]);
+        let (transport, least) = match proto {
+            17 => (Transport::Udp, 28),
+            6 => (Transport::Tcp, 40),
+            _ => return None,
         };
-        if let (true, Some(eth_type)) = (vlan::is_tag(link.eth_type), word(16)) {
-            link.vlan_at = Some(ethernet::TYPE.start);
-            link.eth_type = eth_type;
-            link.payload_at += vlan::TAG_BYTES;
+        let whole = head[12..15] == [8, 0, 0x45] && u16_at(head, 20) & 0x3fff == 0;
+        let end = total + ethernet::HEADER_BYTES;
+        if !whole || total < least || end > bytes.len() || end > 0xffff {
+            return None;
         }
-        if link.eth_type < ethernet::TYPE_MIN {
-            link.read_llc(bytes);
+        Some(Headers {
+            eth_type: ethernet::TYPE_IPV4,
+            network: Network::Ipv4,
+            end: end as u16,
+            proto,
+            proto_at: 23,
+            transport,
+            transport_at: 34,
+            ..Headers::nothing(0)
+        })
+    }
+
+    /// The headers of any bytes, one after the other.
+    fn any(bytes: &[u8]) -> Headers {
+        let bytes = &bytes[..bytes.len().min(u16::MAX.into())];
+        let mut headers = Headers::nothing(bytes.len());
+        if bytes.len() < ethernet::HEADER_BYTES {
+            return headers;
         }
-        link
+        headers.read_link(bytes);
+        let inside = &bytes[..headers.end.into()];
+        let room = inside.len() - usize::from(headers.network_at);
+        match headers.eth_type {
+            ethernet::TYPE_IPV4 => headers.read_ipv4(inside),
+            ethernet::TYPE_IPV6 => headers.read_ipv6(inside),
+            ethernet::TYPE_ARP => headers.read_arp(inside),
+            ethernet::TYPE_MPLS | ethernet::TYPE_MPLS_MULTICAST if room >= mpls::ENTRY_BYTES => {
+                headers.network = Network::Mpls;
+            }
+            // The customer's frame goes on with a type.
+            ethernet::TYPE_PBB if room >= pbb::TAG_BYTES + 2 => headers.network = Network::Pbb,
+            _ => {}
+        }
+        headers
+    }
+
+    #[inline(always)]
+    fn nothing(length: usize) -> Headers {
+        Headers {
+            tags: 0,
+            eth_type: 0,
+            type_at: ethernet::TYPE.start as u16,
+            network: Network::None,
+            network_at: ethernet::HEADER_BYTES as u16,
+            end: length as u16,
+            fragment: Fragment::Whole,
+            proto: 0,
+            proto_at: 0,
+            exthdr: 0,
+            routed: false,
+            transport: Transport::None,
+            transport_at: length as u16,
+            neighbour: None,
+            link_option_at: 0,
+        }
+    }
+
+    /// Follows tags, LLC and SNAP to the type of what the frame carries.
+    fn read_link(&mut self, bytes: &[u8]) {
+        let mut at = ethernet::TYPE.start;
+        while vlan::is_tag(u16_at(bytes, at)) && at + 2 + vlan::TAG_BYTES <= bytes.len() {
+            self.tags += 1;
+            at += vlan::TAG_BYTES;
+        }
+        self.eth_type = u16_at(bytes, at);
+        self.type_at = at as u16;
+        self.network_at = at as u16 + 2;
+        if self.eth_type < ethernet::TYPE_MIN {
+            self.read_llc(bytes, at + 2);
+        }
     }
 
     /// What looks like a type is an 802.3 length: the type is in the SNAP header, if any.
-    fn read_llc(&mut self, bytes: &[u8]) {
-        let end = self.payload_at + usize::from(self.eth_type);
-        self.end = if end <= bytes.len() { end } else { bytes.len() };
+    fn read_llc(&mut self, bytes: &[u8], at: usize) {
+        let end = at + usize::from(self.eth_type);
+        self.end = if end <= bytes.len() { end } else { bytes.len() } as u16;
         self.eth_type = ethernet::TYPE_NONE;
-        if let Some([0xaa, 0xaa, 3, 0, 0, 0, rest @ ..]) = bytes.get(self.payload_at..self.end)
+        if let Some([0xaa, 0xaa, 3, 0, 0, 0, rest @ ..]) = bytes.get(at..self.end.into())
             && let Some(&snap) = rest.first_chunk()
             && u16::from_be_bytes(snap) >= ethernet::TYPE_MIN
         {
             self.eth_type = u16::from_be_bytes(snap);
-            self.payload_at += 8;
+            self.type_at = at as u16 + 6;
+            self.network_at = at as u16 + 8;
         }
     }
-}
 
-/// An IPv4 header that contradicts neither itself nor the frame's length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ipv4 {
-    /// Protocol of the payload.
-    pub proto: u8,
-    /// Whether this is part of a fragmented datagram.
-    pub fragment: bool,
-    /// Whether it is a part that does not start with the L4 header.
-    pub fragment_later: bool,
-    /// Offset of the first byte after the header.
-    pub l4_at: usize,
-    /// Offset of the byte after the last one that the header's length covers.
-    pub end: usize,
-}
+    /// ARP for IPv4 over Ethernet; other address kinds have no fields.
+    fn read_arp(&mut self, inside: &[u8]) {
+        let view = arp::View::new(&inside[self.network_at.into()..]);
+        if view.is_some_and(|view| view.is_ipv4_over_ethernet()) {
+            self.network = Network::Arp;
+        }
+    }
 
-impl Ipv4 {
-    /// The header at `at`, if it makes sense.
-    pub fn at(bytes: &[u8], at: usize) -> Option<Ipv4> {
-        let header: &[u8; 20] = bytes.get(at..)?.first_chunk()?;
-        let header_bytes = usize::from(header[0] & 0xf) * 4;
-        let total_bytes = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        let fragment_bits = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
-        let sane = header[0] >> 4 == 4
-            && header_bytes >= 20
-            && total_bytes >= header_bytes
-            && total_bytes <= bytes.len() - at;
-        sane.then_some(Ipv4 {
-            proto: header[9],
-            fragment: fragment_bits != 0,
-            fragment_later: fragment_bits & 0x1fff != 0,
-            l4_at: at + header_bytes,
-            end: at + total_bytes,
-        })
+    /// Whether the frame is of IEEE 802.3, so that a length stands before LLC and SNAP.
+    pub fn has_length(&self) -> bool {
+        self.eth_type == ethernet::TYPE_NONE || self.length_at() != self.type_at
+    }
+
+    /// Offset of the type or length behind the tags.
+    pub fn length_at(&self) -> u16 {
+        (ethernet::TYPE.start + vlan::TAG_BYTES * usize::from(self.tags)) as u16
+    }
+
+    /// The transport header by whose fields the frame matches: that of whole packets only.
+    #[inline]
+    pub fn transport_to_match(&self) -> Transport {
+        match self.fragment {
+            Fragment::Whole => self.transport,
+            Fragment::First | Fragment::Later => Transport::None,
+        }
+    }
+
+    /// Offset of the bottom entry of the MPLS stack, or of the last one that is all there.
+    pub fn mpls_bottom_at(&self, bytes: &[u8]) -> Option<usize> {
+        if self.network != Network::Mpls {
+            return None;
+        }
+        let mut at = usize::from(self.network_at);
+        let end = usize::from(self.end);
+        while bytes[at + 2] & 1 == 0 && at + 2 * mpls::ENTRY_BYTES <= end {
+            at += mpls::ENTRY_BYTES;
+        }
+        Some(at)
     }
 }
+
+#[cfg(test)]
+mod tests;

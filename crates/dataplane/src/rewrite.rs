@@ -14,6 +14,11 @@ use packet::header::{ethernet, ipv4, tcp, udp, vlan};
 use crate::action::Action;
 use crate::locate::{Ipv4, Link};
 
+/// What a frame carries through the pipeline besides its bytes.
+mod context;
+
+pub use context::Context;
+
 /// Does what an action asks to be changed; an action that sends changes nothing.
 pub fn apply(action: &Action, frame: &mut Frame) {
     if frame.len() < ethernet::HEADER_BYTES {

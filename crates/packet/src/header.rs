@@ -12,6 +12,10 @@
 pub mod ethernet;
 /// IEEE 802.1Q and 802.1ad tags.
 pub mod vlan;
+/// IEEE 802.1ah: the service instance tag with the customer's addresses.
+pub mod pbb;
+/// MPLS: one entry of a label stack.
+pub mod mpls;
 /// Address resolution for IPv4 over Ethernet.
 pub mod arp;
 /// IPv4 with options and fragments.

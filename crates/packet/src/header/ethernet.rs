@@ -55,6 +55,12 @@ pub const TYPE_VLAN: u16 = 0x8100;
 pub const TYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1ad service tag.
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
+/// MPLS.
+pub const TYPE_MPLS: u16 = 0x8847;
+/// MPLS with a label that was assigned upstream, multicast mostly.
+pub const TYPE_MPLS_MULTICAST: u16 = 0x8848;
+/// IEEE 802.1ah service instance tag.
+pub const TYPE_PBB: u16 = 0x88e7;
 /// IEEE 802.1AB link layer discovery.
 pub const TYPE_LLDP: u16 = 0x88cc;
 

@@ -41,6 +41,34 @@ pub const NEIGHBOUR_SOLICITATION: u8 = 135;
 /// Type: I have.
 pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
+/// Offset of the address that a neighbour discovery message is about.
+pub const TARGET_AT: usize = 8;
+/// Offset of the options of a neighbour discovery message.
+pub const OPTIONS_AT: usize = 24;
+/// Neighbour discovery option: the sender's link-layer address.
+pub const OPTION_SOURCE_LINK: u8 = 1;
+/// Neighbour discovery option: the target's link-layer address.
+pub const OPTION_TARGET_LINK: u8 = 2;
+/// Bytes of a neighbour discovery option that holds an Ethernet address.
+pub const OPTION_LINK_BYTES: usize = 8;
+
+/// Offset in `options` of the first option of this kind, if it is all there. An option of length
+/// zero makes what follows it meaningless.
+pub fn option_at(options: &[u8], kind: u8) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let &[found, eights, ..] = options.get(at..)? else { return None };
+        let length = usize::from(eights) * 8;
+        if length == 0 || length > options.len() - at {
+            return None;
+        }
+        if found == kind {
+            return Some(at);
+        }
+        at += length;
+    }
+}
+
 /// The fields of any bytes that hold a header.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
@@ -148,6 +176,16 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_found_behind_others_and_only_whole() {
+        let options = [5, 1, 0, 0, 0, 0, 5, 0xdc, 2, 1, 2, 0, 0, 0, 0, 9];
+        assert_eq!(option_at(&options, OPTION_TARGET_LINK), Some(8));
+        assert_eq!(option_at(&options, OPTION_SOURCE_LINK), None);
+        assert_eq!(option_at(&options[..15], OPTION_TARGET_LINK), None);
+        assert_eq!(option_at(&[5, 0, 0, 0, 0, 0, 0, 0], 5), None);
+        assert_eq!(option_at(&[5], 5), None);
+    }
 
     #[test]
     fn a_solicitation_reads_shows_and_writes_back() {

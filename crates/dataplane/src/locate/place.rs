@@ -1,0 +1,198 @@
+//! Where each field of a frame stands, and what it is.
+//!
+//! Every field lies in a few whole bytes as some bits next to each other. These bytes are chosen
+//! an even number of bytes long and away from the header's start where a checksum covers them, so
+//! that the words whose change a checksum follows are those of the place.
+
+use packet::field::{Field, VLAN_PRESENT};
+use packet::header::{arp, ethernet, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+
+use super::{Headers, Network, Transport};
+
+/// Which checksums follow a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Covered {
+    /// None.
+    No,
+    /// That of the IPv4 header, where there is one.
+    Header,
+    /// That of the IPv4 header and that of a transport header with a pseudo header.
+    Address,
+    /// That of the transport header.
+    Transport,
+}
+
+/// The bits of a frame that are a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Offset of the first byte that holds some of them.
+    pub at: usize,
+    /// How many bytes do, 1 to 16.
+    pub bytes: usize,
+    /// How many bits of these bytes are right of the field.
+    pub shift: u32,
+    /// Bits of the field.
+    pub bits: u32,
+    /// Which checksums follow it.
+    pub covered: Covered,
+}
+
+impl Place {
+    /// The bits that the field has in the number that its bytes are.
+    #[inline]
+    pub fn mask(&self) -> u128 {
+        u128::MAX >> (128 - self.bits) << self.shift
+    }
+
+    /// The number that its bytes are, first byte most significant.
+    #[inline]
+    pub fn word(&self, bytes: &[u8]) -> u128 {
+        let mut word = [0; 16];
+        word[16 - self.bytes..].copy_from_slice(&bytes[self.at..self.at + self.bytes]);
+        u128::from_be_bytes(word)
+    }
+
+    /// Writes the number that its bytes are.
+    #[inline]
+    pub fn put(&self, bytes: &mut [u8], word: u128) {
+        let word = word.to_be_bytes();
+        bytes[self.at..self.at + self.bytes].copy_from_slice(&word[16 - self.bytes..]);
+    }
+
+    const fn new(at: usize, bytes: usize, shift: u32, bits: u32, covered: Covered) -> Place {
+        Place { at, bytes, shift, bits, covered }
+    }
+}
+
+impl Headers {
+    /// Where a field stands, if the frame has it. Fields that are not in any frame's bytes
+    /// (`in_port`, `metadata`, ...) and those that only follow from them (`ipv6_exthdr`) stand
+    /// nowhere; `eth_type` does not where no type is. Of `vlan_vid` it is the identifier without
+    /// [`VLAN_PRESENT`].
+    pub fn place(&self, field: Field) -> Option<Place> {
+        use Covered::No;
+        let at = usize::from(self.network_at);
+        match field {
+            Field::EthDst => Some(Place::new(0, 6, 0, 48, No)),
+            Field::EthSrc => Some(Place::new(6, 6, 0, 48, No)),
+            Field::EthType => {
+                let typed = self.eth_type != ethernet::TYPE_NONE;
+                typed.then_some(Place::new(self.type_at.into(), 2, 0, 16, No))
+            }
+            Field::VlanVid => (self.tags > 0).then_some(Place::new(14, 2, 0, 12, No)),
+            Field::VlanPcp => (self.tags > 0).then_some(Place::new(14, 2, 13, 3, No)),
+            Field::MplsLabel | Field::MplsTc | Field::MplsBos => {
+                let (shift, bits) = match field {
+                    Field::MplsLabel => (12, 20),
+                    Field::MplsTc => (9, 3),
+                    _ => (8, 1),
+                };
+                (self.network == Network::Mpls).then_some(Place::new(at, 4, shift, bits, No))
+            }
+            Field::PbbIsid | Field::PbbUca => {
+                let (shift, bits) = if field == Field::PbbIsid { (0, 24) } else { (27, 1) };
+                (self.network == Network::Pbb).then_some(Place::new(at, 4, shift, bits, No))
+            }
+            Field::ArpOp | Field::ArpSpa | Field::ArpTpa | Field::ArpSha | Field::ArpTha => {
+                (self.network == Network::Arp).then_some(arp_place(field, at))
+            }
+            Field::IpDscp | Field::IpEcn | Field::IpProto => self.ip_place(field),
+            Field::Ipv4Src | Field::Ipv4Dst => {
+                let source = field == Field::Ipv4Src;
+                let at = at + if source { ipv4::SOURCE_AT } else { ipv4::DESTINATION_AT };
+                let place = Place::new(at, 4, 0, 32, Covered::Address);
+                (self.network == Network::Ipv4).then_some(place)
+            }
+            Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6Flabel => self.ipv6_place(field),
+            _ => self.transport_place(field),
+        }
+    }
+
+    /// A field's value, if the frame has the field. `vlan_vid` has [`VLAN_PRESENT`] set.
+    pub fn get(&self, field: Field, bytes: &[u8]) -> Option<u128> {
+        match field {
+            Field::EthType if self.eth_type != 0 => Some(self.eth_type.into()),
+            Field::Ipv6Exthdr if self.network == Network::Ipv6 => Some(self.exthdr.into()),
+            _ => {
+                let place = self.place(field)?;
+                let value = (place.word(bytes) & place.mask()) >> place.shift;
+                Some(if field == Field::VlanVid { value | VLAN_PRESENT } else { value })
+            }
+        }
+    }
+
+    fn ip_place(&self, field: Field) -> Option<Place> {
+        let at = usize::from(self.network_at);
+        let (shift, bits) = if field == Field::IpDscp { (2, 6) } else { (0, 2) };
+        match (field, self.network) {
+            (Field::IpProto, Network::Ipv4) => {
+                Some(Place::new(at + ipv4::TTL_AT, 2, 0, 8, Covered::Header))
+            }
+            (Field::IpProto, Network::Ipv6) => {
+                Some(Place::new(self.proto_at.into(), 1, 0, 8, Covered::No))
+            }
+            (_, Network::Ipv4) => Some(Place::new(at, 2, shift, bits, Covered::Header)),
+            (_, Network::Ipv6) => Some(Place::new(at, 2, shift + 4, bits, Covered::No)),
+            _ => None,
+        }
+    }
+
+    fn ipv6_place(&self, field: Field) -> Option<Place> {
+        let at = usize::from(self.network_at);
+        let place = match field {
+            Field::Ipv6Flabel => Place::new(at, 4, 0, 20, Covered::No),
+            Field::Ipv6Src => Place::new(at + ipv6::SOURCE_AT, 16, 0, 128, Covered::Address),
+            _ => {
+                let covered = if self.routed { Covered::No } else { Covered::Address };
+                Place::new(at + ipv6::DESTINATION_AT, 16, 0, 128, covered)
+            }
+        };
+        (self.network == Network::Ipv6).then_some(place)
+    }
+
+    fn transport_place(&self, field: Field) -> Option<Place> {
+        use Transport::{Icmp, Icmpv6, Sctp, Tcp, Udp};
+        let (transport, offset, bytes, shift, bits) = match field {
+            Field::TcpSrc => (Tcp, tcp::SOURCE_PORT_AT, 2, 0, 16),
+            Field::TcpDst => (Tcp, tcp::DESTINATION_PORT_AT, 2, 0, 16),
+            Field::TcpFlags => (Tcp, tcp::FLAGS_AT - 1, 2, 0, 12),
+            Field::UdpSrc => (Udp, udp::SOURCE_PORT_AT, 2, 0, 16),
+            Field::UdpDst => (Udp, udp::DESTINATION_PORT_AT, 2, 0, 16),
+            Field::SctpSrc => (Sctp, sctp::SOURCE_PORT_AT, 2, 0, 16),
+            Field::SctpDst => (Sctp, sctp::DESTINATION_PORT_AT, 2, 0, 16),
+            Field::Icmpv4Type => (Icmp, 0, 2, 8, 8),
+            Field::Icmpv4Code => (Icmp, 0, 2, 0, 8),
+            Field::Icmpv6Type => (Icmpv6, 0, 2, 8, 8),
+            Field::Icmpv6Code => (Icmpv6, 0, 2, 0, 8),
+            Field::Ipv6NdTarget => return self.neighbour_place(),
+            Field::Ipv6NdSll => return self.link_option_place(icmpv6::NEIGHBOUR_SOLICITATION),
+            Field::Ipv6NdTll => return self.link_option_place(icmpv6::NEIGHBOUR_ADVERTISEMENT),
+            _ => return None,
+        };
+        let at = usize::from(self.transport_at) + offset;
+        let place = Place::new(at, bytes, shift, bits, Covered::Transport);
+        (self.transport == transport).then_some(place)
+    }
+
+    fn neighbour_place(&self) -> Option<Place> {
+        let at = usize::from(self.transport_at) + icmpv6::TARGET_AT;
+        self.neighbour?;
+        Some(Place::new(at, 16, 0, 128, Covered::Transport))
+    }
+
+    fn link_option_place(&self, kind: u8) -> Option<Place> {
+        let here = self.neighbour == Some(kind) && self.link_option_at != 0;
+        here.then_some(Place::new(self.link_option_at.into(), 6, 0, 48, Covered::Transport))
+    }
+}
+
+fn arp_place(field: Field, at: usize) -> Place {
+    let (offset, bytes) = match field {
+        Field::ArpOp => (arp::OPERATION_AT, 2),
+        Field::ArpSpa => (arp::SENDER_IP_AT, 4),
+        Field::ArpTpa => (arp::TARGET_IP_AT, 4),
+        Field::ArpSha => (arp::SENDER_MAC_AT, 6),
+        _ => (arp::TARGET_MAC_AT, 6),
+    };
+    Place::new(at + offset, bytes, 0, bytes as u32 * 8, Covered::No)
+}
