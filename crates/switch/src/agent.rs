@@ -16,7 +16,7 @@ use openflow::model::{FragmentHandling, Message, PortDescription, PortStatus, Po
 use openflow::session;
 use packet::frame::PortNo;
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Listener, Url};
+use ports::channel::{Channel, ChannelError, Listener, Tls, Url};
 
 use crate::config::OpenFlowConfig;
 use crate::event::Event;
@@ -121,14 +121,18 @@ impl Agent {
             events: Vec::new(),
             read_buffer: vec![0; connection::READ_BYTES],
         };
+        let files = config.tls_files();
+        let tls = if files.is_empty() { None } else { Some(Tls::load(&files)?) };
         for text in &config.listen {
-            let listener = Listener::open(&text.parse()?)?;
+            let listener = Listener::open_with(&text.parse()?, tls.as_ref())?;
             agent.events.push(Event::Listening(listener.address().to_string()));
             agent.listeners.push(listener);
         }
         let pause_max = Nanos::from_millis(config.backoff_ms_max);
         for text in &config.controllers {
-            agent.dialers.push(Dialer::new(text.parse::<Url>()?, pause_max));
+            let url = text.parse::<Url>()?;
+            Tls::check(tls.as_ref(), &url)?;
+            agent.dialers.push(Dialer::new(url, tls.clone(), pause_max));
         }
         Ok(agent)
     }
@@ -307,7 +311,7 @@ impl Agent {
     /// When something is due that no arriving byte announces.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let sessions = self.connections.iter().filter_map(|connection| {
-            match (connection.is_full(), connection.dump.is_some()) {
+            match (connection.is_full(), connection.dump.is_some() || connection.is_ready()) {
                 (true, _) => Some(now.saturating_add(FULL_RETRY)),
                 (false, true) => Some(now),
                 (false, false) => connection.session.next_timeout(),

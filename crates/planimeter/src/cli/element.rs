@@ -43,12 +43,21 @@ pub struct CommonArguments {
 pub struct SwitchArguments {
     #[command(flatten)]
     common: CommonArguments,
-    /// Connect to a controller: tcp:IP:PORT or unix:FILE
+    /// Connect to a controller: tcp:IP:PORT, ssl:IP:PORT or unix:FILE
     #[arg(long = "controller", value_name = "URL")]
     controllers: Vec<String>,
-    /// Wait for controllers: ptcp:PORT[:IP] or punix:FILE
+    /// Wait for controllers: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
     #[arg(long = "listen", value_name = "URL")]
     listen: Vec<String>,
+    /// The private key of --certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// The certificate that ssl: and pssl: show to controllers, in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The certificate of the CA that vouches for controllers, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
     /// OpenFlow versions to offer, such as 1.0,1.3; otherwise all that are known
     #[arg(long, value_name = "VERSIONS")]
     openflow: Option<String>,
@@ -136,6 +145,15 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     config.controllers.extend(arguments.controllers.iter().cloned());
     config.listen.extend(arguments.listen.iter().cloned());
+    for (setting, given) in [
+        (&mut config.private_key, &arguments.private_key),
+        (&mut config.certificate, &arguments.certificate),
+        (&mut config.ca_cert, &arguments.ca_cert),
+    ] {
+        if given.is_some() {
+            setting.clone_from(given);
+        }
+    }
     if let Some(text) = &arguments.datapath_id {
         let id = datapath_id(text).ok_or_else(|| {
             Failure::usage(format!("--datapath-id {text}: takes up to 16 hexadecimal digits"))

@@ -109,13 +109,10 @@ impl Connection {
         !self.up || (!self.is_full() && self.session.answer(0, message).is_ok())
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends what waits, here or in the channel, as far as there is room.
     pub fn flush(&mut self) {
         loop {
             let bytes = self.session.transmit();
-            if bytes.is_empty() {
-                return;
-            }
             match self.channel.transmit(bytes) {
                 Ok(0) => return,
                 Ok(count) => self.session.transmitted(count),
@@ -135,6 +132,11 @@ impl Connection {
     pub fn descriptor(&self) -> Option<(RawFd, bool)> {
         let owes = !self.session.transmit().is_empty();
         let descriptor = self.channel.descriptor().filter(|_| !self.is_throttled())?;
-        Some((descriptor, owes))
+        Some((descriptor, self.channel.waits_for_room(owes)))
+    }
+
+    /// Whether there is something to receive that the descriptor does not announce.
+    pub fn is_ready(&self) -> bool {
+        self.channel.holds_received() && !self.is_throttled()
     }
 }

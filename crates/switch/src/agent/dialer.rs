@@ -6,7 +6,7 @@
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Connecting, Url};
+use ports::channel::{Channel, ChannelError, Connecting, Tls, Url};
 
 /// The first pause after a failure.
 pub const PAUSE_MIN: Nanos = Nanos::from_millis(125);
@@ -19,6 +19,7 @@ pub struct Dialer {
     /// Why it could last not be reached, until it is: so that the log says it once.
     pub trouble: Option<String>,
     url: Url,
+    tls: Option<Tls>,
     pause: Nanos,
     pause_max: Nanos,
     state: State,
@@ -32,10 +33,10 @@ enum State {
 
 impl Dialer {
     /// Connects to `url` at the first turn; pauses grow up to `pause_max`.
-    pub fn new(url: Url, pause_max: Nanos) -> Self {
+    pub fn new(url: Url, tls: Option<Tls>, pause_max: Nanos) -> Self {
         let state = State::Pausing { until: Nanos::ZERO };
         let trouble = None;
-        Dialer { trouble, url, pause: PAUSE_MIN.min(pause_max), pause_max, state }
+        Dialer { trouble, url, tls, pause: PAUSE_MIN.min(pause_max), pause_max, state }
     }
 
     /// Goes on with what is due: a channel when a connection was made, an error when an attempt
@@ -45,7 +46,7 @@ impl Dialer {
             if now < until {
                 return None;
             }
-            match Connecting::start(&self.url, now, PATIENCE) {
+            match Connecting::start_with(&self.url, self.tls.as_ref(), now, PATIENCE) {
                 Ok(attempt) => self.state = State::Attempt(attempt),
                 Err(error) => return Some(Err(self.failed(error, now))),
             }
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_limit_and_start_over_after_a_session() {
         let url: Url = "unix:/nonexistent/planimeter.sock".parse().unwrap();
-        let mut dialer = Dialer::new(url, Nanos::from_millis(400));
+        let mut dialer = Dialer::new(url, None, Nanos::from_millis(400));
         let mut now = Nanos::from_secs(1);
         let mut pauses = Vec::new();
         for _ in 0..4 {
@@ -127,7 +128,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let socket = std::os::unix::net::UnixListener::bind(folder.join("s")).unwrap();
         let url: Url = format!("unix:{}", folder.join("s").display()).parse().unwrap();
-        let mut dialer = Dialer::new(url, Nanos::from_millis(125));
+        let mut dialer = Dialer::new(url, None, Nanos::from_millis(125));
         assert!(dialer.turn(Nanos(5)).expect("an outcome").is_ok());
         assert!(dialer.turn(Nanos::MAX).is_none() && dialer.next_event().is_none());
         dialer.lost(false, Nanos(5));

@@ -3,11 +3,12 @@
 //! Every limit that a controller can reach has a name here, and a default that a test bench can
 //! live with; reaching it is the OpenFlow error or the counter that its description names.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use openflow::version::Version;
 use packet::frame::PortNo;
-use ports::channel::{ChannelError, Url};
+use ports::channel::{ChannelError, Url, tls};
 use serde::Deserialize;
 
 use super::{BUFFERS_MAX, CONTROLLERS_MAX, FLOWS_MAX, FileError, Limits, PortConfig, Problem};
@@ -49,9 +50,16 @@ pub struct OpenFlowConfig {
     pub queues: Vec<QueueConfig>,
     /// What controllers may use up.
     pub limits: Limits,
-    /// Controllers that the switch connects to (`tcp:IP:PORT`, `unix:FILE`).
+    /// The private key of `certificate`, in PEM.
+    pub private_key: Option<PathBuf>,
+    /// The switch's certificate in PEM, which `ssl:` and `pssl:` show to controllers.
+    pub certificate: Option<PathBuf>,
+    /// The certificate of the CA that vouches for controllers, in PEM. With it, a controller that
+    /// comes by `pssl:` has to show a certificate too.
+    pub ca_cert: Option<PathBuf>,
+    /// Controllers that the switch connects to (`tcp:IP:PORT`, `ssl:IP:PORT`, `unix:FILE`).
     pub controllers: Vec<String>,
-    /// Where it waits for controllers (`ptcp:PORT[:IP]`, `punix:FILE`).
+    /// Where it waits for controllers (`ptcp:PORT[:IP]`, `pssl:PORT[:IP]`, `punix:FILE`).
     pub listen: Vec<String>,
     /// What happens to frames that match nothing while no controller is connected.
     pub fail_mode: FailMode,
@@ -131,6 +139,9 @@ impl Default for OpenFlowConfig {
             meters_max: 4_096,
             queues: Vec::new(),
             limits: Limits::default(),
+            private_key: None,
+            certificate: None,
+            ca_cert: None,
             controllers: Vec::new(),
             listen: Vec::new(),
             fail_mode: FailMode::Secure,
@@ -148,6 +159,15 @@ impl OpenFlowConfig {
     /// Reads the settings of a switch from a TOML text.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
+    }
+
+    /// The files of TLS.
+    pub fn tls_files(&self) -> tls::Files {
+        tls::Files {
+            private_key: self.private_key.clone(),
+            certificate: self.certificate.clone(),
+            ca_cert: self.ca_cert.clone(),
+        }
     }
 
     /// How the first table's flows with open fields are found, and those of every other table.
