@@ -61,6 +61,11 @@ drop_reasons! {
     LocalFragment "local_fragment" "A fragment for the router itself, which reassembles nothing.",
     NoService "no_service" "For the router itself, which offers no such service.",
     BadArp "bad_arp" "An ARP message that makes no sense.",
+    Metered "metered" "It came faster than a meter allows.",
+    NoSuchGroup "no_such_group" "An action names a group that does not exist.",
+    NoLiveBucket "no_live_bucket" "No bucket of the group that chooses one is live.",
+    GroupWorkDone "group_work_done" "Groups would have sent more copies of one frame than may be.",
+    ShaperFull "shaper_full" "The shaped queue of the port that it should leave by was full.",
 }
 
 /// How many frames were lost for each reason.
@@ -142,6 +147,15 @@ pub struct Traffic {
     pub frames: u64,
     /// Bytes of those, without frame check sequence.
     pub bytes: u64,
+}
+
+impl Traffic {
+    /// Counts one frame of so many bytes.
+    #[inline]
+    pub fn add(&mut self, bytes: usize) {
+        self.frames += 1;
+        self.bytes += bytes as u64;
+    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,12 @@ pub mod classifier;
 pub mod wheel;
 /// What is done with a frame that an entry matched.
 pub mod action;
+/// How fast frames come, and what is done with those too many.
+pub mod meter;
 /// Where decided frames go: the actions done in order, every loss counted.
 pub mod egress;
+/// Queues of a port, each with its rates.
+pub mod queue;
 /// Changing a field of a frame in place, with its checksums.
 pub mod rewrite;
 /// A learning bridge.
