@@ -136,6 +136,55 @@ pub fn crc32c_extend(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, step)
 }
 
+/// The CRC32c after some of the bytes that it covers changed: `change` is the exclusive or of the
+/// old and the new ones, and `behind` more bytes follow them. A wrong CRC stays as wrong.
+///
+/// The CRC is linear: that of a sum of messages is the sum of theirs. Bytes that follow multiply a
+/// remainder by a power of x, which takes as many steps as their number has bits.
+pub fn update_crc32c(crc: u32, change: &[u8], behind: usize) -> u32 {
+    let step = |crc: u32, &byte: &u8| (crc >> 8) ^ CRC32C_TABLE[usize::from(crc as u8 ^ byte)];
+    let mut remainder = change.iter().fold(0, step);
+    let (mut left, mut power) = (behind, 0);
+    while left != 0 {
+        if left & 1 == 1 {
+            remainder = crc32c_multiply(CRC32C_POWERS[power], remainder);
+        }
+        left >>= 1;
+        power = (power + 1) % CRC32C_POWERS.len();
+    }
+    crc ^ remainder
+}
+
+/// The generator polynomial without its highest power, the lowest power in the highest bit.
+const CRC32C_POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// The product of two polynomials, reduced by the generator.
+const fn crc32c_multiply(a: u32, mut b: u32) -> u32 {
+    let (mut product, mut bit) = (0, 1 << 31);
+    while bit != 0 {
+        if a & bit != 0 {
+            product ^= b;
+        }
+        b = if b & 1 == 1 { (b >> 1) ^ CRC32C_POLYNOMIAL } else { b >> 1 };
+        bit >>= 1;
+    }
+    product
+}
+
+/// x to the power of 8, 16, 32, ...: what 1, 2, 4, ... bytes behind multiply by. The powers repeat
+/// after 31 of them, because the order of x divides 2^31 - 1.
+const CRC32C_POWERS: [u32; 31] = crc32c_powers();
+
+const fn crc32c_powers() -> [u32; 31] {
+    let mut powers = [1 << (31 - 8); 31];
+    let mut index = 1;
+    while index < powers.len() {
+        powers[index] = crc32c_multiply(powers[index - 1], powers[index - 1]);
+        index += 1;
+    }
+    powers
+}
+
 const CRC32C_TABLE: [u32; 256] = crc32c_table();
 
 const fn crc32c_table() -> [u32; 256] {
@@ -145,7 +194,7 @@ const fn crc32c_table() -> [u32; 256] {
         let mut crc = index as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
+            crc = if crc & 1 == 1 { (crc >> 1) ^ CRC32C_POLYNOMIAL } else { crc >> 1 };
             bit += 1;
         }
         table[index] = crc;

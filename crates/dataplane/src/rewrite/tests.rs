@@ -1,10 +1,10 @@
 //! Fields changed and checksums right, for random actions on random frames.
 
-use super::*;
+use super::{Action, Frame, apply};
 use crate::dice::Dice;
 use crate::key::{Field, Key, VLAN_PRESENT, extract};
 use packet::build::Builder;
-use packet::header::icmp;
+use packet::header::{icmp, ipv4, put_u16 as put, tcp, u16_at as get, udp};
 use packet::parse::{Packet, set_transport_checksum};
 
 fn ip() -> ipv4::Header {

@@ -50,7 +50,31 @@ fn a_long_run_of_ones_does_not_overflow() {
     assert_eq!(Sum(u64::MAX).u32(u32::MAX).bytes(&[0xff; 64]).fold(), 0xffff);
 }
 
+#[test]
+fn the_powers_of_x_repeat() {
+    let last = CRC32C_POWERS[30];
+    assert_eq!(crc32c_multiply(last, last), CRC32C_POWERS[0]);
+}
+
 proptest! {
+    #[test]
+    fn a_crc_follows_its_change(
+        bytes in proptest::collection::vec(any::<u8>(), 1..3000),
+        change in proptest::collection::vec(any::<u8>(), 1..16),
+        at in any::<prop::sample::Index>(),
+        error in any::<u32>(),
+    ) {
+        let mut changed = bytes.clone();
+        let at = at.index(bytes.len());
+        let change = &change[..change.len().min(bytes.len() - at)];
+        for (byte, change) in changed[at..].iter_mut().zip(change) {
+            *byte ^= change;
+        }
+        let behind = bytes.len() - at - change.len();
+        let updated = update_crc32c(crc32c(&bytes) ^ error, change, behind);
+        prop_assert_eq!(updated, crc32c(&changed) ^ error);
+    }
+
     #[test]
     fn sum_equals_the_naive_sum(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(sum(&bytes), naive(&bytes));

@@ -1,0 +1,81 @@
+//! The checksums of a frame after one of its fields changed.
+//!
+//! Source: RFC 1624 for the sums of IPv4, ICMP, ICMPv6, TCP and UDP; the CRC32c of SCTP is linear, so
+//! that it follows from the bits that changed as well. No payload is read, and a wrong checksum stays
+//! as wrong as it was. A UDP checksum of zero (none) stays zero. Of fragmented datagrams the first
+//! one's transport checksum is corrected, for it covers all; but that of SCTP cannot be, because
+//! how many bytes follow is not known there.
+
+use packet::checksum::{Sum, update_crc32c};
+use packet::header::{icmp, icmpv6, ipv4, put_u16, sctp, tcp, u16_at, udp};
+
+use crate::locate::{Covered, Fragment, Headers, Network, Place, Transport};
+
+/// Corrects the checksums that cover `place`, whose bytes were `old` and are `new`.
+pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, new: u128) {
+    if old == new || place.covered == Covered::No {
+        return;
+    }
+    let change = Change { old, new, bytes: place.bytes };
+    let v4 = headers.network == Network::Ipv4;
+    if v4 && place.covered != Covered::Transport {
+        let at = usize::from(headers.network_at) + ipv4::CHECKSUM_AT;
+        change.correct(bytes, at);
+    }
+    if place.covered == Covered::Header {
+        return;
+    }
+    let own = place.covered == Covered::Transport;
+    let start = usize::from(headers.transport_at);
+    match headers.transport {
+        Transport::Tcp => change.correct(bytes, start + tcp::CHECKSUM_AT),
+        Transport::Udp => change.correct_udp(bytes, start + udp::CHECKSUM_AT),
+        Transport::Icmpv6 => change.correct(bytes, start + icmpv6::CHECKSUM_AT),
+        Transport::Icmp if own => change.correct(bytes, start + icmp::CHECKSUM_AT),
+        Transport::Sctp if own && headers.fragment == Fragment::Whole => {
+            let behind = usize::from(headers.end) - place.at - place.bytes;
+            change.correct_crc(bytes, start + sctp::CHECKSUM_AT, behind);
+        }
+        Transport::Sctp | Transport::Icmp | Transport::None => {}
+    }
+}
+
+/// Some bytes as they were and as they are, as numbers: an even count from an even offset.
+struct Change {
+    old: u128,
+    new: u128,
+    bytes: usize,
+}
+
+impl Change {
+    /// Corrects the sum at `at`.
+    fn correct(&self, bytes: &mut [u8], at: usize) {
+        let sum = self.add_to(Sum::default().u16(!u16_at(bytes, at)));
+        put_u16(bytes, at, sum.checksum());
+    }
+
+    fn correct_udp(&self, bytes: &mut [u8], at: usize) {
+        let before = u16_at(bytes, at);
+        if before != 0 {
+            put_u16(bytes, at, self.add_to(Sum::default().u16(!before)).checksum_udp());
+        }
+    }
+
+    /// Equation 3 of RFC 1624: the complement of the old words and the new words are added.
+    fn add_to(&self, sum: Sum) -> Sum {
+        let gone = !self.old & (u128::MAX >> (128 - 8 * self.bytes));
+        [gone, self.new].into_iter().fold(sum, |sum, words| {
+            let parts = [words >> 96, words >> 64, words >> 32, words];
+            parts.into_iter().fold(sum, |sum, part| sum.u32(part as u32))
+        })
+    }
+
+    /// Corrects the CRC at `at`, which covers `behind` bytes more after those that changed.
+    fn correct_crc(&self, bytes: &mut [u8], at: usize, behind: usize) {
+        let changed = (self.old ^ self.new).to_be_bytes();
+        let field: &mut [u8] = &mut bytes[at..at + 4];
+        let before = u32::from_le_bytes(field.try_into().expect("four bytes"));
+        let after = update_crc32c(before, &changed[16 - self.bytes..], behind);
+        field.copy_from_slice(&after.to_le_bytes());
+    }
+}
