@@ -19,7 +19,7 @@
 
 use crate::checksum::{self, Sum};
 use crate::frame::Frame;
-use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, put_u16, sctp, tcp, udp};
+use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, udp};
 
 /// A frame in the making.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ enum Layer {
     /// A tag's own type and its control information.
     Vlan(u16, u16),
     Snap,
+    Pbb(pbb::Header),
+    Mpls(mpls::Header),
     Type(u16),
     Arp(arp::Header),
     Ipv4(ipv4::Header),
@@ -68,6 +70,16 @@ impl Builder {
     /// Makes the frame one of IEEE 802.3, with length, LLC and a SNAP header of organisation 0.
     pub fn snap(self) -> Self {
         self.layer(Layer::Snap)
+    }
+
+    /// Adds an 802.1ah service instance tag: what comes after it is the customer's.
+    pub fn pbb(self, header: pbb::Header) -> Self {
+        self.layer(Layer::Pbb(header))
+    }
+
+    /// Adds an MPLS entry; the last of several is the bottom of the stack. No tag can follow.
+    pub fn mpls(self, header: mpls::Header) -> Self {
+        self.layer(Layer::Mpls(header))
     }
 
     /// Gives the frame this type; its payload follows.
@@ -229,6 +241,17 @@ impl Layer {
                 let type_ = next.map_or(ethernet::TYPE_NONE, link_type);
                 out.extend_from_slice(&type_.to_be_bytes());
             }
+            Layer::Pbb(header) => {
+                header.emit(out);
+                if !matches!(next, Some(Layer::Vlan(..))) {
+                    let type_ = next.map_or(ethernet::TYPE_NONE, link_type);
+                    out.extend_from_slice(&type_.to_be_bytes());
+                }
+            }
+            Layer::Mpls(header) => {
+                let bottom = !matches!(next, Some(Layer::Mpls(_)));
+                mpls::Header { bottom, ..*header }.emit(out);
+            }
             Layer::Type(_) => {}
             Layer::Arp(header) => header.emit(out),
             Layer::Ipv4(header) => {
@@ -285,7 +308,7 @@ impl Layer {
                 bytes[sctp::CHECKSUM_AT..sctp::HEADER_BYTES].copy_from_slice(&crc);
             }
             Layer::Vlan(..) | Layer::Snap | Layer::Type(_) | Layer::Arp(_) => {}
-            Layer::Extension(..) => {}
+            Layer::Pbb(_) | Layer::Mpls(_) | Layer::Extension(..) => {}
         }
     }
 
@@ -301,6 +324,7 @@ impl Layer {
             Layer::Ipv4(_) => Some(4),
             Layer::Ipv6(_) => Some(41),
             Layer::Vlan(..) | Layer::Snap | Layer::Type(_) | Layer::Arp(_) => None,
+            Layer::Pbb(_) | Layer::Mpls(_) => None,
         }
     }
 }
@@ -309,6 +333,8 @@ impl Layer {
 fn link_type(layer: &Layer) -> u16 {
     match layer {
         Layer::Vlan(type_, _) | Layer::Type(type_) => *type_,
+        Layer::Pbb(_) => ethernet::TYPE_PBB,
+        Layer::Mpls(_) => ethernet::TYPE_MPLS,
         Layer::Arp(_) => ethernet::TYPE_ARP,
         Layer::Ipv4(_) => ethernet::TYPE_IPV4,
         Layer::Ipv6(_) => ethernet::TYPE_IPV6,

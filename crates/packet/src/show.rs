@@ -42,6 +42,17 @@ fn show_network(packet: &Packet<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     if let Some(view) = packet.arp() {
         write!(f, " {view}")?;
     }
+    if let Some(view) = packet.pbb() {
+        return write!(f, " {view}");
+    }
+    let mut labelled = false;
+    for view in packet.mpls() {
+        write!(f, " {view}")?;
+        labelled = true;
+    }
+    if labelled {
+        return Ok(());
+    }
     if let Some(view) = packet.ipv4() {
         write!(f, " {view}")?;
     }

@@ -72,3 +72,40 @@ fn a_frame_without_layers_carries_its_length() {
     let typed = Builder::new(B, A).ether_type(0x88b5).payload(&[1]).bytes();
     assert_eq!(typed[12..15], [0x88, 0xb5, 1]);
 }
+
+#[test]
+fn a_backbone_frame_with_a_label_stack_in_it() {
+    let customer = pbb::Header {
+        priority: 6,
+        drop_eligible: false,
+        use_customer_addresses: true,
+        isid: 0xabcdef,
+        destination: A,
+        source: B,
+    };
+    let entry = |label| mpls::Header { label, class: 1, bottom: false, ttl: 9 };
+    let header = ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let bytes = Builder::new(B, A)
+        .tag(ethernet::TYPE_SERVICE_VLAN, 7)
+        .pbb(customer)
+        .vlan(8)
+        .mpls(entry(1000))
+        .mpls(entry(2000))
+        .ipv4(header)
+        .udp(1, 2)
+        .bytes();
+    assert_eq!(bytes[12..18], [0x88, 0xa8, 0, 7, 0x88, 0xe7]);
+    assert_eq!(pbb::Header::parse(&bytes[18..]), Ok((customer, 16)));
+    assert_eq!(bytes[34..40], [0x81, 0, 0, 8, 0x88, 0x47]);
+    assert_eq!(mpls::Header::parse(&bytes[40..]), Ok((entry(1000), 4)));
+    let bottom = mpls::Header { bottom: true, ..entry(2000) };
+    assert_eq!(mpls::Header::parse(&bytes[44..]), Ok((bottom, 4)));
+    // Behind the stack there is an IP packet that is right as it stands.
+    let inner = [&bytes[..12], &[8, 0], &bytes[48..]].concat();
+    assert_eq!(Packet::parse(&inner).expect("right packet").verify_checksums(), Ok(()));
+    let text = crate::show::Show(&bytes).to_string();
+    assert!(text.contains(" vlan 7 p 0 pbb 11259375 p 6 uca "), "{text}");
+    let stack = crate::show::Show(&[&bytes[22..34], &bytes[34..]].concat()).to_string();
+    let shown = " vlan 8 p 0 mpls 1000 tc 1 ttl 9 mpls 2000 tc 1 ttl 9 bottom payload ";
+    assert!(stack.contains(shown), "{stack}");
+}

@@ -7,7 +7,7 @@ use super::{Fragment, Layers, Network, Transport};
 use crate::checksum::{self, Sum};
 use crate::error::{Malformed, Why};
 use crate::header::{
-    arp, ethernet, icmp, icmpv6, ipv4, ipv6, put_u16, sctp, tcp, u16_at, udp, vlan,
+    arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, u16_at, udp, vlan,
 };
 
 /// A frame's bytes and where their layers are.
@@ -62,6 +62,25 @@ impl<'a> Packet<'a> {
     pub fn vlan(&self, depth: u8) -> Option<vlan::View<'a>> {
         let at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * usize::from(depth);
         if depth < self.layers.tags { vlan::View::new(&self.bytes[at..]) } else { None }
+    }
+
+    /// The 802.1ah tag, if it is what the frame carries. What is behind it is the customer's.
+    pub fn pbb(&self) -> Option<pbb::View<'a>> {
+        self.typed(&[ethernet::TYPE_PBB]).and_then(pbb::View::new)
+    }
+
+    /// The MPLS entries from the outermost to the bottom of the stack, if they are what the frame
+    /// carries. What is behind them is not looked at, for nothing says what it is.
+    pub fn mpls(&self) -> impl Iterator<Item = mpls::View<'a>> + use<'a> {
+        let types = [ethernet::TYPE_MPLS, ethernet::TYPE_MPLS_MULTICAST];
+        let stack = self.typed(&types).unwrap_or_default();
+        let mut entries = stack.chunks_exact(mpls::ENTRY_BYTES).filter_map(mpls::View::new);
+        let mut done = false;
+        std::iter::from_fn(move || {
+            let entry = if done { None } else { entries.next() };
+            done |= entry.is_some_and(|entry| entry.is_bottom());
+            entry
+        })
     }
 
     /// The ARP message.
@@ -136,6 +155,12 @@ impl<'a> Packet<'a> {
     fn network(&self, kind: Network) -> Option<&'a [u8]> {
         let range = self.layers.network_at.into()..self.layers.payload_end.into();
         (self.layers.network == kind).then(|| &self.bytes[range])
+    }
+
+    /// What the frame carries, if its type is one of these.
+    fn typed(&self, types: &[u16]) -> Option<&'a [u8]> {
+        let range = self.layers.network_at.into()..self.layers.payload_end.into();
+        types.contains(&self.layers.ether_type).then(|| &self.bytes[range])
     }
 
     #[inline]
