@@ -1,5 +1,6 @@
 #!/bin/sh
 # Installs what planimeter measures against and tests with, where it may; names it where it may not.
+# With "tests": also the controllers that only tests run.
 # Program and Debian package, pairwise.
 missing=""
 need() {
@@ -10,8 +11,13 @@ need ovs-ofctl openvswitch-common
 need ip iproute2
 need tshark tshark
 need cc build-essential
-[ -z "$missing" ] && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if [ "$1" = tests ]; then
+    need ovs-testcontroller openvswitch-testcontroller
+    need python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+fi
+if [ -z "$missing" ]; then :
+elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing:$missing"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
@@ -21,4 +27,19 @@ else
     echo "missing, and what needs them is left out:$missing" >&2
     echo "to have them: sudo apt-get install$missing" >&2
 fi
+[ "$1" = tests ] || exit 0
+# Controllers from PyPI, each in a virtual environment of its own.
+venvs="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/python"
+venv() {
+    [ -e "$venvs/$1/installed" ] && return
+    echo "installing: $2 (PyPI) in $venvs/$1"
+    { python3 -m venv --clear "$venvs/$1" &&
+        "$venvs/$1/bin/pip" install -q --disable-pip-version-check "$2" &&
+        touch "$venvs/$1/installed"; } >/dev/null 2>&1 || {
+        rm -rf "${venvs:?}/$1"
+        echo "missing, and what needs it is left out: $2 (PyPI)" >&2
+    }
+}
+venv os-ken os-ken
+venv faucet c65faucet
 exit 0

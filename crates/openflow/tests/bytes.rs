@@ -1,8 +1,9 @@
 //! Messages of other implementations, byte for byte: each decodes, prints as expected and encodes
 //! to the same bytes again.
 //!
-//! The samples are in `tests/bytes/<version>/<message>.txt`; `tests/bytes/README.md` says what a
-//! sample looks like and where they come from. `UPDATE=1` writes the texts (and the second
+//! The samples are in `tests/bytes/<version>/<message>.txt`, or behind a dot in one file for each
+//! type of statistics; `tests/bytes/README.md` says what a sample looks like and where they come
+//! from. `UPDATE=1` writes the texts (and the second
 //! encoding, where it differs) into the files anew.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -12,9 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use openflow::codec::{decode, encode};
-use openflow::header::Header;
 use openflow::model::Message;
-use openflow::version::{MessageKind, Version};
+use openflow::version::{MessageKind, MultipartKind, Version};
 
 /// One sample: its origin, its bytes, and what is to come of them.
 #[derive(Default)]
@@ -108,37 +108,116 @@ fn check(path: &Path, samples: &[Sample], actual: &[Sample]) {
     }
 }
 
-fn encode_as(header: Header, message: &Message) -> Vec<u8> {
+/// The files of samples that decode, with the name of their kind of message.
+fn files(version: Version) -> Vec<(String, PathBuf)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder(&version.to_string())).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let kind = stem.split('.').next().unwrap().to_string();
+        if kind != "refused" {
+            files.push((kind, path));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// What comes of a sample now, or why nothing does.
+fn run(kind: &str, sample: &Sample) -> Result<Sample, String> {
+    let (header, message) = decode(&sample.hex).map_err(|error| error.to_string())?;
+    let name = message.kind().name();
+    if name != kind || usize::from(header.length) != sample.hex.len() {
+        return Err(format!("is a {name} of {} bytes", header.length));
+    }
     let version = Version::from_wire(header.version).expect("samples have a known version");
-    let mut bytes = Vec::new();
-    encode(version, header.xid, message, &mut bytes).unwrap();
-    bytes
+    let mut again = Vec::new();
+    encode(version, header.xid, &message, &mut again).map_err(|error| error.to_string())?;
+    let meaning = decode(&again).map_err(|error| format!("encodes so that {error}"))?.1;
+    if meaning != message {
+        return Err(format!("means {message}\nand then {meaning}"));
+    }
+    Ok(Sample {
+        origin: sample.origin.clone(),
+        hex: sample.hex.clone(),
+        again: (again != sample.hex).then_some(again),
+        answer: None,
+        text: format!("xid={:#x} {message}", header.xid),
+    })
 }
 
 #[test]
 fn every_sample_prints_as_expected_and_encodes_to_itself() {
-    for &kind in MessageKind::ALL {
-        let path = folder("1.0").join(format!("{kind}.txt"));
+    let mut faults = String::new();
+    for &version in Version::SPOKEN {
+        for (kind, path) in files(version) {
+            let samples = load(&path);
+            let mut actual = Vec::new();
+            for (place, sample) in samples.iter().enumerate() {
+                match run(&kind, sample) {
+                    Ok(sample) => actual.push(sample),
+                    Err(fault) => {
+                        writeln!(faults, "{path:?} {place} {}: {fault}", sample.origin).unwrap();
+                    }
+                }
+            }
+            if actual.len() == samples.len() {
+                check(&path, &samples, &actual);
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
+fn every_kind_of_message_and_of_statistics_has_a_sample() {
+    for &version in Version::SPOKEN {
+        let (mut kinds, mut requests, mut replies) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, path) in files(version) {
+            for sample in load(&path) {
+                let (_, message) = decode(&sample.hex).unwrap();
+                kinds.push(message.kind());
+                match message {
+                    Message::MultipartRequest(request) => requests.push(request.kind()),
+                    Message::MultipartReply(reply) => replies.push(reply.body.kind()),
+                    _ => {}
+                }
+            }
+        }
+        for kind in MessageKind::ALL.iter().filter(|kind| kind.code(version).is_some()) {
+            assert!(kinds.contains(kind), "{version} has no sample of {kind}");
+        }
+        for kind in MultipartKind::ALL.iter().filter(|kind| kind.code(version).is_some()) {
+            assert!(requests.contains(kind), "{version} has no request of {kind}");
+            assert!(replies.contains(kind), "{version} has no reply of {kind}");
+        }
+    }
+}
+
+#[test]
+fn what_another_switch_refuses_is_answered_with_the_same_error() {
+    for &version in Version::SPOKEN {
+        let path = folder(&version.to_string()).join("refused.txt");
         let samples = load(&path);
         let mut actual = Vec::new();
         for sample in &samples {
-            let (header, message) =
-                decode(&sample.hex).unwrap_or_else(|error| panic!("{}: {error}", sample.origin));
-            assert_eq!(message.kind(), kind, "{}", sample.origin);
-            assert_eq!(usize::from(header.length), sample.hex.len());
-            let again = encode_as(header, &message);
-            assert_eq!(
-                decode(&again).unwrap().1,
-                message,
-                "{}: means something else",
-                sample.origin
-            );
+            let theirs = sample.answer.clone().expect("a refused message has an answer");
+            let what = format!("{path:?}: {:02x?}", sample.hex);
+            let error = match decode(&sample.hex) {
+                Err(error) => error,
+                Ok((_, message)) => panic!("{what} is to us {message}"),
+            };
+            let answer = error.answer().expect("a request is answered");
+            let mut ours = Vec::new();
+            encode(version, error.header.unwrap().xid, &answer, &mut ours).unwrap();
+            let least = theirs.len().min(8 + 4 + 64);
+            assert_eq!(ours[4..least], theirs[4..least], "{what}: {error}");
             actual.push(Sample {
                 origin: sample.origin.clone(),
                 hex: sample.hex.clone(),
-                again: (again != sample.hex).then_some(again),
-                answer: None,
-                text: format!("xid={:#x} {message}", header.xid),
+                again: None,
+                answer: Some(theirs),
+                text: error.to_string(),
             });
         }
         check(&path, &samples, &actual);
@@ -146,33 +225,11 @@ fn every_sample_prints_as_expected_and_encodes_to_itself() {
 }
 
 #[test]
-fn what_another_switch_refuses_is_answered_with_the_same_error() {
-    let path = folder("1.0").join("refused.txt");
-    let samples = load(&path);
-    let mut actual = Vec::new();
-    for sample in &samples {
-        let error = decode(&sample.hex).expect_err(&sample.origin);
-        let theirs = sample.answer.clone().expect("a refused message has an answer");
-        let ours = error.answer().expect("a request is answered");
-        let ours = encode_as(error.header.unwrap(), &ours);
-        let least = theirs.len().min(8 + 4 + 64);
-        assert_eq!(ours[4..least], theirs[4..least], "{}: {error}", sample.origin);
-        actual.push(Sample {
-            origin: sample.origin.clone(),
-            hex: sample.hex.clone(),
-            again: None,
-            answer: Some(theirs),
-            text: error.to_string(),
-        });
-    }
-    check(&path, &samples, &actual);
-}
-
-#[test]
 fn a_cut_sample_is_refused_at_every_length() {
-    for &kind in MessageKind::ALL {
-        for sample in load(&folder("1.0").join(format!("{kind}.txt"))) {
-            for length in 0..sample.hex.len() {
+    for (_, path) in Version::SPOKEN.iter().flat_map(|&version| files(version)) {
+        for sample in load(&path) {
+            let step = 1 + sample.hex.len() / 512;
+            for length in (0..sample.hex.len()).step_by(step) {
                 let error = decode(&sample.hex[..length]).unwrap_err();
                 assert!(error.malformed.at <= length, "{}: {error}", sample.origin);
             }
