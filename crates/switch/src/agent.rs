@@ -121,8 +121,7 @@ impl Agent {
             events: Vec::new(),
             read_buffer: vec![0; connection::READ_BYTES],
         };
-        let files = config.tls_files();
-        let tls = if files.is_empty() { None } else { Some(Tls::load(&files)?) };
+        let tls = credentials(config)?;
         for text in &config.listen {
             let listener = Listener::open_with(&text.parse()?, tls.as_ref())?;
             agent.events.push(Event::Listening(listener.address().to_string()));
@@ -130,9 +129,7 @@ impl Agent {
         }
         let pause_max = Nanos::from_millis(config.backoff_ms_max);
         for text in &config.controllers {
-            let url = text.parse::<Url>()?;
-            Tls::check(tls.as_ref(), &url)?;
-            agent.dialers.push(Dialer::new(url, tls.clone(), pause_max));
+            agent.dialers.push(Dialer::new(text.parse::<Url>()?, tls.clone(), pause_max));
         }
         Ok(agent)
     }
@@ -328,6 +325,17 @@ impl Agent {
         let connections = self.connections.iter().filter_map(Connection::descriptor);
         listeners.chain(dialers).chain(connections)
     }
+}
+
+/// What TLS is made from, if files are named for it; an error if that is not enough for the
+/// addresses of a valid configuration.
+pub fn credentials(config: &OpenFlowConfig) -> Result<Option<Tls>, ChannelError> {
+    let files = config.tls_files();
+    let tls = if files.is_empty() { None } else { Some(Tls::load(&files)?) };
+    for text in config.listen.iter().chain(&config.controllers) {
+        Tls::check(tls.as_ref(), &text.parse()?)?;
+    }
+    Ok(tls)
 }
 
 /// How long a standalone switch waits for a controller; one that has none to wait for does not.

@@ -69,6 +69,7 @@ pub struct PortConfig {
 
 /// What forwards, and how it is set up.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Kind {
     /// An OpenFlow switch.
     OpenFlow(OpenFlowConfig),

@@ -9,7 +9,7 @@ use packet::time::Nanos;
 use ports::afpacket::{Options, Stamps};
 use ports::clock::{self, Wait};
 
-use crate::config::{Config, PortConfig, Service};
+use crate::config::{Config, Kind, PortConfig, Service};
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
@@ -32,6 +32,10 @@ pub fn run(
     let problems = config.validate();
     if !problems.is_empty() {
         return Err(OpenError::Config(problems));
+    }
+    if let Kind::OpenFlow(switch) = &config.kind {
+        // Before there are ports: a file that cannot be read must not disturb an interface.
+        crate::agent::credentials(switch)?;
     }
     let ports = open_ports(config)?;
     let mut node = Node::open(config, ports, seed(), clock::now())?;
@@ -103,7 +107,7 @@ mod tests {
     use packet::frame::PortNo;
 
     use super::*;
-    use crate::config::{BridgeConfig, Kind};
+    use crate::config::BridgeConfig;
 
     fn bridge(ports: &[(PortNo, &str)]) -> Config {
         let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
