@@ -218,19 +218,6 @@ impl Headers {
             Fragment::First | Fragment::Later => Transport::None,
         }
     }
-
-    /// Offset of the bottom entry of the MPLS stack, or of the last one that is all there.
-    pub fn mpls_bottom_at(&self, bytes: &[u8]) -> Option<usize> {
-        if self.network != Network::Mpls {
-            return None;
-        }
-        let mut at = usize::from(self.network_at);
-        let end = usize::from(self.end);
-        while bytes[at + 2] & 1 == 0 && at + 2 * mpls::ENTRY_BYTES <= end {
-            at += mpls::ENTRY_BYTES;
-        }
-        Some(at)
-    }
 }
 
 #[cfg(test)]

@@ -72,7 +72,9 @@ impl Headers {
     pub fn place(&self, field: Field) -> Option<Place> {
         use Covered::No;
         let at = usize::from(self.network_at);
+        let whole = usize::from(self.end) >= ethernet::HEADER_BYTES;
         match field {
+            Field::EthDst | Field::EthSrc | Field::EthType if !whole => None,
             Field::EthDst => Some(Place::new(0, 6, 0, 48, No)),
             Field::EthSrc => Some(Place::new(6, 6, 0, 48, No)),
             Field::EthType => {

@@ -2,7 +2,7 @@
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.12 and 7.2.5. Headers with a time to
 //! live are MPLS entries and IP; the second outermost is the next entry, the IP packet behind the
-//! bottom of the stack (told by its version and lengths, for nothing else says that it is one), or
+//! bottom of the stack (told by its header, for nothing else says that it is one), or
 //! the IP packet inside IP. A frame whose time to live would become zero is invalid.
 
 use packet::checksum::update_u16;
@@ -150,14 +150,16 @@ fn second(headers: &Headers, bytes: &[u8]) -> Option<Ttl> {
     }
 }
 
-/// The IP header at `at`, if its version and lengths say that there is one.
+/// The IP header at `at`, if its version, its lengths and, in IPv4, its checksum say that there is
+/// one: behind MPLS it could be anything.
 fn ip_at(bytes: &[u8], at: usize) -> Option<Ttl> {
     let packet = bytes.get(at..)?;
     match packet.first()? >> 4 {
         4 => {
             let view = ipv4::View::new(packet)?;
             let lengths = [ipv4::HEADER_BYTES, view.header_length(), view.total_length().into()];
-            (lengths.is_sorted() && lengths[2] <= packet.len()).then_some(Ttl::Ipv4(at))
+            let sane = lengths.is_sorted() && lengths[2] <= packet.len();
+            (sane && ipv4::checksum_is_right(&packet[..lengths[1]])).then_some(Ttl::Ipv4(at))
         }
         6 => {
             let view = ipv6::View::new(packet)?;
