@@ -22,6 +22,7 @@ pub mod tag;
 pub mod ttl;
 
 pub use context::Context;
+pub use tag::MplsPlace;
 pub use ttl::InvalidTtl;
 
 /// Does what an action asks to be changed; an action that sends changes nothing.

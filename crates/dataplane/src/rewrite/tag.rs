@@ -24,6 +24,15 @@ const PBB_BYTES: usize = 2 + pbb::TAG_BYTES;
 /// Where the outermost tag has its control information.
 const CONTROL_AT: usize = ethernet::HEADER_BYTES;
 
+/// Where a pushed MPLS entry stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MplsPlace {
+    /// Right after the Ethernet header (1.3 and later).
+    Outermost,
+    /// Behind the VLAN tags (1.1 and 1.2).
+    BehindVlan,
+}
+
 /// Adds an outermost tag of this type.
 pub fn push_vlan(frame: &mut Frame, type_: u16) {
     let headers = Headers::of(frame.bytes());
@@ -58,11 +67,10 @@ fn insert_tag(frame: &mut Frame, type_: u16, control: u16) {
     }
 }
 
-/// Adds an outermost MPLS entry, which makes `type_` the Ethernet type; behind the VLAN tags or
-/// before them.
-pub fn push_mpls(frame: &mut Frame, type_: u16, behind_vlan: bool) {
+/// Adds an outermost MPLS entry, which makes `type_` the Ethernet type.
+pub fn push_mpls(frame: &mut Frame, type_: u16, place: MplsPlace) {
     let headers = Headers::of(frame.bytes());
-    let before_tags = headers.tags > 0 && !behind_vlan;
+    let before_tags = headers.tags > 0 && place == MplsPlace::Outermost;
     let type_at = if before_tags { ethernet::TYPE.start } else { headers.type_at.into() };
     let has_type = before_tags || headers.eth_type != ethernet::TYPE_NONE;
     if frame.len() < ethernet::HEADER_BYTES || !has_type {
