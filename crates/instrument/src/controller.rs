@@ -13,11 +13,13 @@ use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
 use openflow::model::message::{ErrorMessage, Message};
 use openflow::model::multipart::{
-    AggregateStats, FlowStats, FlowStatsRequest, MultipartReplyBody, MultipartRequest, PortStats,
-    SwitchDescription, TableStats,
+    AggregateStats, FlowStats, FlowStatsRequest, MultipartReplyBody, MultipartRequestBody,
+    SwitchDescription,
 };
 use openflow::model::port::reserved;
+use openflow::model::port_stats::PortStats;
 use openflow::model::switch::Features;
+use openflow::model::table::TableStats;
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
@@ -254,7 +256,7 @@ impl Controller {
         &mut self,
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<SwitchDescription, ControlError> {
-        let rows = self.statistics(MultipartRequest::Desc, meanwhile, |body| match body {
+        let rows = self.statistics(MultipartRequestBody::Desc, meanwhile, |body| match body {
             MultipartReplyBody::Desc(description) => Some(vec![description]),
             _ => None,
         });
@@ -267,7 +269,7 @@ impl Controller {
         which: FlowStatsRequest,
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<Vec<FlowStats>, ControlError> {
-        self.statistics(MultipartRequest::Flow(which), meanwhile, |body| match body {
+        self.statistics(MultipartRequestBody::Flow(which), meanwhile, |body| match body {
             MultipartReplyBody::Flow(part) => Some(part),
             _ => None,
         })
@@ -280,7 +282,7 @@ impl Controller {
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<AggregateStats, ControlError> {
         let rows =
-            self.statistics(MultipartRequest::Aggregate(which), meanwhile, |body| match body {
+            self.statistics(MultipartRequestBody::Aggregate(which), meanwhile, |body| match body {
                 MultipartReplyBody::Aggregate(sum) => Some(vec![sum]),
                 _ => None,
             });
@@ -292,7 +294,7 @@ impl Controller {
         &mut self,
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<Vec<TableStats>, ControlError> {
-        self.statistics(MultipartRequest::Table, meanwhile, |body| match body {
+        self.statistics(MultipartRequestBody::Table, meanwhile, |body| match body {
             MultipartReplyBody::Table(part) => Some(part),
             _ => None,
         })
@@ -303,7 +305,7 @@ impl Controller {
         &mut self,
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<Vec<PortStats>, ControlError> {
-        self.statistics(MultipartRequest::Port(reserved::NONE), meanwhile, |body| match body {
+        self.statistics(MultipartRequestBody::Port(reserved::NONE), meanwhile, |body| match body {
             MultipartReplyBody::Port(part) => Some(part),
             _ => None,
         })
@@ -313,13 +315,13 @@ impl Controller {
     /// wrong type.
     fn statistics<T>(
         &mut self,
-        request: MultipartRequest,
+        request: MultipartRequestBody,
         meanwhile: &mut dyn Meanwhile,
         rows: fn(MultipartReplyBody) -> Option<Vec<T>>,
     ) -> Result<Vec<T>, ControlError> {
         let wrong = || ControlError::WrongAnswer(MessageKind::MultipartRequest);
         let mut all = Vec::new();
-        for part in self.ask(&Message::MultipartRequest(request), meanwhile)? {
+        for part in self.ask(&Message::ask(request), meanwhile)? {
             let Message::MultipartReply(part) = part else { return Err(wrong()) };
             all.extend(rows(part.body).ok_or_else(wrong)?);
         }

@@ -27,23 +27,71 @@ pub mod switch;
 pub mod multipart;
 /// Queues of a port.
 pub mod queue;
+/// What ports are beyond Ethernet.
+pub mod port_property;
+/// What ports have counted.
+pub mod port_stats;
+/// Names of fields in lists.
+pub mod field_id;
+/// Sets of kinds of actions and instructions.
+pub mod kinds;
+/// How tables behave, and how full they are.
+pub mod table;
+/// What tables can do.
+pub mod table_features;
+/// Which part a controller plays.
+pub mod role;
+/// Which news a controller gets.
+pub mod asynchronous;
+/// Messages that are done together.
+pub mod bundle;
+/// News of entries.
+pub mod monitor;
 
 pub use action::{Action, Experimenter};
+pub use asynchronous::{AsyncConfig, AsyncExperimenter, AsyncMask};
+pub use bundle::{
+    BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
+    BundleFeatures, BundleFeaturesRequest, BundleFlags, BundleProperty, RequestForward, WallTime,
+};
+pub use field_id::FieldId;
 pub use flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
     PRIORITY_DEFAULT,
 };
+pub use kinds::{ActionKinds, InstructionKinds};
 pub use matching::{Fields, MacAddress, Masked, Match, VlanMatch};
-pub use message::{ErrorMessage, Hello, Message};
-pub use multipart::{
-    AggregateStats, COUNTER_UNKNOWN, FlowStats, FlowStatsRequest, MultipartReply,
-    MultipartReplyBody, MultipartRequest, PortStats, QueueStats, SwitchDescription, TableStats,
+pub use message::{ErrorMessage, Hello, HelloElement, Message};
+pub use monitor::{
+    FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
 };
-pub use packet_io::{PacketIn, PacketInReason, PacketOut};
+pub use multipart::{
+    AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, MultipartReplyBody,
+    MultipartRequest, MultipartRequestBody, SwitchDescription,
+};
+pub use packet_io::{COOKIE_NONE, PacketIn, PacketInReason, PacketOut};
 pub use port::{
     PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState, PortStatus,
     PortStatusReason, reserved,
 };
-pub use queue::{PacketQueue, QueueConfig, QueueProperty};
-pub use switch::{ActionKinds, Capabilities, Features, FragmentHandling, SwitchConfig};
+pub use port_property::{
+    OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
+    PortProperty, PortStatsProperty,
+};
+pub use port_stats::{COUNTER_UNKNOWN, PortStats};
+pub use queue::{PacketQueue, QUEUE_ALL, QueueConfig, QueueProperty, QueueStats};
+pub use role::{
+    CONTROLLER_NONE, ControllerProperty, ControllerStatus, ControllerStatusReason,
+    GENERATION_UNKNOWN, Role, RoleRequest, RoleStatus, RoleStatusReason,
+};
+pub use switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
+pub use table::{
+    EvictionFlags, FIELDS_1_0, TABLE_ALL, TABLE_EMERGENCY, TABLE_MAX, TableAbilities, TableConfig,
+    TableDescription, TableMiss, TableMod, TableModProperty, TableStats, TableStatus,
+    TableStatusReason,
+};
+pub use table_features::{
+    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
+    When,
+};
 pub use text::Text;

@@ -94,7 +94,11 @@ impl Session {
         };
         let versions = negotiate::bitmap_to_send(&session.settings.versions);
         let xid = session.next_xid();
-        session.queue(session.highest(), xid, &Message::Hello(Hello { versions }));
+        session.queue(
+            session.highest(),
+            xid,
+            &Message::Hello(Hello { versions, others: Vec::new() }),
+        );
         session
     }
 

@@ -135,13 +135,19 @@ macro_rules! table {
 mod message;
 /// Actions.
 mod action;
+/// Instructions.
+mod instruction;
+/// News that controllers choose from.
+mod asynchronous;
 /// Statistics and descriptions.
 mod multipart;
 /// Errors.
 mod error;
 
 pub use action::ActionKind;
+pub use asynchronous::AsyncKind;
 pub use error::{ErrorCode, ErrorType};
+pub use instruction::InstructionKind;
 pub use message::MessageKind;
 pub use multipart::MultipartKind;
 
@@ -171,10 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn version_1_0_has_every_row_and_22_messages() {
-        let codes = MessageKind::ALL.iter().map(|kind| kind.code(Version::V1_0));
+    fn each_version_has_its_number_of_messages() {
+        let codes = MessageKind::of(Version::V1_0).map(|kind| kind.code(Version::V1_0));
         assert!(codes.eq((0..22).map(Some)));
-        assert!(ErrorCode::ALL.iter().all(|error| error.to_wire(Version::V1_0).is_some()));
+        for (version, messages) in Version::ALL.into_iter().zip([22, 24, 26, 30, 33, 34]) {
+            assert_eq!(MessageKind::of(version).count(), messages, "{version}");
+        }
         assert_eq!(ErrorCode::FlowModTableFull.to_wire(Version::V1_0), Some((3, 0)));
         assert_eq!(ErrorCode::FlowModTableFull.to_wire(Version::V1_3), Some((5, 1)));
     }

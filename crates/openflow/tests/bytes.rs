@@ -178,7 +178,7 @@ fn every_kind_of_message_and_of_statistics_has_a_sample() {
                 let (_, message) = decode(&sample.hex).unwrap();
                 kinds.push(message.kind());
                 match message {
-                    Message::MultipartRequest(request) => requests.push(request.kind()),
+                    Message::MultipartRequest(request) => requests.push(request.body.kind()),
                     Message::MultipartReply(reply) => replies.push(reply.body.kind()),
                     _ => {}
                 }

@@ -47,7 +47,7 @@ fn reply_memory(body: &MultipartReplyBody) -> usize {
         MultipartReplyBody::Port(rows) => rows.capacity() * size_of::<PortStats>(),
         MultipartReplyBody::Queue(rows) => rows.capacity() * size_of::<QueueStats>(),
         MultipartReplyBody::Experimenter(vendor) => vendor.body.capacity(),
-        MultipartReplyBody::Desc(_) | MultipartReplyBody::Aggregate(_) => 0,
+        _ => 0,
     }
 }
 

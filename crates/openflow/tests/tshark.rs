@@ -114,7 +114,7 @@ fn tshark_reads_every_message_as_what_it_is() {
         return;
     }
     let messages = messages();
-    for &kind in MessageKind::ALL {
+    for kind in MessageKind::of(Version::V1_0) {
         assert!(messages.iter().any(|message| message.kind() == kind), "no {kind} among them");
     }
     let payloads: Vec<_> =

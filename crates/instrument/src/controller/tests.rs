@@ -1,7 +1,7 @@
 //! Peers of every kind, good and bad, over a channel in memory and in virtual time.
 
 use openflow::model::flow::{FlowMod, FlowModCommand};
-use openflow::model::multipart::MultipartReply;
+use openflow::model::multipart::{MultipartReply, MultipartRequest};
 use openflow::version::ErrorCode;
 use ports::channel::ChannelError;
 use ports::channel::memory::{MemoryChannel, pair};
@@ -195,7 +195,10 @@ impl ToySwitch {
             Message::MultipartRequest(_) if self.is_endless => {
                 return self.endless = Some(xid);
             }
-            Message::MultipartRequest(MultipartRequest::Flow(_)) => {
+            Message::MultipartRequest(MultipartRequest {
+                body: MultipartRequestBody::Flow(_),
+                ..
+            }) => {
                 let rows = |flows: &[FlowMod]| {
                     let row = |flow: &FlowMod| FlowStats {
                         matching: flow.matching,

@@ -10,7 +10,7 @@ use super::{DecodeError, Fault, NotExpressible, Offending, What};
 use super::{flow, multipart, packet_io, port, queue, switch};
 use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX, Xid};
 use crate::model::action::Experimenter;
-use crate::model::message::{ErrorMessage, Hello, Message};
+use crate::model::message::{ErrorMessage, Hello, HelloElement, Message};
 use crate::version::{ErrorCode, MessageKind, Version};
 
 /// Hello element that holds a bitmap of versions (1.3.1 section A.5.1).
@@ -61,7 +61,7 @@ fn is_version_free(kind: MessageKind) -> bool {
 
 fn body(version: Version, message: &Message, out: &mut Vec<u8>) -> Result<(), What> {
     match message {
-        Message::Hello(hello) => put_hello(hello, out),
+        Message::Hello(hello) => return put_hello(hello, out),
         Message::Error(error) => return put_error(version, error, out),
         Message::EchoRequest(data) | Message::EchoReply(data) => out.extend_from_slice(data),
         Message::Experimenter(vendor) => put_experimenter(vendor, out),
@@ -85,16 +85,41 @@ fn body(version: Version, message: &Message, out: &mut Vec<u8>) -> Result<(), Wh
             return queue::put_request(version, *number, out);
         }
         Message::QueueGetConfigReply(config) => return queue::put_reply(version, config, out),
+        Message::TableMod(_)
+        | Message::RoleRequest(_)
+        | Message::RoleReply(_)
+        | Message::GetAsyncRequest
+        | Message::GetAsyncReply(_)
+        | Message::SetAsync(_)
+        | Message::RoleStatus(_)
+        | Message::TableStatus(_)
+        | Message::RequestForward(_)
+        | Message::BundleControl(_)
+        | Message::BundleAddMessage(_)
+        | Message::ControllerStatus(_) => return Err(What::Message(message.kind())),
     }
     Ok(())
 }
 
-fn put_hello(hello: &Hello, out: &mut Vec<u8>) {
+fn put_hello(hello: &Hello, out: &mut Vec<u8>) -> Result<(), What> {
     if let Some(bitmap) = hello.versions {
-        out.put_u16(HELLO_VERSION_BITMAP);
-        out.put_u16(8);
-        out.put_u32(bitmap);
+        put_element(HELLO_VERSION_BITMAP, &bitmap.to_be_bytes(), out)?;
     }
+    hello.others.iter().try_for_each(|other| put_element(other.kind, &other.body, out))
+}
+
+fn put_element(kind: u16, body: &[u8], out: &mut Vec<u8>) -> Result<(), What> {
+    let bytes = body.len() + 4;
+    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
+        field: "hello element",
+        bytes,
+        bytes_max: u16::MAX.into(),
+    })?;
+    out.put_u16(kind);
+    out.put_u16(length);
+    out.extend_from_slice(body);
+    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    Ok(())
 }
 
 fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Result<(), What> {
@@ -202,10 +227,28 @@ fn read_body(version: Version, kind: MessageKind, reader: &mut Reader) -> Result
         MessageKind::QueueGetConfigReply => {
             Message::QueueGetConfigReply(queue::read_reply(version, reader)?)
         }
+        MessageKind::GroupMod
+        | MessageKind::TableMod
+        | MessageKind::RoleRequest
+        | MessageKind::RoleReply
+        | MessageKind::GetAsyncRequest
+        | MessageKind::GetAsyncReply
+        | MessageKind::SetAsync
+        | MessageKind::MeterMod
+        | MessageKind::RoleStatus
+        | MessageKind::TableStatus
+        | MessageKind::RequestForward
+        | MessageKind::BundleControl
+        | MessageKind::BundleAddMessage
+        | MessageKind::ControllerStatus => {
+            let malformed = Malformed { at: 1, why: Why::BadValue(0) };
+            return Err(Fault::new(malformed, ErrorCode::RequestBadType));
+        }
     })
 }
 
-/// A hello may carry anything: what is not a bitmap of versions is passed over.
+/// A hello may carry anything: what is no element is passed over, and so are versions beyond the
+/// first 32.
 fn read_hello(reader: &mut Reader) -> Hello {
     let mut hello = Hello::default();
     while let (Ok(kind), Ok(length)) = (reader.u16(), reader.u16()) {
@@ -214,6 +257,8 @@ fn read_hello(reader: &mut Reader) -> Hello {
         let Ok(mut element) = reader.within(body) else { break };
         if kind == HELLO_VERSION_BITMAP && hello.versions.is_none() {
             hello.versions = element.u32().ok();
+        } else if kind != HELLO_VERSION_BITMAP {
+            hello.others.push(HelloElement { kind, body: element.rest().to_vec() });
         }
         if reader.skip(padding).is_err() {
             break;

@@ -4,6 +4,7 @@
 //! flags only the reply's "more" means anything.
 
 use packet::error::{Malformed, Why};
+use packet::field::{Field, FieldSet};
 
 use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader};
@@ -13,11 +14,13 @@ use super::message::{put_experimenter, read_experimenter};
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, NotExpressible, What};
 use crate::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
-use crate::model::matching::Fields;
 use crate::model::multipart::{
     AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, MultipartReplyBody,
-    MultipartRequest, PortStats, QueueStats, SwitchDescription, TableStats,
+    MultipartRequest, MultipartRequestBody, SwitchDescription,
 };
+use crate::model::port_stats::PortStats;
+use crate::model::queue::QueueStats;
+use crate::model::table::{TableAbilities, TableStats};
 use crate::version::{ErrorCode, MultipartKind, Version};
 
 /// Reply flag: another part follows.
@@ -47,25 +50,34 @@ pub(super) fn put_request(
     request: &MultipartRequest,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    put_prefix(version, request.kind(), 0, out)?;
-    match request {
-        MultipartRequest::Desc | MultipartRequest::Table => {}
-        MultipartRequest::Flow(which) | MultipartRequest::Aggregate(which) => {
+    put_prefix(version, request.body.kind(), if request.more { MORE } else { 0 }, out)?;
+    match &request.body {
+        MultipartRequestBody::Desc | MultipartRequestBody::Table => {}
+        MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
             put_match(version, &which.matching, out)?;
             out.put_u8(which.table);
             out.put_zeros(1);
             out.put_u16(port_to_wire(version, which.out_port)?);
         }
-        MultipartRequest::Port(port) => {
+        MultipartRequestBody::Port(port) => {
             out.put_u16(port_to_wire(version, *port)?);
             out.put_zeros(6);
         }
-        MultipartRequest::Queue { port, queue } => {
+        MultipartRequestBody::Queue { port, queue } => {
             out.put_u16(port_to_wire(version, *port)?);
             out.put_zeros(2);
             out.put_u32(*queue);
         }
-        MultipartRequest::Experimenter(vendor) => put_experimenter(vendor, out),
+        MultipartRequestBody::Experimenter(vendor) => put_experimenter(vendor, out),
+        MultipartRequestBody::TableFeatures(_)
+        | MultipartRequestBody::PortDesc(_)
+        | MultipartRequestBody::TableDesc
+        | MultipartRequestBody::QueueDesc { .. }
+        | MultipartRequestBody::FlowMonitor(_)
+        | MultipartRequestBody::ControllerStatus
+        | MultipartRequestBody::BundleFeatures(_) => {
+            return Err(What::Multipart(request.body.kind()));
+        }
     }
     Ok(())
 }
@@ -93,29 +105,38 @@ fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, 
     }
 }
 
+fn unknown_kind(kind: MultipartKind) -> Fault {
+    let malformed = Malformed { at: HEADER_BYTES, why: Why::BadValue(kind as u64) };
+    Fault::new(malformed, ErrorCode::RequestBadMultipart)
+}
+
 /// Reads a request's body.
 pub(super) fn read_request(
     version: Version,
     reader: &mut Reader,
 ) -> Result<MultipartRequest, Fault> {
-    let (kind, _) = read_prefix(version, reader)?;
-    Ok(match kind {
-        MultipartKind::Desc => MultipartRequest::Desc,
-        MultipartKind::Table => MultipartRequest::Table,
-        MultipartKind::Flow => MultipartRequest::Flow(read_which(version, reader)?),
-        MultipartKind::Aggregate => MultipartRequest::Aggregate(read_which(version, reader)?),
+    let (kind, flags) = read_prefix(version, reader)?;
+    let body = match kind {
+        MultipartKind::Desc => MultipartRequestBody::Desc,
+        MultipartKind::Table => MultipartRequestBody::Table,
+        MultipartKind::Flow => MultipartRequestBody::Flow(read_which(version, reader)?),
+        MultipartKind::Aggregate => MultipartRequestBody::Aggregate(read_which(version, reader)?),
         MultipartKind::Port => {
             let port = port_from_wire(version, reader.u16()?);
             reader.skip(6)?;
-            MultipartRequest::Port(port)
+            MultipartRequestBody::Port(port)
         }
         MultipartKind::Queue => {
             let port = port_from_wire(version, reader.u16()?);
             reader.skip(2)?;
-            MultipartRequest::Queue { port, queue: reader.u32()? }
+            MultipartRequestBody::Queue { port, queue: reader.u32()? }
         }
-        MultipartKind::Experimenter => MultipartRequest::Experimenter(read_experimenter(reader)?),
-    })
+        MultipartKind::Experimenter => {
+            MultipartRequestBody::Experimenter(read_experimenter(reader)?)
+        }
+        _ => return Err(unknown_kind(kind)),
+    };
+    Ok(MultipartRequest { more: flags & MORE != 0, body })
 }
 
 fn read_which(version: Version, reader: &mut Reader) -> Result<FlowStatsRequest, Fault> {
@@ -147,6 +168,13 @@ pub(super) fn put_reply(
             put_experimenter(vendor, out);
             Ok(())
         }
+        MultipartReplyBody::TableFeatures(_)
+        | MultipartReplyBody::PortDesc(_)
+        | MultipartReplyBody::TableDesc(_)
+        | MultipartReplyBody::QueueDesc(_)
+        | MultipartReplyBody::FlowMonitor(_)
+        | MultipartReplyBody::ControllerStatus(_)
+        | MultipartReplyBody::BundleFeatures(_) => Err(What::Multipart(reply.body.kind())),
     }
 }
 
@@ -161,6 +189,7 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
         MultipartKind::Port => MultipartReplyBody::Port(read_rows(version, reader)?),
         MultipartKind::Queue => MultipartReplyBody::Queue(read_rows(version, reader)?),
         MultipartKind::Experimenter => MultipartReplyBody::Experimenter(read_experimenter(reader)?),
+        _ => return Err(unknown_kind(kind)),
     };
     Ok(MultipartReply { more: flags & MORE != 0, body })
 }
@@ -314,55 +343,67 @@ impl Row for FlowStats {
 }
 
 impl Row for TableStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let none = TableAbilities::default();
+        let abilities = self.abilities.as_ref().unwrap_or(&none);
         out.put_u8(self.table);
         out.put_zeros(3);
-        out.put_text("table name", &self.name, TABLE_NAME_BYTES)?;
-        out.put_u32(wildcards_to_wire(version, self.wildcards)?);
-        out.put_u32(self.entries_max);
+        out.put_text("table name", &abilities.name, TABLE_NAME_BYTES)?;
+        out.put_u32(wildcards_to_wire(abilities.wildcards)?);
+        out.put_u32(abilities.entries_max);
         out.put_u32(self.entries);
         out.put_u64(self.lookups);
         out.put_u64(self.matched);
         Ok(())
     }
 
-    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+    fn read(_version: Version, reader: &mut Reader) -> Result<Self, Fault> {
         let table = reader.u8()?;
         reader.skip(3)?;
+        let abilities = TableAbilities {
+            name: reader.text(TABLE_NAME_BYTES)?,
+            wildcards: wildcards_from_wire(reader.u32()?),
+            entries_max: reader.u32()?,
+            ..TableAbilities::default()
+        };
         Ok(TableStats {
             table,
-            name: reader.text(TABLE_NAME_BYTES)?,
-            wildcards: wildcards_from_wire(version, reader.u32()?),
-            entries_max: reader.u32()?,
             entries: reader.u32()?,
             lookups: reader.u64()?,
             matched: reader.u64()?,
+            abilities: Some(abilities),
         })
     }
 }
 
+/// The 1.0 wildcard bits, and the fields that each leaves open.
+const WILDCARDS: [(u32, &[Field]); 12] = [
+    (1 << 0, &[Field::InPort]),
+    (1 << 1, &[Field::VlanVid]),
+    (1 << 2, &[Field::EthSrc]),
+    (1 << 3, &[Field::EthDst]),
+    (1 << 4, &[Field::EthType]),
+    (1 << 5, &[Field::IpProto, Field::ArpOp]),
+    (1 << 6, &[Field::TcpSrc, Field::UdpSrc, Field::Icmpv4Type]),
+    (1 << 7, &[Field::TcpDst, Field::UdpDst, Field::Icmpv4Code]),
+    (IP_WILDCARD << 8, &[Field::Ipv4Src, Field::ArpSpa]),
+    (IP_WILDCARD << 14, &[Field::Ipv4Dst, Field::ArpTpa]),
+    (1 << 20, &[Field::VlanPcp]),
+    (1 << 21, &[Field::IpDscp]),
+];
+
 /// The 1.0 wildcard bits of fields that may be left open: one each, six for an IP address.
-fn wildcards_to_wire(version: Version, fields: Fields) -> Result<u32, What> {
-    let mut wire = fields.to_wire(version).map_err(What::Bit)?;
-    for field in [Fields::IP_SRC, Fields::IP_DST] {
-        if fields.contains(field) {
-            wire |= IP_WILDCARD * field.to_wire(version).map_err(What::Bit)?;
-        }
-    }
-    Ok(wire)
+fn wildcards_to_wire(fields: FieldSet) -> Result<u32, What> {
+    fields.iter().try_fold(0, |wire, field| {
+        let row = WILDCARDS.iter().find(|(_, fields)| fields.contains(&field));
+        row.map(|(bits, _)| wire | bits).ok_or(What::Bit(field.name()))
+    })
 }
 
 /// The fields of which any wildcard bit is set.
-fn wildcards_from_wire(version: Version, wire: u32) -> Fields {
-    let (mut fields, _) = Fields::from_wire(version, wire);
-    for field in [Fields::IP_SRC, Fields::IP_DST] {
-        if let Ok(lowest) = field.to_wire(version)
-            && wire & (IP_WILDCARD * lowest) != 0
-        {
-            fields |= field;
-        }
-    }
-    fields
+fn wildcards_from_wire(wire: u32) -> FieldSet {
+    let set = WILDCARDS.iter().filter(|(bits, _)| wire & bits != 0);
+    set.flat_map(|(_, fields)| fields.iter().copied()).collect()
 }
 
 impl Row for PortStats {
@@ -405,6 +446,8 @@ impl Row for PortStats {
             rx_overruns: reader.u64()?,
             rx_crc_errors: reader.u64()?,
             collisions: reader.u64()?,
+            age: None,
+            properties: Vec::new(),
         })
     }
 }
@@ -429,6 +472,8 @@ impl Row for QueueStats {
             tx_bytes: reader.u64()?,
             tx_packets: reader.u64()?,
             tx_errors: reader.u64()?,
+            age: None,
+            properties: Vec::new(),
         })
     }
 }

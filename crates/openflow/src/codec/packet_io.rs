@@ -9,7 +9,8 @@ use super::bytes::{Put, Reader};
 use super::flow::{put_buffer, read_buffer};
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, What};
-use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
+use crate::model::matching::Match;
+use crate::model::packet_io::{COOKIE_NONE, PacketIn, PacketInReason, PacketOut};
 use crate::version::{ErrorCode, Version};
 
 /// Appends a packet-in's body.
@@ -23,7 +24,7 @@ pub(super) fn put_packet_in(
     out.put_u16(port_to_wire(version, frame.in_port)?);
     out.put_u8(match frame.reason {
         PacketInReason::NoMatch => 0,
-        PacketInReason::Action => 1,
+        _ => 1,
     });
     out.put_zeros(1);
     out.extend_from_slice(&frame.data);
@@ -43,7 +44,16 @@ pub(super) fn read_packet_in(version: Version, reader: &mut Reader) -> Result<Pa
     };
     reader.skip(1)?;
     let data = reader.rest().to_vec();
-    Ok(PacketIn { buffer_id, frame_bytes, in_port, reason, data })
+    Ok(PacketIn {
+        buffer_id,
+        frame_bytes,
+        in_port,
+        fields: Match::ANY,
+        reason,
+        table: 0,
+        cookie: COOKIE_NONE,
+        data,
+    })
 }
 
 /// Appends a packet-out's body.
@@ -79,5 +89,6 @@ pub(super) fn read_packet_out(version: Version, reader: &mut Reader) -> Result<P
         Fault::new(malformed, ErrorCode::RequestBadLength)
     })?;
     let actions = read_actions(version, &mut body)?;
-    Ok(PacketOut { buffer_id, in_port, actions, data: reader.rest().to_vec() })
+    let data = reader.rest().to_vec();
+    Ok(PacketOut { buffer_id, in_port, fields: Match::ANY, actions, data })
 }

@@ -73,6 +73,7 @@ pub(super) fn read_description(
         advertised: features(reader)?,
         supported: features(reader)?,
         peer: features(reader)?,
+        ..PortDescription::default()
     })
 }
 
@@ -111,6 +112,7 @@ pub(super) fn read_port_mod(version: Version, reader: &mut Reader) -> Result<Por
         config: PortConfig::from_wire(version, reader.u32()?).0,
         mask: PortConfig::from_wire(version, reader.u32()?).0,
         advertise: PortFeatures::from_wire(version, reader.u32()?).0,
+        properties: Vec::new(),
     };
     reader.skip(4)?;
     Ok(change)

@@ -68,6 +68,9 @@ fn put_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), What>
             out.put_u16(*rate);
             out.put_zeros(6);
         }
+        QueueProperty::MaxRate(_) | QueueProperty::Experimenter(_) => {
+            return Err(What::Bit("queue property"));
+        }
         QueueProperty::Other { kind: kind @ (NONE | MIN_RATE), .. } => {
             return Err(What::Value { field: "queue property", value: (*kind).into() });
         }
@@ -103,12 +106,12 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<QueueC
     reader.skip(6)?;
     let mut queues = Vec::new();
     while reader.left() > 0 {
-        queues.push(read_queue(reader)?);
+        queues.push(read_queue(port, reader)?);
     }
     Ok(QueueConfig { port, queues })
 }
 
-fn read_queue(reader: &mut Reader) -> Result<PacketQueue, Malformed> {
+fn read_queue(port: PortNo, reader: &mut Reader) -> Result<PacketQueue, Malformed> {
     let id = reader.u32()?;
     let mut body = read_length(reader, 8, 4)?;
     body.skip(2)?;
@@ -116,7 +119,7 @@ fn read_queue(reader: &mut Reader) -> Result<PacketQueue, Malformed> {
     while body.left() > 0 {
         properties.push(read_property(&mut body)?);
     }
-    Ok(PacketQueue { id, properties })
+    Ok(PacketQueue { port, id, properties })
 }
 
 fn read_property(reader: &mut Reader) -> Result<QueueProperty, Malformed> {

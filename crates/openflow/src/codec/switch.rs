@@ -5,7 +5,8 @@
 use super::bytes::{Put, Reader};
 use super::port::{put_description, read_descriptions};
 use super::{Fault, What};
-use crate::model::switch::{ActionKinds, Capabilities, Features, FragmentHandling, SwitchConfig};
+use crate::model::kinds::ActionKinds;
+use crate::model::switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
 use crate::version::Version;
 
 /// The bits of the configuration flags that say what happens to fragments.
@@ -22,7 +23,7 @@ pub(super) fn put_features(
     out.put_u8(features.tables);
     out.put_zeros(3);
     out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(features.actions.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(features.actions.to_wire(version).map_err(What::Action)?);
     features.ports.iter().try_for_each(|port| put_description(version, port, out))
 }
 
@@ -33,9 +34,9 @@ pub(super) fn read_features(version: Version, reader: &mut Reader) -> Result<Fea
     let tables = reader.u8()?;
     reader.skip(3)?;
     let capabilities = Capabilities::from_wire(version, reader.u32()?).0;
-    let actions = ActionKinds::from_wire(version, reader.u32()?).0;
+    let actions = ActionKinds::from_wire(version, reader.u32()?);
     let ports = read_descriptions(version, reader)?;
-    Ok(Features { datapath_id, buffers, tables, capabilities, actions, ports })
+    Ok(Features { datapath_id, buffers, tables, auxiliary: 0, capabilities, actions, ports })
 }
 
 /// Appends a configuration.
@@ -56,5 +57,5 @@ pub(super) fn read_config(reader: &mut Reader) -> Result<SwitchConfig, Fault> {
         1 => FragmentHandling::Drop,
         _ => FragmentHandling::Reassemble,
     };
-    Ok(SwitchConfig { fragments, miss_send_bytes: reader.u16()? })
+    Ok(SwitchConfig { fragments, invalid_ttl_to_controller: false, miss_send_bytes: reader.u16()? })
 }

@@ -85,8 +85,7 @@ fn wrong_requests_are_answered_with_what_fits() {
         set_length(bytes);
     };
     assert_eq!(refused(&Message::BarrierRequest, long), (8, ErrorCode::RequestBadLength));
-    let frame =
-        PacketOut { buffer_id: None, in_port: reserved::NONE, actions: vec![], data: vec![0; 60] };
+    let frame = PacketOut { data: vec![0; 60], ..PacketOut::default() };
     let longer_actions = |bytes: &mut Vec<u8>| bytes[15] = 61;
     let answer = refused(&Message::PacketOut(frame), longer_actions);
     assert_eq!(answer, (14, ErrorCode::RequestBadLength));

@@ -161,14 +161,19 @@ impl fmt::Display for FlowMod {
     }
 }
 
-impl fmt::Display for FlowRemoved {
+impl fmt::Display for FlowRemovedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.reason {
+        f.write_str(match self {
             FlowRemovedReason::IdleTimeout => "idle_timeout",
             FlowRemovedReason::HardTimeout => "hard_timeout",
             FlowRemovedReason::Delete => "delete",
-        })?;
-        write!(f, " priority={} match={}", self.priority, self.matching)?;
+        })
+    }
+}
+
+impl fmt::Display for FlowRemoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} priority={} match={}", self.reason, self.priority, self.matching)?;
         write!(f, " cookie={:#x} age={}ns", self.cookie, self.age.0)?;
         write!(f, " idle_timeout={}s", self.idle_timeout_s)?;
         write!(f, " packets={} bytes={}", self.packets, self.bytes)

@@ -1,16 +1,20 @@
 //! One message of the control channel, without its transaction id.
 //!
-//! Source: OpenFlow 1.0.0 section 5.1 (`ofp_type`).
+//! Source: OpenFlow 1.0.0 section 5.1 (`ofp_type`); 1.3.5, 1.4.1 and 1.5.1 section 7.1.
 
 use std::fmt;
 
 use super::action::Experimenter;
+use super::asynchronous::AsyncConfig;
+use super::bundle::{BundleAddMessage, BundleControl, RequestForward};
 use super::flow::{FlowMod, FlowRemoved};
-use super::multipart::{MultipartReply, MultipartRequest};
+use super::multipart::{MultipartReply, MultipartRequest, MultipartRequestBody};
 use super::packet_io::{PacketIn, PacketOut};
 use super::port::{PortMod, PortNo, PortStatus, ShowPort};
 use super::queue::QueueConfig;
+use super::role::{ControllerStatus, RoleRequest, RoleStatus};
 use super::switch::{Features, SwitchConfig};
+use super::table::{TableMod, TableStatus};
 use super::text::Hex;
 use crate::version::{ErrorCode, MessageKind};
 
@@ -65,14 +69,49 @@ pub enum Message {
     QueueGetConfigRequest(PortNo),
     /// The queues of a port.
     QueueGetConfigReply(QueueConfig),
+    /// Sets how a table behaves.
+    TableMod(TableMod),
+    /// Asks for a role.
+    RoleRequest(RoleRequest),
+    /// The controller's role.
+    RoleReply(RoleRequest),
+    /// Asks for [`Message::GetAsyncReply`].
+    GetAsyncRequest,
+    /// Which news the controller gets.
+    GetAsyncReply(AsyncConfig),
+    /// Which news the controller is to get.
+    SetAsync(AsyncConfig),
+    /// The controller's role has changed.
+    RoleStatus(RoleStatus),
+    /// A table has become full or empty enough to tell.
+    TableStatus(TableStatus),
+    /// What another controller asked for.
+    RequestForward(RequestForward),
+    /// Opens, closes, commits or discards a bundle.
+    BundleControl(BundleControl),
+    /// Puts a message into a bundle.
+    BundleAddMessage(BundleAddMessage),
+    /// How another controller does.
+    ControllerStatus(ControllerStatus),
 }
 
 /// First message of either end. Its header says the highest version that the sender speaks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hello {
     /// Which versions the sender speaks, bit n for wire number n, if it says (1.3 brought this).
     /// Wire numbers above 31 are not kept.
     pub versions: Option<u32>,
+    /// Other elements, as they came.
+    pub others: Vec<HelloElement>,
+}
+
+/// Something else that a hello says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HelloElement {
+    /// Its type; 1 is the bitmap of versions.
+    pub kind: u16,
+    /// What follows its type and length.
+    pub body: Vec<u8>,
 }
 
 /// What went wrong with an earlier message, whose transaction id this one repeats.
@@ -110,7 +149,24 @@ impl Message {
             Message::BarrierReply => MessageKind::BarrierReply,
             Message::QueueGetConfigRequest(_) => MessageKind::QueueGetConfigRequest,
             Message::QueueGetConfigReply(_) => MessageKind::QueueGetConfigReply,
+            Message::TableMod(_) => MessageKind::TableMod,
+            Message::RoleRequest(_) => MessageKind::RoleRequest,
+            Message::RoleReply(_) => MessageKind::RoleReply,
+            Message::GetAsyncRequest => MessageKind::GetAsyncRequest,
+            Message::GetAsyncReply(_) => MessageKind::GetAsyncReply,
+            Message::SetAsync(_) => MessageKind::SetAsync,
+            Message::RoleStatus(_) => MessageKind::RoleStatus,
+            Message::TableStatus(_) => MessageKind::TableStatus,
+            Message::RequestForward(_) => MessageKind::RequestForward,
+            Message::BundleControl(_) => MessageKind::BundleControl,
+            Message::BundleAddMessage(_) => MessageKind::BundleAddMessage,
+            Message::ControllerStatus(_) => MessageKind::ControllerStatus,
         }
+    }
+
+    /// A request of one part for statistics or descriptions.
+    pub fn ask(body: MultipartRequestBody) -> Message {
+        Message::MultipartRequest(body.into())
     }
 
     /// An error about the message that starts with `request`, of which the first
@@ -125,10 +181,7 @@ impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind())?;
         match self {
-            Message::Hello(hello) => match hello.versions {
-                Some(bitmap) => write!(f, " versions={bitmap:#x}"),
-                None => Ok(()),
-            },
+            Message::Hello(hello) => write!(f, "{hello}"),
             Message::Error(error) => write!(f, " {error}"),
             Message::EchoRequest(data) | Message::EchoReply(data) => {
                 write!(f, " data={}:{}", data.len(), Hex(data))
@@ -137,7 +190,8 @@ impl fmt::Display for Message {
             Message::FeaturesRequest
             | Message::GetConfigRequest
             | Message::BarrierRequest
-            | Message::BarrierReply => Ok(()),
+            | Message::BarrierReply
+            | Message::GetAsyncRequest => Ok(()),
             Message::FeaturesReply(features) => write!(f, " {features}"),
             Message::GetConfigReply(config) | Message::SetConfig(config) => write!(f, " {config}"),
             Message::PacketIn(frame) => write!(f, " {frame}"),
@@ -150,7 +204,25 @@ impl fmt::Display for Message {
             Message::MultipartReply(reply) => write!(f, " {reply}"),
             Message::QueueGetConfigRequest(port) => write!(f, " port={}", ShowPort(*port)),
             Message::QueueGetConfigReply(config) => write!(f, " {config}"),
+            Message::TableMod(change) => write!(f, " {change}"),
+            Message::RoleRequest(role) | Message::RoleReply(role) => write!(f, " {role}"),
+            Message::GetAsyncReply(config) | Message::SetAsync(config) => write!(f, "{config}"),
+            Message::RoleStatus(status) => write!(f, " {status}"),
+            Message::TableStatus(status) => write!(f, " {status}"),
+            Message::RequestForward(forward) => write!(f, " {forward}"),
+            Message::BundleControl(control) => write!(f, " {control}"),
+            Message::BundleAddMessage(add) => write!(f, " {add}"),
+            Message::ControllerStatus(status) => write!(f, " {status}"),
         }
+    }
+}
+
+impl fmt::Display for Hello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(bitmap) = self.versions {
+            write!(f, " versions={bitmap:#x}")?;
+        }
+        self.others.iter().try_for_each(|other| write!(f, " {}:{}", other.kind, Hex(&other.body)))
     }
 }
 

@@ -1,34 +1,39 @@
 //! Statistics and descriptions: what is asked for, and what comes back.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5 (`ofp_stats_request`, `ofp_stats_reply`). A reply may
-//! come in several messages, each of which but the last says that there is more.
+//! Source: OpenFlow 1.0.0 section 5.3.5 (`ofp_stats_request`, `ofp_stats_reply`), 1.3.5 section
+//! 7.3.5 (`ofp_multipart_request`, `ofp_multipart_reply`). Both may come in several messages, each
+//! of which but the last says that there is more.
 
 use std::fmt;
 
 use packet::time::Nanos;
 
 use super::action::{Action, Experimenter};
+use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::flow::show_actions;
-use super::matching::{Fields, Match};
-use super::port::{PortNo, ShowPort};
+use super::matching::Match;
+use super::monitor::{FlowMonitorRequest, FlowUpdate};
+use super::port::{PortDescription, PortNo, ShowPort};
+use super::port_stats::PortStats;
+use super::queue::{PacketQueue, QUEUE_ALL, QueueStats};
+use super::role::ControllerStatus;
+use super::table::{ShowTable, TABLE_ALL, TableDescription, TableStats};
+use super::table_features::TableFeatures;
 use super::text::Text;
 use crate::version::MultipartKind;
 
-/// A counter that the switch does not have.
-pub const COUNTER_UNKNOWN: u64 = u64::MAX;
-
-/// Table number in a request that means all tables.
-pub const TABLE_ALL: u8 = 0xff;
-
-/// Table number in a request that means the emergency table (1.0 only).
-pub const TABLE_EMERGENCY: u8 = 0xfe;
-
-/// Queue number in a request that means all queues of the port.
-pub const QUEUE_ALL: u32 = 0xffff_ffff;
-
-/// What is asked for.
+/// What is asked for, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MultipartRequest {
+pub struct MultipartRequest {
+    /// Another part follows with the same transaction id (from 1.3 on).
+    pub more: bool,
+    /// This part.
+    pub body: MultipartRequestBody,
+}
+
+/// What is asked for, by type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MultipartRequestBody {
     /// Who made the switch, and its names.
     Desc,
     /// Each entry.
@@ -41,11 +46,31 @@ pub enum MultipartRequest {
     Port(PortNo),
     /// One queue, or several.
     Queue {
-        /// The port, or all with [`super::reserved::ALL`].
+        /// The port, or all with [`super::reserved::ALL`] in 1.0 and [`super::reserved::NONE`]
+        /// later.
         port: PortNo,
-        /// The queue, or all with [`QUEUE_ALL`].
+        /// The queue, or all with [`super::queue::QUEUE_ALL`].
         queue: u32,
     },
+    /// Features of tables: without any, asks for them, else sets them.
+    TableFeatures(Vec<TableFeatures>),
+    /// One port, or all with [`super::reserved::NONE`]; before 1.5 it is always all.
+    PortDesc(PortNo),
+    /// How each table behaves.
+    TableDesc,
+    /// What queues promise.
+    QueueDesc {
+        /// The port, or all with [`super::reserved::NONE`].
+        port: PortNo,
+        /// The queue, or all with [`super::queue::QUEUE_ALL`].
+        queue: u32,
+    },
+    /// Sets monitors up, changes or ends them.
+    FlowMonitor(Vec<FlowMonitorRequest>),
+    /// How each controller does.
+    ControllerStatus,
+    /// How well bundles can be scheduled.
+    BundleFeatures(BundleFeaturesRequest),
     /// What somebody else defines.
     Experimenter(Experimenter),
 }
@@ -92,6 +117,20 @@ pub enum MultipartReplyBody {
     Port(Vec<PortStats>),
     /// Queues.
     Queue(Vec<QueueStats>),
+    /// Features of tables.
+    TableFeatures(Vec<TableFeatures>),
+    /// Ports.
+    PortDesc(Vec<PortDescription>),
+    /// How tables behave.
+    TableDesc(Vec<TableDescription>),
+    /// What queues promise.
+    QueueDesc(Vec<PacketQueue>),
+    /// What became of entries.
+    FlowMonitor(Vec<FlowUpdate>),
+    /// How controllers do.
+    ControllerStatus(Vec<ControllerStatus>),
+    /// How well bundles can be scheduled.
+    BundleFeatures(BundleFeatures),
     /// What somebody else defines.
     Experimenter(Experimenter),
 }
@@ -147,82 +186,38 @@ pub struct AggregateStats {
     pub flows: u32,
 }
 
-/// One table and its counters (`ofp_table_stats`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TableStats {
-    /// Its number; lower ones are looked up first.
-    pub table: u8,
-    /// Its name, at most 31 bytes.
-    pub name: Text,
-    /// Fields that its entries may leave open.
-    pub wildcards: Fields,
-    /// Entries that it can hold.
-    pub entries_max: u32,
-    /// Entries that it holds.
-    pub entries: u32,
-    /// Frames looked up in it.
-    pub lookups: u64,
-    /// Frames that matched one of its entries.
-    pub matched: u64,
+impl From<MultipartRequestBody> for MultipartRequest {
+    /// A request of one part.
+    fn from(body: MultipartRequestBody) -> MultipartRequest {
+        MultipartRequest { more: false, body }
+    }
 }
 
-/// One port and its counters (`ofp_port_stats`); [`COUNTER_UNKNOWN`] for what it does not count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PortStats {
-    /// Its number.
-    pub port: PortNo,
-    /// Frames received.
-    pub rx_packets: u64,
-    /// Frames sent.
-    pub tx_packets: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Received frames dropped.
-    pub rx_dropped: u64,
-    /// Frames dropped instead of being sent.
-    pub tx_dropped: u64,
-    /// Receive errors of every kind.
-    pub rx_errors: u64,
-    /// Transmit errors of every kind.
-    pub tx_errors: u64,
-    /// Frames with alignment errors.
-    pub rx_frame_errors: u64,
-    /// Frames lost to overrun.
-    pub rx_overruns: u64,
-    /// Frames with a wrong check sequence.
-    pub rx_crc_errors: u64,
-    /// Collisions.
-    pub collisions: u64,
+impl From<MultipartReplyBody> for MultipartReply {
+    /// A reply of one part.
+    fn from(body: MultipartReplyBody) -> MultipartReply {
+        MultipartReply { more: false, body }
+    }
 }
 
-/// One queue and its counters (`ofp_queue_stats`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct QueueStats {
-    /// Its port.
-    pub port: PortNo,
-    /// Its number at the port.
-    pub queue: u32,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Frames sent.
-    pub tx_packets: u64,
-    /// Frames dropped for want of room.
-    pub tx_errors: u64,
-}
-
-impl MultipartRequest {
+impl MultipartRequestBody {
     /// Its row in the table of versions.
     pub fn kind(&self) -> MultipartKind {
         match self {
-            MultipartRequest::Desc => MultipartKind::Desc,
-            MultipartRequest::Flow(_) => MultipartKind::Flow,
-            MultipartRequest::Aggregate(_) => MultipartKind::Aggregate,
-            MultipartRequest::Table => MultipartKind::Table,
-            MultipartRequest::Port(_) => MultipartKind::Port,
-            MultipartRequest::Queue { .. } => MultipartKind::Queue,
-            MultipartRequest::Experimenter(_) => MultipartKind::Experimenter,
+            MultipartRequestBody::Desc => MultipartKind::Desc,
+            MultipartRequestBody::Flow(_) => MultipartKind::Flow,
+            MultipartRequestBody::Aggregate(_) => MultipartKind::Aggregate,
+            MultipartRequestBody::Table => MultipartKind::Table,
+            MultipartRequestBody::Port(_) => MultipartKind::Port,
+            MultipartRequestBody::Queue { .. } => MultipartKind::Queue,
+            MultipartRequestBody::TableFeatures(_) => MultipartKind::TableFeatures,
+            MultipartRequestBody::PortDesc(_) => MultipartKind::PortDesc,
+            MultipartRequestBody::TableDesc => MultipartKind::TableDesc,
+            MultipartRequestBody::QueueDesc { .. } => MultipartKind::QueueDesc,
+            MultipartRequestBody::FlowMonitor(_) => MultipartKind::FlowMonitor,
+            MultipartRequestBody::ControllerStatus => MultipartKind::ControllerStatus,
+            MultipartRequestBody::BundleFeatures(_) => MultipartKind::BundleFeatures,
+            MultipartRequestBody::Experimenter(_) => MultipartKind::Experimenter,
         }
     }
 }
@@ -237,19 +232,14 @@ impl MultipartReplyBody {
             MultipartReplyBody::Table(_) => MultipartKind::Table,
             MultipartReplyBody::Port(_) => MultipartKind::Port,
             MultipartReplyBody::Queue(_) => MultipartKind::Queue,
+            MultipartReplyBody::TableFeatures(_) => MultipartKind::TableFeatures,
+            MultipartReplyBody::PortDesc(_) => MultipartKind::PortDesc,
+            MultipartReplyBody::TableDesc(_) => MultipartKind::TableDesc,
+            MultipartReplyBody::QueueDesc(_) => MultipartKind::QueueDesc,
+            MultipartReplyBody::FlowMonitor(_) => MultipartKind::FlowMonitor,
+            MultipartReplyBody::ControllerStatus(_) => MultipartKind::ControllerStatus,
+            MultipartReplyBody::BundleFeatures(_) => MultipartKind::BundleFeatures,
             MultipartReplyBody::Experimenter(_) => MultipartKind::Experimenter,
-        }
-    }
-}
-
-struct ShowTable(u8);
-
-impl fmt::Display for ShowTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            TABLE_ALL => f.write_str("all"),
-            TABLE_EMERGENCY => f.write_str("emergency"),
-            number => write!(f, "{number}"),
         }
     }
 }
@@ -261,22 +251,39 @@ impl fmt::Display for FlowStatsRequest {
     }
 }
 
+struct ShowQueue(u32);
+
+impl fmt::Display for ShowQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            QUEUE_ALL => f.write_str("all"),
+            number => write!(f, "{number}"),
+        }
+    }
+}
+
 impl fmt::Display for MultipartRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind())?;
-        match self {
-            MultipartRequest::Desc | MultipartRequest::Table => Ok(()),
-            MultipartRequest::Flow(which) | MultipartRequest::Aggregate(which) => {
+        write!(f, "{}{}", self.body.kind(), if self.more { " more" } else { "" })?;
+        match &self.body {
+            MultipartRequestBody::Desc
+            | MultipartRequestBody::Table
+            | MultipartRequestBody::TableDesc
+            | MultipartRequestBody::ControllerStatus => Ok(()),
+            MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
                 write!(f, " {which}")
             }
-            MultipartRequest::Port(port) => write!(f, " port={}", ShowPort(*port)),
-            MultipartRequest::Queue { port, queue: QUEUE_ALL } => {
-                write!(f, " port={} queue=all", ShowPort(*port))
+            MultipartRequestBody::Port(port) | MultipartRequestBody::PortDesc(port) => {
+                write!(f, " port={}", ShowPort(*port))
             }
-            MultipartRequest::Queue { port, queue } => {
-                write!(f, " port={} queue={queue}", ShowPort(*port))
+            MultipartRequestBody::Queue { port, queue }
+            | MultipartRequestBody::QueueDesc { port, queue } => {
+                write!(f, " port={} queue={}", ShowPort(*port), ShowQueue(*queue))
             }
-            MultipartRequest::Experimenter(body) => write!(f, " {body}"),
+            MultipartRequestBody::TableFeatures(tables) => show_rows(f, tables),
+            MultipartRequestBody::FlowMonitor(monitors) => show_rows(f, monitors),
+            MultipartRequestBody::BundleFeatures(request) => write!(f, " {request}"),
+            MultipartRequestBody::Experimenter(body) => write!(f, " {body}"),
         }
     }
 }
@@ -295,6 +302,13 @@ impl fmt::Display for MultipartReply {
             MultipartReplyBody::Table(rows) => show_rows(f, rows),
             MultipartReplyBody::Port(rows) => show_rows(f, rows),
             MultipartReplyBody::Queue(rows) => show_rows(f, rows),
+            MultipartReplyBody::TableFeatures(rows) => show_rows(f, rows),
+            MultipartReplyBody::PortDesc(rows) => show_rows(f, rows),
+            MultipartReplyBody::TableDesc(rows) => show_rows(f, rows),
+            MultipartReplyBody::QueueDesc(rows) => show_rows(f, rows),
+            MultipartReplyBody::FlowMonitor(rows) => show_rows(f, rows),
+            MultipartReplyBody::ControllerStatus(rows) => show_rows(f, rows),
+            MultipartReplyBody::BundleFeatures(features) => write!(f, " {features}"),
             MultipartReplyBody::Experimenter(body) => write!(f, " {body}"),
         }
     }
@@ -321,53 +335,5 @@ impl fmt::Display for FlowStats {
 impl fmt::Display for AggregateStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "flows={} packets={} bytes={}", self.flows, self.packets, self.bytes)
-    }
-}
-
-impl fmt::Display for TableStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "table={} name={:?} wildcards={}", self.table, self.name, self.wildcards)?;
-        write!(f, " entries={}/{}", self.entries, self.entries_max)?;
-        write!(f, " lookups={} matched={}", self.lookups, self.matched)
-    }
-}
-
-struct Counter(u64);
-
-impl fmt::Display for Counter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == COUNTER_UNKNOWN { f.write_str("?") } else { write!(f, "{}", self.0) }
-    }
-}
-
-impl fmt::Display for PortStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "port={}", ShowPort(self.port))?;
-        for (name, value) in [
-            ("rx_packets", self.rx_packets),
-            ("tx_packets", self.tx_packets),
-            ("rx_bytes", self.rx_bytes),
-            ("tx_bytes", self.tx_bytes),
-            ("rx_dropped", self.rx_dropped),
-            ("tx_dropped", self.tx_dropped),
-            ("rx_errors", self.rx_errors),
-            ("tx_errors", self.tx_errors),
-            ("rx_frame_errors", self.rx_frame_errors),
-            ("rx_overruns", self.rx_overruns),
-            ("rx_crc_errors", self.rx_crc_errors),
-            ("collisions", self.collisions),
-        ] {
-            write!(f, " {name}={}", Counter(value))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for QueueStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "port={} queue={}", ShowPort(self.port), self.queue)?;
-        write!(f, " tx_bytes={}", Counter(self.tx_bytes))?;
-        write!(f, " tx_packets={}", Counter(self.tx_packets))?;
-        write!(f, " tx_errors={}", Counter(self.tx_errors))
     }
 }

@@ -1,22 +1,35 @@
 //! Frames that travel on the control channel: to the controller, and from it.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.3.6 (`ofp_packet_out`) and 5.4.1 (`ofp_packet_in`).
+//! Source: OpenFlow 1.0.0 sections 5.3.6 (`ofp_packet_out`) and 5.4.1 (`ofp_packet_in`), 1.3.5
+//! sections 7.3.7 and 7.4.1, 1.5.1 sections 7.3.6 and 7.4.1.
 
 use std::fmt;
 
 use super::action::Action;
 use super::flow::{BufferId, show_actions};
-use super::port::{PortNo, ShowPort};
+use super::matching::Match;
+use super::port::{PortNo, ShowPort, reserved};
 use super::text::Hex;
 
 /// Why a frame goes to the controller (`ofp_packet_in_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketInReason {
-    /// No entry matched it.
+    /// No entry matched it, or the table-miss entry did.
     NoMatch,
-    /// An action sent it there.
+    /// An action sent it there; from 1.4 on, one of apply-actions.
     Action,
+    /// Its TTL must not be decremented (told as [`PacketInReason::Action`] before 1.2).
+    InvalidTtl,
+    /// The action set sent it there (told as [`PacketInReason::Action`] before 1.4).
+    ActionSet,
+    /// A group sent it there (told as [`PacketInReason::Action`] before 1.4).
+    Group,
+    /// A packet-out sent it there (told as [`PacketInReason::Action`] before 1.4).
+    PacketOut,
 }
+
+/// Cookie of a packet-in that no entry caused.
+pub const COOKIE_NONE: u64 = u64::MAX;
 
 /// A frame that the switch hands to its controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +40,15 @@ pub struct PacketIn {
     pub frame_bytes: u16,
     /// The port that the frame came in on.
     pub in_port: PortNo,
+    /// What else the pipeline knows of the frame: metadata, tunnel, packet type, and the physical
+    /// port if it is not [`PacketIn::in_port`] (told from 1.2 on, the physical port from 1.1 on).
+    pub fields: Match,
     /// Why.
     pub reason: PacketInReason,
+    /// The table that it came to (told from 1.1 on).
+    pub table: u8,
+    /// The cookie of the entry that caused it, or [`COOKIE_NONE`] (told from 1.3 on).
+    pub cookie: u64,
     /// The frame, or its first bytes.
     pub data: Vec<u8>,
 }
@@ -38,12 +58,42 @@ pub struct PacketIn {
 pub struct PacketOut {
     /// Which kept frame; `None` if the frame is in `data`.
     pub buffer_id: Option<BufferId>,
-    /// The port that the frame is said to have come in on, or [`super::reserved::NONE`].
+    /// The port that the frame is said to have come in on, [`super::reserved::NONE`] in 1.0 or
+    /// [`super::reserved::CONTROLLER`] later.
     pub in_port: PortNo,
+    /// What else the pipeline is to know of the frame (1.5).
+    pub fields: Match,
     /// What is done with the frame.
     pub actions: Vec<Action>,
     /// The frame, if it is not a kept one.
     pub data: Vec<u8>,
+}
+
+impl Default for PacketIn {
+    fn default() -> Self {
+        PacketIn {
+            buffer_id: None,
+            frame_bytes: 0,
+            in_port: reserved::NONE,
+            fields: Match::ANY,
+            reason: PacketInReason::NoMatch,
+            table: 0,
+            cookie: COOKIE_NONE,
+            data: Vec::new(),
+        }
+    }
+}
+
+impl Default for PacketOut {
+    fn default() -> Self {
+        PacketOut {
+            buffer_id: None,
+            in_port: reserved::NONE,
+            fields: Match::ANY,
+            actions: Vec::new(),
+            data: Vec::new(),
+        }
+    }
 }
 
 struct ShowBuffer(Option<BufferId>);
@@ -62,8 +112,18 @@ impl fmt::Display for PacketIn {
         let reason = match self.reason {
             PacketInReason::NoMatch => "no_match",
             PacketInReason::Action => "action",
+            PacketInReason::InvalidTtl => "invalid_ttl",
+            PacketInReason::ActionSet => "action_set",
+            PacketInReason::Group => "group",
+            PacketInReason::PacketOut => "packet_out",
         };
-        write!(f, "{reason} in_port={}", ShowPort(self.in_port))?;
+        write!(f, "{reason} in_port={} table={}", ShowPort(self.in_port), self.table)?;
+        if self.cookie != COOKIE_NONE {
+            write!(f, " cookie={:#x}", self.cookie)?;
+        }
+        if self.fields != Match::ANY {
+            write!(f, " fields={}", self.fields)?;
+        }
         write!(f, " buffer={} frame_bytes={}", ShowBuffer(self.buffer_id), self.frame_bytes)?;
         write!(f, " data={}:{}", self.data.len(), Hex(&self.data))
     }
@@ -72,6 +132,9 @@ impl fmt::Display for PacketIn {
 impl fmt::Display for PacketOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "in_port={} buffer={}", ShowPort(self.in_port), ShowBuffer(self.buffer_id))?;
+        if self.fields != Match::ANY {
+            write!(f, " fields={}", self.fields)?;
+        }
         f.write_str(" actions=")?;
         show_actions(f, &self.actions)?;
         write!(f, " data={}:{}", self.data.len(), Hex(&self.data))

@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::bits::bits;
 use super::matching::{MacAddress, show_mac};
+use super::port_property::{PortModProperty, PortProperty};
 use super::text::Text;
 use crate::version::NO;
 
@@ -19,6 +20,8 @@ pub mod reserved {
 
     /// First number that no real port has.
     pub const MAX: PortNo = 0xffff_ff00;
+    /// Output port of an action set that has none (1.5).
+    pub const UNSET: PortNo = 0xffff_fff7;
     /// Back out of the port that the frame came in on.
     pub const IN_PORT: PortNo = 0xffff_fff8;
     /// Through the tables (in a packet-out).
@@ -43,6 +46,7 @@ pub struct ShowPort(pub PortNo);
 impl fmt::Display for ShowPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
+            reserved::UNSET => "unset",
             reserved::IN_PORT => "in_port",
             reserved::TABLE => "table",
             reserved::NORMAL => "normal",
@@ -155,6 +159,12 @@ pub struct PortDescription {
     pub supported: PortFeatures,
     /// What its neighbour advertises.
     pub peer: PortFeatures,
+    /// Its speed now, in kbit/s (from 1.1 on).
+    pub current_speed_kbps: u32,
+    /// Its highest speed, in kbit/s (from 1.1 on).
+    pub speed_max_kbps: u32,
+    /// What it is beyond Ethernet (from 1.4 on).
+    pub properties: Vec<PortProperty>,
 }
 
 /// Changes how a port behaves (`ofp_port_mod`).
@@ -170,6 +180,8 @@ pub struct PortMod {
     pub mask: PortConfig,
     /// What to advertise; nothing means no change.
     pub advertise: PortFeatures,
+    /// What else to change (from 1.4 on).
+    pub properties: Vec<PortModProperty>,
 }
 
 /// Why a port status is sent (`ofp_port_reason`).
@@ -198,7 +210,11 @@ impl fmt::Display for PortDescription {
         show_mac(f, &self.mac)?;
         write!(f, " config={} state={} current={}", self.config, self.state, self.current)?;
         write!(f, " advertised={} supported={}", self.advertised, self.supported)?;
-        write!(f, " peer={}", self.peer)
+        write!(f, " peer={}", self.peer)?;
+        if (self.current_speed_kbps, self.speed_max_kbps) != (0, 0) {
+            write!(f, " speed={}/{}kbps", self.current_speed_kbps, self.speed_max_kbps)?;
+        }
+        self.properties.iter().try_for_each(|property| write!(f, " {property}"))
     }
 }
 
@@ -206,7 +222,8 @@ impl fmt::Display for PortMod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "port={} mac=", ShowPort(self.number))?;
         show_mac(f, &self.mac)?;
-        write!(f, " config={} mask={} advertise={}", self.config, self.mask, self.advertise)
+        write!(f, " config={} mask={} advertise={}", self.config, self.mask, self.advertise)?;
+        self.properties.iter().try_for_each(|property| write!(f, " {property}"))
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::bits::bits;
+use super::kinds::ActionKinds;
 use super::port::PortDescription;
 use crate::version::NO;
 
@@ -31,37 +32,10 @@ bits! {
         ARP_MATCH_IP "arp_match_ip"                  [ 7,  7, NO, NO, NO, NO];
         /// Blocks ports that would close a loop.
         PORT_BLOCKED "port_blocked"                  [NO, NO,  8,  8,  8,  8];
-    }
-}
-
-bits! {
-    /// A set of kinds of actions, such as those that a switch can do.
-    ActionKinds {
-        //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// [`crate::version::ActionKind::Output`].
-        OUTPUT "output"                              [ 0, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetVlanVid`].
-        SET_VLAN_VID "set_vlan_vid"                  [ 1, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetVlanPcp`].
-        SET_VLAN_PCP "set_vlan_pcp"                  [ 2, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::StripVlan`].
-        STRIP_VLAN "strip_vlan"                      [ 3, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetEthSrc`].
-        SET_ETH_SRC "set_eth_src"                    [ 4, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetEthDst`].
-        SET_ETH_DST "set_eth_dst"                    [ 5, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetIpSrc`].
-        SET_IP_SRC "set_ip_src"                      [ 6, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetIpDst`].
-        SET_IP_DST "set_ip_dst"                      [ 7, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetIpDscp`].
-        SET_IP_DSCP "set_ip_dscp"                    [ 8, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetTransportSrc`].
-        SET_TRANSPORT_SRC "set_transport_src"        [ 9, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::SetTransportDst`].
-        SET_TRANSPORT_DST "set_transport_dst"        [10, NO, NO, NO, NO, NO];
-        /// [`crate::version::ActionKind::Enqueue`].
-        ENQUEUE "enqueue"                            [11, NO, NO, NO, NO, NO];
+        /// Bundles.
+        BUNDLES "bundles"                            [NO, NO, NO, NO,  9,  9];
+        /// Flow monitors.
+        FLOW_MONITORING "flow_monitoring"            [NO, NO, NO, NO, 10, 10];
     }
 }
 
@@ -74,11 +48,14 @@ pub struct Features {
     pub buffers: u32,
     /// Tables that it has.
     pub tables: u8,
+    /// Number of the auxiliary connection that this is told on, 0 for the main one (told from 1.3
+    /// on).
+    pub auxiliary: u8,
     /// What it can do.
     pub capabilities: Capabilities,
-    /// Actions that it can do.
+    /// Actions that it can do (told in 1.0).
     pub actions: ActionKinds,
-    /// Its ports.
+    /// Its ports (told before 1.3; later by a description of their own).
     pub ports: Vec<PortDescription>,
 }
 
@@ -99,13 +76,19 @@ pub enum FragmentHandling {
 pub struct SwitchConfig {
     /// What happens to IP fragments.
     pub fragments: FragmentHandling,
+    /// Whether frames whose TTL must not be decremented go to the controller (1.1 and 1.2).
+    pub invalid_ttl_to_controller: bool,
     /// Bytes of a frame that matched nothing which the controller gets.
     pub miss_send_bytes: u16,
 }
 
 impl Default for SwitchConfig {
     fn default() -> Self {
-        SwitchConfig { fragments: FragmentHandling::Normal, miss_send_bytes: 128 }
+        SwitchConfig {
+            fragments: FragmentHandling::Normal,
+            invalid_ttl_to_controller: false,
+            miss_send_bytes: 128,
+        }
     }
 }
 
@@ -114,6 +97,9 @@ impl fmt::Display for Features {
         write!(f, "datapath_id={:#018x} buffers={}", self.datapath_id, self.buffers)?;
         write!(f, " tables={} capabilities={}", self.tables, self.capabilities)?;
         write!(f, " actions={}", self.actions)?;
+        if self.auxiliary != 0 {
+            write!(f, " auxiliary={}", self.auxiliary)?;
+        }
         self.ports.iter().try_for_each(|port| write!(f, "\n  port {port}"))
     }
 }
@@ -125,6 +111,7 @@ impl fmt::Display for SwitchConfig {
             FragmentHandling::Drop => "drop",
             FragmentHandling::Reassemble => "reassemble",
         };
-        write!(f, "fragments={fragments} miss_send_bytes={}", self.miss_send_bytes)
+        write!(f, "fragments={fragments} miss_send_bytes={}", self.miss_send_bytes)?;
+        f.write_str(if self.invalid_ttl_to_controller { " invalid_ttl_to_controller" } else { "" })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::flow::FlowMod;
-use crate::model::multipart::{MultipartReply, MultipartReplyBody, MultipartRequest};
+use crate::model::multipart::{MultipartReply, MultipartReplyBody, MultipartRequestBody};
 
 fn seconds(n: u64) -> Nanos {
     Nanos::from_secs(n)
@@ -176,7 +176,7 @@ fn replies_find_their_requests_even_out_of_order() {
 #[test]
 fn a_reply_in_parts_answers_until_the_last_one() {
     let (mut controller, mut switch) = pair();
-    let request = Message::MultipartRequest(MultipartRequest::Table);
+    let request = Message::ask(MultipartRequestBody::Table);
     let xid = controller.send(&request, seconds(1)).unwrap();
     for more in [true, true, false] {
         let body = MultipartReplyBody::Table(Vec::new());

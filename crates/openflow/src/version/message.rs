@@ -54,10 +54,43 @@ table! {
         QueueGetConfigRequest "queue_get_config_request"           [20, 22, 22, 22, NO, NO];
         /// The queues of a port.
         QueueGetConfigReply "queue_get_config_reply"               [21, 23, 23, 23, NO, NO];
+        /// Adds, changes or deletes a group.
+        GroupMod "group_mod"                                       [NO, 15, 15, 15, 15, 15];
+        /// Sets how a table behaves.
+        TableMod "table_mod"                                       [NO, 17, 17, 17, 17, 17];
+        /// Asks for a role.
+        RoleRequest "role_request"                                 [NO, NO, 24, 24, 24, 24];
+        /// The controller's role.
+        RoleReply "role_reply"                                     [NO, NO, 25, 25, 25, 25];
+        /// Asks which news the controller gets.
+        GetAsyncRequest "get_async_request"                        [NO, NO, NO, 26, 26, 26];
+        /// Which news the controller gets.
+        GetAsyncReply "get_async_reply"                            [NO, NO, NO, 27, 27, 27];
+        /// Chooses which news the controller gets.
+        SetAsync "set_async"                                       [NO, NO, NO, 28, 28, 28];
+        /// Adds, changes or deletes a meter.
+        MeterMod "meter_mod"                                       [NO, NO, NO, 29, 29, 29];
+        /// The controller's role has changed.
+        RoleStatus "role_status"                                   [NO, NO, NO, NO, 30, 30];
+        /// A table has become full or empty enough to tell.
+        TableStatus "table_status"                                 [NO, NO, NO, NO, 31, 31];
+        /// What another controller asked for.
+        RequestForward "requestforward"                            [NO, NO, NO, NO, 32, 32];
+        /// Opens, closes, commits or discards a bundle.
+        BundleControl "bundle_control"                             [NO, NO, NO, NO, 33, 33];
+        /// Puts a message into a bundle.
+        BundleAddMessage "bundle_add_message"                      [NO, NO, NO, NO, 34, 34];
+        /// How another controller does.
+        ControllerStatus "controller_status"                       [NO, NO, NO, NO, NO, 35];
     }
 }
 
 impl MessageKind {
+    /// The kinds that this version has.
+    pub fn of(version: Version) -> impl Iterator<Item = MessageKind> {
+        MessageKind::ALL.iter().copied().filter(move |kind| kind.code(version).is_some())
+    }
+
     /// The kind of message that answers this one, if it is a request.
     pub fn reply(self) -> Option<MessageKind> {
         Some(match self {
@@ -67,6 +100,9 @@ impl MessageKind {
             MessageKind::MultipartRequest => MessageKind::MultipartReply,
             MessageKind::BarrierRequest => MessageKind::BarrierReply,
             MessageKind::QueueGetConfigRequest => MessageKind::QueueGetConfigReply,
+            MessageKind::RoleRequest => MessageKind::RoleReply,
+            MessageKind::GetAsyncRequest => MessageKind::GetAsyncReply,
+            MessageKind::BundleControl => MessageKind::BundleControl,
             _ => return None,
         })
     }
@@ -78,7 +114,8 @@ impl MessageKind {
             | MessageKind::Error
             | MessageKind::EchoRequest
             | MessageKind::EchoReply
-            | MessageKind::Experimenter => None,
+            | MessageKind::Experimenter
+            | MessageKind::BundleControl => None,
             MessageKind::FeaturesReply
             | MessageKind::GetConfigReply
             | MessageKind::PacketIn
@@ -86,7 +123,13 @@ impl MessageKind {
             | MessageKind::PortStatus
             | MessageKind::MultipartReply
             | MessageKind::BarrierReply
-            | MessageKind::QueueGetConfigReply => Some(End::Switch),
+            | MessageKind::QueueGetConfigReply
+            | MessageKind::RoleReply
+            | MessageKind::GetAsyncReply
+            | MessageKind::RoleStatus
+            | MessageKind::TableStatus
+            | MessageKind::RequestForward
+            | MessageKind::ControllerStatus => Some(End::Switch),
             MessageKind::FeaturesRequest
             | MessageKind::GetConfigRequest
             | MessageKind::SetConfig
@@ -95,7 +138,14 @@ impl MessageKind {
             | MessageKind::PortMod
             | MessageKind::MultipartRequest
             | MessageKind::BarrierRequest
-            | MessageKind::QueueGetConfigRequest => Some(End::Controller),
+            | MessageKind::QueueGetConfigRequest
+            | MessageKind::GroupMod
+            | MessageKind::TableMod
+            | MessageKind::RoleRequest
+            | MessageKind::GetAsyncRequest
+            | MessageKind::SetAsync
+            | MessageKind::MeterMod
+            | MessageKind::BundleAddMessage => Some(End::Controller),
         }
     }
 }

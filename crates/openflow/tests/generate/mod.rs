@@ -4,7 +4,8 @@
 
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::model::*;
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
+use packet::field::{Field, FieldSet};
 use packet::time::Nanos;
 use proptest::collection::vec;
 use proptest::option;
@@ -53,9 +54,18 @@ fn features() -> impl Strategy<Value = PortFeatures> {
         PAUSE_ASYMMETRIC)
 }
 
-fn fields() -> impl Strategy<Value = Fields> {
-    bits!(Fields: IN_PORT VLAN ETH_SRC ETH_DST ETH_TYPE IP_PROTO TRANSPORT_SRC TRANSPORT_DST
-        IP_SRC IP_DST VLAN_PCP IP_DSCP)
+/// Fields that the 1.0 wildcard bits name, all that a bit names together.
+fn fields() -> impl Strategy<Value = FieldSet> {
+    let together: Vec<&[Field]> = vec![
+        &[Field::InPort],
+        &[Field::VlanVid],
+        &[Field::EthType],
+        &[Field::IpProto, Field::ArpOp],
+        &[Field::TcpDst, Field::UdpDst, Field::Icmpv4Code],
+        &[Field::Ipv4Src, Field::ArpSpa],
+        &[Field::IpDscp],
+    ];
+    vec(select(together), 0..6).prop_map(|sets| sets.concat().into_iter().collect())
 }
 
 fn capabilities() -> impl Strategy<Value = Capabilities> {
@@ -64,11 +74,10 @@ fn capabilities() -> impl Strategy<Value = Capabilities> {
 }
 
 fn action_kinds() -> impl Strategy<Value = ActionKinds> {
-    bits!(ActionKinds: OUTPUT SET_VLAN_VID SET_VLAN_PCP STRIP_VLAN SET_ETH_SRC SET_ETH_DST
-        SET_IP_SRC SET_IP_DST SET_IP_DSCP SET_TRANSPORT_SRC SET_TRANSPORT_DST ENQUEUE)
+    let all: Vec<_> = ActionKinds::of(Version::V1_0).iter().collect();
+    vec(select(all), 0..6).prop_map(|kinds| kinds.into_iter().collect())
 }
 
-/// A prefix of 1 to 32 bits: one of none is the same as no field, and comes back as that.
 fn prefix() -> impl Strategy<Value = Masked<std::net::Ipv4Addr>> {
     (any::<[u8; 4]>(), 1..=32u8).prop_map(|(ip, length)| Masked::prefix(ip.into(), length))
 }
@@ -147,6 +156,7 @@ fn description() -> impl Strategy<Value = PortDescription> {
                 advertised,
                 supported,
                 peer,
+                ..PortDescription::default()
             }
         })
 }
@@ -196,11 +206,20 @@ fn packet_io() -> BoxedStrategy<Message> {
     prop_oneof![
         (buffer(), any::<u16>(), port(), reason, data(200)).prop_map(
             |(buffer_id, frame_bytes, in_port, reason, data)| {
-                Message::PacketIn(PacketIn { buffer_id, frame_bytes, in_port, reason, data })
+                let rest = PacketIn::default();
+                Message::PacketIn(PacketIn {
+                    buffer_id,
+                    frame_bytes,
+                    in_port,
+                    reason,
+                    data,
+                    ..rest
+                })
             }
         ),
         (buffer(), port(), actions(), data(200)).prop_map(|(buffer_id, in_port, actions, data)| {
-            Message::PacketOut(PacketOut { buffer_id, in_port, actions, data })
+            let rest = PacketOut::default();
+            Message::PacketOut(PacketOut { buffer_id, in_port, actions, data, ..rest })
         }),
     ]
     .boxed()
@@ -226,12 +245,15 @@ fn table_stats() -> impl Strategy<Value = TableStats> {
     (any::<u8>(), text(31), fields(), any::<(u32, u32, u64, u64)>()).prop_map(
         |(table, name, wildcards, (entries_max, entries, lookups, matched))| TableStats {
             table,
-            name,
-            wildcards,
-            entries_max,
             entries,
             lookups,
             matched,
+            abilities: Some(TableAbilities {
+                name,
+                wildcards,
+                entries_max,
+                ..TableAbilities::default()
+            }),
         },
     )
 }
@@ -251,6 +273,7 @@ fn port_stats() -> impl Strategy<Value = PortStats> {
         rx_overruns: n[9],
         rx_crc_errors: n[10],
         collisions: n[11],
+        ..PortStats::default()
     })
 }
 
@@ -262,6 +285,7 @@ fn queue_stats() -> impl Strategy<Value = QueueStats> {
             tx_bytes,
             tx_packets,
             tx_errors,
+            ..QueueStats::default()
         },
     )
 }
@@ -274,15 +298,16 @@ fn request() -> BoxedStrategy<Message> {
             })
         };
     prop_oneof![
-        Just(MultipartRequest::Desc),
-        Just(MultipartRequest::Table),
-        which().prop_map(MultipartRequest::Flow),
-        which().prop_map(MultipartRequest::Aggregate),
-        port().prop_map(MultipartRequest::Port),
-        (port(), any::<u32>()).prop_map(|(port, queue)| MultipartRequest::Queue { port, queue }),
-        experimenter().prop_map(MultipartRequest::Experimenter),
+        Just(MultipartRequestBody::Desc),
+        Just(MultipartRequestBody::Table),
+        which().prop_map(MultipartRequestBody::Flow),
+        which().prop_map(MultipartRequestBody::Aggregate),
+        port().prop_map(MultipartRequestBody::Port),
+        (port(), any::<u32>())
+            .prop_map(|(port, queue)| MultipartRequestBody::Queue { port, queue }),
+        experimenter().prop_map(MultipartRequestBody::Experimenter),
     ]
-    .prop_map(Message::MultipartRequest)
+    .prop_map(Message::ask)
     .boxed()
 }
 
@@ -321,9 +346,15 @@ fn queue_config() -> impl Strategy<Value = QueueConfig> {
         any::<u16>().prop_map(QueueProperty::MinRate),
         (2..=u16::MAX, data(16)).prop_map(|(kind, body)| QueueProperty::Other { kind, body }),
     ];
-    let queue = (any::<u32>(), vec(property, 0..4))
-        .prop_map(|(id, properties)| PacketQueue { id, properties });
-    (port(), vec(queue, 0..4)).prop_map(|(port, queues)| QueueConfig { port, queues })
+    let queue = (any::<u32>(), vec(property, 0..4)).prop_map(|(id, properties)| PacketQueue {
+        port: 0,
+        id,
+        properties,
+    });
+    (port(), vec(queue, 0..4)).prop_map(|(port, mut queues)| {
+        queues.iter_mut().for_each(|queue| queue.port = port);
+        QueueConfig { port, queues }
+    })
 }
 
 fn about_ports() -> BoxedStrategy<Message> {
@@ -334,7 +365,8 @@ fn about_ports() -> BoxedStrategy<Message> {
             .prop_map(|(reason, port)| Message::PortStatus(PortStatus { reason, port })),
         (port(), mac(), config(), config(), features()).prop_map(
             |(number, mac, config, mask, advertise)| {
-                Message::PortMod(PortMod { number, mac, config, mask, advertise })
+                let properties = Vec::new();
+                Message::PortMod(PortMod { number, mac, config, mask, advertise, properties })
             }
         ),
         port().prop_map(Message::QueueGetConfigRequest),
@@ -349,17 +381,26 @@ fn about_the_switch() -> BoxedStrategy<Message> {
         FragmentHandling::Drop,
         FragmentHandling::Reassemble,
     ]);
-    let config = (fragments, any::<u16>())
-        .prop_map(|(fragments, miss_send_bytes)| SwitchConfig { fragments, miss_send_bytes });
+    let config = (fragments, any::<u16>()).prop_map(|(fragments, miss_send_bytes)| SwitchConfig {
+        fragments,
+        miss_send_bytes,
+        ..SwitchConfig::default()
+    });
     let numbers = any::<(u64, u32, u8)>();
     prop_oneof![
         config.clone().prop_map(Message::SetConfig),
         config.prop_map(Message::GetConfigReply),
         (numbers, capabilities(), action_kinds(), vec(description(), 0..5)).prop_map(
             |((datapath_id, buffers, tables), capabilities, actions, ports)| {
-                let features =
-                    Features { datapath_id, buffers, tables, capabilities, actions, ports };
-                Message::FeaturesReply(features)
+                Message::FeaturesReply(Features {
+                    datapath_id,
+                    buffers,
+                    tables,
+                    capabilities,
+                    actions,
+                    ports,
+                    ..Features::default()
+                })
             }
         ),
     ]
@@ -367,9 +408,11 @@ fn about_the_switch() -> BoxedStrategy<Message> {
 }
 
 fn symmetric() -> BoxedStrategy<Message> {
-    let code = select(ErrorCode::ALL.to_vec());
+    let sayable = |code: &ErrorCode| code.to_wire(Version::V1_0).is_some();
+    let code = select(ErrorCode::ALL.iter().copied().filter(sayable).collect::<Vec<_>>());
     prop_oneof![
-        option::of(any::<u32>()).prop_map(|versions| Message::Hello(Hello { versions })),
+        option::of(any::<u32>())
+            .prop_map(|versions| Message::Hello(Hello { versions, others: Vec::new() })),
         data(100).prop_map(Message::EchoRequest),
         data(100).prop_map(Message::EchoReply),
         experimenter().prop_map(Message::Experimenter),

@@ -9,13 +9,12 @@ use dataplane::egress::PortSettings;
 use dataplane::flow::FlowError;
 use dataplane::pipeline::OnMiss;
 use openflow::header::Xid;
-use openflow::model::multipart::QUEUE_ALL;
 use openflow::model::{
     ActionKinds, Capabilities, Features, FlowMod, FlowModCommand, FlowModFlags, FragmentHandling,
-    Message, MultipartReplyBody, MultipartRequest, PacketOut, PortConfig, PortMod, PortNo,
-    QueueConfig, QueueStats, SwitchConfig, reserved,
+    Message, MultipartReplyBody, MultipartRequestBody, PacketOut, PortConfig, PortMod, PortNo,
+    QUEUE_ALL, QueueConfig, QueueStats, SwitchConfig, reserved,
 };
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
 use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
 
@@ -49,6 +48,7 @@ impl Agent {
             Message::GetConfigRequest => Message::GetConfigReply(SwitchConfig {
                 fragments: self.fragments,
                 miss_send_bytes: self.connections[at].miss_send_bytes,
+                ..SwitchConfig::default()
             }),
             Message::SetConfig(config) => return self.set_config(at, config, datapath),
             Message::FlowMod(change) => return self.flow_mod(change, datapath),
@@ -59,7 +59,7 @@ impl Agent {
                 Message::BarrierReply
             }
             Message::MultipartRequest(request) => {
-                match self.statistics(at, xid, request, datapath)? {
+                match self.statistics(at, xid, &request.body, datapath)? {
                     Some(body) => multipart::whole(body),
                     None => return Ok(()),
                 }
@@ -74,6 +74,12 @@ impl Agent {
             // What a controller answers or complains of needs no answer.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
             Message::EchoRequest(data) => Message::EchoReply(data.clone()),
+            Message::TableMod(_)
+            | Message::RoleRequest(_)
+            | Message::GetAsyncRequest
+            | Message::SetAsync(_)
+            | Message::BundleControl(_)
+            | Message::BundleAddMessage(_) => return Err(ErrorCode::RequestBadType),
             // What only a switch sends.
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
@@ -82,7 +88,13 @@ impl Agent {
             | Message::PortStatus(_)
             | Message::MultipartReply(_)
             | Message::BarrierReply
-            | Message::QueueGetConfigReply(_) => return Err(ErrorCode::RequestBadType),
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncReply(_)
+            | Message::RoleStatus(_)
+            | Message::TableStatus(_)
+            | Message::RequestForward(_)
+            | Message::ControllerStatus(_) => return Err(ErrorCode::RequestBadType),
         };
         self.connections[at].reply(xid, &reply);
         Ok(())
@@ -98,8 +110,9 @@ impl Agent {
                 | Capabilities::PORT_STATS
                 | Capabilities::QUEUE_STATS
                 | Capabilities::ARP_MATCH_IP,
-            actions: ActionKinds::ALL,
+            actions: ActionKinds::of(Version::V1_0),
             ports: self.ports.descriptions().to_vec(),
+            ..Features::default()
         }
     }
 
@@ -209,12 +222,14 @@ impl Agent {
         &mut self,
         at: usize,
         xid: Xid,
-        request: &MultipartRequest,
+        request: &MultipartRequestBody,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
         Ok(Some(match request {
-            MultipartRequest::Desc => multipart::description(&format!("{:016x}", self.datapath_id)),
-            MultipartRequest::Flow(which) => match lower::flow::stats_filter_down(which) {
+            MultipartRequestBody::Desc => {
+                multipart::description(&format!("{:016x}", self.datapath_id))
+            }
+            MultipartRequestBody::Flow(which) => match lower::flow::stats_filter_down(which) {
                 Some(filter) => {
                     self.connections[at].dump = Some(Dump::new(xid, filter));
                     self.continue_dump(at, datapath);
@@ -222,16 +237,19 @@ impl Agent {
                 }
                 None => MultipartReplyBody::Flow(Vec::new()),
             },
-            MultipartRequest::Aggregate(which) => {
+            MultipartRequestBody::Aggregate(which) => {
                 let filter = lower::flow::stats_filter_down(which);
                 multipart::aggregate(datapath.pipeline, filter.as_ref())
             }
-            MultipartRequest::Table => multipart::tables(datapath.pipeline),
-            MultipartRequest::Port(port) => multipart::ports(datapath.lanes, *port),
-            MultipartRequest::Queue { port, queue } => {
+            MultipartRequestBody::Table => multipart::tables(datapath.pipeline),
+            MultipartRequestBody::Port(port) => multipart::ports(datapath.lanes, *port),
+            MultipartRequestBody::Queue { port, queue } => {
                 MultipartReplyBody::Queue(self.queues(*port, *queue, datapath)?)
             }
-            MultipartRequest::Experimenter(_) => return Err(ErrorCode::RequestBadExperimenter),
+            MultipartRequestBody::Experimenter(_) => {
+                return Err(ErrorCode::RequestBadExperimenter);
+            }
+            _ => return Err(ErrorCode::RequestBadMultipart),
         }))
     }
 
@@ -254,6 +272,7 @@ impl Agent {
             tx_bytes: traffic.bytes,
             tx_packets: traffic.frames,
             tx_errors: 0,
+            ..QueueStats::default()
         });
         let rows: Vec<_> = rows.filter(wanted).collect();
         match rows.is_empty() && queue != QUEUE_ALL {

@@ -84,21 +84,25 @@ pub fn aggregate(pipeline: &Pipeline, filter: Option<&FlowFilter>) -> MultipartR
 /// The tables.
 pub fn tables(pipeline: &Pipeline) -> MultipartReplyBody {
     use dataplane::flow::TableId;
-    use openflow::model::Fields;
+    use openflow::model::{FIELDS_1_0, TableAbilities};
+    use packet::field::FieldSet;
     let rows = lower::flow::TABLES.map(|table| {
         let account = pipeline.table().account(table);
         let (name, wildcards) = match table {
-            TableId::Exact => ("exact", Fields::NONE),
-            TableId::Wildcard => ("wildcard", Fields::ALL),
+            TableId::Exact => ("exact", FieldSet::NONE),
+            TableId::Wildcard => ("wildcard", FIELDS_1_0),
         };
         TableStats {
             table: lower::flow::table_up(table),
-            name: name.into(),
-            wildcards,
-            entries_max: account.entries_max as u32,
             entries: account.entries as u32,
             lookups: account.lookups,
             matched: account.matched,
+            abilities: Some(TableAbilities {
+                name: name.into(),
+                wildcards,
+                entries_max: account.entries_max as u32,
+                ..TableAbilities::default()
+            }),
         }
     });
     MultipartReplyBody::Table(rows.to_vec())

@@ -53,6 +53,7 @@ impl Agent {
                 PacketInReason::Action => model::PacketInReason::Action,
             },
             data: frame.bytes().to_vec(),
+            ..PacketIn::default()
         };
         message.buffer_id = self.buffers.store(port, frame, now);
         self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());

@@ -110,5 +110,6 @@ pub fn stats(lane: &mut Lane) -> PortStats {
         rx_overruns: COUNTER_UNKNOWN,
         rx_crc_errors: COUNTER_UNKNOWN,
         collisions: COUNTER_UNKNOWN,
+        ..PortStats::default()
     }
 }

@@ -2,8 +2,9 @@
 
 use dataplane::action::Action;
 use dataplane::flow::{self, FlowFilter, FlowRecord, FlowSpec, TableId};
-use openflow::model::multipart::TABLE_ALL;
-use openflow::model::{self, FlowMod, FlowModFlags, FlowRemoved, FlowStats, FlowStatsRequest};
+use openflow::model::{
+    self, FlowMod, FlowModFlags, FlowRemoved, FlowStats, FlowStatsRequest, TABLE_ALL,
+};
 
 use super::action::destination_down;
 use super::{actions_up, match_down, match_up, seconds_down, seconds_up};

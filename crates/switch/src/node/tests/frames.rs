@@ -14,7 +14,7 @@ fn packet_ins(rig: &mut Rig, who: usize) -> Vec<PacketIn> {
 
 fn out(buffer_id: Option<u32>, in_port: u32, port: u32, data: &[u8]) -> Message {
     let (actions, data) = (vec![Action::output(port)], data.to_vec());
-    Message::PacketOut(PacketOut { buffer_id, in_port, actions, data })
+    Message::PacketOut(PacketOut { buffer_id, in_port, actions, data, ..PacketOut::default() })
 }
 
 #[test]

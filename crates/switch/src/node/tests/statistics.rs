@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use openflow::model::multipart::{QUEUE_ALL, TABLE_ALL};
 use openflow::model::{
-    FlowStatsRequest, MultipartReplyBody, MultipartRequest, PortConfig, PortMod, PortState,
-    PortStatusReason, QueueConfig, reserved,
+    FlowStatsRequest, MultipartReplyBody, MultipartRequestBody, PortConfig, PortMod, PortState,
+    PortStatusReason, QUEUE_ALL, QueueConfig, TABLE_ALL, TableStats, reserved,
 };
 
 use super::*;
 
-fn body(rig: &mut Rig, request: MultipartRequest) -> MultipartReplyBody {
-    match rig.ask(0, &Message::MultipartRequest(request)).as_slice() {
+fn entries_max(row: &TableStats) -> u32 {
+    row.abilities.as_ref().unwrap().entries_max
+}
+
+fn body(rig: &mut Rig, request: MultipartRequestBody) -> MultipartReplyBody {
+    match rig.ask(0, &Message::ask(request)).as_slice() {
         [Message::MultipartReply(reply)] if !reply.more => reply.body.clone(),
         other => panic!("{other:?}"),
     }
@@ -42,7 +45,8 @@ fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
     rig.arrive(2, &udp(0, 60));
     rig.now += Nanos::from_millis(2_500);
     let request = FlowStatsRequest { matching: from_port(1), ..FlowStatsRequest::default() };
-    let MultipartReplyBody::Flow(flows) = body(&mut rig, MultipartRequest::Flow(request)) else {
+    let MultipartReplyBody::Flow(flows) = body(&mut rig, MultipartRequestBody::Flow(request))
+    else {
         panic!()
     };
     let [flow] = flows.as_slice() else { panic!("{flows:?}") };
@@ -58,17 +62,19 @@ fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
     ] {
         let request = FlowStatsRequest { matching: Match::ANY, table, out_port };
         let MultipartReplyBody::Aggregate(sum) =
-            body(&mut rig, MultipartRequest::Aggregate(request))
+            body(&mut rig, MultipartRequestBody::Aggregate(request))
         else {
             panic!()
         };
         assert_eq!((sum.packets, sum.bytes, sum.flows), want, "table {table} port {out_port:#x}");
     }
-    let MultipartReplyBody::Table(tables) = body(&mut rig, MultipartRequest::Table) else {
+    let MultipartReplyBody::Table(tables) = body(&mut rig, MultipartRequestBody::Table) else {
         panic!()
     };
-    let rows: Vec<_> =
-        tables.iter().map(|row| (row.entries_max, row.entries, row.lookups, row.matched)).collect();
+    let rows: Vec<_> = tables
+        .iter()
+        .map(|row| (entries_max(row), row.entries, row.lookups, row.matched))
+        .collect();
     assert_eq!(rows, [(131_072, 1, 4, 3), (100, 1, 1, 1)]);
 }
 
@@ -79,7 +85,7 @@ fn ports_and_queues_are_counted() {
     rig.order(&Message::FlowMod(FlowMod { actions, ..add(exact(0), 2) }));
     rig.arrive(1, &udp(0, 100));
     rig.arrive(1, &udp(0, 60));
-    let MultipartReplyBody::Port(rows) = body(&mut rig, MultipartRequest::Port(reserved::NONE))
+    let MultipartReplyBody::Port(rows) = body(&mut rig, MultipartRequestBody::Port(reserved::NONE))
     else {
         panic!()
     };
@@ -88,9 +94,11 @@ fn ports_and_queues_are_counted() {
         .map(|row| (row.port, row.rx_packets, row.rx_bytes, row.tx_packets, row.tx_bytes))
         .collect();
     assert_eq!(counts, [(1, 2, 160, 0, 0), (2, 0, 0, 2, 160), (3, 0, 0, 0, 0)]);
-    let MultipartReplyBody::Port(one) = body(&mut rig, MultipartRequest::Port(2)) else { panic!() };
+    let MultipartReplyBody::Port(one) = body(&mut rig, MultipartRequestBody::Port(2)) else {
+        panic!()
+    };
     assert_eq!(one, rows[1..2]);
-    let all = MultipartRequest::Queue { port: reserved::ALL, queue: QUEUE_ALL };
+    let all = MultipartRequestBody::Queue { port: reserved::ALL, queue: QUEUE_ALL };
     let MultipartReplyBody::Queue(rows) = body(&mut rig, all) else { panic!() };
     let counts: Vec<_> = rows.iter().map(|row| (row.port, row.queue, row.tx_packets)).collect();
     assert_eq!(counts, [(2, 4, 2)]);
@@ -99,8 +107,8 @@ fn ports_and_queues_are_counted() {
         (2, 5, ErrorCode::QueueOpBadQueue),
         (1, 4, ErrorCode::QueueOpBadQueue),
     ] {
-        let request = MultipartRequest::Queue { port, queue };
-        assert_eq!(rig.refused(&Message::MultipartRequest(request)).0, code);
+        let request = MultipartRequestBody::Queue { port, queue };
+        assert_eq!(rig.refused(&Message::ask(request)).0, code);
     }
     let config = rig.ask(0, &Message::QueueGetConfigRequest(2));
     let none = QueueConfig { port: 2, queues: Vec::new() };
@@ -112,10 +120,12 @@ fn ports_and_queues_are_counted() {
 #[test]
 fn description_and_vendor() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
-    let MultipartReplyBody::Desc(desc) = body(&mut rig, MultipartRequest::Desc) else { panic!() };
+    let MultipartReplyBody::Desc(desc) = body(&mut rig, MultipartRequestBody::Desc) else {
+        panic!()
+    };
     assert!(desc.software.to_string().starts_with("planimeter "));
     let vendor = model::Experimenter { experimenter: 7, body: vec![0; 8] };
-    let vendor = Message::MultipartRequest(MultipartRequest::Experimenter(vendor));
+    let vendor = Message::ask(MultipartRequestBody::Experimenter(vendor));
     assert_eq!(rig.refused(&vendor).0, ErrorCode::RequestBadExperimenter);
 }
 
@@ -129,7 +139,7 @@ fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
     }
     rig.settle();
     rig.controllers[0].reads = false;
-    let request = Message::MultipartRequest(MultipartRequest::Flow(FlowStatsRequest::default()));
+    let request = Message::ask(MultipartRequestBody::Flow(FlowStatsRequest::default()));
     let xids: Vec<_> = (0..8).map(|_| rig.send(0, &request)).collect();
     let barrier = rig.send(0, &Message::BarrierRequest);
     rig.settle();
