@@ -5,6 +5,7 @@
 //! [`Connecting`] dials the active ones. Framing, versions and keep-alive belong to whoever
 //! speaks a protocol on top.
 
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 /// Channels between two ends in one process.
@@ -54,8 +55,29 @@ pub trait Channel: Send {
         false
     }
 
+    /// How far it has come.
+    fn progress(&self) -> Progress {
+        Progress::Open
+    }
+
+    /// The host at the other end, where the channel knows it.
+    fn source(&self) -> Option<IpAddr> {
+        None
+    }
+
     /// Name of the other end, for people and records.
     fn peer(&self) -> &str;
+}
+
+/// How far a channel has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// Nothing has been received from the other end.
+    Silent,
+    /// The ends are agreeing on how to talk.
+    Agreeing,
+    /// Bytes can pass.
+    Open,
 }
 
 /// What goes wrong with a channel.

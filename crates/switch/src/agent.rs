@@ -28,10 +28,14 @@ pub mod buffers;
 pub mod connection;
 /// Reaching a controller, again and again.
 pub mod dialer;
+/// Who may come in.
+pub mod door;
 /// What happens to frames without match while there is no controller.
 pub mod failover;
 /// What each message does.
 mod handle;
+/// Connections come and go.
+mod meet;
 /// Statistics.
 pub mod multipart;
 /// News: frames, removals, ports.
@@ -42,11 +46,9 @@ pub mod port_book;
 use buffers::Buffers;
 use connection::Connection;
 use dialer::Dialer;
+use door::{Door, Guest};
 use failover::{Failover, Misses};
 use port_book::PortBook;
-
-/// Most connections at once, whoever made them.
-pub const CONNECTIONS_MAX: usize = 64;
 
 /// Parts of a long reply that are made in one turn, so that frames do not wait for all of it.
 const PARTS_A_TURN: usize = 8;
@@ -66,6 +68,9 @@ pub struct Agent {
     listeners: Vec<Listener>,
     dialers: Vec<Dialer>,
     connections: Vec<Connection>,
+    connections_max: usize,
+    /// Who may come in, and who did not.
+    pub door: Door,
     /// What was told, and what was not.
     pub counters: AgentCounters,
     /// What happened that belongs into a log; whoever runs the agent drains it.
@@ -117,6 +122,8 @@ impl Agent {
             listeners: Vec::new(),
             dialers: Vec::new(),
             connections: Vec::new(),
+            connections_max: config.limits.connections,
+            door: Door::new(&config.limits),
             counters: AgentCounters::default(),
             events: Vec::new(),
             read_buffer: vec![0; connection::READ_BYTES],
@@ -154,7 +161,7 @@ impl Agent {
     pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
         self.meet(datapath.now);
         for at in 0..self.connections.len() {
-            self.serve_connection(at, datapath);
+            self.serve_one(at, datapath);
         }
         self.tell_news(datapath);
         if let Some(misses) = self.failover.turn(self.controllers() > 0, datapath.now) {
@@ -167,52 +174,19 @@ impl Agent {
         for connection in &mut self.connections {
             connection.flush();
         }
-        let (events, dialers) = (&mut self.events, &mut self.dialers);
-        self.connections.retain(|connection| {
-            let Some(why) = &connection.ended else { return true };
-            events.push(Event::ControllerDown(connection.peer.clone(), why.clone()));
-            if let Some(dialer) = connection.dialer {
-                dialers[dialer].lost(connection.up, now);
-            }
-            false
-        });
+        self.let_go(now);
     }
 
-    /// New connections: those made to us and those that we made.
-    fn meet(&mut self, now: Nanos) {
-        for at in 0..self.listeners.len() {
-            while let Ok(Some(channel)) = self.listeners[at].accept() {
-                self.connect(channel, None, now);
-            }
-        }
-        for at in 0..self.dialers.len() {
-            match self.dialers[at].turn(now) {
-                Some(Ok(channel)) => self.connect(channel, Some(at), now),
-                Some(Err(error)) => self.unreachable(at, error.to_string()),
-                None => {}
-            }
-        }
-    }
-
-    /// Logs why a controller cannot be reached, once for each reason.
-    fn unreachable(&mut self, at: usize, why: String) {
-        let dialer = &mut self.dialers[at];
-        if dialer.trouble.as_ref() != Some(&why) {
-            let url = dialer.url().to_string();
-            self.events.push(Event::ControllerUnreachable(url, why.clone()));
-            dialer.trouble = Some(why);
-        }
-    }
-
-    fn connect(&mut self, channel: Box<dyn Channel>, dialer: Option<usize>, now: Nanos) {
-        if self.connections.len() == CONNECTIONS_MAX {
-            self.events.push(Event::ControllerTooMany(channel.peer().to_string()));
-            if let Some(dialer) = dialer {
-                self.dialers[dialer].lost(false, now);
-            }
-            return;
-        }
+    /// Adds a connection, which is a guest if it came from a listener.
+    fn admit(
+        &mut self,
+        channel: Box<dyn Channel>,
+        dialer: Option<usize>,
+        guest: Option<Guest>,
+        now: Nanos,
+    ) {
         let mut connection = Connection::new(channel, dialer, self.probe, now);
+        connection.arrive(guest);
         connection.miss_send_bytes = self.miss_send_bytes;
         self.connections.push(connection);
     }
@@ -315,14 +289,17 @@ impl Agent {
             }
         });
         let dialers = self.dialers.iter().filter_map(Dialer::next_event);
-        sessions.chain(dialers).chain(self.failover.next_event()).min()
+        let door = self.next_at_door();
+        sessions.chain(dialers).chain(self.failover.next_event()).chain(door).min()
     }
 
     /// The descriptors to wait for, each with whether it is to be waited for until writable.
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
-        let listeners = self.listeners.iter().map(|listener| (listener.descriptor(), false));
+        let open = self.listeners.iter().filter(|_| self.door.accepting);
+        let listeners = open.map(|listener| (listener.descriptor(), false));
         let dialers = self.dialers.iter().filter_map(Dialer::descriptor).map(|at| (at, true));
-        let connections = self.connections.iter().filter_map(Connection::descriptor);
+        let read = |connection: &&Connection| self.door.beginning || !connection.is_silent();
+        let connections = self.connections.iter().filter(read).filter_map(Connection::descriptor);
         listeners.chain(dialers).chain(connections)
     }
 }

@@ -18,6 +18,8 @@ pub enum Event {
     ControllerRefused(String, String),
     /// A connection was refused because there were too many (its name).
     ControllerTooMany(String),
+    /// So many connections ended before they came up, and were not worth a line each.
+    ControllersUnlogged(u64),
     /// It listens for controllers there.
     Listening(String),
     /// No controller: frames without match are dropped, flows stay.
@@ -47,6 +49,9 @@ impl fmt::Display for Event {
             }
             Event::ControllerTooMany(peer) => {
                 write!(f, "controller {peer}: refused, as many are connected as may be")
+            }
+            Event::ControllersUnlogged(count) => {
+                write!(f, "controllers: {count} more connections ended before they came up")
             }
             Event::Listening(url) => write!(f, "listening for controllers on {url}"),
             Event::FailSecure => {

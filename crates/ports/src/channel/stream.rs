@@ -3,20 +3,23 @@
 //! A reset, a broken pipe and an orderly end all mean that the other end is gone.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::{Channel, ChannelError};
+use super::{Channel, ChannelError, Progress};
 
 /// A connected, non-blocking stream socket.
 pub struct Stream<S> {
     socket: S,
     peer: String,
+    source: Option<IpAddr>,
+    progress: Progress,
 }
 
 impl<S> Stream<S> {
-    /// The channel over `socket`, which must be non-blocking, to a peer of this name.
-    pub fn new(socket: S, peer: String) -> Self {
-        Stream { socket, peer }
+    /// The channel over `socket`, which must be non-blocking, to a peer of this name and host.
+    pub fn new(socket: S, peer: String, source: Option<IpAddr>) -> Self {
+        Stream { socket, peer, source, progress: Progress::Silent }
     }
 
     fn failed(&self, doing: &'static str, error: std::io::Error) -> ChannelError {
@@ -36,7 +39,10 @@ impl<S: Read + Write + AsRawFd + Send> Channel for Stream<S> {
         }
         match self.socket.read(buffer) {
             Ok(0) => Err(ChannelError::Closed(self.peer.clone())),
-            Ok(count) => Ok(count),
+            Ok(count) => {
+                self.progress = Progress::Open;
+                Ok(count)
+            }
             Err(error) if waits(&error) => Ok(0),
             Err(error) => Err(self.failed("receiving from", error)),
         }
@@ -55,6 +61,14 @@ impl<S: Read + Write + AsRawFd + Send> Channel for Stream<S> {
 
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.as_raw_fd())
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn source(&self) -> Option<IpAddr> {
+        self.source
     }
 
     fn peer(&self) -> &str {

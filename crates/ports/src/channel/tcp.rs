@@ -12,7 +12,7 @@ use super::stream::Stream;
 pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
-    Ok(Box::new(Stream::new(socket, format!("tcp:{peer}"))))
+    Ok(Box::new(Stream::new(socket, format!("tcp:{peer}"), Some(peer.ip()))))
 }
 
 /// A non-blocking socket that listens on `address`, and the address that it got.

@@ -16,7 +16,7 @@ use super::stream::Stream;
 /// A channel over a Unix socket connection; its peer is named by the file.
 pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
-    Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()))))
+    Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()), None)))
 }
 
 /// A listening socket together with its file.

@@ -11,8 +11,9 @@ use openflow::model::Message;
 use openflow::session::{Session, Settings};
 use openflow::version::End;
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError};
+use ports::channel::{Channel, ChannelError, Progress};
 
+use super::door::Guest;
 use super::multipart::Dump;
 
 /// Bytes that may wait to be sent before the connection is throttled.
@@ -42,6 +43,8 @@ pub struct Connection {
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
+    /// What the door knows of it, if it came from a listener.
+    guest: Option<Guest>,
 }
 
 impl Connection {
@@ -65,7 +68,32 @@ impl Connection {
             dump: None,
             ended: None,
             channel,
+            guest: None,
         }
+    }
+
+    /// It was accepted by a listener, if there is a guest.
+    pub fn arrive(&mut self, guest: Option<Guest>) {
+        self.guest = guest;
+    }
+
+    /// What the door knows of it, as long as it has not come up.
+    pub fn guest(&self) -> Option<&Guest> {
+        self.guest.as_ref().filter(|_| !self.up)
+    }
+
+    /// Whether it is a guest that has said nothing.
+    pub fn is_silent(&self) -> bool {
+        self.guest().is_some_and(|guest| guest.progress == Progress::Silent)
+    }
+
+    /// Notes how far a guest has come; whether it has said anything.
+    pub fn has_begun(&mut self) -> bool {
+        let progress = self.channel.progress();
+        if let Some(guest) = &mut self.guest {
+            guest.progress = progress;
+        }
+        progress != Progress::Silent
     }
 
     /// Reads what has arrived into the session, unless the controller owes us reading first. Every

@@ -14,6 +14,21 @@ pub struct Limits {
     /// Connections at once, whoever made them. One more is closed and counted as
     /// `connections_refused`.
     pub connections: usize,
+    /// Connections of one listener on which TLS and hello are not done yet. One more takes the
+    /// place of another, counted as `handshakes_displaced`: of one that has said nothing, if there
+    /// is any, and of the host that has most.
+    pub handshakes: usize,
+    /// Those of them that come from one host (those of Unix sockets count as one). One more takes
+    /// the place of another of this host, counted in the same way.
+    pub handshakes_per_source: usize,
+    /// A connection on which TLS and hello are not done for so long is closed and counted as
+    /// `handshakes_timed_out`.
+    pub handshake_ms: u64,
+    /// Connections that are begun to be read in a second, so that making signatures for strangers
+    /// does not keep frames waiting; the others wait.
+    pub handshakes_per_s: u64,
+    /// Connections that are accepted in a second; the others wait in the system's backlog.
+    pub accepts_per_s: u64,
     /// Frames a second that controllers are sent, 0 for as many as there are. Those above are
     /// counted as `frames_over_rate`.
     pub packet_ins_per_s: u64,
@@ -38,6 +53,11 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 64,
+            handshakes: 32,
+            handshakes_per_source: 16,
+            handshake_ms: 5_000,
+            handshakes_per_s: 200,
+            accepts_per_s: 2_000,
             packet_ins_per_s: 0,
             packet_in_burst: 1_000,
             multipart_request_bytes: 1 << 20,
@@ -55,6 +75,11 @@ impl Limits {
         let range = |key, have: u64, min, max| Problem::check(key, have, min, max);
         let checks = [
             range("limits.connections", self.connections as u64, 1, 4096),
+            range("limits.handshakes", self.handshakes as u64, 1, 256),
+            range("limits.handshakes_per_source", self.handshakes_per_source as u64, 1, 256),
+            range("limits.handshake_ms", self.handshake_ms, 10, 3_600_000),
+            range("limits.handshakes_per_s", self.handshakes_per_s, 1, 1_000_000),
+            range("limits.accepts_per_s", self.accepts_per_s, 1, 1_000_000),
             range("limits.packet_ins_per_s", self.packet_ins_per_s, 0, 1_000_000_000),
             range("limits.packet_in_burst", self.packet_in_burst, 1, 1_000_000_000),
             range(

@@ -85,8 +85,14 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
 
 /// What an agent tells, as part of the counters.
 pub fn controllers(agent: &Agent) -> Value {
+    let door = agent.door.counters;
     json!({
         "connected": agent.controllers(),
+        "connections_accepted": door.accepted,
+        "connections_refused": door.refused,
+        "accepts_failed": door.accepts_failed,
+        "handshakes_displaced": door.displaced,
+        "handshakes_timed_out": door.timed_out,
         "frames": agent.counters.frames,
         "frames_unheard": agent.counters.frames_unheard,
         "frames_not_kept": agent.counters.frames_not_kept,

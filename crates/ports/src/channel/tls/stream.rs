@@ -7,7 +7,7 @@
 //! a bounded number of bytes, whatever they hold.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustls::Connection;
 
 use super::{Tls, words};
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{Channel, ChannelError, Progress};
 
 /// Encrypted bytes that may wait for the socket.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -33,7 +33,10 @@ pub(in crate::channel) struct TlsStream {
     /// Bytes that are decrypted and have not been received.
     decrypted: usize,
     ended: bool,
+    /// Whether anything has come.
+    heard: bool,
     peer: String,
+    source: IpAddr,
     ca_cert: Option<Arc<PathBuf>>,
 }
 
@@ -65,10 +68,16 @@ fn channel(
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
     connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
-    let peer = format!("ssl:{peer}");
-    let ca_cert = tls.ca_cert.clone();
-    let stream = TlsStream { socket, tls: connection, decrypted: 0, ended: false, peer, ca_cert };
-    Ok(Box::new(stream))
+    Ok(Box::new(TlsStream {
+        socket,
+        tls: connection,
+        decrypted: 0,
+        ended: false,
+        heard: false,
+        peer: format!("ssl:{peer}"),
+        source: peer.ip(),
+        ca_cert: tls.ca_cert.clone(),
+    }))
 }
 
 impl TlsStream {
@@ -102,7 +111,7 @@ impl TlsStream {
         for _ in 0..READS_A_TURN {
             match self.tls.read_tls(&mut self.socket) {
                 Ok(0) => self.ended = true,
-                Ok(_) => {}
+                Ok(_) => self.heard = true,
                 Err(error) if waits(&error) => return Ok(()),
                 Err(error) => return Err(self.failed("receiving from", error)),
             }
@@ -192,6 +201,18 @@ impl Channel for TlsStream {
 
     fn holds_received(&self) -> bool {
         self.decrypted > 0
+    }
+
+    fn progress(&self) -> Progress {
+        match (self.heard, self.tls.is_handshaking()) {
+            (false, _) => Progress::Silent,
+            (true, true) => Progress::Agreeing,
+            (true, false) => Progress::Open,
+        }
+    }
+
+    fn source(&self) -> Option<IpAddr> {
+        Some(self.source)
     }
 
     fn peer(&self) -> &str {

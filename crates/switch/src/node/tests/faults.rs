@@ -124,7 +124,7 @@ fn a_controller_that_does_not_read_costs_a_bounded_backlog() {
 #[test]
 fn connections_above_the_limit_are_refused() {
     let mut rig = Rig::new(OpenFlowConfig::default());
-    for _ in 0..crate::agent::CONNECTIONS_MAX {
+    for _ in 0..OpenFlowConfig::default().limits.connections {
         rig.connect(1 << 16);
     }
     let (ours, mut theirs) = ports::channel::memory::pair(1 << 16, "late");

@@ -1,0 +1,148 @@
+//! Connections come and go: those that controllers make, those that the switch makes, and those
+//! handed over.
+//!
+//! Source: OpenFlow switch specification 1.0.0, section 4.2. Invariant: a connection is in one of
+//! three states: a guest at the [door](super::door), up, or ended and gone after the turn.
+
+use packet::time::Nanos;
+use ports::channel::Channel;
+
+use crate::event::Event;
+
+use super::connection::Connection;
+use super::door::{ACCEPTS_A_TURN, Guest, Room};
+use super::{Agent, Datapath};
+
+impl Agent {
+    /// New connections: those made to us and those that we made.
+    pub(super) fn meet(&mut self, now: Nanos) {
+        self.door.turn(now);
+        for listener in 0..self.listeners.len() {
+            for _ in 0..ACCEPTS_A_TURN {
+                if !self.door.accepting || !self.accept(listener, now) {
+                    break;
+                }
+            }
+        }
+        for at in 0..self.dialers.len() {
+            match self.dialers[at].turn(now) {
+                Some(Ok(channel)) => self.connect(channel, Some(at), now),
+                Some(Err(error)) => self.unreachable(at, error.to_string()),
+                None => {}
+            }
+        }
+        self.see_off_the_slow(now);
+    }
+
+    /// Takes the next connection of a listener, if one waits.
+    fn accept(&mut self, listener: usize, now: Nanos) -> bool {
+        let channel = match self.listeners[listener].accept() {
+            Ok(Some(channel)) => channel,
+            Ok(None) => return false,
+            Err(_) => {
+                self.door.accept_failed(now);
+                return false;
+            }
+        };
+        self.door.accepted(now);
+        let guests: Vec<_> = self.guests().collect();
+        let present = self.connections.iter().filter(|connection| connection.ended.is_none());
+        match self.door.room_for(&guests, listener, channel.source(), present.count()) {
+            Room::Enough => {}
+            Room::Instead(at) => {
+                self.door.counters.displaced += 1;
+                self.connections[at].end("made room for another connection: it took too long");
+            }
+            Room::None => {
+                self.too_many(&*channel, now);
+                return true;
+            }
+        }
+        let guest =
+            Guest { listener, source: channel.source(), since: now, progress: channel.progress() };
+        self.admit(channel, None, Some(guest), now);
+        true
+    }
+
+    /// The connections that have not come up, each with its place.
+    fn guests(&self) -> impl Iterator<Item = (usize, Guest)> + '_ {
+        self.connections.iter().enumerate().filter_map(|(at, connection)| {
+            connection.guest().filter(|_| connection.ended.is_none()).map(|guest| (at, *guest))
+        })
+    }
+
+    /// Ends the guests that took too long.
+    fn see_off_the_slow(&mut self, now: Nanos) {
+        for connection in &mut self.connections {
+            let overdue = connection.guest().is_some_and(|guest| self.door.is_overdue(guest, now));
+            if overdue && connection.ended.is_none() {
+                self.door.counters.timed_out += 1;
+                connection.end("TLS and hello were not done in time");
+            }
+        }
+    }
+
+    /// Serves a connection; a guest that has said nothing yet only if it may begin now.
+    pub(super) fn serve_one(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        let silent = self.connections[at].is_silent();
+        if silent && !self.door.beginning {
+            return;
+        }
+        self.serve_connection(at, datapath);
+        let begun = self.connections[at].has_begun();
+        if silent && begun {
+            self.door.begun(datapath.now);
+        }
+    }
+
+    /// Logs why a controller cannot be reached, once for each reason.
+    fn unreachable(&mut self, at: usize, why: String) {
+        let dialer = &mut self.dialers[at];
+        if dialer.trouble.as_ref() != Some(&why) {
+            let url = dialer.url().to_string();
+            self.events.push(Event::ControllerUnreachable(url, why.clone()));
+            dialer.trouble = Some(why);
+        }
+    }
+
+    /// Takes a channel that no listener accepted.
+    pub(super) fn connect(&mut self, channel: Box<dyn Channel>, dialer: Option<usize>, now: Nanos) {
+        if self.connections.len() < self.connections_max {
+            return self.admit(channel, dialer, None, now);
+        }
+        self.too_many(&*channel, now);
+        if let Some(dialer) = dialer {
+            self.dialers[dialer].lost(false, now);
+        }
+    }
+
+    fn too_many(&mut self, channel: &dyn Channel, now: Nanos) {
+        self.door.counters.refused += 1;
+        if self.door.is_logged(now) {
+            self.events.push(Event::ControllerTooMany(channel.peer().to_string()));
+        }
+    }
+
+    /// Lets go of connections that ended.
+    pub(super) fn let_go(&mut self, now: Nanos) {
+        let Agent { events, dialers, door, .. } = self;
+        self.connections.retain(|connection| {
+            let Some(why) = &connection.ended else { return true };
+            if connection.guest().is_none() || door.is_logged(now) {
+                events.push(Event::ControllerDown(connection.peer.clone(), why.clone()));
+            }
+            if let Some(dialer) = connection.dialer {
+                dialers[dialer].lost(connection.up, now);
+            }
+            false
+        });
+        if let Some(count) = self.door.unlogged(now) {
+            self.events.push(Event::ControllersUnlogged(count));
+        }
+    }
+
+    /// When something is due at the door.
+    pub(super) fn next_at_door(&self) -> Option<Nanos> {
+        self.door.next_event(self.connections.iter().filter_map(Connection::guest))
+    }
+}
