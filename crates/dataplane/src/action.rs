@@ -1,19 +1,19 @@
 //! What is done with a frame that an entry matched.
 //!
-//! The actions are those of the OpenFlow switch specification 1.0.0, section 3.3. They are done
-//! in order; changes to the frame are seen by the outputs after them. Lists of actions are shared
-//! between the entries that have the same, because a table of 131,072 entries usually knows a
-//! handful of lists.
+//! The actions are those of the OpenFlow switch specifications 1.0.0, section 3.3, to 1.5.1, section
+//! 5.8. In a list they are done in order; changes to the frame are seen by the outputs after them.
+//! Which of them an entry may have is for the control plane to check: here an action on a header
+//! that the frame does not have does nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use packet::field::Field;
 use packet::frame::PortNo;
 
 /// The port number under which the host itself may be attached to a forwarder.
 pub const LOCAL: PortNo = 0xfffe;
 
-/// A list of actions, shared by everyone who has the same.
+/// A list of actions.
 pub type Actions = Arc<[Action]>;
 
 /// One thing done with a frame.
@@ -49,58 +49,101 @@ pub enum Action {
         /// The queue's number on that port.
         queue: u32,
     },
+    /// Outputs after this go by way of the queue of this number on their port.
+    SetQueue(u32),
+    /// Let a group say what becomes of it.
+    Group(u32),
+    /// Let it pass a meter, which may drop it and so end the list.
+    Meter(u32),
+    /// Set a field, if the frame has it: the bits of `mask` to those of `value`.
+    SetField {
+        /// The field.
+        field: Field,
+        /// The bits, zero outside of the mask.
+        value: u128,
+        /// Which bits are set.
+        mask: u128,
+    },
+    /// Copy bits of one field into another, if the frame has both.
+    CopyField {
+        /// The field that is read.
+        from: Field,
+        /// Its lowest bit that is read.
+        from_bit: u8,
+        /// The field that is written.
+        to: Field,
+        /// Its lowest bit that is written.
+        to_bit: u8,
+        /// How many bits.
+        bits: u8,
+    },
+    /// Add an outermost tag of this type (0x8100, 0x88a8) with what the tag before it said, or zero.
+    PushVlan(u16),
+    /// Remove the outermost tag, if there is one.
+    PopVlan,
+    /// Add an outermost MPLS entry before any tag, which makes this the Ethernet type (0x8847,
+    /// 0x8848).
+    PushMpls(u16),
+    /// The same as before OpenFlow 1.3: it goes behind the VLAN tags.
+    PushMplsBehindVlan(u16),
+    /// Remove the outermost MPLS entry; this is the Ethernet type of what is behind it.
+    PopMpls(u16),
+    /// Add an outermost backbone header with a service tag of this type (0x88e7).
+    PushPbb(u16),
+    /// Remove the outermost backbone header, if there is one.
+    PopPbb,
+    /// Copy the time to live of the second outermost header that has one to the outermost.
+    CopyTtlOut,
+    /// Copy the time to live of the outermost header that has one to the second outermost.
+    CopyTtlIn,
+    /// Set the time to live of the outermost MPLS entry.
+    SetMplsTtl(u8),
+    /// Take one off the time to live of the outermost MPLS entry; a frame with none left is
+    /// invalid.
+    DecMplsTtl,
+    /// Set the time to live (the hop limit) of IP.
+    SetIpTtl(u8),
+    /// Take one off the time to live of IP; a frame with none left is invalid.
+    DecIpTtl,
     /// Set the VLAN identifier (12 bits), adding a tag of priority 0 to a frame without.
     SetVlan(u16),
     /// Set the VLAN priority (3 bits), adding a tag of identifier 0 to a frame without.
     SetVlanPriority(u8),
-    /// Remove the outermost tag, if there is one.
-    StripVlan,
-    /// Set the source address.
-    SetEthSrc([u8; 6]),
-    /// Set the destination address.
-    SetEthDst([u8; 6]),
-    /// Set the IPv4 source address, if there is one.
-    SetIpSrc([u8; 4]),
-    /// Set the IPv4 destination address, if there is one.
-    SetIpDst([u8; 4]),
-    /// Set the upper 6 bits of the IPv4 type of service to those of this value; the lower two,
-    /// which belong to congestion notification, stay.
-    SetIpTos(u8),
-    /// Set the TCP or UDP source port, if there is one.
+    /// Set the source port of TCP, UDP or SCTP, if there is one.
     SetL4Src(u16),
-    /// Set the TCP or UDP destination port, if there is one.
+    /// Set the destination port of TCP, UDP or SCTP, if there is one.
     SetL4Dst(u16),
 }
 
 impl Action {
+    /// Sets a whole field.
+    pub const fn set(field: Field, value: u128) -> Action {
+        Action::SetField { field, value, mask: field.ones() }
+    }
+
     /// Whether it sends the frame somewhere (and does not change it).
-    pub fn is_output(&self) -> bool {
-        match self {
+    pub const fn is_output(&self) -> bool {
+        matches!(
+            self,
             Action::Output { .. }
-            | Action::InPort
-            | Action::All
-            | Action::Flood
-            | Action::Controller { .. }
-            | Action::Normal
-            | Action::Local
-            | Action::Table
-            | Action::Enqueue { .. } => true,
-            Action::SetVlan(_)
-            | Action::SetVlanPriority(_)
-            | Action::StripVlan
-            | Action::SetEthSrc(_)
-            | Action::SetEthDst(_)
-            | Action::SetIpSrc(_)
-            | Action::SetIpDst(_)
-            | Action::SetIpTos(_)
-            | Action::SetL4Src(_)
-            | Action::SetL4Dst(_) => false,
-        }
+                | Action::InPort
+                | Action::All
+                | Action::Flood
+                | Action::Controller { .. }
+                | Action::Normal
+                | Action::Local
+                | Action::Table
+                | Action::Enqueue { .. }
+                | Action::Group(_)
+        )
     }
 
     /// Whether both send the frame to the same place: by whichever queue, and however much of it
     /// the controller wants.
     pub fn same_destination(&self, other: &Action) -> bool {
+        if let (Action::Group(here), Action::Group(there)) = (self, other) {
+            return here == there;
+        }
         match (self.port(), other.port()) {
             (Some(here), Some(there)) => here == there,
             (None, None) if self.is_output() => {
@@ -120,55 +163,9 @@ impl Action {
     }
 }
 
-/// The lists of actions in use, each once, with the number of its users.
-#[derive(Debug, Default)]
-pub struct ActionLists {
-    users: HashMap<Actions, usize>,
-}
-
-impl ActionLists {
-    /// The shared list that equals `actions`; the caller is one more user of it.
-    pub fn share(&mut self, actions: &[Action]) -> Actions {
-        let known = self.users.get_key_value(actions).map(|(list, _)| Arc::clone(list));
-        let list = known.unwrap_or_else(|| actions.into());
-        *self.users.entry(Arc::clone(&list)).or_default() += 1;
-        list
-    }
-
-    /// Gives back a list that was shared; the last user frees it.
-    pub fn release(&mut self, list: &Actions) {
-        if let Some(users) = self.users.get_mut(list) {
-            *users -= 1;
-            if *users == 0 {
-                self.users.remove(list);
-            }
-        }
-    }
-
-    /// How many different lists are in use.
-    pub fn count(&self) -> usize {
-        self.users.len()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn equal_lists_are_one_and_the_last_user_frees_it() {
-        let mut lists = ActionLists::default();
-        let first = lists.share(&[Action::Output { port: 1 }]);
-        let second = lists.share(&[Action::Output { port: 1 }]);
-        let other = lists.share(&[Action::Output { port: 2 }]);
-        assert!(Arc::ptr_eq(&first, &second));
-        assert_eq!(lists.count(), 2);
-        lists.release(&first);
-        lists.release(&other);
-        assert_eq!(lists.count(), 1);
-        lists.release(&second);
-        assert_eq!(lists.count(), 0);
-    }
 
     #[test]
     fn a_destination_is_the_same_by_any_queue_and_for_any_length() {
@@ -178,6 +175,6 @@ mod tests {
         assert!(Action::Local.same_destination(&Action::Output { port: LOCAL }));
         let all = Action::Controller { bytes_max: 65535 };
         assert!(all.same_destination(&Action::Controller { bytes_max: 64 }));
-        assert!(!Action::StripVlan.same_destination(&Action::StripVlan));
+        assert!(!Action::PopVlan.same_destination(&Action::PopVlan));
     }
 }

@@ -10,7 +10,7 @@ pub mod linear;
 
 use packet::time::Nanos;
 
-use crate::flow::TableId;
+use crate::flow::Part;
 use crate::key::Key;
 
 /// No entry.
@@ -30,8 +30,8 @@ pub struct Entry {
     pub last_match: Nanos,
     /// What its list of actions comes to.
     pub verdict: Verdict,
-    /// The table that it is in.
-    pub table: TableId,
+    /// The part of its table that it is in.
+    pub part: Part,
 }
 
 /// What a list of actions comes to: the two common cases need no list.
@@ -41,6 +41,8 @@ pub enum Verdict {
     Drop,
     /// One action: send it, unchanged, out of this port.
     Output(u16),
-    /// Go through the list.
+    /// Go through the list of actions; there are no other instructions.
     List,
+    /// Follow the instructions.
+    Program,
 }

@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use crate::action::{Action, LOCAL};
 use crate::bridge::{self, Bridge, Destination};
 use crate::counter::{DropCounters, DropReason, Traffic};
-use crate::forwarder::{Event, Outputs, PacketInReason, Sent};
+use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
 use crate::rewrite;
 
 /// Queues (of all ports together) whose traffic is counted; that of others is not.
@@ -57,6 +57,8 @@ pub struct Way<'a> {
     pub now: Nanos,
     /// Where frames leave.
     pub out: &'a mut Outputs,
+    /// Where in the pipeline it is.
+    pub context: Context,
 }
 
 /// The place that a frame is about to go to, while it is not known whether it is needed after.
@@ -126,7 +128,11 @@ impl Egress {
             } else {
                 // What was lined up goes as the frame is now.
                 self.send_copy(next.take(), frame, way);
-                rewrite::apply(action, frame);
+                if rewrite::apply(action, frame, &mut way.context.fields).is_err() {
+                    way.context.why = PacketInReason::InvalidTtl;
+                    self.packet_in(frame, None, way);
+                    return true;
+                }
             }
         }
         if keep {
@@ -139,7 +145,8 @@ impl Egress {
 
     /// Sends it to the controller, because no entry matched.
     pub fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
-        self.packet_in(frame, None, PacketInReason::NoMatch, way);
+        way.context.why = PacketInReason::NoMatch;
+        self.packet_in(frame, None, way);
     }
 
     /// Puts the places that an action sends to last in line. False if it leads nowhere, without
@@ -240,7 +247,7 @@ impl Egress {
                 }
                 let mut copy = Frame::default();
                 copy.copy_from(frame);
-                self.packet_in(&mut copy, Some(bytes_max), PacketInReason::Action, way);
+                self.packet_in(&mut copy, Some(bytes_max), way);
             }
         }
     }
@@ -249,23 +256,18 @@ impl Egress {
         match to {
             Next::Port(port) => self.deliver(port, way.out.send(port, frame)),
             Next::Controller(bytes_max) => {
-                self.packet_in(frame, Some(bytes_max), PacketInReason::Action, way);
+                self.packet_in(frame, Some(bytes_max), way);
             }
         }
     }
 
-    fn packet_in(
-        &mut self,
-        frame: &mut Frame,
-        bytes_max: Option<u16>,
-        why: PacketInReason,
-        way: &mut Way,
-    ) {
+    fn packet_in(&mut self, frame: &mut Frame, bytes_max: Option<u16>, way: &mut Way) {
         if way.out.events_room() == 0 {
             return self.packet_in_lost(way);
         }
         let frame = std::mem::take(frame);
-        way.out.event(Event::PacketIn { port: way.in_port, why, bytes_max, frame });
+        let (port, context) = (way.in_port, way.context);
+        way.out.event(Event::PacketIn { port, bytes_max, context, frame });
     }
 
     fn packet_in_lost(&mut self, way: &mut Way) {

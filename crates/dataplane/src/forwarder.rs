@@ -9,7 +9,8 @@
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::flow::{FlowRecord, FlowRemovedReason};
+use crate::flow::{FlowChange, FlowRecord, FlowRemovedReason, Source};
+use crate::rewrite;
 
 /// Frames that one port may have waiting before they are dropped and counted.
 pub const OUTPUT_FRAMES_MAX: usize = 1024;
@@ -56,10 +57,10 @@ pub enum Event {
     PacketIn {
         /// The port that the frame came in on.
         port: PortNo,
-        /// Why the controller gets it.
-        why: PacketInReason,
         /// Bytes of it that the controller asked for (by the action's limit), if it said.
         bytes_max: Option<u16>,
+        /// Why, and where in the pipeline it was.
+        context: Context,
         /// The whole frame.
         frame: Frame,
     },
@@ -70,15 +71,74 @@ pub enum Event {
         /// Why it went.
         why: FlowRemovedReason,
     },
+    /// An entry was added, changed or removed, and somebody watches
+    /// (see [`crate::table::Tables::watch`]).
+    FlowChanged {
+        /// The entry as it is now, or as it was last.
+        flow: Box<FlowRecord>,
+        /// What happened to it.
+        change: FlowChange,
+        /// Who ordered it, if it was ordered.
+        source: Option<Source>,
+    },
+    /// The counters of an entry reached what it has a trigger for.
+    FlowTriggered {
+        /// The entry with its counters.
+        flow: Box<FlowRecord>,
+    },
+    /// So much room is left in a table that it was to be told.
+    Vacancy {
+        /// The table.
+        table: u8,
+        /// Whether there is less room than the lower limit; else more than the upper one.
+        down: bool,
+    },
+}
+
+/// Where in a pipeline a frame is, for whoever is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// Why it goes to the controller where an action sends it there.
+    pub why: PacketInReason,
+    /// The table that it is in.
+    pub table: u8,
+    /// The cookie of the entry that it matched.
+    pub cookie: u64,
+    /// The fields that are not in its bytes.
+    pub fields: rewrite::Context,
+    /// In an egress table, the port that it is about to leave by.
+    pub actset_output: Option<PortNo>,
+}
+
+/// What the cookie is of a frame that no entry matched.
+pub const NO_COOKIE: u64 = u64::MAX;
+
+impl Context {
+    /// A frame that has not met a table.
+    pub const START: Context = Context {
+        why: PacketInReason::Action,
+        table: 0,
+        cookie: NO_COOKIE,
+        fields: rewrite::Context { in_port: 0, in_phy_port: 0, metadata: 0, tunnel_id: 0 },
+        actset_output: None,
+    };
 }
 
 /// Why a frame goes to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketInReason {
-    /// No entry matched it.
+    /// No entry matched it, or the one for such frames.
     NoMatch,
-    /// An action sent it there.
+    /// An action of an entry's list sent it there.
     Action,
+    /// Its time to live is used up.
+    InvalidTtl,
+    /// An action of the action set sent it there.
+    ActionSet,
+    /// An action of a group's bucket sent it there.
+    Group,
+    /// An action of the control plane's own sent it there.
+    PacketOut,
 }
 
 impl Outputs {

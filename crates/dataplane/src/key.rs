@@ -26,6 +26,9 @@ use packet::header::{arp, ethernet, icmp, ipv4, tcp, udp};
 
 use crate::locate::{Ipv4, Link};
 
+/// The fields that these four words have no room for.
+pub mod wide;
+
 /// Words in a key.
 pub const WORDS: usize = 4;
 

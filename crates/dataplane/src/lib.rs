@@ -18,12 +18,16 @@ pub mod matching;
 pub mod flow;
 /// The installed entries: found by key, changed by command, removed in time.
 pub mod table;
+/// Values that many entries have in common.
+mod shared;
 /// Two ways to find the entry for a key.
 pub mod classifier;
 /// A timing wheel: which of many entries is due next.
 pub mod wheel;
 /// What is done with a frame that an entry matched.
 pub mod action;
+/// What an entry does: actions at once, actions at the end, and where to go on.
+pub mod instruction;
 /// How fast frames come, and what is done with those too many.
 pub mod meter;
 /// Where decided frames go: the actions done in order, every loss counted.

@@ -1,18 +1,23 @@
 //! Which frames an entry is for: a value and a mask for each field of the key.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 3.4 and 5.2.3. A field means something
-//! only where its prerequisites are matched too (an IP address needs the Ethernet type of IP or
-//! ARP, a port needs the protocol of TCP, UDP or ICMP). [`Match::new`] resolves this once, so that
-//! looking up, comparing and overlapping are plain arithmetic afterwards.
+//! Source: OpenFlow switch specification 1.0.0, sections 3.4 and 5.2.3; 1.3.5, section 7.2.3. A
+//! field means something only where its prerequisites are matched too (an IP address needs the
+//! Ethernet type of IP or ARP, a port needs the protocol of TCP, UDP or ICMP). This is resolved once,
+//! when a match is made, so that looking up, comparing and overlapping are plain arithmetic
+//! afterwards.
 //!
 //! Invariant: a match is canonical. Value bits outside of the mask are zero; a field whose
 //! prerequisites are left open is left open; a field that no matching frame can have is required to
 //! be zero, as it is in the key of such a frame. Two matches that ask for the same are equal.
 
+use packet::field::{self, FieldSet};
+
+use crate::key::wide::{self, Family, Wide, WordSet};
 use crate::key::{Field, Key, VLAN_PRESENT, WORDS};
 
 const ETH_TYPE_IPV4: u64 = 0x0800;
 const ETH_TYPE_ARP: u64 = 0x0806;
+const ETH_TYPE_IPV6: u128 = 0x86dd;
 const L4_FIELDS: [Field; 2] = [Field::L4Src, Field::L4Dst];
 const IP_FIELDS: [Field; 4] = [Field::IpTos, Field::IpProto, Field::IpSrc, Field::IpDst];
 
@@ -21,19 +26,86 @@ const IP_FIELDS: [Field; 4] = [Field::IpTos, Field::IpProto, Field::IpSrc, Field
 pub struct Match {
     value: Key,
     mask: Key,
+    wide_value: Wide,
+    wide_mask: Wide,
 }
+
+/// A field, the value that it must have, and the bits of it that count.
+pub type Asked = (field::Field, u128, u128);
 
 impl Match {
     /// Matches every frame.
-    pub const ANY: Match = Match { value: Key::ZERO, mask: Key::ZERO };
+    pub const ANY: Match =
+        Match { value: Key::ZERO, mask: Key::ZERO, wide_value: Wide::ZERO, wide_mask: Wide::ZERO };
 
     /// Matches frames whose key has `value` in the bits of `mask`, made canonical.
     pub fn new(value: Key, mask: Key) -> Match {
-        let mut matching = Match { value, mask };
-        matching.settle_vlan();
-        matching.settle_eth_type();
-        matching.value = matching.value.and(&matching.mask);
-        matching
+        Match { value, mask, ..Match::ANY }.settled()
+    }
+
+    /// Matches frames that have these bits in these fields, made canonical. A field whose
+    /// prerequisites are not asked for as [`field::Field::needs`] says is left open. Port numbers
+    /// are those of ports; OpenFlow 1.0 asks for the lower half of `arp_op` only.
+    pub fn asking(fields: &[Asked]) -> Match {
+        let mut matching = Match::ANY;
+        let family = match fields.iter().find(|asked| asked.0 == field::Field::EthType) {
+            Some((_, ETH_TYPE_IPV6, _)) => Family::Ipv6,
+            _ => Family::Ipv4,
+        };
+        for &(field, value, mask) in fields {
+            if needs_met(field, fields) {
+                wide::set(field, family, &mut matching.value, &mut matching.wide_value, value);
+                wide::set(field, family, &mut matching.mask, &mut matching.wide_mask, mask);
+            }
+        }
+        matching.settled()
+    }
+
+    /// What it asks of these fields, in order; of those that it leaves open, nothing.
+    pub fn asked(&self, fields: FieldSet) -> Vec<Asked> {
+        let family = self.family();
+        let asked = fields.iter().map(|field| {
+            let value = wide::get(field, family, &self.value, &self.wide_value);
+            let mask = wide::get(field, family, &self.mask, &self.wide_mask);
+            (field, value, if mask == field.ones() & in_key(field) { field.ones() } else { mask })
+        });
+        asked.filter(|asked| asked.2 != 0).collect()
+    }
+
+    /// The fields that it asks for something. Those that it requires to be zero because no frame
+    /// that it matches has them are not among them.
+    pub fn fields_asked(&self) -> FieldSet {
+        let mut set = FieldSet::NONE;
+        let mut fields: Vec<Asked> = Vec::new();
+        for asked in self.asked(FieldSet::ALL) {
+            if needs_met(asked.0, &fields) {
+                fields.push(asked);
+                set = set.with(asked.0);
+            }
+        }
+        set
+    }
+
+    /// The wide words that it asks for something.
+    pub fn wide_words(&self) -> WordSet {
+        self.wide_mask.used()
+    }
+
+    fn family(&self) -> Family {
+        match u128::from(self.value.get(Field::EthType)) {
+            ETH_TYPE_IPV6 => Family::Ipv6,
+            _ => Family::Ipv4,
+        }
+    }
+
+    fn settled(mut self) -> Match {
+        self.settle_vlan();
+        self.settle_eth_type();
+        self.value = self.value.and(&self.mask);
+        for (value, mask) in self.wide_value.0.iter_mut().zip(self.wide_mask.0) {
+            *value &= mask;
+        }
+        self
     }
 
     /// Matches frames that have these whole fields, made canonical.
@@ -61,30 +133,53 @@ impl Match {
         &self.mask
     }
 
+    /// The values of the wide fields, zero where nothing is asked.
+    pub fn wide_value(&self) -> &Wide {
+        &self.wide_value
+    }
+
+    /// The bits of the wide fields that are asked for.
+    pub fn wide_mask(&self) -> &Wide {
+        &self.wide_mask
+    }
+
+    /// The match with these values and masks, which were a match's.
+    pub(crate) fn again(value: Key, mask: Key, wide: Option<&(Wide, Wide)>) -> Match {
+        let (wide_value, wide_mask) = wide.copied().unwrap_or_default();
+        Match { value, mask, wide_value, wide_mask }
+    }
+
     /// A field's value and mask.
     pub fn field(&self, field: Field) -> (u64, u64) {
         (self.value.get(field), self.mask.get(field))
     }
 
-    /// Whether every bit of every field is asked for.
+    /// Whether every bit of the key is asked for, and nothing else.
     pub fn is_exact(&self) -> bool {
-        self.mask == Key::FULL
+        self.mask == Key::FULL && self.wide_mask == Wide::ZERO
     }
 
-    /// Whether a frame with this key matches.
+    /// Whether a frame with this key and these wide fields matches.
     #[inline]
-    pub fn matches(&self, key: &Key) -> bool {
+    pub fn matches(&self, key: &Key, wide: &Wide) -> bool {
         differing(key, &self.value, &self.mask) == 0
+            && differing_wide(wide, &self.wide_value, &self.wide_mask) == 0
     }
 
     /// Whether every frame that matches `other` matches this too.
     pub fn covers(&self, other: &Match) -> bool {
-        other.mask.and(&self.mask) == self.mask && self.matches(&other.value)
+        let words = other.wide_mask.0.iter().zip(self.wide_mask.0);
+        other.mask.and(&self.mask) == self.mask
+            && words.into_iter().all(|(theirs, ours)| theirs & ours == ours)
+            && self.matches(&other.value, &other.wide_value)
     }
 
     /// Whether some key matches both.
     pub fn overlaps(&self, other: &Match) -> bool {
+        let both = |word: usize| self.wide_mask.0[word] & other.wide_mask.0[word];
+        let wide = Wide(std::array::from_fn(both));
         differing(&self.value, &other.value, &self.mask.and(&other.mask)) == 0
+            && differing_wide(&self.wide_value, &other.wide_value, &wide) == 0
     }
 
     fn wants(&self, field: Field) -> bool {
@@ -110,7 +205,7 @@ impl Match {
         let present = self.value.get(Field::Vlan) & VLAN_PRESENT != 0;
         if present_asked && !present {
             self.require_zero(&[Field::Vlan, Field::VlanPriority]);
-        } else if self.mask.get(Field::VlanPriority) != 0 || self.mask.get(Field::Vlan) != 0 {
+        } else if self.mask.get(Field::VlanPriority) != 0 {
             self.value.set(Field::Vlan, self.value.get(Field::Vlan) | VLAN_PRESENT);
             self.mask.set(Field::Vlan, self.mask.get(Field::Vlan) | VLAN_PRESENT);
         }
@@ -142,12 +237,45 @@ impl Match {
         let both_low = if tos_mask & 0xfc == 0xfc { 0x03 } else { 0 };
         self.value.set(Field::IpTos, tos & 0xfc);
         self.mask.set(Field::IpTos, tos_mask & 0xfc | both_low);
+        if self.wants(Field::IpProto) && self.value.get(Field::IpProto) == 1 {
+            self.settle_icmp();
+        }
         if !self.wants(Field::IpProto) {
             self.leave_open(&L4_FIELDS);
         } else if !matches!(self.value.get(Field::IpProto), 1 | 6 | 17) {
             self.require_zero(&L4_FIELDS);
         }
     }
+
+    /// Type and code have 8 bits; the upper half of what is theirs is zero.
+    fn settle_icmp(&mut self) {
+        for field in L4_FIELDS {
+            let (value, mask) = self.field(field);
+            self.value.set(field, value & 0xff);
+            self.mask.set(field, if mask & 0xff == 0xff { 0xffff } else { mask & 0xff });
+        }
+    }
+}
+
+/// Whether all that a field needs is among what is asked for.
+fn needs_met(field: field::Field, asked: &[Asked]) -> bool {
+    field.needs().iter().all(|(needed, values)| {
+        asked.iter().any(|(other, value, mask)| {
+            other == needed && *mask == other.ones() && values.contains(value)
+        })
+    })
+}
+
+/// The bits of a field that a key has: a port's number is shorter there.
+fn in_key(field: field::Field) -> u128 {
+    if field == field::Field::InPort { 0xffff } else { u128::MAX }
+}
+
+/// The bits of `mask` in which the wide fields of two frames differ, all words laid over each other.
+#[inline]
+pub(crate) fn differing_wide(one: &Wide, other: &Wide, mask: &Wide) -> u64 {
+    let differ = |word: usize| (one.0[word] ^ other.0[word]) & mask.0[word];
+    (0..wide::WORDS).fold(0, |bits, word| bits | differ(word))
 }
 
 /// The bits of `mask` in which two keys differ, all words laid over each other.
@@ -204,15 +332,15 @@ mod tests {
     #[test]
     fn a_priority_of_zero_does_not_match_a_frame_without_a_tag() {
         let matching = Match::of(&[(Field::VlanPriority, 0)]);
-        assert!(!matching.matches(&Key::ZERO));
-        assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9)));
+        assert!(!matching.matches(&Key::ZERO, &Wide::ZERO));
+        assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9), &Wide::ZERO));
     }
 
     #[test]
     fn congestion_bits_of_the_type_of_service_are_not_matched() {
         let matching = Match::of(&[IPV4, (Field::IpTos, 0xb9)]);
         let key = Key::ZERO.with(Field::EthType, ETH_TYPE_IPV4).with(Field::IpTos, 0xb8);
-        assert!(matching.matches(&key));
+        assert!(matching.matches(&key, &Wide::ZERO));
         assert_eq!(matching, Match::of(&[IPV4, (Field::IpTos, 0xba)]));
     }
 

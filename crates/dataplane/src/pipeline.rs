@@ -19,10 +19,11 @@ use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropCounters, DropReason};
 use crate::egress::{Egress, PortSettings, Way};
-use crate::flow::{FlowError, FlowFilter, FlowSpec};
-use crate::forwarder::{Forwarder, Outputs};
+use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
+use crate::forwarder::{Context, Forwarder, Outputs, PacketInReason};
+use crate::key::wide::Wide;
 use crate::key::{self, Key};
-use crate::table::{EXACT_ENTRIES_MAX, FlowTable, WILDCARD_ENTRIES_MAX};
+use crate::table::{TableConfig, TableSettings, Tables};
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -30,10 +31,8 @@ const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
 /// How a pipeline is made.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Exact matches that fit. With none, exact matches are kept among the others.
-    pub exact_entries_max: usize,
-    /// Matches with open fields that fit.
-    pub wildcard_entries_max: usize,
+    /// The tables, at most [`TABLES_MAX`](crate::table::TABLES_MAX).
+    pub tables: Vec<TableSettings>,
     /// A secret for hashing, so that nobody outside can choose keys that collide. The default is
     /// no secret: it makes runs repeat.
     pub hash_seed: u64,
@@ -48,8 +47,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            exact_entries_max: EXACT_ENTRIES_MAX,
-            wildcard_entries_max: WILDCARD_ENTRIES_MAX,
+            tables: vec![TableSettings::default()],
             hash_seed: 0x5eed_0f1a_57f1_0335,
             on_miss: OnMiss::Controller,
             drop_fragments: false,
@@ -73,7 +71,7 @@ pub enum OnMiss {
 #[derive(Debug)]
 pub struct Pipeline {
     /// The entries, to be read; commands go through the pipeline.
-    table: FlowTable,
+    tables: Tables,
     egress: Egress,
     /// What becomes of frames that match no entry; may be changed at any time.
     pub on_miss: OnMiss,
@@ -103,9 +101,8 @@ const REFUSED: u8 = u8::MAX;
 impl Pipeline {
     /// A pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
-        let (exact, wildcard) = (settings.exact_entries_max, settings.wildcard_entries_max);
         Pipeline {
-            table: FlowTable::new(exact, wildcard, settings.hash_seed),
+            tables: Tables::new(&settings.tables, settings.hash_seed),
             egress: Egress::new(ports, settings.normal.as_ref()),
             on_miss: settings.on_miss,
             drop_fragments: settings.drop_fragments,
@@ -122,8 +119,18 @@ impl Pipeline {
     }
 
     /// The entries, their counters and the tables' accounts.
-    pub fn table(&self) -> &FlowTable {
-        &self.table
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Whether every change of an entry is told (see [`Tables::watch`]).
+    pub fn watch(&mut self, watched: bool) {
+        self.tables.watch = watched;
+    }
+
+    /// Changes what a table is set to do. False if there is no such table.
+    pub fn set_table(&mut self, table: u8, config: TableConfig) -> bool {
+        self.tables.set_config(table, config)
     }
 
     /// Frames lost, by reason.
@@ -151,20 +158,27 @@ impl Pipeline {
         self.egress.set_settings(port, settings)
     }
 
-    /// Installs an entry (see [`FlowTable::add`]). The next [`Forwarder::tick`] may then be due
+    /// Installs an entry (see [`Tables::add`]). The next [`Forwarder::tick`] may then be due
     /// earlier than the last one said.
-    pub fn add(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
-        self.table.add(spec, now)
+    pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
+        self.tables.add(spec, now, out)
     }
 
-    /// Changes entries (see [`FlowTable::modify`]).
-    pub fn modify(&mut self, spec: &FlowSpec, strict: bool, now: Nanos) -> Result<(), FlowError> {
-        self.table.modify(spec, strict, now)
+    /// Changes entries (see [`Tables::modify`]).
+    pub fn modify(
+        &mut self,
+        spec: &FlowSpec,
+        filter: &FlowFilter,
+        rules: ModifyRules,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<(), FlowError> {
+        self.tables.modify(spec, filter, rules, now, out)
     }
 
-    /// Removes entries and returns how many (see [`FlowTable::delete`]).
+    /// Removes entries and returns how many (see [`Tables::delete`]).
     pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
-        self.table.delete(filter, now, out)
+        self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
     }
 
     /// Does actions with a frame that the control plane sends as if it came from `in_port`. This
@@ -181,7 +195,8 @@ impl Pipeline {
         let mut sent = false;
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
-            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, now, out });
+            let context = Context { why: PacketInReason::PacketOut, ..Context::START };
+            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, now, out, context });
             if keep {
                 let mut copy = std::mem::take(&mut self.spare);
                 copy.copy_from(frame);
@@ -199,12 +214,12 @@ impl Pipeline {
     fn forward_stage(&mut self, port: PortNo, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let keys = self.extract(port, frames);
         let stage = &mut self.stage;
-        self.table.lookup(&stage.keys[..keys], &mut stage.found);
+        self.tables.lookup(0, &stage.keys[..keys], &[Wide::ZERO], &mut stage.found);
         for place in 0..keys {
             let (found, frames) = (stage.found[place], stage.frames[place]);
-            stage.verdicts[place] = self.table.count(found, frames, stage.bytes[place], now);
+            stage.verdicts[place] = self.tables.count(0, found, frames, stage.bytes[place], now);
         }
-        let mut way = Way { in_port: port, now, out };
+        let mut way = Way { in_port: port, now, out, context: Context::START };
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = self.stage.key_of[place];
             if key != REFUSED {
@@ -250,8 +265,8 @@ impl Pipeline {
         match self.stage.verdicts[key] {
             Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
-            Some(Verdict::List) => {
-                let actions = self.table.actions(self.stage.found[key]);
+            Some(Verdict::List | Verdict::Program) => {
+                let actions = &self.tables.instructions(self.stage.found[key]).apply;
                 if !self.egress.run(actions, frame, false, way) {
                     self.egress.drops.add(DropReason::NoDestination);
                 }
@@ -301,7 +316,7 @@ impl Forwarder for Pipeline {
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        let expiry = self.table.expire(now, out);
+        let expiry = self.tables.expire(now, out);
         let ageing = self.egress.normal.as_mut().and_then(|bridge| match bridge.table.is_empty() {
             true => Some(now.saturating_add(SWEEP_PAUSE_MAX)),
             false => bridge.tick(now, out),

@@ -8,7 +8,6 @@
 use packet::frame::Frame;
 
 use crate::action::Action;
-use packet::field::Field;
 
 /// What a frame carries through the pipeline besides its bytes.
 mod context;
@@ -25,31 +24,38 @@ pub use context::Context;
 pub use tag::MplsPlace;
 pub use ttl::InvalidTtl;
 
-/// Does what an action asks to be changed; an action that sends changes nothing.
-pub fn apply(action: &Action, frame: &mut Frame) {
-    let context = &mut Context::default();
-    let mut set = |field: Field, value: u128| {
-        set::set_field(frame, context, field, value, field.ones());
-    };
+/// Does what an action asks to be changed; an action that sends changes nothing. The time to live
+/// that an action takes one off may be used up: then nothing was changed.
+pub fn apply(action: &Action, frame: &mut Frame, context: &mut Context) -> Result<(), InvalidTtl> {
     match *action {
-        Action::SetEthDst(mac) => set(Field::EthDst, number(&mac)),
-        Action::SetEthSrc(mac) => set(Field::EthSrc, number(&mac)),
-        Action::SetIpSrc(address) => set(Field::Ipv4Src, number(&address)),
-        Action::SetIpDst(address) => set(Field::Ipv4Dst, number(&address)),
-        Action::SetIpTos(tos) => set(Field::IpDscp, (tos >> 2).into()),
+        Action::SetField { field, value, mask } => {
+            set::set_field(frame, context, field, value, mask);
+        }
+        Action::CopyField { from, from_bit, to, to_bit, bits } => {
+            set::copy_field(frame, context, set::Copy { from, from_bit, to, to_bit, bits });
+        }
+        Action::PushVlan(type_) => tag::push_vlan(frame, type_),
+        Action::PopVlan => tag::pop_vlan(frame),
+        Action::PushMpls(type_) => tag::push_mpls(frame, type_, MplsPlace::Outermost),
+        Action::PushMplsBehindVlan(type_) => tag::push_mpls(frame, type_, MplsPlace::BehindVlan),
+        Action::PopMpls(type_) => tag::pop_mpls(frame, type_),
+        Action::PushPbb(type_) => tag::push_pbb(frame, type_),
+        Action::PopPbb => tag::pop_pbb(frame),
+        Action::CopyTtlOut => ttl::copy_out(frame),
+        Action::CopyTtlIn => ttl::copy_in(frame),
+        Action::SetMplsTtl(value) => ttl::set_mpls(frame, value),
+        Action::DecMplsTtl => return ttl::decrement_mpls(frame),
+        Action::SetIpTtl(value) => ttl::set_ip(frame, value),
+        Action::DecIpTtl => return ttl::decrement_ip(frame),
         Action::SetVlan(id) => tag::set_tag(frame, 0x0fff, id),
         Action::SetVlanPriority(priority) => {
             tag::set_tag(frame, 0xe000, u16::from(priority) << 13);
         }
-        Action::StripVlan => tag::pop_vlan(frame),
         Action::SetL4Src(port) => set::set_port(frame, &set::SOURCES, port),
         Action::SetL4Dst(port) => set::set_port(frame, &set::DESTINATIONS, port),
         _ => {}
     }
-}
-
-fn number(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte))
+    Ok(())
 }
 
 #[cfg(test)]

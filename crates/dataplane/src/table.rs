@@ -1,30 +1,45 @@
 //! The installed entries: found by key, changed by command, removed in time.
 //!
-//! Two classifiers share one store of entries and are looked up in a chain, exact matches first,
-//! as the study describes its software switch (bianco2010, sections II and IV.C). What commands do
-//! follows the OpenFlow switch specification 1.0.0, section 4.6; a modification also takes over
-//! the cookie, and, being asked for by rank, the entries of the exact table all have the same:
-//! above every priority.
+//! Up to [`TABLES_MAX`] tables share one store of entries. What commands do follows the OpenFlow
+//! switch specifications 1.0.0, section 4.6, and 1.4.1, section 6.4; where they differ, the command
+//! says which way it wants. Each table (see [`table`](self::one)) is searched by its own classifiers.
 //!
-//! Invariant: an entry is in exactly one classifier; no two entries have the same match and rank;
-//! memory is bounded by the sizes that the table was made with.
+//! Invariant: an entry is in exactly one classifier of its table; no two entries of a table have the
+//! same match and rank; memory is bounded by the sizes that the tables were made with.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
+use packet::field::FieldSet;
 use packet::time::Nanos;
 
-use crate::action::{Action, ActionLists, Actions};
-use crate::classifier::exact::{BATCH_MAX, ExactTable};
-use crate::classifier::linear::LinearTable;
-use crate::classifier::{Entry, NOWHERE, Verdict};
+use crate::action::Action;
+use crate::classifier::exact::BATCH_MAX;
+use crate::classifier::{Entry, Verdict};
 use crate::counter::TableAccount;
 use crate::flow::{
-    FlowError, FlowFilter, FlowRecord, FlowRemovedReason, FlowSpec, FlowTotals, TableId,
+    FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, NOT_COUNTED, Part,
 };
-use crate::forwarder::{Event, Outputs};
+use crate::forwarder::Outputs;
+use crate::instruction::Instructions;
 use crate::key::Key;
+use crate::key::wide::{Wide, WordSet};
 use crate::matching::Match;
+use crate::shared::Shared;
 use crate::wheel::Wheel;
+
+/// Adding, changing and removing entries by command.
+mod change;
+/// What the control plane has yet to be told.
+mod news;
+/// One table.
+mod one;
+
+use news::News;
+use one::Table;
+pub use one::{Classifier, TableConfig, TableMiss, TableSettings, Vacancy};
+
+/// Tables that there can be.
+pub const TABLES_MAX: usize = 254;
 
 /// Exact matches that fit unless told otherwise, as in the study.
 pub const EXACT_ENTRIES_MAX: usize = 131_072;
@@ -32,180 +47,164 @@ pub const EXACT_ENTRIES_MAX: usize = 131_072;
 /// Matches with open fields that fit unless told otherwise, as in the study.
 pub const WILDCARD_ENTRIES_MAX: usize = 100;
 
-/// Time-outs looked at in one call of [`FlowTable::expire`].
+/// Time-outs looked at in one call of [`Tables::expire`].
 pub const EXPIRE_STEPS_MAX: usize = 4096;
 
 /// Entries for which memory is set aside at first, so that filling the table never moves it (it is
 /// not touched before it is used). Larger tables grow by doubling.
-const RESERVED_MAX: usize = 1 << 20;
-
-/// The rank of an exact match: above all priorities.
-const RANK_EXACT: u32 = 1 << 16;
+const RESERVED_MAX: usize = 1 << 18;
 
 /// All installed entries.
 #[derive(Debug)]
-pub struct FlowTable {
+pub struct Tables {
     /// What the path of a frame touches.
     entries: Vec<Entry>,
     /// The rest of the entry at the same place, or `None` where the place is free.
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
-    exact: ExactTable,
-    wildcard: LinearTable,
-    entries_max: [usize; 2],
-    matched: [u64; 2],
-    missed: u64,
-    lists: ActionLists,
+    tables: Vec<Table>,
+    instructions: Shared<Instructions>,
+    shapes: Shared<Shape>,
     wheel: Wheel,
-    /// Removals that the control plane has yet to be told, at most one for each entry that fits.
-    farewells: VecDeque<Event>,
-    farewells_lost: u64,
+    news: News,
+    /// Whether every change of an entry is told, as
+    /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
+    pub watch: bool,
 }
 
 /// What only the control plane needs to know of an entry.
 #[derive(Debug)]
 struct Flow {
-    mask: Key,
-    actions: Actions,
+    shape: Arc<Shape>,
+    /// The values of the wide fields, if any of them is asked for.
+    wide: Option<Box<Wide>>,
+    instructions: Arc<Instructions>,
     cookie: u64,
     created: Nanos,
     idle_timeout: Nanos,
     hard_timeout: Nanos,
-    note: u32,
+    rank: u32,
     priority: u16,
-    notify_removed: bool,
-    table: TableId,
+    importance: u16,
+    flags: FlowFlags,
+    table: u8,
 }
 
-impl FlowTable {
-    /// An empty table with room for so many entries of each kind. Where exact matches have no
-    /// table of their own (0), they are kept among the others, above all priorities.
-    pub fn new(exact_entries_max: usize, wildcard_entries_max: usize, seed: u64) -> FlowTable {
-        let reserved = exact_entries_max.saturating_add(wildcard_entries_max).min(RESERVED_MAX);
-        FlowTable {
-            entries: Vec::with_capacity(reserved),
-            flows: Vec::with_capacity(reserved),
+/// What many entries have in common besides their instructions.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    mask: Key,
+    wide_mask: Wide,
+    named: FieldSet,
+}
+
+impl Tables {
+    /// Empty tables, one for each of `settings`. `seed` is a secret for hashing.
+    pub fn new(settings: &[TableSettings], seed: u64) -> Tables {
+        assert!(settings.len() <= TABLES_MAX, "there are at most {TABLES_MAX} tables");
+        let fit = settings.iter().map(TableSettings::entries_max);
+        let fit = fit.fold(0, usize::saturating_add);
+        Tables {
+            entries: Vec::with_capacity(fit.min(RESERVED_MAX)),
+            flows: Vec::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
-            exact: ExactTable::new(exact_entries_max, seed),
-            wildcard: LinearTable::default(),
-            entries_max: [exact_entries_max, wildcard_entries_max],
-            matched: [0; 2],
-            missed: 0,
-            lists: ActionLists::default(),
+            tables: settings.iter().map(|settings| Table::new(settings, seed)).collect(),
+            instructions: Shared::default(),
+            shapes: Shared::default(),
             wheel: Wheel::default(),
-            farewells: VecDeque::new(),
-            farewells_lost: 0,
+            news: News::new(fit),
+            watch: false,
         }
     }
 
-    /// For each of `keys` (at most [`BATCH_MAX`]) the entry to use, or [`NOWHERE`].
+    /// How many tables there are.
+    pub fn count_tables(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// A table's configuration, if there is such a table.
+    pub fn config(&self, table: u8) -> Option<&TableConfig> {
+        self.tables.get(usize::from(table)).map(|table| &table.config)
+    }
+
+    /// Changes a table's configuration. False if there is no such table.
+    pub fn set_config(&mut self, table: u8, config: TableConfig) -> bool {
+        let known = self.tables.get_mut(usize::from(table));
+        known.map(|table| table.set_config(config)).is_some()
+    }
+
+    /// The wide words that entries of this and the following tables ask for.
     #[inline]
-    pub fn lookup(&self, keys: &[Key], found: &mut [u32; BATCH_MAX]) {
-        if self.exact.is_empty() {
-            found.fill(NOWHERE);
-        } else {
-            self.exact.find_batch(&self.entries, keys, found);
-        }
-        if !self.wildcard.is_empty() {
-            for (found, key) in found.iter_mut().zip(keys) {
-                if *found == NOWHERE {
-                    *found = self.wildcard.find(key).unwrap_or(NOWHERE);
-                }
+    pub fn wide_words(&self, from: u8) -> WordSet {
+        let later = self.tables.get(usize::from(from)..).unwrap_or_default();
+        later.iter().fold(0, |words, table| words | table.wide_words())
+    }
+
+    /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or
+    /// [`NOWHERE`](crate::classifier::NOWHERE). `wide` holds as many, or one if no entry asks for
+    /// any.
+    #[inline]
+    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut [u32; BATCH_MAX]) {
+        let table = &self.tables[usize::from(table)];
+        table.lookup(&self.entries, keys, wide, found);
+        if table.ranks_mixed() {
+            for ((found, key), at) in found.iter_mut().zip(keys).zip(0..) {
+                let wide = wide.get(at).unwrap_or(&Wide::ZERO);
+                *found = table.outrank(*found, key, wide, |place| self.rank(place));
             }
         }
     }
 
-    /// Counts frames that [`FlowTable::lookup`] found this entry for, and says what to do with
+    /// Counts frames that [`Tables::lookup`] found this entry for, and says what to do with
     /// them: `None` where it found none.
     #[inline]
-    pub fn count(&mut self, found: u32, frames: u64, bytes: u64, now: Nanos) -> Option<Verdict> {
+    pub fn count(
+        &mut self,
+        table: u8,
+        found: u32,
+        frames: u64,
+        bytes: u64,
+        now: Nanos,
+    ) -> Option<Verdict> {
+        let table = &mut self.tables[usize::from(table)];
         let Some(entry) = self.entries.get_mut(found as usize) else {
-            self.missed += frames;
+            table.missed += frames;
             return None;
         };
         entry.frames += frames;
         entry.bytes += bytes;
         entry.last_match = now;
-        self.matched[entry.table as usize] += frames;
+        table.matched[entry.part as usize] += frames;
         Some(entry.verdict)
     }
 
-    /// The actions of an entry that [`FlowTable::lookup`] found.
-    pub fn actions(&self, found: u32) -> &[Action] {
-        self.flows[found as usize].as_ref().map_or(&[], |flow| &flow.actions)
+    /// The instructions of an entry that [`Tables::lookup`] found.
+    #[inline]
+    pub fn instructions(&self, found: u32) -> &Instructions {
+        self.flow(found).map(|flow| &*flow.instructions).expect("what a lookup finds is installed")
     }
 
-    /// Installs an entry. One with the same match and rank is replaced, counters and all.
-    pub fn add(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
-        let rank = rank(&spec.matching, spec.priority);
-        if spec.check_overlap && self.overlaps(&spec.matching, rank) {
-            return Err(FlowError::Overlap);
-        }
-        if let Some(same) = self.find_same(&spec.matching, rank) {
-            self.remove(same);
-        }
-        let table = self.table_for(&spec.matching);
-        if self.count_in(table) >= self.entries_max[table as usize] {
-            return Err(FlowError::TableFull(table));
-        }
-        let place = self.store(spec, table, now);
-        match table {
-            TableId::Exact => self.exact.insert(&self.entries, place),
-            TableId::Wildcard => self.wildcard.insert(spec.matching, rank, place),
-        }
-        self.schedule(place);
-        Ok(())
-    }
-
-    /// Gives every entry that the match covers (or, strictly, the one with this match and
-    /// priority) the actions and the cookie of `spec`, and keeps the rest of it. Installs `spec`
-    /// if there is none.
-    pub fn modify(&mut self, spec: &FlowSpec, strict: bool, now: Nanos) -> Result<(), FlowError> {
-        let filter = FlowFilter {
-            strict_priority: strict.then_some(spec.priority),
-            ..FlowFilter::covered_by(spec.matching)
-        };
-        let places = self.select(&filter);
-        if places.is_empty() {
-            return self.add(spec, now);
-        }
-        for place in places {
-            let list = self.lists.share(&spec.actions);
-            self.entries[place as usize].verdict = verdict(&list);
-            if let Some(flow) = &mut self.flows[place as usize] {
-                flow.cookie = spec.cookie;
-                let old = std::mem::replace(&mut flow.actions, list);
-                self.lists.release(&old);
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes the entries that the filter lets through and returns how many.
-    pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
-        let places = self.select(filter);
-        for &place in &places {
-            self.say_farewell(place, FlowRemovedReason::Deleted, now);
-        }
-        self.tell(out);
-        places.len()
+    /// The cookie of an entry that [`Tables::lookup`] found, and whether it is a table-miss entry.
+    #[expect(dead_code, reason = "said of frames once they are told by table")]
+    pub(crate) fn told(&self, found: u32) -> (u64, bool) {
+        self.flow(found).map_or((0, false), |flow| (flow.cookie, flow.flags.miss))
     }
 
     /// Removes entries whose time is over, tells who wanted to know, and says when to come back.
     /// Bounded: what is left over is due at once.
     pub fn expire(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        self.tell(out);
+        self.news.tell(out);
         let mut steps = EXPIRE_STEPS_MAX;
         // While the control plane does not keep up, nothing more is removed.
-        while self.farewells.is_empty() {
+        while self.news.is_empty() {
             let Some(place) = self.wheel.pop(now, &mut steps) else { break };
             match self.due(place) {
-                Some((due, why)) if due <= now => self.say_farewell(place, why, now),
+                Some((due, why)) if due <= now => self.say_farewell(place, why, None, now),
                 _ => self.schedule(place),
             }
-            self.tell(out);
+            self.news.tell(out);
         }
-        if self.farewells.is_empty() { self.wheel.next() } else { Some(now) }
+        if self.news.is_empty() { self.wheel.next() } else { Some(now) }
     }
 
     /// The entries that the filter lets through, from a place onwards (see [`FlowRecord::place`]).
@@ -215,13 +214,11 @@ impl FlowTable {
         from: usize,
         now: Nanos,
     ) -> impl Iterator<Item = FlowRecord> + 'a {
-        let one = self.only(filter);
-        let range = match one {
-            Some(Some(place)) => (place as usize).max(from)..place as usize + 1,
-            Some(None) => 0..0,
-            None => from..self.flows.len(),
-        };
-        range
+        let few = self.few(filter);
+        let all = if few.is_none() { from..self.flows.len() } else { 0..0 };
+        let few = few.unwrap_or_default().into_iter().map(|place| place as usize);
+        few.filter(move |&place| place >= from)
+            .chain(all)
             .filter(|&place| self.lets_through(filter, place))
             .filter_map(move |place| self.record(place, now))
     }
@@ -238,145 +235,103 @@ impl FlowTable {
         totals
     }
 
-    /// A table's account. A frame is looked up in the second one only if the first had no entry.
-    pub fn account(&self, table: TableId) -> TableAccount {
-        let [exact, wildcard] = self.matched;
-        let asked_second = wildcard + self.missed;
-        TableAccount {
-            entries: self.count_in(table),
-            entries_max: self.entries_max[table as usize],
-            lookups: if table == TableId::Exact { exact + asked_second } else { asked_second },
-            matched: self.matched[table as usize],
-        }
+    /// A table's account; nothing for a table that does not exist.
+    pub fn account(&self, table: u8) -> TableAccount {
+        self.tables.get(usize::from(table)).map(Table::account).unwrap_or_default()
     }
 
-    /// Different lists of actions in use.
-    pub fn action_lists(&self) -> usize {
-        self.lists.count()
+    /// The account of one part of a table, as if it were a table of its own. A frame is looked up
+    /// in the second part only if the first had no entry.
+    pub fn part_account(&self, table: u8, part: Part) -> TableAccount {
+        let table = self.tables.get(usize::from(table));
+        table.map(|table| table.part_account(part)).unwrap_or_default()
     }
 
-    fn table_for(&self, matching: &Match) -> TableId {
-        let exact = matching.is_exact() && self.entries_max[TableId::Exact as usize] > 0;
-        if exact { TableId::Exact } else { TableId::Wildcard }
+    /// Different lists of instructions in use.
+    pub fn instruction_lists(&self) -> usize {
+        self.instructions.count()
     }
 
-    fn count_in(&self, table: TableId) -> usize {
-        match table {
-            TableId::Exact => self.exact.len(),
-            TableId::Wildcard => self.wildcard.len(),
-        }
+    fn flow(&self, place: u32) -> Option<&Flow> {
+        self.flows.get(place as usize)?.as_ref()
     }
 
-    fn overlaps(&self, matching: &Match, rank: u32) -> bool {
-        match self.table_for(matching) {
-            TableId::Exact => self.find_same(matching, rank).is_some(),
-            TableId::Wildcard => self.wildcard.overlaps(matching, rank),
-        }
+    fn rank(&self, place: u32) -> u32 {
+        self.flow(place).map_or(0, |flow| flow.rank)
     }
 
-    /// The entry with this very match and rank.
-    fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
-        match self.table_for(matching) {
-            TableId::Exact => self.exact.find(&self.entries, matching.value()),
-            TableId::Wildcard => self.wildcard.find_same(matching, rank),
-        }
-    }
-
-    /// Where at most one entry can pass the filter's match: which, if any.
-    fn only(&self, filter: &FlowFilter) -> Option<Option<u32>> {
+    /// Where only few entries can pass the filter's match: those and perhaps others.
+    fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
+        let tables = match filter.table {
+            Some(table) => self.tables.get(usize::from(table)..=usize::from(table))?,
+            None => &self.tables[..],
+        };
         let matching = &filter.matching;
-        if filter.strict_priority.is_none() && !matching.is_exact() {
-            return None;
-        }
-        let priority = filter.strict_priority.unwrap_or_default();
-        Some(self.find_same(matching, rank(matching, priority)))
+        let (entries, rank) = (&self.entries, |place| self.rank(place));
+        let mut places: Vec<u32> = match filter.strict_rank {
+            Some(wanted) => {
+                let same = |table: &Table| table.find_same(entries, matching, wanted, rank);
+                tables.iter().filter_map(same).collect()
+            }
+            None if !matching.is_exact() || tables.iter().any(Table::hides_exact) => return None,
+            None => {
+                let same = |table: &Table| table.find_exact(entries, matching);
+                tables.iter().filter_map(same).collect()
+            }
+        };
+        places.sort_unstable();
+        Some(places)
     }
 
     /// The places of the entries that the filter lets through.
     fn select(&self, filter: &FlowFilter) -> Vec<u32> {
         let passes = |place: &u32| self.lets_through(filter, *place as usize);
-        match self.only(filter) {
-            Some(one) => one.into_iter().filter(passes).collect(),
+        match self.few(filter) {
+            Some(few) => few.into_iter().filter(passes).collect(),
             None => (0..self.flows.len() as u32).filter(passes).collect(),
         }
     }
 
     fn lets_through(&self, filter: &FlowFilter, place: usize) -> bool {
         let Some(flow) = &self.flows[place] else { return false };
-        let to =
-            |wanted: &Action| flow.actions.iter().any(|action| action.same_destination(wanted));
+        let (cookie, cookie_mask) = filter.cookie;
+        let to = |wanted: &Action| {
+            flow.instructions.actions().any(|action| action.same_destination(wanted))
+        };
         filter.table.is_none_or(|table| table == flow.table)
+            && filter.part.is_none_or(|part| part == self.entries[place].part)
+            && filter.strict_rank.is_none_or(|rank| rank == flow.rank)
+            && (flow.cookie ^ cookie) & cookie_mask == 0
             && filter.destination.as_ref().is_none_or(to)
-            && filter.matching.covers(&self.matching(place, flow))
+            && filter.group.is_none_or(|group| to(&Action::Group(group)))
+            && (filter.matching == Match::ANY
+                || filter.matching.covers(&self.matching(place, flow)))
     }
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
-        Match::new(self.entries[place].key, flow.mask)
-    }
-
-    /// Puts an entry into the store, in no classifier yet.
-    fn store(&mut self, spec: &FlowSpec, table: TableId, now: Nanos) -> u32 {
-        let actions = self.lists.share(&spec.actions);
-        let entry = Entry {
-            key: *spec.matching.value(),
-            frames: 0,
-            bytes: 0,
-            last_match: now,
-            verdict: verdict(&actions),
-            table,
-        };
-        let flow = Flow {
-            mask: *spec.matching.mask(),
-            actions,
-            cookie: spec.cookie,
-            created: now,
-            idle_timeout: spec.idle_timeout,
-            hard_timeout: spec.hard_timeout,
-            note: spec.note,
-            priority: spec.priority,
-            notify_removed: spec.notify_removed,
-            table,
-        };
-        if let Some(place) = self.free.pop() {
-            self.entries[place as usize] = entry;
-            self.flows[place as usize] = Some(flow);
-            return place;
-        }
-        self.entries.push(entry);
-        self.flows.push(Some(flow));
-        (self.entries.len() - 1) as u32
-    }
-
-    /// Takes an entry out of everything.
-    fn remove(&mut self, place: u32) {
-        let Some(flow) = self.flows[place as usize].take() else { return };
-        match flow.table {
-            TableId::Exact => self.exact.remove(&self.entries, place),
-            TableId::Wildcard => {
-                let matching = self.matching(place as usize, &flow);
-                self.wildcard.remove(rank(&matching, flow.priority), place);
-            }
-        }
-        self.wheel.cancel(place);
-        self.lists.release(&flow.actions);
-        self.free.push(place);
+        let wide = flow.wide.as_ref().map(|values| (**values, flow.shape.wide_mask));
+        Match::again(self.entries[place].key, flow.shape.mask, wide.as_ref())
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
         let (entry, flow) = (&self.entries[place], self.flows[place].as_ref()?);
+        let unless = |not: bool, count: u64| if not { NOT_COUNTED } else { count };
         Some(FlowRecord {
             place,
             table: flow.table,
+            part: entry.part,
             matching: self.matching(place, flow),
+            named: flow.shape.named,
             priority: flow.priority,
+            rank: flow.rank,
             cookie: flow.cookie,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
-            notify_removed: flow.notify_removed,
-            note: flow.note,
-            actions: flow.actions.clone(),
-            frames: entry.frames,
-            bytes: entry.bytes,
+            importance: flow.importance,
+            flags: flow.flags,
+            instructions: Arc::clone(&flow.instructions),
+            frames: unless(flow.flags.no_frame_counts, entry.frames),
+            bytes: unless(flow.flags.no_byte_counts, entry.bytes),
             age: now.since(flow.created),
             idle: now.since(entry.last_match),
         })
@@ -384,7 +339,7 @@ impl FlowTable {
 
     /// When the entry's time is over as things stand, and why.
     fn due(&self, place: u32) -> Option<(Nanos, FlowRemovedReason)> {
-        let flow = self.flows[place as usize].as_ref()?;
+        let flow = self.flow(place)?;
         let last_match = self.entries[place as usize].last_match;
         let after = |start: Nanos, span: Nanos, why| {
             (span != Nanos::ZERO).then(|| (start.saturating_add(span), why))
@@ -399,37 +354,20 @@ impl FlowTable {
             self.wheel.schedule(place, due);
         }
     }
+}
 
-    /// Removes an entry and remembers to tell it, if that was asked for.
-    fn say_farewell(&mut self, place: u32, why: FlowRemovedReason, now: Nanos) {
-        let wanted = self.flows[place as usize].as_ref().is_some_and(|flow| flow.notify_removed);
-        if wanted && self.farewells.len() >= self.entries_max.iter().sum() {
-            self.farewells_lost += 1;
-        } else if wanted {
-            let flow = self.record(place as usize, now);
-            self.farewells
-                .extend(flow.map(|flow| Event::FlowRemoved { flow: Box::new(flow), why }));
+fn verdict(instructions: &Instructions) -> Verdict {
+    let Instructions { trigger: None, meter: None, apply, write, goto: None, .. } = instructions
+    else {
+        return Verdict::Program;
+    };
+    match (&**apply, &**write) {
+        ([], []) => Verdict::Drop,
+        ([Action::Output { port }], []) | ([], [Action::Output { port }]) => {
+            u16::try_from(*port).map_or(Verdict::Program, Verdict::Output)
         }
-        self.remove(place);
-    }
-
-    /// Moves to the outputs what fits there of what the control plane has yet to be told.
-    fn tell(&mut self, out: &mut Outputs) {
-        let count = self.farewells.len().min(out.events_room());
-        out.events.extend(self.farewells.drain(..count));
-        out.events_lost += std::mem::take(&mut self.farewells_lost);
-    }
-}
-
-fn rank(matching: &Match, priority: u16) -> u32 {
-    if matching.is_exact() { RANK_EXACT } else { u32::from(priority) }
-}
-
-fn verdict(actions: &[Action]) -> Verdict {
-    match actions {
-        [] => Verdict::Drop,
-        [Action::Output { port }] => u16::try_from(*port).map_or(Verdict::List, Verdict::Output),
-        _ => Verdict::List,
+        (_, []) => Verdict::List,
+        _ => Verdict::Program,
     }
 }
 

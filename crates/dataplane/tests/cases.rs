@@ -12,9 +12,10 @@ mod language;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dataplane::flow::{FlowFilter, FlowRecord, TableId};
+use dataplane::flow::{FlowFilter, FlowRecord, ModifyRules, Part};
 use dataplane::forwarder::{Event, Forwarder, Outputs};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::table::TableSettings;
 use language::{Line, show_actions, show_match};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::show::Show;
@@ -82,10 +83,12 @@ impl Case {
                 let port = line.number("number") as PortNo;
                 return answer(self.pipeline.set_port(port, line.port_settings()));
             }
-            "add" => return answer(self.pipeline.add(&line.flow(), self.now)),
+            "add" => return answer(self.pipeline.add(&line.flow(), self.now, &mut self.out)),
             "modify" => {
-                let strict = line.has("strict");
-                return answer(self.pipeline.modify(&line.flow(), strict, self.now));
+                let (flow, filter) = (line.flow(), line.filter());
+                let rules = ModifyRules { add: true, cookie: true };
+                let (now, out) = (self.now, &mut self.out);
+                return answer(self.pipeline.modify(&flow, &filter, rules, now, out));
             }
             "delete" => {
                 let filter = line.filter();
@@ -129,8 +132,10 @@ impl Case {
     fn make(&mut self, line: &Line) {
         let ports: Vec<PortNo> = line.numbers("ports").map(|port| port as PortNo).collect();
         let settings = Settings {
-            exact_entries_max: line.number_or("exact", 100) as usize,
-            wildcard_entries_max: line.number_or("wildcard", 100) as usize,
+            tables: vec![TableSettings::of(
+                line.number_or("exact", 100) as usize,
+                line.number_or("wildcard", 100) as usize,
+            )],
             on_miss: match line.text_or("miss", "controller") {
                 "controller" => OnMiss::Controller,
                 "drop" => OnMiss::Drop,
@@ -158,25 +163,27 @@ impl Case {
             queue.clear();
         }
         lines.extend(self.out.events.drain(..).map(|event| match event {
-            Event::PacketIn { port, why, bytes_max, frame } => {
+            Event::PacketIn { port, bytes_max, context, frame } => {
+                let why = context.why;
                 let limit = bytes_max.map_or(String::new(), |bytes| format!(" {bytes} bytes"));
                 format!("controller: {why:?}{limit} from {port}: {}", Show(frame.bytes()))
             }
             Event::FlowRemoved { flow, why } => format!("removed: {why:?} {}", show_flow(&flow)),
+            other => format!("{other:?}"),
         }));
         collapse(&lines)
     }
 
     fn flows(&self, filter: &FlowFilter) -> Vec<String> {
-        let records = self.pipeline.table().records(filter, 0, self.now);
+        let records = self.pipeline.tables().records(filter, 0, self.now);
         let mut lines: Vec<String> = records.map(|record| show_flow(&record)).collect();
-        lines.push(format!("{:?}", self.pipeline.table().totals(filter)));
+        lines.push(format!("{:?}", self.pipeline.tables().totals(filter)));
         lines
     }
 
     fn tables(&self) -> Vec<String> {
-        let show = |id| format!("{id:?} {:?}", self.pipeline.table().account(id));
-        [TableId::Exact, TableId::Wildcard].map(show).to_vec()
+        let show = |id| format!("{id:?} {:?}", self.pipeline.tables().part_account(0, id));
+        [Part::Exact, Part::Wildcard].map(show).to_vec()
     }
 }
 
@@ -196,10 +203,10 @@ fn collapse(lines: &[String]) -> Vec<String> {
 fn show_flow(flow: &FlowRecord) -> String {
     format!(
         "{:?} priority={} {} actions={} cookie={} frames={} bytes={} age={} idle={}",
-        flow.table,
+        flow.part,
         flow.priority,
         show_match(&flow.matching),
-        show_actions(&flow.actions),
+        show_actions(&flow.instructions.apply),
         flow.cookie,
         flow.frames,
         flow.bytes,

@@ -2,7 +2,7 @@
 //!
 //! Both sides have their own types because the core knows no protocol. Going down may fail with
 //! the error that the controller has to be told; going up never does. Invariant: what was
-//! installed comes back with the fields that the controller had named, because the entry's note
+//! installed comes back with the fields that the controller had named, because the entry
 //! remembers them (see `matching`).
 
 use openflow::model::{PortNo, reserved};

@@ -9,6 +9,7 @@ use dataplane::neighbor::Place;
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router, RouterError};
+use dataplane::table::TableSettings;
 use packet::frame::{Batch, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
@@ -60,8 +61,7 @@ impl Plane {
 /// Until a controller is there, frames without match are dropped: the agent says otherwise.
 fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
     let settings = Settings {
-        exact_entries_max: config.exact_flows_max,
-        wildcard_entries_max: config.wildcard_flows_max,
+        tables: vec![TableSettings::of(config.exact_flows_max, config.wildcard_flows_max)],
         hash_seed: seed,
         on_miss: OnMiss::Drop,
         normal: Some(bridge::Settings { seed, ..bridge::Settings::default() }),

@@ -105,6 +105,12 @@ impl ExactTable {
         self.entries == 0
     }
 
+    /// The numbers of all its entries.
+    pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        let slots = self.buckets.iter().flat_map(|bucket| bucket.entries);
+        slots.filter(|&place| place != NOWHERE).chain(self.stash.iter().copied())
+    }
+
     /// The entry with this key.
     #[inline]
     pub fn find(&self, entries: &[Entry], key: &Key) -> Option<u32> {

@@ -8,15 +8,32 @@
 //! which they came, so that which of them wins does not change.
 
 use crate::key::Key;
-use crate::matching::{Match, differing};
+use crate::key::wide::Wide;
+use crate::matching::{Match, differing, differing_wide};
 
 /// The list.
 #[derive(Debug, Default)]
 pub struct LinearTable {
-    /// What a lookup reads.
-    matches: Vec<Match>,
-    /// Rank and number of the entry at the same place.
-    entries: Vec<(u32, u32)>,
+    /// What a lookup reads: value and mask of the key.
+    matches: Vec<(Key, Key)>,
+    /// The rest of what is at the same place.
+    entries: Vec<Item>,
+}
+
+/// What a lookup reads only where the key fits.
+#[derive(Debug)]
+struct Item {
+    rank: u32,
+    entry: u32,
+    /// Values and masks of the wide fields, if any is asked for.
+    wide: Option<Box<(Wide, Wide)>>,
+}
+
+impl Item {
+    #[inline]
+    fn fits(&self, wide: &Wide) -> bool {
+        self.wide.as_ref().is_none_or(|asked| differing_wide(wide, &asked.0, &asked.1) == 0)
+    }
 }
 
 impl LinearTable {
@@ -30,44 +47,65 @@ impl LinearTable {
         self.matches.is_empty()
     }
 
-    /// The first entry whose match the key meets.
+    /// The highest rank of an entry; 0 if there is none.
     #[inline]
-    pub fn find(&self, key: &Key) -> Option<u32> {
-        let hit = |matching: &Match| differing(key, matching.value(), matching.mask()) == 0;
-        self.matches.iter().position(hit).map(|place| self.entries[place].1)
+    pub fn rank_most(&self) -> u32 {
+        self.entries.first().map_or(0, |item| item.rank)
+    }
+
+    /// The first entry whose match the key and the wide fields meet.
+    #[inline]
+    pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
+        let mut from = 0;
+        loop {
+            let hit = |asked: &(Key, Key)| differing(key, &asked.0, &asked.1) == 0;
+            let place = from + self.matches[from..].iter().position(hit)?;
+            let item = &self.entries[place];
+            if item.fits(wide) {
+                return Some(item.entry);
+            }
+            from = place + 1;
+        }
     }
 
     /// The entry with this very match and rank.
     pub fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
-        let place = self.of_rank(rank).find(|&place| self.matches[place] == *matching)?;
-        Some(self.entries[place].1)
+        let place = self.of_rank(rank).find(|&place| self.matching(place) == *matching)?;
+        Some(self.entries[place].entry)
     }
 
     /// Whether an entry of this rank could match the same frame.
     pub fn overlaps(&self, matching: &Match, rank: u32) -> bool {
-        self.of_rank(rank).any(|place| self.matches[place].overlaps(matching))
+        self.of_rank(rank).any(|place| self.matching(place).overlaps(matching))
     }
 
     /// Adds an entry behind those of the same rank.
-    pub fn insert(&mut self, matching: Match, rank: u32, entry: u32) {
-        let place = self.entries.partition_point(|other| other.0 >= rank);
-        self.matches.insert(place, matching);
-        self.entries.insert(place, (rank, entry));
+    pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
+        let place = self.entries.partition_point(|other| other.rank >= rank);
+        let wide = (*matching.wide_value(), *matching.wide_mask());
+        let wide = (matching.wide_words() != 0).then(|| Box::new(wide));
+        self.matches.insert(place, (*matching.value(), *matching.mask()));
+        self.entries.insert(place, Item { rank, entry, wide });
     }
 
     /// Removes an entry of this rank, which is in the list.
     pub fn remove(&mut self, rank: u32, entry: u32) {
-        let place = self.of_rank(rank).find(|&place| self.entries[place].1 == entry);
+        let place = self.of_rank(rank).find(|&place| self.entries[place].entry == entry);
         if let Some(place) = place {
             self.matches.remove(place);
             self.entries.remove(place);
         }
     }
 
+    fn matching(&self, place: usize) -> Match {
+        let (value, mask) = self.matches[place];
+        Match::again(value, mask, self.entries[place].wide.as_deref())
+    }
+
     /// The places of the entries of this rank.
     fn of_rank(&self, rank: u32) -> std::ops::Range<usize> {
-        let start = self.entries.partition_point(|other| other.0 > rank);
-        start..self.entries.partition_point(|other| other.0 >= rank)
+        let start = self.entries.partition_point(|other| other.rank > rank);
+        start..self.entries.partition_point(|other| other.rank >= rank)
     }
 }
 
@@ -81,24 +119,24 @@ mod tests {
         let mut table = LinearTable::default();
         let from_one = Match::of(&[(Field::InPort, 1)]);
         let to_two = Match::of(&[(Field::EthDst, 2)]);
-        table.insert(Match::ANY, 1, 10);
-        table.insert(from_one, 5, 11);
-        table.insert(to_two, 5, 12);
+        table.insert(&Match::ANY, 1, 10);
+        table.insert(&from_one, 5, 11);
+        table.insert(&to_two, 5, 12);
         let both = Key::ZERO.with(Field::InPort, 1).with(Field::EthDst, 2);
-        assert_eq!(table.find(&both), Some(11));
-        table.insert(to_two, 6, 13);
-        assert_eq!(table.find(&both), Some(13));
+        assert_eq!(table.find(&both, &Wide::ZERO), Some(11));
+        table.insert(&to_two, 6, 13);
+        assert_eq!(table.find(&both, &Wide::ZERO), Some(13));
         table.remove(6, 13);
         table.remove(5, 11);
-        assert_eq!(table.find(&both), Some(12));
-        assert_eq!(table.find(&Key::ZERO), Some(10));
+        assert_eq!(table.find(&both, &Wide::ZERO), Some(12));
+        assert_eq!(table.find(&Key::ZERO, &Wide::ZERO), Some(10));
         assert_eq!((table.find_same(&to_two, 5), table.find_same(&to_two, 6)), (Some(12), None));
     }
 
     #[test]
     fn overlap_is_asked_within_a_rank_only() {
         let mut table = LinearTable::default();
-        table.insert(Match::of(&[(Field::InPort, 1)]), 5, 0);
+        table.insert(&Match::of(&[(Field::InPort, 1)]), 5, 0);
         let other_field = Match::of(&[(Field::EthDst, 2)]);
         let other_value = Match::of(&[(Field::InPort, 2)]);
         assert!(table.overlaps(&other_field, 5));

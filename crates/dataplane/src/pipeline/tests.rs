@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::dice::Dice;
-use crate::flow::TableId;
+use crate::flow::Part;
 use crate::forwarder::{EVENTS_MAX, Event, OUTPUT_FRAMES_MAX};
 use crate::key::Field;
 use crate::matching::Match;
 use packet::build::Builder;
+use packet::field;
 use packet::header::ipv4;
 
 const PORTS: [PortNo; 4] = [1, 2, 3, 4];
@@ -50,7 +51,7 @@ fn random_flows(pipeline: &mut Pipeline, dice: &mut Dice) {
             _ => Match::exact(key),
         };
         let spec = FlowSpec::new(matching, dice.roll(3) as u16, actions);
-        pipeline.add(&spec, Nanos::ZERO).unwrap();
+        pipeline.add(&spec.exact_first(), Nanos::ZERO, &mut Outputs::new(&[])).unwrap();
     }
 }
 
@@ -76,7 +77,7 @@ fn random_frames(dice: &mut Dice) -> Vec<Frame> {
 /// Everything that can be seen of a pipeline from outside.
 fn state(pipeline: &Pipeline, out: &Outputs) -> String {
     let flows: Vec<_> = pipeline
-        .table()
+        .tables()
         .records(&FlowFilter::ALL, 0, Nanos::ZERO)
         .map(|flow| (flow.matching, flow.priority, flow.frames, flow.bytes))
         .collect();
@@ -89,13 +90,13 @@ fn state(pipeline: &Pipeline, out: &Outputs) -> String {
         .events
         .iter()
         .map(|event| match event {
-            Event::PacketIn { port, why, bytes_max, frame } => {
-                (*port, *why, *bytes_max, frame.bytes().to_vec())
+            Event::PacketIn { port, bytes_max, context, frame } => {
+                (*port, context.why, *bytes_max, frame.bytes().to_vec())
             }
             other => panic!("unexpected {other:?}"),
         })
         .collect();
-    let accounts = [TableId::Exact, TableId::Wildcard].map(|id| pipeline.table().account(id));
+    let accounts = [Part::Exact, Part::Wildcard].map(|id| pipeline.tables().part_account(0, id));
     format!("{flows:?} {queues:?} {events:?} {accounts:?} {:?}", pipeline.drops())
 }
 
@@ -132,7 +133,7 @@ fn every_frame_of_single_destination_entries_is_accounted_for() {
                 0,
                 &[Action::Output { port }],
             );
-            pipeline.add(&spec, Nanos::ZERO).unwrap();
+            pipeline.add(&spec.exact_first(), Nanos::ZERO, &mut Outputs::new(&[])).unwrap();
         }
         let mut out = Outputs::new(&PORTS[..3]);
         let mut offered = 0;
@@ -152,7 +153,7 @@ fn every_frame_of_single_destination_entries_is_accounted_for() {
 fn full_queues_are_drops_and_what_fits_stays_in_order() {
     let mut pipeline = pipeline();
     let to_two = FlowSpec::new(Match::ANY, 0, &[Action::Output { port: 2 }]);
-    pipeline.add(&to_two, Nanos::ZERO).unwrap();
+    pipeline.add(&to_two, Nanos::ZERO, &mut Outputs::new(&[])).unwrap();
     let mut out = Outputs::new(&PORTS);
     let frames: Vec<Frame> =
         (0..1500).map(|number| frame(2, (number % 7) as u16, number)).collect();
@@ -179,8 +180,10 @@ fn packet_ins_are_bounded_and_lost_ones_counted() {
 #[test]
 fn a_frame_that_is_sent_once_is_not_copied() {
     let mut pipeline = pipeline();
-    let actions = [Action::SetEthSrc([2; 6]), Action::Output { port: 2 }];
-    pipeline.add(&FlowSpec::new(Match::ANY, 0, &actions), Nanos::ZERO).unwrap();
+    let actions = [Action::set(field::Field::EthSrc, 0x0202_0202_0202), Action::Output { port: 2 }];
+    pipeline
+        .add(&FlowSpec::new(Match::ANY, 0, &actions), Nanos::ZERO, &mut Outputs::new(&[]))
+        .unwrap();
     let mut out = Outputs::new(&PORTS);
     let mut batch = batch(&[frame(2, 2, 2)]);
     let place = batch.frames()[0].bytes().as_ptr();

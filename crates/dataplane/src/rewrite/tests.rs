@@ -1,11 +1,16 @@
 //! Fields changed and checksums right, for random actions on random frames.
 
-use super::{Action, Frame, apply};
+use super::{Action, Context, Frame};
 use crate::dice::Dice;
 use crate::key::{Field, Key, VLAN_PRESENT, extract};
 use packet::build::Builder;
+use packet::field;
 use packet::header::{icmp, ipv4, put_u16 as put, tcp, u16_at as get, udp};
 use packet::parse::{Packet, set_transport_checksum};
+
+fn apply(action: &Action, frame: &mut Frame) {
+    super::apply(action, frame, &mut Context::default()).unwrap();
+}
 
 fn ip() -> ipv4::Header {
     ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
@@ -37,8 +42,6 @@ fn random_frame(dice: &mut Dice) -> Frame {
 /// A random change, and what it makes of the key.
 fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
     let value = dice.roll(1 << 48);
-    let mac: [u8; 6] = value.to_be_bytes()[2..].try_into().unwrap();
-    let address: [u8; 4] = (value as u32).to_be_bytes();
     fn l4(key: &mut Key, field: Field, value: u64) {
         if matches!(key.get(Field::IpProto), 6 | 17) {
             key.set(field, value);
@@ -61,17 +64,35 @@ fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
             value,
         ),
         2 => (
-            Action::StripVlan,
+            Action::PopVlan,
             |key, _| *key = key.with(Field::Vlan, 0).with(Field::VlanPriority, 0),
             0,
         ),
-        3 => (Action::SetEthSrc(mac), |key, value| key.set(Field::EthSrc, value), value),
-        4 => (Action::SetEthDst(mac), |key, value| key.set(Field::EthDst, value), value),
-        5 => (Action::SetIpSrc(address), |key, value| key.set(Field::IpSrc, value), value),
-        6 => (Action::SetIpDst(address), |key, value| key.set(Field::IpDst, value), value),
-        7 => {
-            (Action::SetIpTos(value as u8), |key, value| key.set(Field::IpTos, value & 0xfc), value)
-        }
+        3 => (
+            Action::set(field::Field::EthSrc, value.into()),
+            |key, value| key.set(Field::EthSrc, value),
+            value,
+        ),
+        4 => (
+            Action::set(field::Field::EthDst, value.into()),
+            |key, value| key.set(Field::EthDst, value),
+            value,
+        ),
+        5 => (
+            Action::set(field::Field::Ipv4Src, value.into()),
+            |key, value| key.set(Field::IpSrc, value),
+            value,
+        ),
+        6 => (
+            Action::set(field::Field::Ipv4Dst, value.into()),
+            |key, value| key.set(Field::IpDst, value),
+            value,
+        ),
+        7 => (
+            Action::set(field::Field::IpDscp, u128::from(value as u8 >> 2)),
+            |key, value| key.set(Field::IpTos, value & 0xfc),
+            value,
+        ),
         8 => (Action::SetL4Src(value as u16), |key, value| l4(key, Field::L4Src, value), value),
         _ => (Action::SetL4Dst(value as u16), |key, value| l4(key, Field::L4Dst, value), value),
     }
@@ -103,25 +124,25 @@ fn a_udp_checksum_of_zero_stays_and_a_wrong_one_stays_wrong() {
     let mut frame = builder().ipv4(ip()).udp(1, 2).payload(b"data").frame();
     let at = 14 + 20 + udp::CHECKSUM_AT;
     put(frame.bytes_mut(), at, 0);
-    apply(&Action::SetIpDst([1, 2, 3, 4]), &mut frame);
+    apply(&Action::set(field::Field::Ipv4Dst, 0x0102_0304), &mut frame);
     apply(&Action::SetL4Src(77), &mut frame);
     assert_eq!(get(frame.bytes(), at), 0);
 
     let mut wrong = builder().ipv4(ip()).udp(1, 2).payload(b"data").frame();
     wrong.bytes_mut()[43] ^= 0xff;
-    apply(&Action::SetIpDst([1, 2, 3, 4]), &mut wrong);
+    apply(&Action::set(field::Field::Ipv4Dst, 0x0102_0304), &mut wrong);
     assert!(Packet::of(wrong.bytes()).verify_checksums().is_err());
 }
 
 #[test]
 fn changes_of_fields_that_a_frame_does_not_have_change_nothing() {
     let ip_changes = [
-        Action::SetIpSrc([1, 1, 1, 1]),
-        Action::SetIpDst([1, 1, 1, 1]),
-        Action::SetIpTos(0xff),
+        Action::set(field::Field::Ipv4Src, 0x0101_0101),
+        Action::set(field::Field::Ipv4Dst, 0x0101_0101),
+        Action::set(field::Field::IpDscp, 0x3f),
         Action::SetL4Src(1),
         Action::SetL4Dst(1),
-        Action::StripVlan,
+        Action::PopVlan,
     ];
     let mut bad_length = builder().ipv4(ip()).udp(1, 2).frame();
     bad_length.bytes_mut()[16] = 0xff;
@@ -153,7 +174,7 @@ fn of_a_datagram_only_the_first_fragment_has_an_l4_header_to_change() {
         ipv4::set_checksum(&mut frame.bytes_mut()[14..]);
         frame
     };
-    let actions = [Action::SetIpSrc([172, 16, 9, 9]), Action::SetL4Dst(99)];
+    let actions = [Action::set(field::Field::Ipv4Src, 0xac10_0909), Action::SetL4Dst(99)];
     let (mut changed, mut first, mut later) = (whole.clone(), fragment(0), fragment(3));
     let l4_later = later.bytes()[34..].to_vec();
     for action in &actions {
@@ -174,7 +195,7 @@ fn of_a_datagram_only_the_first_fragment_has_an_l4_header_to_change() {
 fn the_lower_bits_of_the_type_of_service_stay() {
     let header = ipv4::Header { tos: 0x03, ..ip() };
     let mut frame = builder().ipv4(header).udp(1, 2).frame();
-    apply(&Action::SetIpTos(0xb8), &mut frame);
+    apply(&Action::set(field::Field::IpDscp, 0x2e), &mut frame);
     assert_eq!(frame.bytes()[15], 0xbb);
 }
 

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::dice::Dice;
+use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
+use crate::forwarder::Event;
 use crate::key::Field;
+use packet::field;
 
 const IPV4: (Field, u64) = (Field::EthType, 0x0800);
 
@@ -22,27 +25,52 @@ fn from_port(port: u64) -> Match {
     Match::of(&[(Field::InPort, port)])
 }
 
-fn table() -> FlowTable {
-    FlowTable::new(4, 4, 1)
+fn table() -> Tables {
+    Tables::new(&[TableSettings::of(4, 4)], 1)
 }
 
 fn outputs() -> Outputs {
     Outputs::new(&[1, 2, 3])
 }
 
-fn find(table: &FlowTable, key: Key) -> u32 {
+fn find(table: &Tables, key: Key) -> u32 {
     let mut found = [0; BATCH_MAX];
-    table.lookup(&[key], &mut found);
+    table.lookup(0, &[key], &[], &mut found);
     found[0]
 }
 
 /// One frame of 100 bytes with this key, and what becomes of it.
-fn hit(table: &mut FlowTable, key: Key, now: Nanos) -> Option<Verdict> {
+fn hit(table: &mut Tables, key: Key, now: Nanos) -> Option<Verdict> {
     let found = find(table, key);
-    table.count(found, 1, 100, now)
+    table.count(0, found, 1, 100, now)
 }
 
-fn all(table: &FlowTable, now: Nanos) -> Vec<FlowRecord> {
+fn add(table: &mut Tables, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
+    let mut spec = spec.clone().exact_first();
+    spec.flags.reset_counts = true;
+    table.add(&spec, now, &mut outputs())
+}
+
+/// As OpenFlow 1.0 has it.
+fn modify(table: &mut Tables, spec: &FlowSpec, strict: bool, now: Nanos) -> Result<(), FlowError> {
+    let spec = spec.clone().exact_first();
+    let filter = FlowFilter {
+        strict_rank: strict.then_some(spec.rank),
+        ..FlowFilter::covered_by(spec.matching)
+    };
+    let rules = ModifyRules { add: true, cookie: true };
+    table.modify(&spec, &filter, rules, now, &mut outputs())
+}
+
+fn delete(table: &mut Tables, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
+    table.delete(filter, FlowRemovedReason::Deleted, now, out)
+}
+
+fn notified(spec: FlowSpec) -> FlowSpec {
+    FlowSpec { flags: FlowFlags { notify_removed: true, ..FlowFlags::default() }, ..spec }
+}
+
+fn all(table: &Tables, now: Nanos) -> Vec<FlowRecord> {
     table.records(&FlowFilter::ALL, 0, now).collect()
 }
 
@@ -57,31 +85,31 @@ fn removals(out: &mut Outputs) -> Vec<(FlowRecord, FlowRemovedReason)> {
 #[test]
 fn an_exact_match_goes_before_every_priority() {
     let mut table = table();
-    table.add(&FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
     assert_eq!(hit(&mut table, *exact(7).value(), Nanos::ZERO), Some(Verdict::Output(2)));
     assert_eq!(hit(&mut table, *exact(8).value(), Nanos::ZERO), Some(Verdict::Output(1)));
-    let accounts = [table.account(TableId::Exact), table.account(TableId::Wildcard)];
+    let accounts = [table.part_account(0, Part::Exact), table.part_account(0, Part::Wildcard)];
     assert_eq!(accounts.map(|account| (account.lookups, account.matched)), [(2, 1), (1, 1)]);
 }
 
 #[test]
 fn without_a_table_of_their_own_exact_matches_are_still_first() {
-    let mut table = FlowTable::new(0, 4, 1);
-    table.add(&FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
+    let mut table = Tables::new(&[TableSettings::of(0, 4)], 1);
+    add(&mut table, &FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
     assert_eq!(hit(&mut table, *exact(7).value(), Nanos::ZERO), Some(Verdict::Output(2)));
-    let gone = table.delete(&FlowFilter::covered_by(exact(7)), Nanos::ZERO, &mut outputs());
-    assert_eq!((gone, table.account(TableId::Wildcard).entries), (1, 1));
+    let gone = delete(&mut table, &FlowFilter::covered_by(exact(7)), Nanos::ZERO, &mut outputs());
+    assert_eq!((gone, table.part_account(0, Part::Wildcard).entries), (1, 1));
 }
 
 #[test]
 fn adding_the_same_match_and_priority_replaces_and_starts_anew() {
     let mut table = table();
-    table.add(&FlowSpec::new(from_port(1), 5, &output(2)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 5, &output(2)), Nanos::ZERO).unwrap();
     hit(&mut table, Key::ZERO.with(Field::InPort, 1), seconds(1));
-    table.add(&FlowSpec::new(from_port(1), 5, &output(3)), seconds(2)).unwrap();
-    table.add(&FlowSpec::new(from_port(1), 6, &output(3)), seconds(2)).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 5, &output(3)), seconds(2)).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 6, &output(3)), seconds(2)).unwrap();
     let records = all(&table, seconds(3));
     assert_eq!(records.len(), 2);
     assert!(records.iter().all(|record| record.frames == 0 && record.age == seconds(1)));
@@ -91,15 +119,15 @@ fn adding_the_same_match_and_priority_replaces_and_starts_anew() {
 fn a_full_table_refuses_new_entries_but_not_replacements() {
     let mut table = table();
     for number in 0..4 {
-        table.add(&FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
-        table.add(&FlowSpec::new(from_port(number), 0, &output(1)), Nanos::ZERO).unwrap();
+        add(&mut table, &FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
+        add(&mut table, &FlowSpec::new(from_port(number), 0, &output(1)), Nanos::ZERO).unwrap();
     }
-    for (matching, kind) in [(exact(9), TableId::Exact), (from_port(9), TableId::Wildcard)] {
-        let refused = table.add(&FlowSpec::new(matching, 0, &output(1)), Nanos::ZERO);
-        assert_eq!(refused, Err(FlowError::TableFull(kind)));
+    for matching in [exact(9), from_port(9)] {
+        let refused = add(&mut table, &FlowSpec::new(matching, 0, &output(1)), Nanos::ZERO);
+        assert_eq!(refused, Err(FlowError::TableFull(0)));
     }
-    table.add(&FlowSpec::new(exact(3), 0, &output(2)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(from_port(3), 0, &output(2)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(exact(3), 0, &output(2)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(3), 0, &output(2)), Nanos::ZERO).unwrap();
     assert_eq!(all(&table, Nanos::ZERO).len(), 8);
 }
 
@@ -107,46 +135,46 @@ fn a_full_table_refuses_new_entries_but_not_replacements() {
 fn overlap_is_refused_where_that_was_asked() {
     let mut table = table();
     let to = Match::of(&[(Field::EthDst, 9)]);
-    table.add(&FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(exact(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(exact(1), 5, &output(1)), Nanos::ZERO).unwrap();
     let asked = |matching, priority| FlowSpec {
-        check_overlap: true,
+        flags: FlowFlags { check_overlap: true, ..FlowFlags::default() },
         ..FlowSpec::new(matching, priority, &output(2))
     };
-    let mut add = |spec: &FlowSpec| table.add(spec, Nanos::ZERO);
-    assert_eq!(add(&asked(to, 5)), Err(FlowError::Overlap));
-    assert_eq!(add(&asked(from_port(1), 5)), Err(FlowError::Overlap));
-    assert_eq!(add(&asked(exact(1), 5)), Err(FlowError::Overlap));
-    assert_eq!(add(&asked(exact(2), 5)), Ok(()));
-    assert_eq!(add(&asked(to, 6)), Ok(()));
-    assert_eq!(add(&asked(from_port(2), 5)), Ok(()));
-    assert_eq!(add(&FlowSpec::new(to, 5, &output(2))), Ok(()));
+    let mut try_to = |spec: &FlowSpec| add(&mut table, spec, Nanos::ZERO);
+    assert_eq!(try_to(&asked(to, 5)), Err(FlowError::Overlap));
+    assert_eq!(try_to(&asked(from_port(1), 5)), Err(FlowError::Overlap));
+    assert_eq!(try_to(&asked(exact(1), 5)), Err(FlowError::Overlap));
+    assert_eq!(try_to(&asked(exact(2), 5)), Ok(()));
+    assert_eq!(try_to(&asked(to, 6)), Ok(()));
+    assert_eq!(try_to(&asked(from_port(2), 5)), Ok(()));
+    assert_eq!(try_to(&FlowSpec::new(to, 5, &output(2))), Ok(()));
 }
 
 #[test]
 fn modifying_changes_actions_and_keeps_counters() {
     let mut table = table();
-    table.add(&FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(from_port(1), 6, &output(1)), Nanos::ZERO).unwrap();
-    table.add(&FlowSpec::new(exact(0), 6, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(from_port(1), 6, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &FlowSpec::new(exact(0), 6, &output(1)), Nanos::ZERO).unwrap();
     hit(&mut table, Key::ZERO.with(Field::InPort, 1), seconds(1));
 
     let strict = FlowSpec { cookie: 77, ..FlowSpec::new(from_port(1), 5, &output(2)) };
-    table.modify(&strict, true, seconds(2)).unwrap();
-    let changed = |table: &FlowTable, port| {
+    modify(&mut table, &strict, true, seconds(2)).unwrap();
+    let changed = |table: &Tables, port| {
         let filter = FlowFilter { destination: Some(output(port)[0]), ..FlowFilter::ALL };
         table.totals(&filter).entries
     };
     assert_eq!((changed(&table, 1), changed(&table, 2)), (2, 1));
 
-    table.modify(&FlowSpec::new(Match::ANY, 0, &output(3)), false, seconds(3)).unwrap();
+    modify(&mut table, &FlowSpec::new(Match::ANY, 0, &output(3)), false, seconds(3)).unwrap();
     assert_eq!(changed(&table, 3), 3);
     let records = all(&table, seconds(4));
     assert_eq!(records.iter().map(|record| record.frames).sum::<u64>(), 1);
     assert!(records.iter().all(|record| record.age == seconds(4)));
-    assert_eq!(table.action_lists(), 1);
+    assert_eq!(table.instruction_lists(), 1);
 
-    table.modify(&FlowSpec::new(from_port(3), 1, &output(3)), true, seconds(5)).unwrap();
+    modify(&mut table, &FlowSpec::new(from_port(3), 1, &output(3)), true, seconds(5)).unwrap();
     assert_eq!(changed(&table, 3), 4, "what is not there is added");
 }
 
@@ -158,14 +186,14 @@ fn deleting_covers_strictly_or_not_and_may_ask_for_the_destination() {
         Match::new(value, Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, mask))
     };
     let fill = || {
-        let mut table = FlowTable::new(4, 10, 1);
+        let mut table = Tables::new(&[TableSettings::of(4, 10)], 1);
         for (bits, priority, port) in [(8, 1, 1), (16, 1, 2), (16, 2, 3)] {
             let spec = FlowSpec::new(ten(bits), priority, &output(port));
-            table.add(&spec, Nanos::ZERO).unwrap();
+            add(&mut table, &spec, Nanos::ZERO).unwrap();
         }
         table
     };
-    let count = |filter: &FlowFilter| fill().delete(filter, Nanos::ZERO, &mut outputs());
+    let count = |filter: &FlowFilter| delete(&mut fill(), filter, Nanos::ZERO, &mut outputs());
     assert_eq!(count(&FlowFilter::covered_by(ten(8))), 3);
     assert_eq!(count(&FlowFilter::covered_by(ten(16))), 2);
     assert_eq!(count(&FlowFilter::covered_by(Match::of(&[IPV4]))), 3);
@@ -174,7 +202,7 @@ fn deleting_covers_strictly_or_not_and_may_ask_for_the_destination() {
     let to_two = Some(Action::Enqueue { port: 2, queue: 0 });
     let by_port = FlowFilter { destination: to_two, ..FlowFilter::ALL };
     assert_eq!(count(&by_port), 1);
-    assert_eq!(count(&FlowFilter { table: Some(TableId::Exact), ..FlowFilter::ALL }), 0);
+    assert_eq!(count(&FlowFilter { part: Some(Part::Exact), ..FlowFilter::ALL }), 0);
 }
 
 #[test]
@@ -183,14 +211,13 @@ fn time_outs_remove_and_tell_with_the_last_counters() {
     let idle = FlowSpec {
         idle_timeout: seconds(2),
         hard_timeout: seconds(10),
-        notify_removed: true,
         cookie: 5,
-        note: 6,
-        ..FlowSpec::new(exact(1), 0, &output(1))
+        named: FieldSet::NONE.with(field::Field::EthSrc),
+        ..notified(FlowSpec::new(exact(1), 0, &output(1)))
     };
     let hard = FlowSpec { hard_timeout: seconds(3), ..FlowSpec::new(from_port(1), 0, &output(1)) };
-    table.add(&idle, seconds(1)).unwrap();
-    table.add(&hard, seconds(1)).unwrap();
+    add(&mut table, &idle, seconds(1)).unwrap();
+    add(&mut table, &hard, seconds(1)).unwrap();
     hit(&mut table, *exact(1).value(), seconds(2));
     assert!(table.expire(seconds(3), &mut out).is_some_and(|next| next > seconds(3)));
     assert_eq!(all(&table, seconds(3)).len(), 2, "a match at 2 s keeps it until 4 s");
@@ -200,10 +227,10 @@ fn time_outs_remove_and_tell_with_the_last_counters() {
     assert!(all(&table, seconds(4)).is_empty());
     let removed = removals(&mut out);
     let [(flow, FlowRemovedReason::IdleTimeout)] = &removed[..] else { panic!("{removed:?}") };
-    assert_eq!((flow.frames, flow.bytes, flow.cookie, flow.note), (1, 100, 5, 6));
+    assert_eq!((flow.frames, flow.bytes, flow.cookie, flow.named), (1, 100, 5, idle.named));
     assert_eq!((flow.age, flow.idle), (seconds(3), seconds(2)));
 
-    table.add(&idle, seconds(10)).unwrap();
+    add(&mut table, &idle, seconds(10)).unwrap();
     for second in 10..20 {
         hit(&mut table, *exact(1).value(), seconds(second));
         table.expire(seconds(second), &mut out);
@@ -216,12 +243,12 @@ fn time_outs_remove_and_tell_with_the_last_counters() {
 fn a_place_that_is_used_again_does_not_inherit_a_time_out() {
     let (mut table, mut out) = (table(), outputs());
     let spec = FlowSpec { hard_timeout: seconds(1), ..FlowSpec::new(exact(1), 0, &output(1)) };
-    table.add(&spec, Nanos::ZERO).unwrap();
-    table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
+    add(&mut table, &spec, Nanos::ZERO).unwrap();
+    delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
     assert_eq!(table.expire(Nanos::ZERO, &mut out), None, "what is gone is not waited for");
-    table.add(&spec, Nanos::ZERO).unwrap();
-    table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
-    table.add(&FlowSpec::new(exact(2), 0, &output(1)), Nanos::ZERO).unwrap();
+    add(&mut table, &spec, Nanos::ZERO).unwrap();
+    delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
+    add(&mut table, &FlowSpec::new(exact(2), 0, &output(1)), Nanos::ZERO).unwrap();
     assert_eq!(table.expire(seconds(5), &mut out), None);
     assert_eq!(all(&table, seconds(5)).len(), 1);
     assert!(out.events.is_empty(), "nobody asked to be told");
@@ -230,19 +257,16 @@ fn a_place_that_is_used_again_does_not_inherit_a_time_out() {
 #[test]
 fn no_removal_is_lost_when_more_go_than_events_may_wait() {
     let count = 10_000;
-    let mut table = FlowTable::new(count, 0, 1);
+    let mut table = Tables::new(&[TableSettings::of(count, 0)], 1);
     let mut out = outputs();
-    let add_all = |table: &mut FlowTable, hard_timeout| {
+    let add_all = |table: &mut Tables, hard_timeout| {
         for number in 0..count as u64 {
-            let spec = FlowSpec {
-                notify_removed: true,
-                hard_timeout,
-                ..FlowSpec::new(exact(number), 0, &output(1))
-            };
-            table.add(&spec, Nanos::ZERO).unwrap();
+            let spec = FlowSpec::new(exact(number), 0, &output(1));
+            let spec = FlowSpec { hard_timeout, ..notified(spec) };
+            add(table, &spec, Nanos::ZERO).unwrap();
         }
     };
-    let drain = |table: &mut FlowTable, out: &mut Outputs| {
+    let drain = |table: &mut Tables, out: &mut Outputs| {
         let (mut told, mut turns) = (removals(out).len(), 0);
         while let Some(next) = table.expire(seconds(1), out) {
             assert_eq!(next, seconds(1), "there is more to do at once");
@@ -253,11 +277,11 @@ fn no_removal_is_lost_when_more_go_than_events_may_wait() {
         told + removals(out).len()
     };
     add_all(&mut table, Nanos::ZERO);
-    assert_eq!(table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out), count);
+    assert_eq!(delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out), count);
     assert_eq!(drain(&mut table, &mut out), count);
     add_all(&mut table, seconds(1));
     assert_eq!(drain(&mut table, &mut out), count);
-    assert_eq!((out.events_lost, table.account(TableId::Exact).entries), (0, 0));
+    assert_eq!((out.events_lost, table.part_account(0, Part::Exact).entries), (0, 0));
 }
 
 #[test]
@@ -265,18 +289,18 @@ fn removals_that_nobody_fetches_are_bounded_and_counted() {
     let (mut table, mut out) = (table(), outputs());
     let waiting = crate::forwarder::EVENTS_MAX + 8;
     for number in 0..waiting as u64 + 5 {
-        let spec = FlowSpec { notify_removed: true, ..FlowSpec::new(exact(number), 0, &output(1)) };
-        table.add(&spec, Nanos::ZERO).unwrap();
-        table.delete(&FlowFilter::ALL, Nanos::ZERO, &mut out);
+        let spec = notified(FlowSpec::new(exact(number), 0, &output(1)));
+        table.add(&spec, Nanos::ZERO, &mut out).unwrap();
+        delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
     }
-    assert_eq!((out.events.len() + table.farewells.len(), out.events_lost), (waiting, 5));
+    assert_eq!((out.events.len() + table.news.len(), out.events_lost), (waiting, 5));
 }
 
 #[test]
 fn a_dump_goes_on_where_it_stopped() {
-    let mut table = FlowTable::new(100, 10, 1);
+    let mut table = Tables::new(&[TableSettings::of(100, 10)], 1);
     for number in 0..50 {
-        table.add(&FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
+        add(&mut table, &FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
     }
     let (mut from, mut seen) = (0, 0);
     loop {
@@ -297,11 +321,20 @@ fn a_dump_goes_on_where_it_stopped() {
 struct Oracle(Vec<(Match, u32, u64)>);
 
 impl Oracle {
+    /// One with the same match and rank keeps its place.
+    fn add(&mut self, matching: Match, rank: u32, cookie: u64) {
+        let same = |entry: &&mut (Match, u32, u64)| (entry.0, entry.1) == (matching, rank);
+        match self.0.iter_mut().find(same) {
+            Some(entry) => entry.2 = cookie,
+            None => self.0.push((matching, rank, cookie)),
+        }
+    }
+
     /// The cookie of the entry that is used for a key: the highest rank, then the oldest.
     fn find(&self, key: &Key) -> Option<u64> {
         let mut best: Option<(u32, u64)> = None;
         for (matching, rank, cookie) in &self.0 {
-            if matching.matches(key) && best.is_none_or(|(other, _)| other < *rank) {
+            if matching.matches(key, &Wide::ZERO) && best.is_none_or(|(other, _)| other < *rank) {
                 best = Some((*rank, *cookie));
             }
         }
@@ -354,36 +387,33 @@ fn lookups_agree_with_a_plain_list_under_random_commands() {
     for seed in 0..40 {
         let mut dice = Dice::new(seed);
         let exact_max = dice.pick(&[0, 64]);
-        let mut table = FlowTable::new(exact_max, 200, seed);
+        let mut table = Tables::new(&[TableSettings::of(exact_max, 200)], seed);
         let mut oracle = Oracle::default();
         let mut out = outputs();
         for cookie in 0..400 {
             let (matching, priority) = (random_match(&mut dice), dice.roll(4) as u16);
-            let rank = rank(&matching, priority);
+            let rank = rank_exact_first(&matching, priority);
             if dice.roll(3) < 2 {
                 let spec = FlowSpec { cookie, ..FlowSpec::new(matching, priority, &output(1)) };
-                if table.add(&spec, Nanos::ZERO).is_ok() {
-                    oracle
-                        .0
-                        .retain(|(other, other_rank, _)| (other, *other_rank) != (&matching, rank));
-                    oracle.0.push((matching, rank, cookie));
+                if add(&mut table, &spec, Nanos::ZERO).is_ok() {
+                    oracle.add(matching, rank, cookie);
                 }
             } else if dice.roll(2) == 0 {
-                table.delete(&FlowFilter::strictly(matching, priority), Nanos::ZERO, &mut out);
+                delete(&mut table, &FlowFilter::strictly(matching, rank), Nanos::ZERO, &mut out);
                 oracle.0.retain(|(other, other_rank, _)| (other, *other_rank) != (&matching, rank));
             } else if dice.roll(4) == 0 {
-                table.delete(&FlowFilter::covered_by(matching), Nanos::ZERO, &mut out);
+                delete(&mut table, &FlowFilter::covered_by(matching), Nanos::ZERO, &mut out);
                 oracle.0.retain(|(other, _, _)| !matching.covers(other));
             }
             let keys: Vec<Key> = (0..BATCH_MAX).map(|_| random_key(&mut dice)).collect();
             let mut found = [0; BATCH_MAX];
-            table.lookup(&keys, &mut found);
+            table.lookup(0, &keys, &[], &mut found);
             for (key, found) in keys.iter().zip(found) {
                 let flow = table.flows.get(found as usize).and_then(|flow| flow.as_ref());
                 let got = flow.map(|flow| flow.cookie);
                 assert_eq!(got, oracle.find(key), "seed {seed}, {key:?}");
             }
-            let entries = [TableId::Exact, TableId::Wildcard].map(|id| table.account(id).entries);
+            let entries = [Part::Exact, Part::Wildcard].map(|id| table.part_account(0, id).entries);
             assert_eq!(entries.iter().sum::<usize>(), oracle.0.len(), "seed {seed}");
         }
         assert!(!oracle.0.is_empty());

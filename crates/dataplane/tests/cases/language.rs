@@ -12,10 +12,11 @@ use std::net::Ipv4Addr;
 
 use dataplane::action::Action;
 use dataplane::egress::PortSettings;
-use dataplane::flow::{FlowFilter, FlowSpec, TableId};
+use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, Part, rank_exact_first};
 use dataplane::key::{Field, Key, VLAN_PRESENT};
 use dataplane::matching::Match;
 use packet::build::Builder;
+use packet::field;
 use packet::header::{arp, icmp, ipv4, tcp};
 use packet::time::Nanos;
 
@@ -95,23 +96,35 @@ impl<'a> Line<'a> {
             cookie: self.number_or("cookie", 0),
             idle_timeout: Nanos::from_secs(self.number_or("idle", 0)),
             hard_timeout: Nanos::from_secs(self.number_or("hard", 0)),
-            notify_removed: self.has("notify"),
-            check_overlap: self.has("check_overlap"),
-            ..FlowSpec::new(self.matching(), self.number_or("priority", 0) as u16, &self.actions())
+            flags: FlowFlags {
+                notify_removed: self.has("notify"),
+                check_overlap: self.has("check_overlap"),
+                reset_counts: self.command == "add",
+                ..FlowFlags::default()
+            },
+            ..FlowSpec::new(self.matching(), self.priority(), &self.actions())
         }
+        .exact_first()
+    }
+
+    fn priority(&self) -> u16 {
+        self.number_or("priority", 0) as u16
     }
 
     pub fn filter(&self) -> FlowFilter {
         let destination = self.has("destination").then(|| action(self.text_or("destination", "")));
+        let matching = self.matching();
+        let rank = rank_exact_first(&matching, self.priority());
         FlowFilter {
-            matching: self.matching(),
-            strict_priority: self.has("strict").then(|| self.number_or("priority", 0) as u16),
+            matching,
+            strict_rank: self.has("strict").then_some(rank),
             destination,
-            table: match self.text_or("table", "") {
-                "exact" => Some(TableId::Exact),
-                "wildcard" => Some(TableId::Wildcard),
+            part: match self.text_or("part", "") {
+                "exact" => Some(Part::Exact),
+                "wildcard" => Some(Part::Wildcard),
                 _ => None,
             },
+            ..FlowFilter::ALL
         }
     }
 
@@ -247,16 +260,20 @@ fn action(word: &str) -> Action {
         }
         "set_vlan" => Action::SetVlan(number(value) as u16),
         "set_pcp" => Action::SetVlanPriority(number(value) as u8),
-        "strip_vlan" => Action::StripVlan,
-        "set_eth_src" => Action::SetEthSrc(mac(value)),
-        "set_eth_dst" => Action::SetEthDst(mac(value)),
-        "set_ip_src" => Action::SetIpSrc(address(value).octets()),
-        "set_ip_dst" => Action::SetIpDst(address(value).octets()),
-        "set_ip_tos" => Action::SetIpTos(number(value) as u8),
+        "strip_vlan" => Action::PopVlan,
+        "set_eth_src" => Action::set(field::Field::EthSrc, number_of(&mac(value))),
+        "set_eth_dst" => Action::set(field::Field::EthDst, number_of(&mac(value))),
+        "set_ip_src" => Action::set(field::Field::Ipv4Src, number_of(&address(value).octets())),
+        "set_ip_dst" => Action::set(field::Field::Ipv4Dst, number_of(&address(value).octets())),
+        "set_ip_tos" => Action::set(field::Field::IpDscp, u128::from(number(value) >> 2)),
         "set_l4_src" => Action::SetL4Src(number(value) as u16),
         "set_l4_dst" => Action::SetL4Dst(number(value) as u16),
         other => panic!("no action {other}"),
     }
+}
+
+fn number_of(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |sum, &byte| sum << 8 | u128::from(byte))
 }
 
 /// The fields that are asked for, a mask behind those that are asked for in part.

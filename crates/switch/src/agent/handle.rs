@@ -6,7 +6,7 @@
 
 use dataplane::action::Action;
 use dataplane::egress::PortSettings;
-use dataplane::flow::FlowError;
+use dataplane::flow::{FlowError, FlowFilter, ModifyRules};
 use dataplane::pipeline::OnMiss;
 use openflow::header::Xid;
 use openflow::model::{
@@ -151,8 +151,15 @@ impl Agent {
         let spec = lower::spec_down(change, actions);
         let strict = change.command == FlowModCommand::ModifyStrict;
         let outcome = match change.command {
-            FlowModCommand::Add => datapath.pipeline.add(&spec, now),
-            _ => datapath.pipeline.modify(&spec, strict, now),
+            FlowModCommand::Add => datapath.pipeline.add(&spec, now, datapath.outputs),
+            _ => {
+                let filter = FlowFilter {
+                    strict_rank: strict.then_some(spec.rank),
+                    ..FlowFilter::covered_by(spec.matching)
+                };
+                let rules = ModifyRules { add: true, cookie: true };
+                datapath.pipeline.modify(&spec, &filter, rules, now, datapath.outputs)
+            }
         };
         outcome.map_err(flow_error_up)?;
         *datapath.due = Some(Nanos::ZERO);
@@ -294,5 +301,7 @@ fn flow_error_up(error: FlowError) -> ErrorCode {
     match error {
         FlowError::TableFull(_) => ErrorCode::FlowModTableFull,
         FlowError::Overlap => ErrorCode::FlowModOverlap,
+        // What names tables, groups and meters is not of OpenFlow 1.0.
+        _ => ErrorCode::FlowModUnsupported,
     }
 }

@@ -49,8 +49,8 @@ impl Dump {
         let mut flows: Vec<FlowStats> = Vec::new();
         let mut actions = 0;
         let mut last = true;
-        for record in pipeline.table().records(&self.filter, self.place, now) {
-            actions += record.actions.len();
+        for record in pipeline.tables().records(&self.filter, self.place, now) {
+            actions += record.instructions.actions().count();
             if flows.len() == PART_FLOWS || (!flows.is_empty() && actions > PART_ACTIONS) {
                 last = false;
                 break;
@@ -73,7 +73,7 @@ pub fn whole(body: MultipartReplyBody) -> Message {
 
 /// The sums over the entries.
 pub fn aggregate(pipeline: &Pipeline, filter: Option<&FlowFilter>) -> MultipartReplyBody {
-    let totals = filter.map(|filter| pipeline.table().totals(filter)).unwrap_or_default();
+    let totals = filter.map(|filter| pipeline.tables().totals(filter)).unwrap_or_default();
     MultipartReplyBody::Aggregate(AggregateStats {
         packets: totals.frames,
         bytes: totals.bytes,
@@ -83,14 +83,14 @@ pub fn aggregate(pipeline: &Pipeline, filter: Option<&FlowFilter>) -> MultipartR
 
 /// The tables.
 pub fn tables(pipeline: &Pipeline) -> MultipartReplyBody {
-    use dataplane::flow::TableId;
+    use dataplane::flow::Part;
     use openflow::model::{FIELDS_1_0, TableAbilities};
     use packet::field::FieldSet;
     let rows = lower::flow::TABLES.map(|table| {
-        let account = pipeline.table().account(table);
+        let account = pipeline.tables().part_account(0, table);
         let (name, wildcards) = match table {
-            TableId::Exact => ("exact", FieldSet::NONE),
-            TableId::Wildcard => ("wildcard", FIELDS_1_0),
+            Part::Exact => ("exact", FieldSet::NONE),
+            Part::Wildcard => ("wildcard", FIELDS_1_0),
         };
         TableStats {
             table: lower::flow::table_up(table),

@@ -18,12 +18,14 @@ impl Agent {
         let mut events = std::mem::take(&mut datapath.outputs.events);
         for event in events.drain(..) {
             match event {
-                Event::PacketIn { port, why, bytes_max, frame } => {
-                    self.tell_frame(port, why, bytes_max, frame, datapath.now);
+                Event::PacketIn { port, bytes_max, context, frame } => {
+                    self.tell_frame(port, context.why, bytes_max, frame, datapath.now);
                 }
                 Event::FlowRemoved { flow, why } => {
                     let message = Message::FlowRemoved(lower::flow_removed_up(&flow, why));
                     self.tell_all(&message);
+                }
+                Event::FlowChanged { .. } | Event::FlowTriggered { .. } | Event::Vacancy { .. } => {
                 }
             }
         }
@@ -50,7 +52,7 @@ impl Agent {
             in_port: lower::port_up(port),
             reason: match why {
                 PacketInReason::NoMatch => model::PacketInReason::NoMatch,
-                PacketInReason::Action => model::PacketInReason::Action,
+                _ => model::PacketInReason::Action,
             },
             data: frame.bytes().to_vec(),
             ..PacketIn::default()

@@ -1,24 +1,38 @@
 //! Matches, and which of their fields were named.
 //!
 //! The core's matches are canonical: they forget fields that cannot matter. So that a controller
-//! finds its own words again in statistics, the fields that it named go along as a bit set.
+//! finds its own words again in statistics, the fields that it named go along as a set.
 
 use std::net::Ipv4Addr;
 
 use dataplane::key::{Field, Key, VLAN_PRESENT};
 use dataplane::matching::Match;
 use openflow::model::{self, MacAddress, Masked, VlanMatch};
+use packet::field::{self, FieldSet};
 
 use super::{port_down, port_up};
 
-/// A field's bit in the note.
-fn bit(field: Field) -> u32 {
-    1 << field as u32
+/// A field's name in the set of those that were named.
+fn name(field: Field) -> field::Field {
+    match field {
+        Field::InPort => field::Field::InPort,
+        Field::EthDst => field::Field::EthDst,
+        Field::EthSrc => field::Field::EthSrc,
+        Field::Vlan => field::Field::VlanVid,
+        Field::VlanPriority => field::Field::VlanPcp,
+        Field::EthType => field::Field::EthType,
+        Field::IpTos => field::Field::IpDscp,
+        Field::IpProto => field::Field::IpProto,
+        Field::IpSrc => field::Field::Ipv4Src,
+        Field::IpDst => field::Field::Ipv4Dst,
+        Field::L4Src => field::Field::TcpSrc,
+        Field::L4Dst => field::Field::TcpDst,
+    }
 }
 
 /// The core's match, and the note that says which fields were named.
-pub fn match_down(from: &model::Match) -> (Match, u32) {
-    let mut down = Down { value: Key::ZERO, mask: Key::ZERO, named: 0 };
+pub fn match_down(from: &model::Match) -> (Match, FieldSet) {
+    let mut down = Down { value: Key::ZERO, mask: Key::ZERO, named: FieldSet::NONE };
     down.full(Field::InPort, from.in_port.map(|port| port_down(port).into()));
     down.masked(Field::EthSrc, from.eth_src.map(|mac| (mac_down(mac.value), mac_down(mac.mask))));
     down.masked(Field::EthDst, from.eth_dst.map(|mac| (mac_down(mac.value), mac_down(mac.mask))));
@@ -35,10 +49,10 @@ pub fn match_down(from: &model::Match) -> (Match, u32) {
 }
 
 /// The match in OpenFlow's terms, with the fields that `named` holds.
-pub fn match_up(from: &Match, named: u32) -> model::Match {
+pub fn match_up(from: &Match, named: FieldSet) -> model::Match {
     let masked = |field: Field| {
         let (value, mask) = from.field(field);
-        (named & bit(field) != 0 && mask != 0).then_some((value, mask))
+        (named.has(name(field)) && mask != 0).then_some((value, mask))
     };
     let full = |field: Field| masked(field).map(|(value, _)| value);
     let mac = |(value, mask)| Masked::<MacAddress>::new(mac_up(value), mac_up(mask));
@@ -62,7 +76,7 @@ pub fn match_up(from: &Match, named: u32) -> model::Match {
 struct Down {
     value: Key,
     mask: Key,
-    named: u32,
+    named: FieldSet,
 }
 
 impl Down {
@@ -74,7 +88,7 @@ impl Down {
         if let Some((value, mask)) = wanted {
             self.value.set(field, value);
             self.mask.set(field, mask);
-            self.named |= bit(field);
+            self.named = self.named.with(name(field));
         }
     }
 }

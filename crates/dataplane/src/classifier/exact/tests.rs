@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::classifier::Verdict;
 use crate::dice::Dice;
-use crate::flow::TableId;
+use crate::flow::Part;
 use packet::time::Nanos;
 
 fn entry(key: Key) -> Entry {
@@ -15,7 +15,7 @@ fn entry(key: Key) -> Entry {
         bytes: 0,
         last_match: Nanos::ZERO,
         verdict: Verdict::Drop,
-        table: TableId::Exact,
+        part: Part::Exact,
     }
 }
 

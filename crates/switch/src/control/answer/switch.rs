@@ -4,7 +4,7 @@
 //! most `FLOWS_TOLD_MAX` entries and says where the next one begins, so that no question holds
 //! frames up for longer than that many entries take.
 
-use dataplane::flow::{FlowFilter, FlowRecord, TableId};
+use dataplane::flow::{FlowFilter, FlowRecord, Part};
 use dataplane::pipeline::Pipeline;
 use packet::time::Nanos;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(super) fn answer(request: Request, pipeline: &Pipeline, now: Nanos) -> Resul
 
 /// The entries from this place on, and where the next question goes on, if there are more.
 fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
-    let mut records = pipeline.table().records(&FlowFilter::ALL, from, now);
+    let mut records = pipeline.tables().records(&FlowFilter::ALL, from, now);
     let rows: Vec<Value> = records.by_ref().take(FLOWS_TOLD_MAX).map(|it| flow(&it)).collect();
     json!({ "flows": rows, "next": records.next().map(|record| record.place) })
 }
@@ -35,7 +35,7 @@ fn flow(record: &FlowRecord) -> Value {
     let told = lower::flow_stats_up(record);
     let actions: Vec<String> = told.actions.iter().map(ToString::to_string).collect();
     json!({
-        "table": table_name(record.table),
+        "table": table_name(record.part),
         "match": told.matching.to_string(),
         "priority": told.priority,
         "cookie": format!("{:#x}", told.cookie),
@@ -52,7 +52,7 @@ fn flow(record: &FlowRecord) -> Value {
 /// What the tables count.
 pub(super) fn tables(pipeline: &Pipeline) -> Value {
     let tables = lower::flow::TABLES.map(|id| {
-        let account = pipeline.table().account(id);
+        let account = pipeline.tables().part_account(0, id);
         json!({
             "name": table_name(id),
             "entries": account.entries,
@@ -64,9 +64,9 @@ pub(super) fn tables(pipeline: &Pipeline) -> Value {
     json!(tables)
 }
 
-fn table_name(table: TableId) -> &'static str {
+fn table_name(table: Part) -> &'static str {
     match table {
-        TableId::Exact => "exact",
-        TableId::Wildcard => "wildcard",
+        Part::Exact => "exact",
+        Part::Wildcard => "wildcard",
     }
 }

@@ -2,6 +2,7 @@
 
 use dataplane::action::Action;
 use dataplane::flow::FlowSpec;
+use dataplane::forwarder::Outputs;
 use dataplane::matching::Match;
 use packet::frame::Batch;
 use packet::time::Clock;
@@ -43,7 +44,7 @@ impl Rig {
         let Plane::OpenFlow(pipeline) = &mut self.node.forward.forwarder else {
             panic!("not a switch");
         };
-        pipeline.add(spec, self.now).unwrap();
+        pipeline.add(spec, self.now, &mut Outputs::new(&[])).unwrap();
     }
 
     /// Puts a frame on a port's wire and returns how many frames leave by each port.

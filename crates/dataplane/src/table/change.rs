@@ -1,0 +1,282 @@
+//! Adding, changing and removing entries by command.
+//!
+//! Source: OpenFlow switch specification 1.0.0, section 4.6; 1.4.1, sections 6.4 and 6.5. A command
+//! takes effect whole or not at all.
+
+use std::sync::Arc;
+
+use packet::time::Nanos;
+
+use super::{Flow, Shape, Tables, verdict};
+use crate::classifier::Entry;
+use crate::flow::{
+    FlowChange, FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules, Part, Source,
+};
+use crate::forwarder::{Event, Outputs};
+
+impl Tables {
+    /// Installs an entry. One of the table with the same match and rank is replaced; its counters
+    /// go on unless they are to be reset. Where the table is full and set to evict, the least
+    /// important entry goes that is not more important than this one: the one with the least time
+    /// left, where there are several.
+    pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
+        self.check(spec)?;
+        let table = &self.tables[usize::from(spec.table)];
+        let rank = |place| self.rank(place);
+        if spec.flags.check_overlap
+            && table.overlaps(&self.entries, &spec.matching, spec.rank, rank)
+        {
+            return Err(FlowError::Overlap);
+        }
+        let same = table.find_same(&self.entries, &spec.matching, spec.rank, rank);
+        match same {
+            Some(place) => self.replace(place, spec, now),
+            None => {
+                self.make_room(spec, now)?;
+                self.install(spec, now);
+            }
+        }
+        self.tell_vacancy(spec.table);
+        self.news.tell(out);
+        Ok(())
+    }
+
+    /// Gives every entry that the filter lets through the instructions of `spec` and, if the rules
+    /// say so, its cookie, and keeps the rest of it. Where there is none, the rules may ask for
+    /// `spec` to be added.
+    pub fn modify(
+        &mut self,
+        spec: &FlowSpec,
+        filter: &FlowFilter,
+        rules: ModifyRules,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<(), FlowError> {
+        self.check(spec)?;
+        let places = self.select(filter);
+        if places.is_empty() && rules.add {
+            return self.add(spec, now, out);
+        }
+        for place in places {
+            self.change(place, spec, rules, now);
+        }
+        self.news.tell(out);
+        Ok(())
+    }
+
+    /// Removes the entries that the filter lets through and returns how many.
+    pub fn delete(
+        &mut self,
+        filter: &FlowFilter,
+        why: FlowRemovedReason,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> usize {
+        let places = self.select(filter);
+        self.delete_all(&places, why, filter.source, now, out);
+        places.len()
+    }
+
+    /// Removes the entries whose frames are to pass a meter and returns how many.
+    pub fn delete_metered(
+        &mut self,
+        meter: u32,
+        source: Source,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> usize {
+        let metered = |flow: &Flow| flow.instructions.uses_meter(meter);
+        let places = 0..self.flows.len() as u32;
+        let places: Vec<u32> =
+            places.filter(|&place| self.flow(place).is_some_and(metered)).collect();
+        self.delete_all(&places, FlowRemovedReason::MeterDelete, source, now, out);
+        places.len()
+    }
+
+    fn delete_all(
+        &mut self,
+        places: &[u32],
+        why: FlowRemovedReason,
+        source: Source,
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        for &place in places {
+            self.say_farewell(place, why, Some(source), now);
+        }
+        self.news.tell(out);
+    }
+
+    /// Whether the tables that it names are there.
+    fn check(&self, spec: &FlowSpec) -> Result<(), FlowError> {
+        if usize::from(spec.table) >= self.tables.len() {
+            return Err(FlowError::NoSuchTable(spec.table));
+        }
+        let there = |to: u8| to > spec.table && usize::from(to) < self.tables.len();
+        match spec.instructions.goto {
+            Some(to) if !there(to) => Err(FlowError::BadGoto(to)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Evicts an entry if the table is full and may.
+    fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
+        let table = &self.tables[usize::from(spec.table)];
+        let part = table.part_for(&self.entries, &spec.matching);
+        if !table.is_full(part) {
+            return Ok(());
+        }
+        let victim = table.config.eviction.then(|| self.least_important(spec, part)).flatten();
+        let victim = victim.ok_or(FlowError::TableFull(spec.table))?;
+        self.say_farewell(victim, FlowRemovedReason::Eviction, None, now);
+        Ok(())
+    }
+
+    /// The entry that makes room for another, if one may.
+    fn least_important(&self, spec: &FlowSpec, part: Part) -> Option<u32> {
+        let candidates = self.flows.iter().enumerate().filter_map(|(place, flow)| {
+            let flow = flow.as_ref()?;
+            let fits = flow.table == spec.table
+                && self.entries[place].part == part
+                && flow.importance <= spec.importance;
+            let end = self.due(place as u32).map_or(Nanos::MAX, |due| due.0);
+            fits.then_some((flow.importance, end, flow.created, place as u32))
+        });
+        candidates.min().map(|candidate| candidate.3)
+    }
+
+    /// Puts an entry into the store and its table.
+    fn install(&mut self, spec: &FlowSpec, now: Nanos) {
+        let table = &self.tables[usize::from(spec.table)];
+        let part = table.part_for(&self.entries, &spec.matching);
+        let entry = Entry {
+            key: *spec.matching.value(),
+            frames: 0,
+            bytes: 0,
+            last_match: now,
+            verdict: verdict(&spec.instructions),
+            part,
+        };
+        let flow = self.flow_of(spec, now);
+        let place = self.store(entry, flow);
+        self.tables[usize::from(spec.table)].insert(
+            &self.entries,
+            &spec.matching,
+            spec.rank,
+            place,
+        );
+        self.schedule(place);
+        self.tell_change(place, FlowChange::Added, Some(spec.source), now);
+    }
+
+    fn flow_of(&mut self, spec: &FlowSpec, now: Nanos) -> Flow {
+        let matching = &spec.matching;
+        let shape =
+            Shape { mask: *matching.mask(), wide_mask: *matching.wide_mask(), named: spec.named };
+        Flow {
+            shape: self.shapes.share(&Arc::new(shape)),
+            wide: (matching.wide_words() != 0).then(|| Box::new(*matching.wide_value())),
+            instructions: self.instructions.share(&spec.instructions),
+            cookie: spec.cookie,
+            created: now,
+            idle_timeout: spec.idle_timeout,
+            hard_timeout: spec.hard_timeout,
+            rank: spec.rank,
+            priority: spec.priority,
+            importance: spec.importance,
+            flags: spec.flags,
+            table: spec.table,
+        }
+    }
+
+    fn store(&mut self, entry: Entry, flow: Flow) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.entries[place as usize] = entry;
+            self.flows[place as usize] = Some(flow);
+            return place;
+        }
+        self.entries.push(entry);
+        self.flows.push(Some(flow));
+        (self.entries.len() - 1) as u32
+    }
+
+    /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
+    fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
+        let flow = self.flow_of(spec, now);
+        let entry = &mut self.entries[place as usize];
+        entry.verdict = verdict(&spec.instructions);
+        entry.last_match = now;
+        if spec.flags.reset_counts {
+            (entry.frames, entry.bytes) = (0, 0);
+        }
+        if let Some(old) = self.flows[place as usize].replace(flow) {
+            self.instructions.release(&old.instructions);
+            self.shapes.release(&old.shape);
+        }
+        self.wheel.cancel(place);
+        self.schedule(place);
+        self.tell_change(place, FlowChange::Added, Some(spec.source), now);
+    }
+
+    /// Gives an entry new instructions.
+    fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
+        let list = self.instructions.share(&spec.instructions);
+        let entry = &mut self.entries[place as usize];
+        entry.verdict = verdict(&list);
+        if spec.flags.reset_counts {
+            (entry.frames, entry.bytes) = (0, 0);
+        }
+        if let Some(flow) = &mut self.flows[place as usize] {
+            if rules.cookie {
+                flow.cookie = spec.cookie;
+            }
+            let old = std::mem::replace(&mut flow.instructions, list);
+            self.instructions.release(&old);
+        }
+        self.tell_change(place, FlowChange::Modified, Some(spec.source), now);
+    }
+
+    /// Removes an entry and remembers to tell it, if that was asked for.
+    pub(super) fn say_farewell(
+        &mut self,
+        place: u32,
+        why: FlowRemovedReason,
+        source: Option<Source>,
+        now: Nanos,
+    ) {
+        let Some(flow) = self.flow(place) else { return };
+        let (wanted, table) = (flow.flags.notify_removed, flow.table);
+        self.tell_change(place, FlowChange::Removed(why), source, now);
+        let record = if wanted { self.record(place as usize, now) } else { None };
+        if let Some(flow) = record {
+            self.news.add(Event::FlowRemoved { flow: Box::new(flow), why });
+        }
+        self.remove(place);
+        self.tell_vacancy(table);
+    }
+
+    /// Takes an entry out of everything.
+    fn remove(&mut self, place: u32) {
+        let Some(flow) = self.flows[place as usize].take() else { return };
+        let matching = self.matching(place as usize, &flow);
+        let table = &mut self.tables[usize::from(flow.table)];
+        table.remove(&self.entries, &matching, flow.rank, place);
+        self.wheel.cancel(place);
+        self.instructions.release(&flow.instructions);
+        self.shapes.release(&flow.shape);
+        self.free.push(place);
+    }
+
+    fn tell_change(&mut self, place: u32, change: FlowChange, source: Option<Source>, now: Nanos) {
+        let flow = if self.watch { self.record(place as usize, now) } else { None };
+        if let Some(flow) = flow {
+            self.news.add(Event::FlowChanged { flow: Box::new(flow), change, source });
+        }
+    }
+
+    fn tell_vacancy(&mut self, table: u8) {
+        if let Some(down) = self.tables[usize::from(table)].vacancy_news() {
+            self.news.add(Event::Vacancy { table, down });
+        }
+    }
+}
