@@ -1,0 +1,248 @@
+//! Every change of a frame against a slow second answer, and both against a foreign judge.
+//!
+//! A model holds a frame as a list of headers, is changed header by header, and builds the whole
+//! frame anew, with full checksums. What [`dataplane::rewrite`] does in place has to give the same
+//! bytes, whatever the frame and the change.
+
+#![allow(clippy::unwrap_used)]
+
+use dataplane::action::Action;
+use dataplane::locate::Headers;
+use dataplane::rewrite::{self, Context, InvalidTtl};
+use packet::field::Field;
+use packet::frame::Frame;
+
+#[path = "../../src/dice.rs"]
+mod dice;
+mod edge;
+mod judge;
+mod kinds;
+mod model;
+
+use dice::Dice;
+use kinds::{KINDS, LINKS};
+use model::{Link, Model, Network};
+
+/// The fields of a frame's bytes that can be set without making it another kind of frame.
+fn fields() -> impl Iterator<Item = Field> {
+    let others = [
+        Field::InPort,
+        Field::InPhyPort,
+        Field::EthType,
+        Field::IpProto,
+        Field::Ipv6Exthdr,
+        Field::ActsetOutput,
+        Field::PacketType,
+    ];
+    Field::ALL.into_iter().filter(move |field| !others.contains(field))
+}
+
+fn random_value(field: Field, dice: &mut Dice) -> u128 {
+    let wide = [40, 80, 120].map(|shift| u128::from(dice.roll(1 << 40)) << (shift - 40));
+    let value = (wide[0] | wide[1] | wide[2] | u128::from(dice.roll(256)) << 120) & field.ones();
+    match field {
+        // A message that becomes one about neighbours has fields that it had not.
+        Field::Icmpv6Type => value & 0x7f,
+        _ => value,
+    }
+}
+
+fn random_mask(field: Field, dice: &mut Dice) -> u128 {
+    let mask = match dice.roll(3) {
+        0 => random_value(field, dice),
+        1 => field.ones() >> dice.roll(u64::from(field.bits())),
+        _ => field.ones(),
+    };
+    // The model knows eight of the twelve.
+    if field == Field::TcpFlags { mask & 0xff } else { mask }
+}
+
+/// What a frame carries through the pipeline.
+fn context_of(model: &Model) -> Context {
+    Context { metadata: model.metadata, tunnel_id: model.tunnel_id, ..Context::default() }
+}
+
+/// Frames of every kind before everything that can carry them.
+fn every_kind(rounds: u64, mut check: impl FnMut(Model, &mut Dice)) {
+    for round in 0..rounds {
+        for links in 0..LINKS {
+            for kind in 0..KINDS {
+                let mut dice = Dice::new((round * LINKS + links) * KINDS + kind);
+                check(kinds::frame(links, kind, &mut dice), &mut dice);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_of_every_frame_is_read_as_it_is() {
+    every_kind(8, |model, _| {
+        let bytes = model.bytes();
+        let headers = Headers::of(&bytes);
+        for field in fields().chain([Field::EthType]) {
+            if !matches!(field, Field::Metadata | Field::TunnelId) {
+                assert_eq!(headers.get(field, &bytes), model.get(field), "{field} of {model:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn every_field_of_every_frame_can_be_set_in_part_and_whole() {
+    every_kind(8, |model, dice| {
+        for field in fields() {
+            let (value, mask) = (random_value(field, dice), random_mask(field, dice));
+            check(&Action::SetField { field, value: value & mask, mask }, &mut model.clone());
+        }
+    });
+}
+
+#[test]
+fn any_bits_of_any_field_are_copied_into_any_other() {
+    let fields: Vec<Field> = fields().collect();
+    every_kind(8, |model, dice| {
+        for _ in 0..60 {
+            if let Some(action) = random_copy(&model, &fields, dice) {
+                check(&action, &mut model.clone());
+            }
+        }
+    });
+}
+
+/// A copy, mostly between fields that the frame has.
+fn random_copy(model: &Model, fields: &[Field], dice: &mut Dice) -> Option<Action> {
+    let (from, to) = (dice.pick(fields), dice.pick(fields));
+    let missing = model.get(from).is_none() || model.get(to).is_none();
+    if missing && dice.roll(20) != 0 || to == Field::Icmpv6Type {
+        return None;
+    }
+    let to_bits = if to == Field::TcpFlags { 8 } else { to.bits() };
+    let bits = 1 + dice.roll(u64::from(from.bits().min(to_bits)));
+    Some(Action::CopyField {
+        from,
+        from_bit: dice.roll(u64::from(from.bits()) - bits + 1) as u8,
+        to,
+        to_bit: dice.roll(u64::from(to_bits) - bits + 1) as u8,
+        bits: bits as u8,
+    })
+}
+
+#[test]
+fn any_mix_of_changes_gives_the_frame_that_is_built_anew() {
+    every_kind(40, |mut model, dice| {
+        for _ in 0..=dice.roll(12) {
+            if let Some(action) = random_action(&model, dice) {
+                check(&action, &mut model);
+            }
+        }
+    });
+}
+
+/// Any action that makes sense of the frame as it is.
+fn random_action(model: &Model, dice: &mut Dice) -> Option<Action> {
+    let ttl = dice.roll(256) as u8;
+    Some(match dice.roll(18) {
+        0 => Action::PushVlan(dice.pick(&[0x8100, 0x88a8])),
+        1 => Action::PopVlan,
+        2 => Action::PushMpls(dice.pick(&[0x8847, 0x8848])),
+        3 => Action::PushMplsBehindVlan(dice.pick(&[0x8847, 0x8848])),
+        4 => Action::PopMpls(model.type_behind_mpls()?),
+        5 => Action::PushPbb(0x88e7),
+        6 => Action::PopPbb,
+        7 => Action::CopyTtlOut,
+        8 => Action::CopyTtlIn,
+        9 => Action::SetMplsTtl(ttl),
+        10 => Action::DecMplsTtl,
+        11 => Action::SetIpTtl(ttl),
+        12 => Action::DecIpTtl,
+        13 => Action::SetVlan(dice.roll(4096) as u16),
+        14 => Action::SetVlanPriority(dice.roll(8) as u8),
+        15 => Action::SetL4Src(dice.roll(1 << 16) as u16),
+        16 => Action::SetL4Dst(dice.roll(1 << 16) as u16),
+        _ => {
+            // A wrong bottom of the stack makes what is behind it something else.
+            let fields: Vec<Field> = fields().filter(|field| *field != Field::MplsBos).collect();
+            let field = dice.pick(&fields);
+            let mask = random_mask(field, dice);
+            Action::SetField { field, value: random_value(field, dice) & mask, mask }
+        }
+    })
+}
+
+/// Does an action to the model and to the frame that it is, and compares.
+fn check(action: &Action, model: &mut Model) {
+    let before = model.clone();
+    let mut frame = Frame::from_bytes(&model.bytes());
+    let mut context = context_of(model);
+    let told = rewrite::apply(action, &mut frame, &mut context);
+    let expected = change(action, model);
+    assert_eq!(told, expected, "{action:?} of {before:?}");
+    assert_eq!(context, context_of(model), "{action:?} of {before:?}");
+    let wanted = model.bytes();
+    if frame.bytes() != wanted {
+        panic!("{action:?} gives\n{} not\n{}\n{before:?}", hex(frame.bytes()), hex(&wanted));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Does an action to the model.
+fn change(action: &Action, model: &mut Model) -> Result<(), InvalidTtl> {
+    match *action {
+        Action::SetField { field, value, mask } => model.set(field, value, mask),
+        Action::CopyField { from, from_bit, to, to_bit, bits } => {
+            if let Some(value) = model.get(from) {
+                let mask = u128::MAX >> (128 - u32::from(bits));
+                model.set(to, (value >> from_bit & mask) << to_bit, mask << to_bit);
+            }
+        }
+        Action::PushVlan(type_) => model.push_vlan(type_),
+        Action::PopVlan => model.pop_vlan(),
+        Action::PushMpls(type_) => model.push_mpls(type_, false),
+        Action::PushMplsBehindVlan(type_) => model.push_mpls(type_, true),
+        Action::PopMpls(_) => model.pop_mpls(),
+        Action::PushPbb(_) => model.push_pbb(),
+        Action::PopPbb => model.pop_pbb(),
+        Action::CopyTtlOut | Action::CopyTtlIn => {
+            if let [outer, inner] = model.ttls()[..] {
+                let out = matches!(action, Action::CopyTtlOut);
+                let (from, to) = if out { (inner, outer) } else { (outer, inner) };
+                model.set_ttl(to, model.ttl(from));
+            }
+        }
+        Action::SetMplsTtl(_) | Action::DecMplsTtl | Action::SetIpTtl(_) | Action::DecIpTtl => {
+            return change_ttl(action, model);
+        }
+        Action::SetVlan(id) => model.set_tag(0xfff, id),
+        Action::SetVlanPriority(priority) => model.set_tag(0xe000, u16::from(priority) << 13),
+        Action::SetL4Src(port) => {
+            for field in [Field::TcpSrc, Field::UdpSrc, Field::SctpSrc] {
+                model.set(field, port.into(), 0xffff);
+            }
+        }
+        Action::SetL4Dst(port) => {
+            for field in [Field::TcpDst, Field::UdpDst, Field::SctpDst] {
+                model.set(field, port.into(), 0xffff);
+            }
+        }
+        _ => unreachable!("only changes"),
+    }
+    Ok(())
+}
+
+fn change_ttl(action: &Action, model: &mut Model) -> Result<(), InvalidTtl> {
+    let Some(&outer) = model.ttls().first() else { return Ok(()) };
+    let of_ip = matches!(action, Action::SetIpTtl(_) | Action::DecIpTtl);
+    if of_ip != (outer == usize::MAX) {
+        return Ok(());
+    }
+    let ttl = match *action {
+        Action::SetMplsTtl(ttl) | Action::SetIpTtl(ttl) => ttl,
+        _ if model.ttl(outer) <= 1 => return Err(InvalidTtl),
+        _ => model.ttl(outer) - 1,
+    };
+    model.set_ttl(outer, ttl);
+    Ok(())
+}
