@@ -1,0 +1,375 @@
+//! Ten thousand connections that never come up, and controllers that stop reading: over real
+//! sockets a switch goes on forwarding, lets good controllers in, and stays small.
+//!
+//! What a controller says here is written byte by byte (1.0's hello, flow-mod and barrier), so
+//! that nothing of ours is needed to say it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::channel::{Channel, Connecting, Tls, Url, tls};
+use ports::clock;
+use ports::memory::{MemoryPort, pair};
+use ports::port::Port;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use switch::config::{Config, Kind, Limits, OpenFlowConfig, PortConfig};
+use switch::node::Node;
+use switch::process::drive;
+
+/// Longest wait for what has to come.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// Strangers in all, and how many of them at a time.
+const STRANGERS: usize = 10_000;
+const WAVE: usize = 250;
+
+/// What the process may grow by while all of them come and go: 32 unfinished handshakes of TLS
+/// with what rustls keeps for each (some 100 KiB at most), and the allocator's slack. The strangers
+/// themselves, if they were kept, would need ten times as much.
+const GROWTH_BYTES_MAX: u64 = 16 << 20;
+
+/// Memory and descriptors are those of the process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A running switch with two ports, in a folder of its own.
+struct Rig {
+    folder: PathBuf,
+    addresses: Vec<SocketAddr>,
+    wires: Vec<MemoryPort>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Vec<String>>>,
+}
+
+impl Rig {
+    fn start(name: &str, settings: OpenFlowConfig) -> Rig {
+        let folder = folder(name);
+        let mut config = Config::new(Kind::OpenFlow(settings));
+        config.control = Some(folder.join("control"));
+        let (mut ports, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=2 {
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+            let (ours, theirs) = pair(256, &format!("eth{number}"));
+            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(theirs);
+        }
+        let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
+        let address = |url: &Url| match url {
+            Url::PassiveTcp(address) | Url::PassiveTls(address) => *address,
+            other => panic!("{other}"),
+        };
+        let addresses = node.addresses().map(address).collect();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopping = stop.clone();
+        let spin = config.spin;
+        let thread = std::thread::spawn(move || {
+            let mut log = Vec::new();
+            drive(&mut node, spin, &stopping, &mut |event| log.push(event.to_string()));
+            log
+        });
+        Rig { folder, addresses, wires, stop, thread: Some(thread) }
+    }
+
+    /// Sends frames into port 1, all of which have to come out of port 2.
+    fn frames_pass(&mut self, count: usize, bytes: usize) {
+        let mut batch = Batch::new(count);
+        for _ in 0..count {
+            batch.push_bytes(&frame(bytes));
+        }
+        let sent = self.wires[0].transmit(&mut batch, clock::now()).unwrap();
+        assert_eq!(sent, count, "a port takes them");
+        let until = clock::now() + PATIENCE;
+        let mut came = 0;
+        while came < count {
+            let mut batch = Batch::new(count);
+            came += self.wires[1].receive(&mut batch, clock::now()).unwrap();
+            assert!(clock::now() < until, "{came} of {count} frames came out");
+            std::thread::yield_now();
+        }
+    }
+
+    /// What the control socket counts about controllers.
+    fn count(&self, name: &str) -> u64 {
+        let mut socket = UnixStream::connect(self.folder.join("control")).unwrap();
+        socket.write_all(b"{\"get\": \"counters\"}\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(socket).read_line(&mut line).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let value = &answer["ok"]["controllers"][name];
+        value.as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
+    }
+
+    /// Stops it, and returns what it logged.
+    fn stop(mut self) -> Vec<String> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().expect("started").join().unwrap()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("strangers-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A frame of an unknown protocol.
+fn frame(bytes: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+    frame.resize(bytes, 0x5a);
+    frame
+}
+
+/// A controller of 1.0 whose every byte stands here.
+struct Controller {
+    channel: Box<dyn Channel>,
+    bytes: Vec<u8>,
+}
+
+const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
+const BARRIER: [u8; 8] = [1, 18, 0, 8, 0, 0, 0, 9];
+
+impl Controller {
+    fn new(channel: Box<dyn Channel>) -> Controller {
+        Controller { channel, bytes: HELLO.to_vec() }
+    }
+
+    /// Connects and waits until the switch does what it is told.
+    fn connect(to: SocketAddr, tls: Option<&Tls>) -> Controller {
+        let url = if tls.is_some() { Url::Tls(to) } else { Url::Tcp(to) };
+        let channel = Connecting::wait_with(&url, tls, PATIENCE).unwrap();
+        let mut controller = Controller::new(channel);
+        controller.works();
+        controller
+    }
+
+    /// A barrier is answered.
+    fn works(&mut self) {
+        self.bytes.extend(BARRIER);
+        let until = clock::now() + PATIENCE;
+        let mut heard = Vec::new();
+        while !holds_barrier_reply(&heard) {
+            assert!(clock::now() < until, "no barrier reply in {heard:?}");
+            self.step(&mut heard);
+            std::thread::yield_now();
+        }
+    }
+
+    fn step(&mut self, heard: &mut Vec<u8>) {
+        let mut buffer = [0; 4096];
+        let count = self.channel.receive(&mut buffer).expect("the switch keeps it");
+        heard.extend(&buffer[..count]);
+        let sent = self.channel.transmit(&self.bytes).expect("the switch keeps it");
+        self.bytes.drain(..sent);
+    }
+
+    /// Adds an entry: frames of port 1 go to these ports, up to all their bytes to a controller.
+    fn forward(&mut self, ports: &[u16]) {
+        let bytes = 72 + 8 * ports.len();
+        let mut message = vec![1, 14, 0, bytes as u8, 0, 0, 0, 7];
+        // Every field is open but the port of entry.
+        message.extend([0x00, 0x38, 0x20, 0xfe, 0, 1]);
+        message.resize(48, 0);
+        // Cookie, add, no time-outs, priority 1, no buffer, no port of exit, no flags.
+        message.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        message.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0]);
+        for port in ports {
+            message.extend([0, 0, 0, 8]);
+            message.extend(port.to_be_bytes());
+            message.extend([0xff, 0xff]);
+        }
+        self.bytes.extend(message);
+    }
+}
+
+/// Whether a barrier reply is among whole messages.
+fn holds_barrier_reply(mut bytes: &[u8]) -> bool {
+    while let [1, kind, high, low, ..] = bytes {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        if *kind == 19 {
+            return true;
+        }
+        match bytes.get(length.max(8)..) {
+            Some(rest) => bytes = rest,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The process's memory.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux tells");
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kilobytes << 10
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// The files of one certificate of an own CA, for both ends.
+fn certificates(folder: &std::path::Path) -> tls::Files {
+    let write = |name: &str, text: String| {
+        std::fs::write(folder.join(name), text).unwrap();
+        Some(folder.join(name))
+    };
+    let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.distinguished_name.push(DnType::CommonName, "a CA");
+    let ca_cert = write("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
+    let issuer = Issuer::new(ca, ca_key);
+    let mut end = CertificateParams::new(Vec::new()).unwrap();
+    end.distinguished_name.push(DnType::CommonName, "an end");
+    let certificate = write("cert.pem", end.signed_by(&key, &issuer).unwrap().pem());
+    tls::Files { private_key: write("key.pem", key.serialize_pem()), certificate, ca_cert }
+}
+
+/// One stranger: silent, or with half a hello of 1.0, or with the beginning of one of TLS that
+/// announces more than ever comes.
+fn stranger(to: SocketAddr, number: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(to).unwrap();
+    let says: &[u8] = match number % 4 {
+        0 => &HELLO[..5],
+        1 => &[22, 3, 1, 0x40, 0, 1, 0, 0xff, 0, 3, 3],
+        _ => &[],
+    };
+    // It may have been dropped already.
+    let _ = stream.write_all(says);
+    stream
+}
+
+#[test]
+fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
+    let _alone = alone();
+    let files = certificates(&folder("pki"));
+    let settings = OpenFlowConfig {
+        listen: vec!["ptcp:0:127.0.0.1".to_string(), "pssl:0:127.0.0.1".to_string()],
+        private_key: files.private_key.clone(),
+        certificate: files.certificate.clone(),
+        ca_cert: files.ca_cert.clone(),
+        limits: Limits { accepts_per_s: 1_000_000, handshakes_per_s: 20_000, ..Limits::default() },
+        ..OpenFlowConfig::default()
+    };
+    let mut rig = Rig::start("ten-thousand", settings);
+    let tls = Tls::load(&files).unwrap();
+    let mut first = Controller::connect(rig.addresses[0], None);
+    first.forward(&[2]);
+    first.works();
+    rig.frames_pass(100, 60);
+    let (bytes, files) = (resident_bytes(), descriptors());
+    let (mut met, mut good) = (0, 0);
+    while met < STRANGERS {
+        let mut wave = Vec::new();
+        for _ in 0..WAVE {
+            wave.push(stranger(rig.addresses[met % 2], met / 2));
+            met += 1;
+        }
+        rig.frames_pass(20, 60);
+        // While all of these hang on, good ones of both kinds come, work, and go.
+        if met % (4 * WAVE) == 0 {
+            Controller::connect(rig.addresses[0], None);
+            Controller::connect(rig.addresses[1], Some(&tls));
+            good += 2;
+        }
+        first.works();
+        drop(wave);
+    }
+    let grown = resident_bytes().saturating_sub(bytes);
+    assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more than before");
+    // All of them are accepted sooner or later, and none of them stays.
+    let until = clock::now() + PATIENCE;
+    while (rig.count("connections_accepted") as usize) < met + good + 1 || descriptors() > files + 8
+    {
+        assert!(clock::now() < until, "{} descriptors", descriptors());
+        clock::sleep_until(clock::now() + Nanos::from_millis(10));
+    }
+    assert!(rig.count("handshakes_displaced") > 0, "as many as fit were there at once");
+    assert_eq!(rig.count("connections_refused"), 0);
+    first.works();
+    rig.frames_pass(100, 60);
+    let log = rig.stop();
+    let connected = log.iter().filter(|line| line.ends_with(": connected")).count();
+    assert_eq!(connected, good + 1, "the good ones");
+    assert!(log.len() < 2 * connected + 1_000, "{} lines: strangers flood the log", log.len());
+    assert!(log.iter().any(|line| line.contains("more connections ended")));
+    let _ = std::fs::remove_dir_all(folder("pki"));
+}
+
+#[test]
+fn a_controller_that_says_nothing_is_seen_off() {
+    let _alone = alone();
+    let settings = OpenFlowConfig {
+        listen: vec!["ptcp:0:127.0.0.1".to_string()],
+        limits: Limits { handshake_ms: 50, ..Limits::default() },
+        ..OpenFlowConfig::default()
+    };
+    let rig = Rig::start("silent", settings);
+    let url = Url::Tcp(rig.addresses[0]);
+    let mut silent = Connecting::wait(&url, PATIENCE).unwrap();
+    let until = clock::now() + PATIENCE;
+    while silent.receive(&mut [0; 100]).is_ok() {
+        assert!(clock::now() < until, "it may stay");
+        std::thread::yield_now();
+    }
+    assert_eq!(rig.count("handshakes_timed_out"), 1);
+    let log = rig.stop();
+    assert!(log.iter().any(|line| line.ends_with("were not done in time")), "{log:?}");
+}
+
+#[test]
+fn a_controller_that_stops_reading_stalls_nothing() {
+    let _alone = alone();
+    let settings = OpenFlowConfig {
+        listen: vec!["ptcp:0:127.0.0.1".to_string()],
+        probe_ms: 3_600_000,
+        ..OpenFlowConfig::default()
+    };
+    let mut rig = Rig::start("deaf", settings);
+    let mut deaf = Controller::connect(rig.addresses[0], None);
+    // Port 0xfffd is the controller: every frame goes both ways.
+    deaf.forward(&[2, 0xfffd]);
+    deaf.works();
+    let before = resident_bytes();
+    // Far more than the sockets' buffers and the backlog hold.
+    for _ in 0..500 {
+        rig.frames_pass(100, 1500);
+    }
+    assert_eq!(rig.count("frames"), 50_000);
+    let lost = rig.count("news_lost");
+    assert!(lost > 0 && lost < 50_000, "{lost}");
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more than before");
+    // Another one works as if it were alone.
+    Controller::connect(rig.addresses[0], None);
+    rig.frames_pass(100, 1500);
+    // What the deaf one is told again once it hears is whole messages.
+    let mut heard = Vec::new();
+    let until = clock::now() + PATIENCE;
+    deaf.bytes.extend(BARRIER);
+    while !holds_barrier_reply(&heard) {
+        assert!(clock::now() < until, "it is never answered");
+        deaf.step(&mut heard);
+    }
+    rig.stop();
+}
