@@ -8,66 +8,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod samples;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use openflow::codec::{decode, encode};
 use openflow::model::Message;
 use openflow::version::{MessageKind, MultipartKind, Version};
-
-/// One sample: its origin, its bytes, and what is to come of them.
-#[derive(Default)]
-struct Sample {
-    origin: String,
-    hex: Vec<u8>,
-    /// Bytes that it encodes to, where they are others.
-    again: Option<Vec<u8>>,
-    /// What another implementation answered.
-    answer: Option<Vec<u8>>,
-    text: String,
-}
-
-fn folder(version: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bytes").join(version)
-}
-
-fn parse_hex(lines: &[&str]) -> Vec<u8> {
-    let digits: String = lines.concat().split_whitespace().collect();
-    assert_eq!(digits.len() % 2, 0, "half a byte in {digits}");
-    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
-    (0..digits.len()).step_by(2).map(byte).collect()
-}
-
-fn parse_sample(text: &str) -> Sample {
-    let mut sample = Sample::default();
-    let lines: Vec<&str> = text.lines().collect();
-    let starts: Vec<usize> = (0..lines.len())
-        .filter(|&at| !lines[at].starts_with("  ") && !lines[at].is_empty())
-        .collect();
-    for (place, &start) in starts.iter().enumerate() {
-        let end = starts.get(place + 1).copied().unwrap_or(lines.len());
-        let body = &lines[start + 1..end];
-        match lines[start].split_once(':').expect("a key and a colon") {
-            ("origin", origin) => sample.origin = origin.trim().to_string(),
-            ("hex", _) => sample.hex = parse_hex(body),
-            ("again", _) => sample.again = Some(parse_hex(body)),
-            ("answer", _) => sample.answer = Some(parse_hex(body)),
-            ("text", _) => {
-                let body: Vec<_> = body.iter().map(|line| &line[2..]).collect();
-                sample.text = body.join("\n");
-            }
-            (key, _) => panic!("no such key: {key}"),
-        }
-    }
-    assert!(!sample.origin.is_empty() && !sample.hex.is_empty(), "a sample has origin and hex");
-    sample
-}
-
-fn load(path: &Path) -> Vec<Sample> {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    text.split("---\n").map(parse_sample).collect()
-}
+use samples::{Sample, files, folder, load};
 
 fn write_hex(out: &mut String, key: &str, bytes: &[u8]) {
     writeln!(out, "{key}:").unwrap();
@@ -106,21 +56,6 @@ fn check(path: &Path, samples: &[Sample], actual: &[Sample]) {
         assert_eq!(actual.text, sample.text, "{what}");
         assert_eq!(actual.again, sample.again, "{what}: encodes otherwise");
     }
-}
-
-/// The files of samples that decode, with the name of their kind of message.
-fn files(version: Version) -> Vec<(String, PathBuf)> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder(&version.to_string())).unwrap() {
-        let path = entry.unwrap().path();
-        let stem = path.file_stem().unwrap().to_str().unwrap();
-        let kind = stem.split('.').next().unwrap().to_string();
-        if kind != "refused" {
-            files.push((kind, path));
-        }
-    }
-    files.sort();
-    files
 }
 
 /// What comes of a sample now, or why nothing does.
@@ -197,7 +132,7 @@ fn every_kind_of_message_and_of_statistics_has_a_sample() {
 #[test]
 fn what_another_switch_refuses_is_answered_with_the_same_error() {
     for &version in Version::SPOKEN {
-        let path = folder(&version.to_string()).join("refused.txt");
+        let path = folder(version).join("refused.txt");
         let samples = load(&path);
         let mut actual = Vec::new();
         for sample in &samples {

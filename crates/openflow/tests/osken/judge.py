@@ -1,0 +1,55 @@
+"""Reads OpenFlow messages, one behind the other, with os-ken's parsers.
+
+    python judge.py FILE
+
+A line for each message: the name of the class that it became and, where that class can be encoded,
+"same" or the bytes that it encodes to; "none" if os-ken has no parser for it (mostly what only a
+controller sends); or "fault" and why it could not be read.
+"""
+
+import importlib
+import struct
+import sys
+
+from os_ken.ofproto import ofproto_parser
+from os_ken.ofproto.ofproto_protocol import ProtocolDesc
+
+
+def encodes(message):
+    """Whether its class says how it is encoded; that of most replies does not."""
+    return type(message)._serialize_body is not ofproto_parser.MsgBase._serialize_body
+
+
+def judge(octets):
+    version, kind, length, xid = ofproto_parser.header(octets)
+    datapath = ProtocolDesc(version=version)
+    parsers = importlib.import_module(f"os_ken.ofproto.ofproto_v1_{version - 1}_parser")
+    if parsers._MSG_PARSERS.get(kind) is None:
+        return "none"
+    message = ofproto_parser.msg(datapath, version, kind, length, xid, octets)
+    if message is None:
+        return "fault not understood"
+    text = str(message.to_jsondict())
+    if "Unknown" in text:
+        return f"fault has parts that are unknown: {text}"
+    name = type(message).__name__
+    if not encodes(message):
+        return name
+    message.buf = None
+    message.serialize()
+    again = bytes(message.buf)
+    return f"{name} same" if again == octets else f"{name} {again.hex()}"
+
+
+def main(path):
+    stream = open(path, "rb").read()
+    while stream:
+        (length,) = struct.unpack_from("!H", stream, 2)
+        try:
+            print(judge(stream[:length]))
+        except Exception as error:
+            print("fault", type(error).__name__, str(error).replace("\n", " "))
+        stream = stream[length:]
+
+
+main(sys.argv[1])

@@ -1,0 +1,148 @@
+//! What holds for any bytes in every version: they are read or refused, never more; what is read
+//! can be said again and means the same; another version says it, or names what it cannot say.
+//!
+//! The bytes are the samples of `tests/bytes` with some of their own bytes changed, so that every
+//! structure that any peer sends is met with other values, and with wrong lengths and types.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod samples;
+
+use std::collections::HashSet;
+
+use openflow::codec::{decode, encode};
+use openflow::model::Message;
+use openflow::version::Version;
+
+/// Changed copies of each sample.
+const COPIES: usize = 60;
+
+/// Bytes of text for a byte of a message, which is what rows without end would show in.
+const TEXT_FACTOR: usize = 40;
+
+/// Numbers that look random; the same ones in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % below
+    }
+}
+
+/// A copy with one to four bytes changed, or with a part cut out or put in twice, its length
+/// made right.
+fn changed(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=numbers.next(4) {
+        let at = 8 + numbers.next(bytes.len().max(9) - 8);
+        match (numbers.next(12), bytes.get_mut(at)) {
+            (0, Some(_)) => drop(bytes.drain(at..(at + 8).min(bytes.len()))),
+            (1, Some(_)) => {
+                let part = bytes[at..(at + 8).min(bytes.len())].to_vec();
+                bytes.splice(at..at, part);
+            }
+            (2, Some(byte)) => *byte = 0xff,
+            (3, Some(byte)) => *byte = 0,
+            (4, Some(byte)) => *byte = byte.wrapping_add(8),
+            (_, Some(byte)) => *byte = numbers.next(256) as u8,
+            _ => {}
+        }
+    }
+    let length = bytes.len().min(usize::from(u16::MAX)) as u16;
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+/// Decodes bytes of any kind and checks what holds for all of them; the message, if it is one.
+fn check(version: Version, bytes: &[u8]) -> Option<Message> {
+    let (header, message) = match decode(bytes) {
+        Ok(read) => read,
+        Err(error) => {
+            assert!(error.malformed.at <= bytes.len(), "{error}: {bytes:02x?}");
+            assert!(bytes.starts_with(error.offending.as_bytes()), "{error}");
+            return None;
+        }
+    };
+    assert!(usize::from(header.length) <= bytes.len());
+    let text = format!("{message:?}");
+    assert!(
+        text.len() <= 4096 + TEXT_FACTOR * 8 * bytes.len(),
+        "{} for {}",
+        text.len(),
+        bytes.len()
+    );
+    let mut again = Vec::new();
+    if let Err(error) = encode(version, header.xid, &message, &mut again) {
+        panic!("{error}: {message}\n{bytes:02x?}");
+    }
+    let back = decode(&again).unwrap_or_else(|error| panic!("{error}: {message}\n{again:02x?}"));
+    assert_eq!(back.1, message, "{bytes:02x?}\n{again:02x?}");
+    Some(message)
+}
+
+/// Says a message in another version, if it can: what is said there can be said again.
+fn check_elsewhere(version: Version, message: &Message, unsaid: &mut HashSet<String>) {
+    let mut bytes = Vec::new();
+    match encode(version, 7, message, &mut bytes) {
+        Err(error) => drop(unsaid.insert(error.to_string())),
+        Ok(()) => {
+            let (header, there) = decode(&bytes)
+                .unwrap_or_else(|error| panic!("{version}: {error}: {message}\n{bytes:02x?}"));
+            assert_eq!((header.xid, header.version), (7, version.wire()));
+            assert_eq!(there.kind(), message.kind(), "{version}: {message}");
+            let mut again = Vec::new();
+            encode(version, 7, &there, &mut again).unwrap();
+            assert_eq!(again, bytes, "{version}: {message}\n{there}");
+        }
+    }
+}
+
+/// Runs over all changed samples of a version.
+fn check_version(version: Version) {
+    let mut numbers = Numbers(u64::from(version.wire()));
+    let (mut read, mut tried, mut unsaid) = (0, 0, HashSet::new());
+    for sample in samples::all(version) {
+        for copy in 0..COPIES {
+            let bytes = changed(&sample, &mut numbers);
+            tried += 1;
+            let Some(message) = check(version, &bytes) else { continue };
+            read += 1;
+            if copy % 8 == 0 {
+                let others = Version::SPOKEN.iter().filter(|&&other| other != version);
+                others.for_each(|&other| check_elsewhere(other, &message, &mut unsaid));
+            }
+        }
+    }
+    assert!(read * 10 > tried, "of {tried} changed messages of {version} only {read} are read");
+    assert!(read < tried, "every one of {tried} changed messages of {version} is read");
+    let named = unsaid.iter().all(|text| text.starts_with("OpenFlow 1.") && text.len() > 14);
+    assert!(named, "{unsaid:?}");
+}
+
+#[test]
+fn changed_messages_are_read_or_refused() {
+    std::thread::scope(|scope| {
+        let run = |&version| scope.spawn(move || check_version(version));
+        let runs: Vec<_> = Version::SPOKEN.iter().map(run).collect();
+        runs.into_iter().for_each(|run| run.join().unwrap());
+    });
+}
+
+#[test]
+fn noise_behind_a_header_is_read_or_refused() {
+    let mut numbers = Numbers(99);
+    for &version in Version::SPOKEN {
+        for kind in 0..40 {
+            for _ in 0..300 {
+                let length = 8 + numbers.next(120);
+                let mut bytes = vec![version.wire(), kind, 0, length as u8, 0, 0, 0, 9];
+                bytes.extend(
+                    (8..length).map(|_| numbers.next(if kind % 2 == 0 { 256 } else { 4 }) as u8),
+                );
+                check(version, &bytes);
+            }
+        }
+    }
+}
