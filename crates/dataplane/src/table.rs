@@ -33,10 +33,13 @@ mod change;
 mod news;
 /// One table.
 mod one;
+/// Taking back what commands have changed.
+mod undo;
 
 use news::News;
 use one::Table;
 pub use one::{Classifier, TableConfig, TableMiss, TableSettings, Vacancy};
+use undo::Undo;
 
 /// Tables that there can be.
 pub const TABLES_MAX: usize = 254;
@@ -67,13 +70,15 @@ pub struct Tables {
     shapes: Shared<Shape>,
     wheel: Wheel,
     news: News,
+    /// What was changed since [`Tables::begin`].
+    undo: Option<Undo>,
     /// Whether every change of an entry is told, as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
 }
 
 /// What only the control plane needs to know of an entry.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Flow {
     shape: Arc<Shape>,
     /// The values of the wide fields, if any of them is asked for.
@@ -113,6 +118,7 @@ impl Tables {
             shapes: Shared::default(),
             wheel: Wheel::default(),
             news: News::new(fit),
+            undo: None,
             watch: false,
         }
     }
@@ -129,6 +135,7 @@ impl Tables {
 
     /// Changes a table's configuration. False if there is no such table.
     pub fn set_config(&mut self, table: u8, config: TableConfig) -> bool {
+        self.note_config(table);
         let known = self.tables.get_mut(usize::from(table));
         known.map(|table| table.set_config(config)).is_some()
     }

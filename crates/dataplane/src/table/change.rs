@@ -159,6 +159,7 @@ impl Tables {
         };
         let flow = self.flow_of(spec, now);
         let place = self.store(entry, flow);
+        self.note_installed(place);
         self.tables[usize::from(spec.table)].insert(
             &self.entries,
             &spec.matching,
@@ -202,6 +203,7 @@ impl Tables {
 
     /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
     fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
+        self.note_change(place);
         let flow = self.flow_of(spec, now);
         let entry = &mut self.entries[place as usize];
         entry.verdict = verdict(&spec.instructions);
@@ -220,6 +222,7 @@ impl Tables {
 
     /// Gives an entry new instructions.
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
+        self.note_change(place);
         let list = self.instructions.share(&spec.instructions);
         let entry = &mut self.entries[place as usize];
         entry.verdict = verdict(&list);
@@ -256,7 +259,8 @@ impl Tables {
     }
 
     /// Takes an entry out of everything.
-    fn remove(&mut self, place: u32) {
+    pub(super) fn remove(&mut self, place: u32) {
+        self.note_removal(place);
         let Some(flow) = self.flows[place as usize].take() else { return };
         let matching = self.matching(place as usize, &flow);
         let table = &mut self.tables[usize::from(flow.table)];

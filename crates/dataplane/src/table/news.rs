@@ -12,11 +12,13 @@ pub(super) struct News {
     waiting: VecDeque<Event>,
     waiting_max: usize,
     lost: u64,
+    /// Nothing is told for now.
+    held: bool,
 }
 
 impl News {
     pub(super) fn new(waiting_max: usize) -> News {
-        News { waiting: VecDeque::new(), waiting_max, lost: 0 }
+        News { waiting: VecDeque::new(), waiting_max, lost: 0, held: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -36,8 +38,24 @@ impl News {
         }
     }
 
+    /// Tells nothing until [`News::forget_since`], and says how much waits.
+    pub(super) fn hold(&mut self) -> usize {
+        self.held = true;
+        self.waiting.len()
+    }
+
+    /// Forgets all that came after so many, and tells again.
+    pub(super) fn forget_since(&mut self, count: usize) {
+        self.waiting.truncate(count);
+        self.lost = 0;
+        self.held = false;
+    }
+
     /// Moves to the outputs what fits there.
     pub(super) fn tell(&mut self, out: &mut Outputs) {
+        if self.held {
+            return;
+        }
         let count = self.waiting.len().min(out.events_room());
         out.events.extend(self.waiting.drain(..count));
         out.events_lost += std::mem::take(&mut self.lost);

@@ -118,7 +118,7 @@ pub(super) struct Table {
     /// Exact matches among the rest.
     exact_hidden: usize,
     /// Whether the next vacancy to tell of is that less is left.
-    vacancy_down_next: bool,
+    pub(super) vacancy_down_next: bool,
     /// For each wide word, how many entries ask for it.
     words: [u32; WORDS],
     words_used: WordSet,

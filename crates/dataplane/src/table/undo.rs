@@ -1,0 +1,203 @@
+//! Taking back what commands have changed.
+//!
+//! From [`Tables::begin`] on every change is written down with what was before; [`Tables::take_back`]
+//! undoes the changes in the reverse order, counters, time-outs and all, and nobody hears of them.
+//! This is how a control plane finds out whether several commands can be done together. No frame
+//! may be forwarded and nothing may expire in between.
+//!
+//! Invariant: after `take_back` every table holds what it held at `begin`.
+
+use crate::classifier::Entry;
+
+use super::{Flow, TableConfig, Tables};
+
+/// What was changed since the beginning.
+#[derive(Debug)]
+pub(super) struct Undo {
+    steps: Vec<Step>,
+    /// News that waited at the beginning.
+    news: usize,
+    /// For each table, which limit of its room is told next.
+    vacancy_down_next: Vec<bool>,
+}
+
+/// One change.
+#[derive(Debug)]
+enum Step {
+    /// An entry was installed at this place.
+    Installed(u32),
+    /// The entry at this place was like this, with the same match and rank.
+    Changed(u32, Box<(Entry, Flow)>),
+    /// An entry like this was taken out from this place.
+    Removed(u32, Box<(Entry, Flow)>),
+    /// A table was set to do this.
+    Configured(u8, TableConfig),
+}
+
+impl Tables {
+    /// Begins to write changes down.
+    pub fn begin(&mut self) {
+        let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
+        self.undo = Some(Undo { steps: Vec::new(), news: self.news.hold(), vacancy_down_next });
+    }
+
+    /// Undoes every change since the beginning.
+    pub fn take_back(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        for step in undo.steps.into_iter().rev() {
+            match step {
+                Step::Installed(place) => self.remove(place),
+                Step::Changed(place, before) => self.change_back(place, *before),
+                Step::Removed(place, before) => self.put_back(place, *before),
+                Step::Configured(table, config) => drop(self.set_config(table, config)),
+            }
+        }
+        for (table, down_next) in self.tables.iter_mut().zip(undo.vacancy_down_next) {
+            table.vacancy_down_next = down_next;
+        }
+        self.news.forget_since(undo.news);
+    }
+
+    pub(super) fn note_installed(&mut self, place: u32) {
+        if let Some(undo) = &mut self.undo {
+            undo.steps.push(Step::Installed(place));
+        }
+    }
+
+    /// Writes down what the entry at a place is before it changes.
+    pub(super) fn note_change(&mut self, place: u32) {
+        if let Some(before) = self.before(place) {
+            self.note(Step::Changed(place, before));
+        }
+    }
+
+    /// Writes down what the entry at a place is before it goes.
+    pub(super) fn note_removal(&mut self, place: u32) {
+        if let Some(before) = self.before(place) {
+            self.note(Step::Removed(place, before));
+        }
+    }
+
+    pub(super) fn note_config(&mut self, table: u8) {
+        if let Some(before) = self.config(table).copied() {
+            self.note(Step::Configured(table, before));
+        }
+    }
+
+    fn note(&mut self, step: Step) {
+        if let Some(undo) = &mut self.undo {
+            undo.steps.push(step);
+        }
+    }
+
+    fn before(&self, place: u32) -> Option<Box<(Entry, Flow)>> {
+        self.undo.as_ref()?;
+        let flow = self.flow(place)?.clone();
+        Some(Box::new((self.entries[place as usize].clone(), flow)))
+    }
+
+    fn change_back(&mut self, place: u32, (entry, flow): (Entry, Flow)) {
+        self.entries[place as usize] = entry;
+        let flow = self.share(flow);
+        if let Some(now) = self.flows[place as usize].replace(flow) {
+            self.instructions.release(&now.instructions);
+            self.shapes.release(&now.shape);
+        }
+        self.wheel.cancel(place);
+        self.schedule(place);
+    }
+
+    fn put_back(&mut self, place: u32, (entry, flow): (Entry, Flow)) {
+        // What came after it is undone, so that its place is free, and mostly the last one.
+        let free = self.free.iter().rposition(|&free| free == place);
+        self.free.remove(free.expect("the place of an entry that went is free"));
+        let flow = self.share(flow);
+        let (table, rank) = (flow.table, flow.rank);
+        self.entries[place as usize] = entry;
+        let matching = self.matching(place as usize, &flow);
+        self.flows[place as usize] = Some(flow);
+        self.tables[usize::from(table)].insert(&self.entries, &matching, rank, place);
+        self.schedule(place);
+    }
+
+    /// Counts an entry that comes back as one more user of what it shares.
+    fn share(&mut self, mut flow: Flow) -> Flow {
+        flow.instructions = self.instructions.share(&flow.instructions);
+        flow.shape = self.shapes.share(&flow.shape);
+        flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::time::Nanos;
+
+    use crate::action::Action;
+    use crate::flow::{
+        FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowSpec, ModifyRules,
+    };
+    use crate::forwarder::Outputs;
+    use crate::key::{Field, Key};
+    use crate::matching::Match;
+    use crate::table::{TableSettings, Tables};
+
+    fn spec(in_port: u64, to: u32) -> FlowSpec {
+        let notify_removed = true;
+        FlowSpec {
+            flags: FlowFlags { notify_removed, ..FlowFlags::default() },
+            idle_timeout: Nanos::from_secs(in_port),
+            ..FlowSpec::new(
+                Match::of(&[(Field::InPort, in_port)]),
+                5,
+                &[Action::Output { port: to }],
+            )
+        }
+    }
+
+    /// Everything that can be told of the entries, in an order that does not depend on their places.
+    fn told(tables: &Tables, now: Nanos) -> Vec<String> {
+        let show = |record: FlowRecord| format!("{:?}", FlowRecord { place: 0, ..record });
+        let mut rows: Vec<_> = tables.records(&FlowFilter::ALL, 0, now).map(show).collect();
+        rows.sort();
+        rows
+    }
+
+    #[test]
+    fn what_was_added_changed_replaced_and_deleted_is_as_before() {
+        let settings = TableSettings { wildcard_entries_max: 4, ..TableSettings::default() };
+        let mut tables = Tables::new(&[settings], 1);
+        let (mut out, now) = (Outputs::new(&[]), Nanos(50));
+        for port in 1..=3 {
+            tables.add(&spec(port, 9), now, &mut out).unwrap();
+        }
+        let matched = Key::ZERO.with(Field::InPort, 2);
+        let second = FlowFilter::covered_by(Match::of(&[(Field::InPort, 2)]));
+        let place = tables.records(&second, 0, now).map(|it| it.place as u32).next().unwrap();
+        tables.count(0, place, 7, 700, Nanos(60));
+        let before = told(&tables, Nanos(99));
+        let lists = tables.instruction_lists();
+        tables.begin();
+        let now = Nanos(80);
+        tables.add(&spec(2, 8), now, &mut out).unwrap();
+        let rules = ModifyRules { add: true, cookie: true };
+        let one = FlowFilter::covered_by(Match::of(&[(Field::InPort, 1)]));
+        tables.modify(&spec(1, 7), &one, rules, now, &mut out).unwrap();
+        tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
+        for port in 4..=7 {
+            tables.add(&spec(port, 6), now, &mut out).unwrap();
+        }
+        assert!(tables.add(&spec(8, 6), now, &mut out).is_err(), "it is full");
+        tables.take_back();
+        assert_eq!(told(&tables, Nanos(99)), before);
+        assert_eq!((tables.instruction_lists(), out.events.len()), (lists, 0));
+        tables.take_back();
+        let mut found = [0; crate::classifier::exact::BATCH_MAX];
+        tables.lookup(0, &[matched], &[crate::key::wide::Wide::ZERO], &mut found);
+        assert_eq!(found[0], place, "it is found again");
+        let due = tables.expire(Nanos::from_millis(1900), &mut out);
+        assert_eq!((out.events.len(), due.is_some()), (1, true), "the first one is over");
+        tables.add(&spec(4, 6), now, &mut out).unwrap();
+        tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
+        assert_eq!(out.events.len(), 1 + 3, "and news are told again");
+    }
+}
