@@ -40,6 +40,11 @@ impl Hasher for SeededHasher {
     }
 
     #[inline]
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.0 = mix(word, self.0);
     }

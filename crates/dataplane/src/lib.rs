@@ -28,6 +28,8 @@ pub mod wheel;
 pub mod action;
 /// What an entry does: actions at once, actions at the end, and where to go on.
 pub mod instruction;
+/// Frames that go by several ways, by one that is chosen, or by the first that works.
+pub mod group;
 /// How fast frames come, and what is done with those too many.
 pub mod meter;
 /// Where decided frames go: the actions done in order, every loss counted.

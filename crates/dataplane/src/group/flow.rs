@@ -1,0 +1,58 @@
+//! The flow that a frame belongs to, as one word.
+//!
+//! Frames of one flow have the same addresses, protocol and ports, whatever else differs from frame
+//! to frame (priorities, congestion marks, time to live, flags). Fragments have no ports, so that
+//! all parts of a datagram are in one flow.
+
+use packet::frame::PortNo;
+use packet::header::{arp, ethernet, ipv4, ipv6, mpls, u16_at};
+
+use crate::hash::mix;
+use crate::locate::{Headers, Network, Transport};
+
+/// A word for the flow of these bytes; `seed` decides which.
+pub fn word(bytes: &[u8], seed: u64) -> u64 {
+    let headers = Headers::of(bytes);
+    let from = usize::from(headers.network_at);
+    let mut flow = Words(seed);
+    flow.add(bytes.get(..ethernet::TYPE.start).unwrap_or(bytes));
+    flow.add(&headers.eth_type.to_be_bytes());
+    if headers.tags > 0 {
+        flow.add(&(u16_at(bytes, ethernet::TYPE.end) & 0x0fff).to_be_bytes());
+    }
+    match headers.network {
+        Network::Ipv4 => flow.add(&bytes[from + ipv4::SOURCE_AT..from + ipv4::SOURCE_AT + 8]),
+        Network::Ipv6 => flow.add(&bytes[from + ipv6::SOURCE_AT..from + ipv6::SOURCE_AT + 32]),
+        Network::Arp => flow.add(&bytes[from + 8..from + arp::HEADER_BYTES]),
+        Network::Mpls => {
+            let bottom = headers.mpls_bottom_at(bytes).unwrap_or(from);
+            for at in (from..=bottom).step_by(mpls::ENTRY_BYTES) {
+                // The label: 20 bits without class, bottom and time to live.
+                flow.add(&[bytes[at], bytes[at + 1], bytes[at + 2] & 0xf0]);
+            }
+        }
+        Network::Pbb => flow.add(&bytes[from + 1..from + 16]),
+        Network::None => {}
+    }
+    if headers.proto != 0 {
+        flow.add(&[headers.proto]);
+    }
+    if let Transport::Tcp | Transport::Udp | Transport::Sctp = headers.transport_to_match() {
+        let at = usize::from(headers.transport_at);
+        flow.add(&bytes[at..at + 4]);
+    }
+    flow.0
+}
+
+/// A hash in the making.
+struct Words(u64);
+
+impl Words {
+    fn add(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0 = mix(u64::from_le_bytes(word), self.0);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+use super::*;
+use crate::action::Action;
+use crate::dice::Dice;
+
+const AT: Nanos = Nanos::ZERO;
+
+fn table() -> GroupTable {
+    GroupTable::new(&[1, 2, 3, 4], GroupLimits::default(), 7)
+}
+
+fn out(port: PortNo) -> Action {
+    Action::Output { port }
+}
+
+fn group(number: GroupNo, kind: GroupKind, buckets: &[BucketSpec]) -> GroupSpec {
+    GroupSpec { number, kind, buckets: buckets.to_vec() }
+}
+
+fn to_port(id: BucketNo, weight: u16, port: PortNo) -> BucketSpec {
+    BucketSpec::new(id, weight, &[out(port)])
+}
+
+fn to_group(id: BucketNo, number: GroupNo) -> BucketSpec {
+    BucketSpec::new(id, 0, &[Action::Group(number)])
+}
+
+fn watching(port: Option<PortNo>, group: Option<GroupNo>, to: PortNo) -> BucketSpec {
+    BucketSpec { watch_port: port, watch_group: group, ..to_port(to, 0, to) }
+}
+
+/// An IPv4 UDP frame of a flow.
+fn frame(flow: u64) -> Vec<u8> {
+    let mut bytes = vec![2; 60];
+    bytes[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    bytes[26..34].copy_from_slice(&(0x0a00_0001_0a00_0002 + flow).to_be_bytes());
+    bytes[34..38].copy_from_slice(&((flow * 40_503) as u32).to_be_bytes());
+    bytes
+}
+
+fn chosen(groups: &mut GroupTable, flow: u64) -> BucketNo {
+    let Chosen::One(place) = groups.choose(1, &frame(flow)) else { panic!("nothing chosen") };
+    groups.records(1, AT)[0].spec.buckets[place].id
+}
+
+/// The buckets that flows are chosen for: by identity, whatever their place.
+fn choices(groups: &mut GroupTable, flows: u64) -> Vec<BucketNo> {
+    (0..flows).map(|flow| chosen(groups, flow)).collect()
+}
+
+#[test]
+fn flows_spread_over_a_select_group_as_its_weights_say() {
+    let mut groups = table();
+    let buckets = [to_port(0, 1, 1), to_port(1, 2, 2), to_port(2, 5, 3), to_port(3, 0, 4)];
+    groups.add(group(1, GroupKind::Select, &buckets), AT).unwrap();
+    let mut counts = [0u32; 4];
+    choices(&mut groups, 8_000).into_iter().for_each(|id| counts[id as usize] += 1);
+    let chi_square: f64 = [1000.0, 2000.0, 5000.0]
+        .iter()
+        .zip(counts)
+        .map(|(expected, count)| (f64::from(count) - expected).powi(2) / expected)
+        .sum();
+    // Two degrees of freedom: 0.1 % of fair spreads exceed 13.8.
+    assert!(chi_square < 13.8 && counts[3] == 0, "{counts:?}: {chi_square}");
+}
+
+#[test]
+fn when_a_bucket_leaves_or_a_port_dies_only_its_flows_move() {
+    let mut dice = Dice::new(11);
+    for _ in 0..20 {
+        let mut groups = GroupTable::new(&[1, 2, 3, 4], GroupLimits::default(), dice.roll(1000));
+        let buckets: Vec<BucketSpec> =
+            (0..4).map(|at| to_port(at * 10, 1 + dice.roll(9) as u16, at + 1)).collect();
+        groups.add(group(1, GroupKind::Select, &buckets), AT).unwrap();
+        let before = choices(&mut groups, 400);
+        let leaving = dice.roll(4) as u32;
+        let check = |groups: &mut GroupTable| {
+            for (before, after) in before.iter().zip(choices(groups, 400)) {
+                assert_ne!(after, leaving * 10);
+                assert!(*before == after || *before == leaving * 10, "{before} went to {after}");
+            }
+        };
+        groups.set_port_live(leaving + 1, false);
+        check(&mut groups);
+        groups.set_port_live(leaving + 1, true);
+        assert_eq!(choices(&mut groups, 400), before);
+        groups.remove_buckets(1, BucketPlace::Id(leaving * 10)).unwrap();
+        check(&mut groups);
+        // Back at another place, and with all described anew: the same choices.
+        groups.insert_buckets(1, BucketPlace::Last, vec![buckets[leaving as usize].clone()]).unwrap();
+        assert_eq!(choices(&mut groups, 400), before);
+        let mut turned = buckets.clone();
+        turned.reverse();
+        groups.modify(group(1, GroupKind::Select, &turned)).unwrap();
+        assert_eq!(choices(&mut groups, 400), before);
+    }
+}
+
+#[test]
+fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
+    let plain = frame(5);
+    let word = |bytes: &[u8]| flow::word(bytes, 3);
+    let with = |at: usize, byte: u8| {
+        let mut bytes = plain.clone();
+        bytes[at] = byte;
+        word(&bytes)
+    };
+    // Congestion mark, identification, time to live, checksum, payload.
+    assert!([15, 18, 22, 24, 45].into_iter().all(|at| with(at, 1) == word(&plain)));
+    // Addresses, protocol, ports.
+    assert!([0, 7, 23, 26, 33, 34, 37].into_iter().all(|at| with(at, 1) != word(&plain)));
+    // The parts of a datagram are in one flow: what would be ports is not looked at.
+    let part = |flags: u8, offset: u8, port: u8| {
+        let mut bytes = plain.clone();
+        (bytes[20], bytes[21], bytes[35]) = (flags, offset, port);
+        word(&bytes)
+    };
+    assert_eq!(part(0x20, 0, 1), part(0, 9, 2));
+    // A tag's identifier counts, its priority does not; anything at all has a word.
+    let tag = |control: [u8; 2]| {
+        let mut bytes = plain.clone();
+        bytes.splice(12..12, [0x81, 0, control[0], control[1]]);
+        word(&bytes)
+    };
+    assert!(tag([0, 5]) == tag([0xe0, 5]) && tag([0, 5]) != tag([0, 6]));
+    for length in 0..plain.len() {
+        word(&plain[..length]);
+    }
+}
+
+#[test]
+fn a_fast_failover_group_goes_by_its_first_live_bucket() {
+    let mut groups = table();
+    groups.add(group(5, GroupKind::Indirect, &[to_port(0, 0, 3)]), AT).unwrap();
+    let buckets =
+        [watching(Some(1), None, 1), watching(Some(2), None, 2), watching(None, Some(5), 3)];
+    groups.add(group(1, GroupKind::FastFailover, &buckets), AT).unwrap();
+    assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(0));
+    groups.set_port_live(1, false);
+    assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(1));
+    groups.set_port_live(2, false);
+    // The group that it watches is live as long as the port that this one sends to.
+    assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(2));
+    groups.set_port_live(3, false);
+    assert_eq!(groups.choose(1, &[0; 60]), Chosen::None);
+    assert!(!groups.is_live(1) && !groups.is_live(5) && !groups.is_live(9));
+    groups.set_port_live(2, true);
+    assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(1));
+    let record = &groups.records(1, AT)[0];
+    assert_eq!(record.traffic, Traffic { frames: 5, bytes: 300 });
+}
+
+#[test]
+fn every_kind_chooses_its_own_way_and_counts() {
+    let mut groups = table();
+    let two = [to_port(0, 0, 1), to_port(1, 0, 2)];
+    groups.add(group(1, GroupKind::All, &two), AT).unwrap();
+    groups.add(group(2, GroupKind::Indirect, &two[..1]), AT).unwrap();
+    groups.add(group(3, GroupKind::All, &[]), AT).unwrap();
+    groups.add(group(4, GroupKind::Select, &[]), AT).unwrap();
+    let chosen = [1, 2, 3, 4, 5].map(|number| groups.choose(number, &[0; 60]));
+    let (all, one) = (Chosen::All(2), Chosen::One(0));
+    assert_eq!(chosen, [all, one, Chosen::None, Chosen::None, Chosen::NoGroup]);
+    assert_eq!(groups.open(1, 1, 100).as_deref(), Some(&[out(2)][..]));
+    assert_eq!(groups.open(1, 2, 100), None);
+    let record = groups.records(1, Nanos(9)).remove(0);
+    assert_eq!(record.buckets, [Traffic::default(), Traffic { frames: 1, bytes: 100 }]);
+    assert_eq!((record.age, groups.records(GROUPS_ALL, AT).len()), (Nanos(9), 4));
+}
+
+#[test]
+fn loops_are_refused_however_they_would_come_about() {
+    let mut groups = table();
+    let own = group(1, GroupKind::All, &[to_group(0, 1)]);
+    assert_eq!(groups.add(own, AT), Err(GroupError::Loop(1)));
+    let unknown = group(1, GroupKind::All, &[to_group(0, 2)]);
+    assert_eq!(groups.add(unknown, AT), Err(GroupError::BadOutGroup(2)));
+    groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
+    groups.add(group(2, GroupKind::All, &[to_group(0, 1)]), AT).unwrap();
+    let watch = watching(None, Some(2), 1);
+    groups.add(group(3, GroupKind::FastFailover, &[watch]), AT).unwrap();
+    for number in [1, 2, 3] {
+        let back = group(1, GroupKind::All, &[to_port(0, 0, 1), to_group(1, number)]);
+        assert!(matches!(groups.modify(back), Err(GroupError::Loop(_))), "{number}");
+        let inserted = groups.insert_buckets(1, BucketPlace::Last, vec![to_group(1, number)]);
+        assert!(matches!(inserted, Err(GroupError::Loop(_))), "{number}");
+    }
+    assert_eq!(groups.records(1, AT)[0].spec.buckets, []);
+}
+
+#[test]
+fn chains_are_as_long_as_they_may_and_no_longer() {
+    let mut groups = table();
+    groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
+    for number in 2..=CHAIN_MAX as u32 {
+        groups.add(group(number, GroupKind::All, &[to_group(0, number - 1)]), AT).unwrap();
+    }
+    let long = GroupError::ChainTooLong(CHAIN_MAX);
+    let above = group(90, GroupKind::All, &[to_group(0, CHAIN_MAX as u32)]);
+    assert_eq!(groups.add(above, AT), Err(long));
+    // At its other end too.
+    groups.add(group(91, GroupKind::All, &[]), AT).unwrap();
+    assert_eq!(groups.modify(group(1, GroupKind::All, &[to_group(0, 91)])), Err(long));
+}
+
+#[test]
+fn what_a_group_refers_to_stays() {
+    let mut groups = table();
+    groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
+    groups.add(group(2, GroupKind::All, &[to_group(0, 1), to_group(1, 1)]), AT).unwrap();
+    assert_eq!(groups.delete(1), Err(GroupError::ChainedGroup(1)));
+    let references = |groups: &GroupTable| groups.records(1, AT)[0].references;
+    assert_eq!(references(&groups), 1);
+    groups.modify(group(2, GroupKind::All, &[])).unwrap();
+    assert_eq!(references(&groups), 0);
+    assert_eq!(groups.delete(1), Ok(vec![1]));
+    assert_eq!(groups.delete(1), Ok(vec![]));
+    assert_eq!(groups.delete(u32::MAX), Err(GroupError::InvalidGroup(u32::MAX)));
+    groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
+    groups.modify(group(2, GroupKind::All, &[to_group(0, 1)])).unwrap();
+    assert_eq!(groups.delete(GROUPS_ALL), Ok(vec![1, 2]));
+    assert_eq!(groups.count(), 0);
+}
+
+#[test]
+fn buckets_come_and_go_one_by_one_and_the_others_keep_their_counters() {
+    let mut groups = table();
+    groups.add(group(1, GroupKind::All, &[to_port(5, 0, 1), to_port(6, 0, 2)]), AT).unwrap();
+    groups.open(1, 1, 60);
+    let ids = |groups: &GroupTable| {
+        let record = groups.records(1, AT).remove(0);
+        let frames = record.buckets.iter().map(|traffic| traffic.frames);
+        record.spec.buckets.iter().map(|bucket| bucket.id).zip(frames).collect::<Vec<_>>()
+    };
+    groups.insert_buckets(1, BucketPlace::First, vec![to_port(1, 0, 1)]).unwrap();
+    groups.insert_buckets(1, BucketPlace::Last, vec![to_port(9, 0, 1)]).unwrap();
+    let more = vec![to_port(7, 0, 1), to_port(8, 0, 1)];
+    groups.insert_buckets(1, BucketPlace::Id(6), more).unwrap();
+    assert_eq!(ids(&groups), [(1, 0), (5, 0), (6, 1), (7, 0), (8, 0), (9, 0)]);
+    for place in [BucketPlace::First, BucketPlace::Last, BucketPlace::Id(7)] {
+        groups.remove_buckets(1, place).unwrap();
+    }
+    assert_eq!(ids(&groups), [(5, 0), (6, 1), (8, 0)]);
+    let insert = |groups: &mut GroupTable, place| {
+        groups.insert_buckets(1, place, vec![to_port(8, 0, 1)]).unwrap_err()
+    };
+    assert_eq!(insert(&mut groups, BucketPlace::Last), GroupError::BucketExists(8));
+    assert_eq!(insert(&mut groups, BucketPlace::All), GroupError::BadBucket(u32::MAX));
+    assert_eq!(insert(&mut groups, BucketPlace::Id(7)), GroupError::UnknownBucket(Some(7)));
+    groups.remove_buckets(1, BucketPlace::All).unwrap();
+    let empty = groups.remove_buckets(1, BucketPlace::First);
+    assert_eq!(empty, Err(GroupError::UnknownBucket(None)));
+    let nowhere = groups.remove_buckets(2, BucketPlace::All);
+    assert_eq!(nowhere, Err(GroupError::UnknownGroup(2)));
+}
+
+#[test]
+fn commands_are_refused_for_their_reasons_and_change_nothing() {
+    let limits = GroupLimits { groups_max: 2, buckets_max: 3, group_buckets_max: 2 };
+    let mut groups = GroupTable::new(&[1], limits, 0);
+    let three = [to_port(0, 0, 1), to_port(1, 0, 1), to_port(2, 0, 1)];
+    let mut add = |number, kind, buckets: &[BucketSpec]| {
+        groups.add(group(number, kind, buckets), AT).map_err(|why| {
+            assert!(!groups.contains(number) || why == GroupError::GroupExists(number));
+            why
+        })
+    };
+    use GroupKind::{All, FastFailover, Indirect, Select};
+    let invalid = Err(GroupError::InvalidGroup(1));
+    assert_eq!(add(GROUPS_ALL, All, &[]), Err(GroupError::InvalidGroup(GROUPS_ALL)));
+    assert_eq!(add(1, Indirect, &[]), invalid);
+    assert_eq!(add(1, Indirect, &three[..2]), invalid);
+    assert_eq!(add(1, All, &[to_port(0, 1, 1)]), invalid);
+    assert_eq!(add(1, FastFailover, &three[..1]), invalid);
+    let watch = |port, group| [BucketSpec { id: 0, ..watching(port, group, 1) }];
+    assert_eq!(add(1, FastFailover, &watch(Some(9), None)), Err(GroupError::BadWatchPort(9)));
+    assert_eq!(add(1, Select, &watch(None, Some(9))), Err(GroupError::BadWatchGroup(9)));
+    assert_eq!(add(1, FastFailover, &watch(None, Some(1))), Err(GroupError::Loop(1)));
+    let id = BUCKET_NO_MAX + 1;
+    assert_eq!(add(1, Select, &[to_port(id, 1, 1)]), Err(GroupError::BadBucket(id)));
+    let twins = [to_port(4, 1, 1), to_port(4, 1, 1)];
+    assert_eq!(add(1, Select, &twins), Err(GroupError::BucketExists(4)));
+    assert_eq!(add(1, All, &three), Err(GroupError::OutOfBuckets(2)));
+    assert_eq!(add(1, All, &three[..2]), Ok(()));
+    assert_eq!(add(1, All, &three[..2]), Err(GroupError::GroupExists(1)));
+    assert_eq!(add(2, All, &three[..2]), Err(GroupError::OutOfBuckets(3)));
+    assert_eq!(add(2, All, &three[..1]), Ok(()));
+    assert_eq!(add(3, All, &[]), Err(GroupError::OutOfGroups(2)));
+    assert_eq!(groups.modify(group(3, All, &[])), Err(GroupError::UnknownGroup(3)));
+    assert_eq!(groups.modify(group(2, All, &three[..2])), Err(GroupError::OutOfBuckets(3)));
+    // Its own buckets make room for what takes their place.
+    assert_eq!(groups.modify(group(1, Select, &three[1..])), Ok(()));
+}
+
+#[test]
+fn a_set_is_done_in_the_order_of_its_kinds() {
+    use packet::field::Field;
+    let said = [
+        out(1),
+        Action::SetQueue(1),
+        Action::set(Field::EthDst, 1),
+        Action::DecIpTtl,
+        Action::CopyTtlOut,
+        Action::PushVlan(0x8100),
+        Action::PushMpls(0x8847),
+        Action::PopVlan,
+        Action::CopyTtlIn,
+        Action::set(Field::EthSrc, 2),
+        Action::set(Field::EthDst, 3),
+        Action::Controller { bytes_max: 5 },
+        Action::SetQueue(2),
+    ];
+    let done = [
+        Action::CopyTtlIn,
+        Action::PopVlan,
+        Action::PushMpls(0x8847),
+        Action::PushVlan(0x8100),
+        Action::CopyTtlOut,
+        Action::DecIpTtl,
+        Action::set(Field::EthSrc, 2),
+        Action::set(Field::EthDst, 3),
+        Action::SetQueue(2),
+        Action::Controller { bytes_max: 5 },
+    ];
+    assert_eq!(set::ordered(&said), done);
+    assert_eq!(set::ordered(&[Action::Group(3), out(1)]), [Action::Group(3)]);
+    assert_eq!(set::ordered(&[out(1), Action::Group(3), Action::Group(4)]), [Action::Group(4)]);
+}
