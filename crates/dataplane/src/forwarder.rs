@@ -37,6 +37,9 @@ pub struct Outputs {
     pub events: Vec<Event>,
     /// Events lost because [`EVENTS_MAX`] were waiting.
     pub events_lost: u64,
+    /// When the forwarder has to be ticked, if that is earlier than its last tick said; whoever
+    /// runs it takes this.
+    pub wake: Option<Nanos>,
 }
 
 /// What became of a frame that was handed to an output port.
@@ -108,6 +111,8 @@ pub struct Context {
     pub fields: rewrite::Context,
     /// In an egress table, the port that it is about to leave by.
     pub actset_output: Option<PortNo>,
+    /// The queue by which it leaves, once an action said so.
+    pub queue: Option<u32>,
 }
 
 /// What the cookie is of a frame that no entry matched.
@@ -121,6 +126,7 @@ impl Context {
         cookie: NO_COOKIE,
         fields: rewrite::Context { in_port: 0, in_phy_port: 0, metadata: 0, tunnel_id: 0 },
         actset_output: None,
+        queue: None,
     };
 }
 
@@ -144,8 +150,13 @@ pub enum PacketInReason {
 impl Outputs {
     /// Empty queues for these ports. Port numbers are below 65,536.
     pub fn new(ports: &[PortNo]) -> Self {
-        let mut outputs =
-            Outputs { place: Vec::new(), queues: Vec::new(), events: Vec::new(), events_lost: 0 };
+        let mut outputs = Outputs {
+            place: Vec::new(),
+            queues: Vec::new(),
+            events: Vec::new(),
+            events_lost: 0,
+            wake: None,
+        };
         for &port in ports {
             assert!(port < 0x1_0000, "port numbers are below 65,536");
             if outputs.place.len() <= port as usize {
@@ -196,6 +207,12 @@ impl Outputs {
                 None => Sent::QueueFull,
             },
         }
+    }
+
+    /// Asks for the forwarder to be ticked at this moment, if at any.
+    #[inline]
+    pub fn wake_at(&mut self, due: Option<Nanos>) {
+        self.wake = self.wake.into_iter().chain(due).min();
     }
 
     /// How many more events may wait.

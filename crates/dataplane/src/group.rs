@@ -325,7 +325,10 @@ impl std::fmt::Display for GroupError {
         match self {
             GroupError::GroupExists(number) => write!(f, "there is a group {number} already"),
             GroupError::InvalidGroup(number) => {
-                write!(f, "group {number}: no group has this number, or this kind and these buckets")
+                write!(
+                    f,
+                    "group {number}: no group has this number, or this kind and these buckets"
+                )
             }
             GroupError::OutOfGroups(max) => write!(f, "the table holds {max} groups"),
             GroupError::OutOfBuckets(max) => write!(f, "there can be at most {max} buckets"),
@@ -336,7 +339,9 @@ impl std::fmt::Display for GroupError {
             GroupError::UnknownGroup(number) => write!(f, "there is no group {number}"),
             GroupError::ChainedGroup(number) => write!(f, "another group sends to group {number}"),
             GroupError::BadType(kind) => write!(f, "no group is of type {kind}"),
-            GroupError::BadCommand(command) => write!(f, "no group command has the number {command}"),
+            GroupError::BadCommand(command) => {
+                write!(f, "no group command has the number {command}")
+            }
             GroupError::BadBucket(id) => write!(f, "no bucket can have the number {id:#x}"),
             GroupError::BadWatchPort(port) => write!(f, "there is no port {port} to be watched"),
             GroupError::BadWatchGroup(number) => {

@@ -18,12 +18,17 @@ use crate::bridge::{self, Bridge, SWEEP_PAUSE_MAX};
 use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropCounters, DropReason};
-use crate::egress::{Egress, PortSettings, Way};
+use crate::egress::{Egress, PortSettings, Ran, Way};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
 use crate::forwarder::{Context, Forwarder, Outputs, PacketInReason};
+use crate::group::GroupLimits;
 use crate::key::wide::Wide;
 use crate::key::{self, Key};
+use crate::meter::MeterLimits;
 use crate::table::{TableConfig, TableSettings, Tables};
+
+/// Commands about groups, meters, queues and ports.
+mod resources;
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -42,6 +47,10 @@ pub struct Settings {
     pub drop_fragments: bool,
     /// The bridge that [`Action::Normal`] and [`OnMiss::Normal`] go by, if there is to be one.
     pub normal: Option<bridge::Settings>,
+    /// How many groups fit.
+    pub groups: GroupLimits,
+    /// How many meters fit.
+    pub meters: MeterLimits,
 }
 
 impl Default for Settings {
@@ -52,6 +61,8 @@ impl Default for Settings {
             on_miss: OnMiss::Controller,
             drop_fragments: false,
             normal: Some(bridge::Settings::default()),
+            groups: GroupLimits::default(),
+            meters: MeterLimits::default(),
         }
     }
 }
@@ -101,9 +112,10 @@ const REFUSED: u8 = u8::MAX;
 impl Pipeline {
     /// A pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
+        let (groups, meters) = (settings.groups, settings.meters);
         Pipeline {
             tables: Tables::new(&settings.tables, settings.hash_seed),
-            egress: Egress::new(ports, settings.normal.as_ref()),
+            egress: Egress::new(ports, settings.normal.as_ref(), (groups, meters), settings.hash_seed),
             on_miss: settings.on_miss,
             drop_fragments: settings.drop_fragments,
             stage: Stage {
@@ -196,7 +208,11 @@ impl Pipeline {
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
             let context = Context { why: PacketInReason::PacketOut, ..Context::START };
-            sent |= self.egress.run(segment, frame, keep, &mut Way { in_port, now, out, context });
+            match self.egress.run(segment, frame, keep, &mut Way { in_port, now, out, context }) {
+                Ran::Sent => sent = true,
+                Ran::Nowhere => {}
+                Ran::Over => return,
+            }
             if keep {
                 let mut copy = std::mem::take(&mut self.spare);
                 copy.copy_from(frame);
@@ -267,7 +283,8 @@ impl Pipeline {
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
             Some(Verdict::List | Verdict::Program) => {
                 let actions = &self.tables.instructions(self.stage.found[key]).apply;
-                if !self.egress.run(actions, frame, false, way) {
+                way.context = Context::START;
+                if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
                     self.egress.drops.add(DropReason::NoDestination);
                 }
             }
@@ -281,7 +298,7 @@ impl Pipeline {
             OnMiss::Controller if !quiet => self.egress.miss(frame, way),
             OnMiss::Controller | OnMiss::Drop => self.egress.drops.add(DropReason::NoMatch),
             OnMiss::Normal => {
-                if !self.egress.run(&[Action::Normal], frame, false, way) {
+                if self.egress.run(&[Action::Normal], frame, false, way) == Ran::Nowhere {
                     self.egress.drops.add(DropReason::NoDestination);
                 }
             }
@@ -321,7 +338,8 @@ impl Forwarder for Pipeline {
             true => Some(now.saturating_add(SWEEP_PAUSE_MAX)),
             false => bridge.tick(now, out),
         });
-        expiry.into_iter().chain(ageing).min()
+        let shaped = self.egress.release(now, out);
+        expiry.into_iter().chain(ageing).chain(shaped).min()
     }
 }
 

@@ -88,6 +88,8 @@ pub struct QueueRecord {
 /// Why queues cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueError {
+    /// There is no such port.
+    NoSuchPort(PortNo),
     /// No queue can have this number.
     BadNumber(PortNo, QueueNo),
     /// A port has two queues of the same number.
@@ -261,6 +263,7 @@ fn check(queues: &PortQueues) -> Result<(), QueueError> {
 impl std::fmt::Display for QueueError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            QueueError::NoSuchPort(port) => write!(f, "there is no port {port}"),
             QueueError::BadNumber(port, queue) => {
                 write!(f, "port {port}: no queue can have the number {queue}")
             }

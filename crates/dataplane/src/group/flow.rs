@@ -4,7 +4,6 @@
 //! to frame (priorities, congestion marks, time to live, flags). Fragments have no ports, so that
 //! all parts of a datagram are in one flow.
 
-use packet::frame::PortNo;
 use packet::header::{arp, ethernet, ipv4, ipv6, mpls, u16_at};
 
 use crate::hash::mix;

@@ -28,6 +28,7 @@ fn replaces(new: &Action, old: &Action) -> bool {
         (Action::SetField { .. }, _) | (_, Action::SetField { .. }) => false,
         (Action::Group(_), Action::Group(_)) => true,
         (Action::Group(_), _) | (_, Action::Group(_)) => false,
+        (Action::PushMpls(_) | Action::PushMplsBehindVlan(_), _) if rank(new) == rank(old) => true,
         _ => {
             new.is_output() && old.is_output()
                 || std::mem::discriminant(new) == std::mem::discriminant(old)
@@ -41,7 +42,7 @@ fn rank(action: &Action) -> u8 {
         Action::Meter(_) => 0,
         Action::CopyTtlIn => 1,
         Action::PopVlan | Action::PopMpls(_) | Action::PopPbb => 2,
-        Action::PushMpls(_) => 3,
+        Action::PushMpls(_) | Action::PushMplsBehindVlan(_) => 3,
         Action::PushPbb(_) => 4,
         Action::PushVlan(_) => 5,
         Action::CopyTtlOut => 6,

@@ -86,7 +86,9 @@ fn when_a_bucket_leaves_or_a_port_dies_only_its_flows_move() {
         groups.remove_buckets(1, BucketPlace::Id(leaving * 10)).unwrap();
         check(&mut groups);
         // Back at another place, and with all described anew: the same choices.
-        groups.insert_buckets(1, BucketPlace::Last, vec![buckets[leaving as usize].clone()]).unwrap();
+        groups
+            .insert_buckets(1, BucketPlace::Last, vec![buckets[leaving as usize].clone()])
+            .unwrap();
         assert_eq!(choices(&mut groups, 400), before);
         let mut turned = buckets.clone();
         turned.reverse();

@@ -1,0 +1,164 @@
+//! Frames that leave: by a port, by a shaped queue of one, or to the control plane.
+//!
+//! Invariant: whatever is handed to one of these is queued, told or counted as lost.
+
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+
+use super::{Egress, Next, QUEUES_COUNTED_MAX, Way};
+use crate::action::LOCAL;
+use crate::counter::{DropReason, Traffic};
+use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
+use crate::meter::CONTROLLER;
+use crate::queue::{QueueNo, Queued};
+
+/// Emptied frames that are kept to be copied to.
+const SPARES_MAX: usize = 32;
+
+impl Egress {
+    /// Why a frame from `in_port` must not leave by `port`, if so.
+    #[inline]
+    pub(super) fn barrier(&self, port: PortNo, in_port: PortNo) -> Option<DropReason> {
+        if port == in_port { Some(DropReason::BackToIngress) } else { self.refusal(port) }
+    }
+
+    /// Why nothing must leave by `port`, if so.
+    #[inline]
+    pub(super) fn refusal(&self, port: PortNo) -> Option<DropReason> {
+        let settings = self.settings(port);
+        if settings.down {
+            Some(DropReason::PortDown)
+        } else if settings.no_forward {
+            Some(DropReason::NoForward)
+        } else {
+            None
+        }
+    }
+
+    /// Sends the frame out of a port that nothing bars.
+    #[inline]
+    pub(super) fn deliver(
+        &mut self,
+        port: PortNo,
+        queue: Option<QueueNo>,
+        frame: &mut Frame,
+        way: &mut Way,
+    ) {
+        if self.gates.get(port as usize).is_some_and(|gate| gate.shaped) {
+            return self.deliver_shaped(port, queue, frame, way);
+        }
+        let sent = way.out.send(port, frame);
+        self.account(port, sent);
+    }
+
+    fn deliver_shaped(
+        &mut self,
+        port: PortNo,
+        queue: Option<QueueNo>,
+        frame: &mut Frame,
+        way: &mut Way,
+    ) {
+        match self.shaped.send(port, queue, frame, way.now, way.out) {
+            Queued::Yes => way.out.wake_at(self.shaped.due()),
+            Queued::Full => self.drops.add(DropReason::ShaperFull),
+            Queued::NoQueues => self.drops.add(DropReason::NoSuchPort),
+        }
+    }
+
+    /// Lets go the frames in shaped queues whose time has come, and says when the next one's does.
+    pub fn release(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        self.shaped.release(now, out);
+        self.shaped.due()
+    }
+
+    /// Sends a copy of the frame to a place.
+    pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut Way) {
+        match to {
+            None => {}
+            Some(Next::Port(port, _)) if !self.is_shaped(port) => {
+                let sent = way.out.send_copy(port, frame);
+                self.account(port, sent);
+            }
+            Some(Next::Controller(_)) if way.out.events_room() == 0 => self.packet_in_lost(way),
+            Some(to) => {
+                let mut copy = self.copy_of(frame);
+                self.send(to, &mut copy, way);
+                self.give_back(copy);
+            }
+        }
+    }
+
+    /// Sends the frame itself to a place.
+    pub(super) fn send(&mut self, to: Next, frame: &mut Frame, way: &mut Way) {
+        match to {
+            Next::Port(port, queue) => self.deliver(port, queue, frame, way),
+            Next::Controller(bytes_max) => {
+                let why = way.context.why;
+                self.packet_in(frame, Some(bytes_max), why, way);
+            }
+            Next::Group(number) => self.run_group(number, frame, way),
+        }
+    }
+
+    /// Tells the control plane of the frame, if the controller's meter lets it pass.
+    pub(super) fn packet_in(
+        &mut self,
+        frame: &mut Frame,
+        bytes_max: Option<u16>,
+        why: PacketInReason,
+        way: &mut Way,
+    ) {
+        if !self.meter(CONTROLLER, frame, way.now) {
+            return;
+        }
+        if way.out.events_room() == 0 {
+            return self.packet_in_lost(way);
+        }
+        let frame = std::mem::take(frame);
+        let context = Context { why, ..way.context };
+        way.out.event(Event::PacketIn { port: way.in_port, bytes_max, context, frame });
+    }
+
+    fn packet_in_lost(&mut self, way: &mut Way) {
+        way.out.events_lost += 1;
+        self.drops.add(DropReason::EventQueueFull);
+    }
+
+    pub(super) fn copy_of(&mut self, frame: &Frame) -> Frame {
+        let mut copy = self.spares.pop().unwrap_or_default();
+        copy.copy_from(frame);
+        copy
+    }
+
+    pub(super) fn give_back(&mut self, spare: Frame) {
+        if self.spares.len() < SPARES_MAX {
+            self.spares.push(spare);
+        }
+    }
+
+    pub(super) fn count_queue(&mut self, port: PortNo, queue: QueueNo, bytes: usize) {
+        if self.shaped.contains(port, queue) {
+            return;
+        }
+        let name = (port, queue);
+        if let Some((_, traffic)) = self.queues.iter_mut().find(|(other, _)| *other == name) {
+            traffic.add(bytes);
+        } else if self.queues.len() < QUEUES_COUNTED_MAX {
+            self.queues.push((name, Traffic { frames: 1, bytes: bytes as u64 }));
+        }
+    }
+
+    fn is_shaped(&self, port: PortNo) -> bool {
+        self.gates.get(port as usize).is_some_and(|gate| gate.shaped)
+    }
+
+    #[inline]
+    fn account(&mut self, port: PortNo, sent: Sent) {
+        match sent {
+            Sent::Queued => {}
+            Sent::QueueFull => self.drops.add(DropReason::OutputQueueFull),
+            Sent::NoSuchPort if port == LOCAL => self.drops.add(DropReason::NoLocalPort),
+            Sent::NoSuchPort => self.drops.add(DropReason::NoSuchPort),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Frames that go by groups: a copy for each bucket, as far as that has an end.
+//!
+//! Source: OpenFlow Switch Specification 1.3.5, section 5.6. Each bucket gets a frame of its own, as it
+//! was when it was sent to the group; what a bucket changes no other sees. Groups that send to
+//! groups multiply: a frame's copies are limited to [`GROUP_COPIES_MAX`].
+
+use packet::frame::Frame;
+
+use super::{Egress, Ran, Way};
+use crate::counter::DropReason;
+use crate::forwarder::PacketInReason;
+use crate::group::{Chosen, GroupNo};
+
+/// Buckets that one frame goes by, in all groups that it comes to; those beyond are counted as
+/// [`DropReason::GroupWorkDone`].
+pub const GROUP_COPIES_MAX: usize = 4096;
+
+impl Egress {
+    /// Sends the frame by a group; it is used up.
+    pub(super) fn run_group(&mut self, number: GroupNo, frame: &mut Frame, way: &mut Way) {
+        if self.depth == 0 {
+            self.copies_left = GROUP_COPIES_MAX;
+        }
+        match self.groups.choose(number, frame.bytes()) {
+            Chosen::NoGroup => self.drops.add(DropReason::NoSuchGroup),
+            Chosen::None => self.drops.add(DropReason::NoLiveBucket),
+            Chosen::One(place) => self.run_bucket(number, place, frame, way),
+            Chosen::All(count) => {
+                for place in 0..count {
+                    if self.copies_left == 0 {
+                        let left = (count - place) as u64;
+                        return self.drops.add_many(DropReason::GroupWorkDone, left);
+                    }
+                    if place + 1 == count {
+                        self.run_bucket(number, place, frame, way);
+                    } else {
+                        let mut copy = self.copy_of(frame);
+                        self.run_bucket(number, place, &mut copy, way);
+                        self.give_back(copy);
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_bucket(&mut self, number: GroupNo, place: usize, frame: &mut Frame, way: &mut Way) {
+        if self.copies_left == 0 {
+            return self.drops.add(DropReason::GroupWorkDone);
+        }
+        self.copies_left -= 1;
+        let set = self.groups.open(number, place, frame.len());
+        let set = set.expect("a group chooses among the buckets that it has");
+        let before = way.context;
+        way.context.why = PacketInReason::Group;
+        self.depth += 1;
+        if self.run(&set, frame, false, way) == Ran::Nowhere {
+            self.drops.add(DropReason::NoDestination);
+        }
+        self.depth -= 1;
+        way.context = before;
+    }
+}

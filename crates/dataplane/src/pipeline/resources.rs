@@ -1,0 +1,114 @@
+//! Commands about groups, meters, queues and ports: what entries send frames by.
+//!
+//! Source: OpenFlow Switch Specification 1.3.5, sections 6.5 and 6.6. Invariant: no entry sends to a
+//! group or passes a meter that does not exist, because entries go with what they refer to.
+
+use packet::frame::PortNo;
+use packet::time::Nanos;
+
+use super::Pipeline;
+use crate::flow::{FlowFilter, FlowRemovedReason, Source};
+use crate::forwarder::Outputs;
+use crate::group::{BucketPlace, BucketSpec, GroupError, GroupNo, GroupSpec, GroupTable};
+use crate::meter::{MeterError, MeterNo, MeterSpec, MeterTable};
+use crate::queue::{PortQueues, QueueError};
+
+impl Pipeline {
+    /// The groups and their counters.
+    pub fn groups(&self) -> &GroupTable {
+        self.egress.groups()
+    }
+
+    /// Adds a group (see [`GroupTable::add`]).
+    pub fn add_group(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
+        self.egress.groups_mut().add(spec, now)
+    }
+
+    /// Changes a group (see [`GroupTable::modify`]).
+    pub fn modify_group(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
+        self.egress.groups_mut().modify(spec)
+    }
+
+    /// Deletes a group, or all for [`GROUPS_ALL`](crate::group::GROUPS_ALL), with the entries that
+    /// send to them, and returns how many groups went.
+    pub fn delete_group(
+        &mut self,
+        number: GroupNo,
+        source: Source,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<usize, GroupError> {
+        let gone = self.egress.groups_mut().delete(number)?;
+        for group in &gone {
+            let filter = FlowFilter { group: Some(*group), source, ..FlowFilter::ALL };
+            self.tables.delete(&filter, FlowRemovedReason::GroupDelete, now, out);
+        }
+        Ok(gone.len())
+    }
+
+    /// Puts buckets into a group (see [`GroupTable::insert_buckets`]).
+    pub fn insert_buckets(
+        &mut self,
+        number: GroupNo,
+        place: BucketPlace,
+        buckets: Vec<BucketSpec>,
+    ) -> Result<(), GroupError> {
+        self.egress.groups_mut().insert_buckets(number, place, buckets)
+    }
+
+    /// Takes buckets out of a group (see [`GroupTable::remove_buckets`]).
+    pub fn remove_buckets(
+        &mut self,
+        number: GroupNo,
+        place: BucketPlace,
+    ) -> Result<(), GroupError> {
+        self.egress.groups_mut().remove_buckets(number, place)
+    }
+
+    /// The meters and their counters.
+    pub fn meters(&self) -> &MeterTable {
+        &self.egress.meters
+    }
+
+    /// Adds a meter (see [`MeterTable::add`]).
+    pub fn add_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
+        self.egress.meters.add(spec, now)
+    }
+
+    /// Changes a meter (see [`MeterTable::modify`]).
+    pub fn modify_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
+        self.egress.meters.modify(spec, now)
+    }
+
+    /// Deletes a meter, or all for [`METERS_ALL`](crate::meter::METERS_ALL), with the entries whose
+    /// frames pass them, and returns how many meters went.
+    pub fn delete_meter(
+        &mut self,
+        number: MeterNo,
+        source: Source,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> usize {
+        let gone = self.egress.meters.delete(number);
+        for meter in &gone {
+            self.tables.delete_metered(*meter, source, now, out);
+        }
+        gone.len()
+    }
+
+    /// Gives a port queues (see [`crate::egress::Egress::set_queues`]).
+    pub fn set_queues(&mut self, queues: &PortQueues, now: Nanos) -> Result<(), QueueError> {
+        self.egress.set_queues(queues, now)
+    }
+
+    /// Tells whether a port's link carries frames. False if there is no such port.
+    pub fn set_link(&mut self, port: PortNo, up: bool) -> bool {
+        self.egress.set_link(port, up)
+    }
+
+    /// Whether frames whose time to live is used up go to the control plane (as they do until this
+    /// is said), or are dropped.
+    pub fn tell_invalid_ttl(&mut self, told: bool) {
+        self.egress.tell_invalid_ttl = told;
+    }
+}
