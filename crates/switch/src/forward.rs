@@ -11,8 +11,9 @@
 //! choice, so the order is exact among frames that had arrived by then. A port that takes no
 //! stamps is taken to have received its frames when they were polled.
 //!
-//! Invariant: between two turns no frame is inside except those that wait in a lane, so frames in
-//! = frames waiting + decided, and frames decided are accounted for by the forwarder.
+//! Invariant: between two turns no frame is inside except those that wait in a lane or, for their
+//! time, in the forwarder's shaped queues, so frames in = frames waiting + decided, and frames
+//! decided are accounted for by the forwarder.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use packet::frame::{Batch, FCS_BYTES, Frame, PortNo};
@@ -122,6 +123,8 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// Does what is due, serves every port once and sends what was decided.
     pub fn turn(&mut self, now: Nanos) -> Turn {
         let mut turn = Turn::default();
+        // Frames that wait in the forwarder may be due before what its last tick said.
+        self.due = self.due.into_iter().chain(self.outputs.wake.take()).min();
         if self.due.is_some_and(|due| due <= now) {
             self.due = self.forwarder.tick(now, &mut self.outputs);
         }
@@ -221,14 +224,14 @@ impl<F: Forwarder> ForwardLoop<F> {
 
     /// When the next turn has something to do that no arriving frame announces: at once if frames
     /// wait, otherwise when a port releases a frame, a failed port is tried again, or a time-out
-    /// of the forwarder is due.
+    /// of the forwarder or a frame that it holds back is due.
     pub fn next_event(&self) -> Option<Nanos> {
         let ports = self.lanes.iter().filter_map(|lane| match (&lane.fault, lane.is_empty()) {
             (_, false) => Some(Nanos::ZERO),
             (Some(_), _) => Some(lane.fault_retry_at),
             (None, _) => lane.port.next_event(),
         });
-        ports.chain(self.due).min()
+        ports.chain(self.due).chain(self.outputs.wake).min()
     }
 
     /// Sends what waits in the outputs, beside the frames of a turn. Returns how many were sent.

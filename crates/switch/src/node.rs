@@ -104,6 +104,9 @@ impl Node {
     }
 
     fn link_changed(&mut self, number: PortNo, up: bool) {
+        if let Plane::OpenFlow(pipeline) = &mut self.forward.forwarder {
+            pipeline.set_link(number, up);
+        }
         if let Some(agent) = &mut self.agent {
             agent.link_changed(number, up);
         }

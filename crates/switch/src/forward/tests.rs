@@ -83,7 +83,17 @@ impl Forwarder for ToNine {
     }
 }
 
-fn rig(numbers: &[PortNo], service: Service) -> (ForwardLoop<ToNine>, Vec<Arc<Mutex<Wire>>>) {
+type Wires = Vec<Arc<Mutex<Wire>>>;
+
+fn rig(numbers: &[PortNo], service: Service) -> (ForwardLoop<ToNine>, Wires) {
+    rig_of(numbers, service, ToNine)
+}
+
+fn rig_of<F: Forwarder>(
+    numbers: &[PortNo],
+    service: Service,
+    forwarder: F,
+) -> (ForwardLoop<F>, Wires) {
     let wires: Vec<_> = numbers
         .iter()
         .map(|_| {
@@ -102,7 +112,7 @@ fn rig(numbers: &[PortNo], service: Service) -> (ForwardLoop<ToNine>, Vec<Arc<Mu
         (number, Box::new(Hand(wire.clone(), facts(number))) as Box<dyn Port>)
     };
     let ports = numbers.iter().zip(&wires).map(port).collect();
-    (ForwardLoop::new(ports, ToNine, service), wires)
+    (ForwardLoop::new(ports, forwarder, service), wires)
 }
 
 fn marks(wire: &Arc<Mutex<Wire>>) -> Vec<u8> {
@@ -225,4 +235,34 @@ fn a_cable_that_is_unplugged_is_told_once_and_costs_one_question_at_a_time() {
     assert_eq!(forward.link_change(next + LINK_INTERVAL), None);
     wires[1].lock().unwrap().unplugged = false;
     assert_eq!(forward.link_change(next + LINK_INTERVAL + LINK_INTERVAL), Some((9, true)));
+}
+
+#[test]
+fn frames_that_wait_in_a_shaped_queue_leave_when_they_are_due() {
+    use dataplane::action::Action;
+    use dataplane::flow::FlowSpec;
+    use dataplane::matching::Match;
+    use dataplane::pipeline::{Pipeline, Settings};
+    use dataplane::queue::{PortQueues, QueueSpec};
+
+    let mut pipeline = Pipeline::new(&[1, 9], &Settings { normal: None, ..Settings::default() });
+    let queues = vec![QueueSpec { max: Some(1_000_000), ..QueueSpec::new(0) }];
+    pipeline.set_queues(&PortQueues { port: 9, rate: None, queues }, Nanos::ZERO).unwrap();
+    let (mut rig, wires) = rig_of(&[1, 9], quantum(10_000), pipeline);
+    let to_nine = FlowSpec::new(Match::ANY, 1, &[Action::Output { port: 9 }]);
+    rig.forwarder.add(&to_nine, Nanos::ZERO, &mut rig.outputs).unwrap();
+    // A turn without frames: the next tick is due for other reasons, or never.
+    rig.turn(Nanos::ZERO);
+    for mark in 0..5 {
+        wires[0].lock().unwrap().arrive(125, mark, None);
+    }
+    let (mut now, mut left) = (Nanos(7), Vec::new());
+    for _ in 0..20 {
+        let turn = rig.turn(now);
+        left.extend(std::iter::repeat_n(now, turn.frames_sent));
+        let Some(next) = rig.next_event().filter(|_| left.len() < 5) else { break };
+        now = next.max(now);
+    }
+    assert_eq!(left, [0, 1, 2, 3, 4].map(|millis| Nanos(7) + Nanos::from_millis(millis)));
+    assert_eq!(marks(&wires[1]), [0, 1, 2, 3, 4]);
 }
