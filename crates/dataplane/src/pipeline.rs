@@ -115,7 +115,12 @@ impl Pipeline {
         let (groups, meters) = (settings.groups, settings.meters);
         Pipeline {
             tables: Tables::new(&settings.tables, settings.hash_seed),
-            egress: Egress::new(ports, settings.normal.as_ref(), (groups, meters), settings.hash_seed),
+            egress: Egress::new(
+                ports,
+                settings.normal.as_ref(),
+                (groups, meters),
+                settings.hash_seed,
+            ),
             on_miss: settings.on_miss,
             drop_fragments: settings.drop_fragments,
             stage: Stage {

@@ -57,8 +57,9 @@ mod tests {
     #[test]
     fn precedence_rises_within_its_class_and_nowhere_else() {
         // AF11, AF12 and AF13; AF43; class selector, expedited forwarding, best effort.
-        let raised: Vec<_> =
-            [(10, 1), (10, 2), (10, 255), (12, 1), (14, 1), (38, 1)].map(|(d, l)| raised(d, l)).into();
+        let raised: Vec<_> = [(10, 1), (10, 2), (10, 255), (12, 1), (14, 1), (38, 1)]
+            .map(|(d, l)| raised(d, l))
+            .into();
         assert_eq!(raised, [12, 14, 14, 14, 14, 38].map(Some));
         for other in [0, 8, 46, 11, 48, 42, 2] {
             assert_eq!(super::raised(other, 1), None, "{other}");

@@ -143,10 +143,8 @@ fn groups_that_send_to_groups_multiply_up_to_the_limit() {
 #[test]
 fn what_a_port_is_decides_who_goes_first() {
     let mut bench = Bench::new();
-    let bucket = |port| BucketSpec {
-        watch_port: Some(port),
-        ..BucketSpec::new(port, 0, &[out(port)])
-    };
+    let bucket =
+        |port| BucketSpec { watch_port: Some(port), ..BucketSpec::new(port, 0, &[out(port)]) };
     let kind = GroupKind::FastFailover;
     let spec = GroupSpec { number: 1, kind, buckets: [2, 3].map(bucket).to_vec() };
     bench.egress.groups_mut().add(spec, bench.now).unwrap();

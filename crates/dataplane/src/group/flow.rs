@@ -24,10 +24,12 @@ pub fn word(bytes: &[u8], seed: u64) -> u64 {
         Network::Ipv6 => flow.add(&bytes[from + ipv6::SOURCE_AT..from + ipv6::SOURCE_AT + 32]),
         Network::Arp => flow.add(&bytes[from + 8..from + arp::HEADER_BYTES]),
         Network::Mpls => {
-            let bottom = headers.mpls_bottom_at(bytes).unwrap_or(from);
-            for at in (from..=bottom).step_by(mpls::ENTRY_BYTES) {
+            for entry in bytes[from..headers.end.into()].chunks_exact(mpls::ENTRY_BYTES) {
                 // The label: 20 bits without class, bottom and time to live.
-                flow.add(&[bytes[at], bytes[at + 1], bytes[at + 2] & 0xf0]);
+                flow.add(&[entry[0], entry[1], entry[2] & 0xf0]);
+                if entry[2] & 1 != 0 {
+                    break;
+                }
             }
         }
         Network::Pbb => flow.add(&bytes[from + 1..from + 16]),

@@ -117,6 +117,18 @@ fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
         word(&bytes)
     };
     assert_eq!(part(0x20, 0, 1), part(0, 9, 2));
+    // Of MPLS entries down to the bottom the labels count.
+    let mpls = |entries: [[u8; 4]; 3]| {
+        let mut bytes = plain.clone();
+        bytes[12..14].copy_from_slice(&[0x88, 0x47]);
+        bytes[14..26].copy_from_slice(entries.as_flattened());
+        word(&bytes)
+    };
+    let (top, bottom) = ([0, 1, 0x20, 64], [0, 2, 0x11, 64]);
+    let stack = mpls([top, bottom, [7; 4]]);
+    assert_eq!(stack, mpls([[0, 1, 0x2e, 9], [0, 2, 0x1f, 8], [8; 4]]));
+    assert!(stack != mpls([[0, 1, 0x30, 64], bottom, [7; 4]]));
+    assert!(stack != mpls([top, [0, 2, 0x21, 64], [7; 4]]));
     // A tag's identifier counts, its priority does not; anything at all has a word.
     let tag = |control: [u8; 2]| {
         let mut bytes = plain.clone();
