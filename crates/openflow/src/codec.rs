@@ -13,6 +13,8 @@ mod message;
 mod matching;
 /// `ofp_action_*`.
 mod action;
+/// `ofp_instruction_*`.
+mod instruction;
 /// `ofp_phy_port`, port-mod, port-status.
 mod port;
 /// Flow-mod, flow-removed.
@@ -29,11 +31,12 @@ mod queue;
 use std::fmt;
 
 use packet::error::Malformed;
+use packet::field::Field;
 
 use crate::header::Header;
 use crate::model::message::{Message, OFFENDING_BYTES};
 use crate::model::port::{PortNo, ShowPort};
-use crate::version::{ActionKind, ErrorCode, MessageKind, MultipartKind, Version};
+use crate::version::{ActionKind, ErrorCode, InstructionKind, MessageKind, MultipartKind, Version};
 
 pub use message::{decode, encode};
 pub use multipart::split;
@@ -64,8 +67,16 @@ pub enum What {
     Port(PortNo),
     /// A bit of a set, by its name.
     Bit(&'static str),
-    /// A mask on this field that is neither full nor (for IP addresses) a prefix.
-    Mask(&'static str),
+    /// A kind of instruction.
+    Instruction(InstructionKind),
+    /// A field of a match, or to be set.
+    Field(Field),
+    /// A field that somebody else defines.
+    ExperimenterField,
+    /// A field of a match without those fields that say that a frame has it.
+    Prerequisite(Field),
+    /// A mask on this field that the version does not have.
+    Mask(Field),
     /// A value that is out of the field's range.
     Value {
         /// The field.
@@ -174,6 +185,10 @@ impl fmt::Display for NotExpressible {
             What::Error(code) => write!(f, "has no error {code}"),
             What::Port(port) => write!(f, "has no port {}", ShowPort(port)),
             What::Bit(name) => write!(f, "has no bit {name}"),
+            What::Instruction(kind) => write!(f, "has no instruction {kind}"),
+            What::Field(field) => write!(f, "has no field {field}"),
+            What::ExperimenterField => write!(f, "has no experimenter's fields"),
+            What::Prerequisite(field) => write!(f, "cannot match {field} without what it needs"),
             What::Mask(field) => write!(f, "cannot mask {field} so"),
             What::Value { field, value } => write!(f, "cannot say {field} {value}"),
             What::TooLong { field, bytes, bytes_max } => {

@@ -17,6 +17,12 @@ pub mod port;
 pub mod matching;
 /// What is done with a frame.
 pub mod action;
+/// What an entry does with its frames.
+pub mod instruction;
+/// Groups of buckets of actions.
+pub mod group;
+/// Meters and their bands.
+pub mod meter;
 /// Entries: adding, changing, deleting, and their end.
 pub mod flow;
 /// Frames that travel on the control channel.
@@ -48,7 +54,7 @@ pub mod bundle;
 /// News of entries.
 pub mod monitor;
 
-pub use action::{Action, Experimenter};
+pub use action::{Action, CopyField, Experimenter};
 pub use asynchronous::{AsyncConfig, AsyncExperimenter, AsyncMask};
 pub use bundle::{
     BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
@@ -59,9 +65,21 @@ pub use flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
     PRIORITY_DEFAULT,
 };
+pub use group::{
+    Bucket, BucketCounters, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupCapabilities, GroupDescription,
+    GroupFeatures, GroupKind, GroupKinds, GroupMod, GroupModCommand, GroupStats,
+};
+pub use instruction::{Counters, Instruction, StatTriggerFlags};
 pub use kinds::{ActionKinds, InstructionKinds};
-pub use matching::{Fields, MacAddress, Masked, Match, VlanMatch};
+pub use matching::{
+    ExperimenterField, Field, FieldMatch, FieldSet, MacAddress, Match, VLAN_PRESENT,
+};
 pub use message::{ErrorMessage, Hello, HelloElement, Message};
+pub use meter::{
+    BandCounters, METER_ALL, METER_CONTROLLER, METER_MAX, METER_SLOWPATH, MeterBand, MeterBandKind,
+    MeterBandKinds, MeterConfig, MeterFeatureFlags, MeterFeatures, MeterFlags, MeterMod,
+    MeterModCommand, MeterStats,
+};
 pub use monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
 };

@@ -36,7 +36,7 @@ fn suit_a_switch(message: &mut Message) -> bool {
         }) => return false,
         Message::FlowMod(change) => {
             change.flags = change.flags.without(FlowModFlags::EMERGENCY);
-            suit_actions(&mut change.actions);
+            suit_instructions(&mut change.instructions);
         }
         Message::PacketOut(packet) => {
             packet.in_port = packet.in_port.min(0xfeff);
@@ -45,7 +45,7 @@ fn suit_a_switch(message: &mut Message) -> bool {
         Message::MultipartReply(MultipartReply {
             body: MultipartReplyBody::Flow(rows), ..
         }) => {
-            rows.iter_mut().for_each(|row| suit_actions(&mut row.actions));
+            rows.iter_mut().for_each(|row| suit_instructions(&mut row.instructions));
         }
         Message::QueueGetConfigRequest(port) => *port = (*port).min(0xfeff),
         Message::QueueGetConfigReply(config) => {
@@ -60,6 +60,14 @@ fn suit_a_switch(message: &mut Message) -> bool {
         _ => {}
     }
     true
+}
+
+fn suit_instructions(instructions: &mut Vec<Instruction>) {
+    for instruction in instructions {
+        if let Instruction::ApplyActions(actions) = instruction {
+            suit_actions(actions);
+        }
+    }
 }
 
 fn suit_actions(actions: &mut Vec<Action>) {
@@ -126,7 +134,7 @@ fn words(message: &Message) -> Vec<String> {
             format!("n_tables:{}, n_buffers:{}", features.tables, features.buffers),
         ],
         Message::FlowMod(change) => {
-            change.actions.iter().filter_map(action_word).chain(flow_words(change)).collect()
+            change.applied().iter().filter_map(action_word).chain(flow_words(change)).collect()
         }
         Message::PacketIn(packet) => vec![format!("data_len={}", packet.data.len())],
         _ => Vec::new(),
@@ -151,10 +159,16 @@ fn action_word(action: &Action) -> Option<String> {
     Some(match action {
         Action::SetVlanVid(vid) => format!("mod_vlan_vid:{vid}"),
         Action::SetVlanPcp(pcp) => format!("mod_vlan_pcp:{pcp}"),
-        Action::StripVlan => "strip_vlan".to_string(),
-        Action::SetIpSrc(ip) => format!("mod_nw_src:{ip}"),
-        Action::SetIpDst(ip) => format!("mod_nw_dst:{ip}"),
-        Action::SetIpDscp(dscp) => format!("mod_nw_tos:{}", dscp << 2),
+        Action::PopVlan => "strip_vlan".to_string(),
+        Action::SetField(row) => {
+            let address = std::net::Ipv4Addr::from_bits(row.value as u32);
+            match row.field {
+                Field::Ipv4Src => format!("mod_nw_src:{address}"),
+                Field::Ipv4Dst => format!("mod_nw_dst:{address}"),
+                Field::IpDscp => format!("mod_nw_tos:{}", row.value << 2),
+                _ => return None,
+            }
+        }
         Action::SetTransportSrc(port) => format!("mod_tp_src:{port}"),
         Action::SetTransportDst(port) => format!("mod_tp_dst:{port}"),
         Action::Enqueue { port, queue } => format!("enqueue:{port}:{queue}"),

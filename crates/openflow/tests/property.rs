@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 /// Bytes of memory that a decoded message may take for each of its bytes on the wire; the
 /// dearest is an action of eight bytes, in a row that has just doubled.
-const MEMORY_FACTOR: usize = 2 * size_of::<Action>() / 8 + size_of::<FlowStats>() / 88 + 2;
+const MEMORY_FACTOR: usize = 2 * size_of::<Action>() / 8 + size_of::<FlowStats>() / 88 + 8;
 
 /// Bytes of memory that any message may take: the smallest capacity of some rows.
 const MEMORY_BYTES_MIN: usize = 8 * size_of::<FlowStats>();
@@ -27,6 +27,18 @@ fn encoded(xid: u32, message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode(Version::V1_0, xid, message, &mut bytes).unwrap();
     bytes
+}
+
+fn instructions_memory(instructions: &Vec<Instruction>) -> usize {
+    let actions = instructions.iter().map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) => actions_memory(actions),
+        _ => 0,
+    });
+    instructions.capacity() * size_of::<Instruction>() + actions.sum::<usize>()
+}
+
+fn match_memory(matching: &Match) -> usize {
+    size_of_val(matching.fields())
 }
 
 fn actions_memory(actions: &Vec<Action>) -> usize {
@@ -40,7 +52,10 @@ fn actions_memory(actions: &Vec<Action>) -> usize {
 fn reply_memory(body: &MultipartReplyBody) -> usize {
     match body {
         MultipartReplyBody::Flow(rows) => {
-            let actions = rows.iter().map(|row| actions_memory(&row.actions)).sum::<usize>();
+            let actions = rows
+                .iter()
+                .map(|row| instructions_memory(&row.instructions) + match_memory(&row.matching))
+                .sum::<usize>();
             rows.capacity() * size_of::<FlowStats>() + actions
         }
         MultipartReplyBody::Table(rows) => rows.capacity() * size_of::<TableStats>(),
@@ -62,7 +77,9 @@ fn memory(message: &Message) -> usize {
         }
         Message::PacketIn(frame) => frame.data.capacity(),
         Message::PacketOut(frame) => frame.data.capacity() + actions_memory(&frame.actions),
-        Message::FlowMod(change) => actions_memory(&change.actions),
+        Message::FlowMod(change) => {
+            instructions_memory(&change.instructions) + match_memory(&change.matching)
+        }
         Message::MultipartReply(reply) => reply_memory(&reply.body),
         Message::QueueGetConfigReply(config) => {
             let properties =

@@ -201,7 +201,7 @@ impl ToySwitch {
             }) => {
                 let rows = |flows: &[FlowMod]| {
                     let row = |flow: &FlowMod| FlowStats {
-                        matching: flow.matching,
+                        matching: flow.matching.clone(),
                         cookie: flow.cookie,
                         ..FlowStats::default()
                     };

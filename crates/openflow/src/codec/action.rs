@@ -6,11 +6,11 @@
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
-use super::matching::in_range;
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, What};
 use crate::header::MESSAGE_BYTES_MAX;
 use crate::model::action::{Action, Experimenter};
+use crate::model::matching::{Field, FieldMatch, bits_mac};
 use crate::version::{ActionKind, ErrorCode, Version};
 
 /// Bytes of an action's type and length, and the smallest action.
@@ -25,8 +25,23 @@ pub(super) fn put_actions(
     actions.iter().try_for_each(|action| put_action(version, action, out))
 }
 
-fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
+/// The kind by which a version says an action.
+fn kind_in(version: Version, action: &Action) -> Result<ActionKind, What> {
     let kind = action.kind();
+    match action {
+        Action::SetField(field) if kind.code(version).is_none() => {
+            let own = ActionKind::of_field(version, field.field);
+            if own.is_some() && !field.is_exact() {
+                return Err(What::Mask(field.field));
+            }
+            own.ok_or(What::Field(field.field))
+        }
+        _ => Ok(kind),
+    }
+}
+
+fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
+    let kind = kind_in(version, action)?;
     let start = out.len();
     out.put_u16(kind.code(version).ok_or(What::Action(kind))?);
     out.put_u16(0);
@@ -58,19 +73,14 @@ fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result
             out.put_zeros(2);
         }
         Action::SetVlanPcp(pcp) => {
-            out.put_u8(in_range("vlan priority", *pcp, 7)?);
+            if *pcp > 7 {
+                return Err(What::Value { field: "vlan priority", value: (*pcp).into() });
+            }
+            out.put_u8(*pcp);
             out.put_zeros(3);
         }
-        Action::StripVlan => out.put_zeros(4),
-        Action::SetEthSrc(mac) | Action::SetEthDst(mac) => {
-            out.extend_from_slice(mac);
-            out.put_zeros(6);
-        }
-        Action::SetIpSrc(ip) | Action::SetIpDst(ip) => out.extend_from_slice(&ip.octets()),
-        Action::SetIpDscp(dscp) => {
-            out.put_u8(in_range("DSCP", *dscp, 63)? << 2);
-            out.put_zeros(3);
-        }
+        Action::PopVlan => out.put_zeros(4),
+        Action::SetField(row) => put_own_field(row, out),
         Action::SetTransportSrc(port) | Action::SetTransportDst(port) => {
             out.put_u16(*port);
             out.put_zeros(2);
@@ -81,8 +91,25 @@ fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result
             out.put_u32(*queue);
         }
         Action::Experimenter(vendor) => super::message::put_experimenter(vendor, out),
+        other => return Err(What::Action(other.kind())),
     }
     Ok(())
+}
+
+/// Appends the value of a field whose action has the field's name.
+fn put_own_field(row: &FieldMatch, out: &mut Vec<u8>) {
+    match row.field {
+        Field::EthSrc | Field::EthDst => {
+            out.extend_from_slice(&bits_mac(row.value));
+            out.put_zeros(6);
+        }
+        Field::Ipv4Src | Field::Ipv4Dst => out.put_u32(row.value as u32),
+        Field::IpDscp => {
+            out.put_u8((row.value as u8) << 2);
+            out.put_zeros(3);
+        }
+        _ => out.put_zeros(4),
+    }
 }
 
 /// Reads actions up to the end.
@@ -127,13 +154,17 @@ fn read_arguments(
         }
         ActionKind::SetVlanVid => Action::SetVlanVid(body.u16()?),
         ActionKind::SetVlanPcp => Action::SetVlanPcp(body.u8()?),
-        ActionKind::StripVlan => Action::StripVlan,
-        ActionKind::SetEthSrc => Action::SetEthSrc(body.array()?),
-        ActionKind::SetEthDst => Action::SetEthDst(body.array()?),
-        ActionKind::SetIpSrc => Action::SetIpSrc(body.array::<4>()?.into()),
-        ActionKind::SetIpDst => Action::SetIpDst(body.array::<4>()?.into()),
+        ActionKind::PopVlan => Action::PopVlan,
+        ActionKind::SetEthSrc => Action::set_mac(Field::EthSrc, body.array()?),
+        ActionKind::SetEthDst => Action::set_mac(Field::EthDst, body.array()?),
+        ActionKind::SetIpSrc => Action::set(Field::Ipv4Src, body.u32()?),
+        ActionKind::SetIpDst => Action::set(Field::Ipv4Dst, body.u32()?),
         // The two bits below the DSCP end up above it, where the range check finds them.
-        ActionKind::SetIpDscp => Action::SetIpDscp(body.u8()?.rotate_right(2)),
+        ActionKind::SetIpDscp => {
+            let value = body.u8()?.rotate_right(2).into();
+            let field = Field::IpDscp;
+            Action::SetField(FieldMatch { field, value, mask: field.ones() })
+        }
         ActionKind::SetTransportSrc => Action::SetTransportSrc(body.u16()?),
         ActionKind::SetTransportDst => Action::SetTransportDst(body.u16()?),
         ActionKind::Enqueue => {
@@ -145,6 +176,7 @@ fn read_arguments(
             experimenter: body.u32()?,
             body: body.rest().to_vec(),
         }),
+        _ => return Err(Malformed { at: body.at(), why: Why::BadValue(kind as u64) }),
     };
     body.skip(padding(kind))?;
     Ok(action)
@@ -155,13 +187,9 @@ fn padding(kind: ActionKind) -> usize {
     match kind {
         ActionKind::SetVlanPcp | ActionKind::SetIpDscp => 3,
         ActionKind::SetVlanVid | ActionKind::SetTransportSrc | ActionKind::SetTransportDst => 2,
-        ActionKind::StripVlan => 4,
+        ActionKind::PopVlan => 4,
         ActionKind::SetEthSrc | ActionKind::SetEthDst => 6,
-        ActionKind::Output
-        | ActionKind::SetIpSrc
-        | ActionKind::SetIpDst
-        | ActionKind::Enqueue
-        | ActionKind::Experimenter => 0,
+        _ => 0,
     }
 }
 
@@ -170,7 +198,7 @@ fn check_range(action: &Action, at: usize) -> Result<(), Fault> {
     let (value, most) = match *action {
         Action::SetVlanVid(vid) => (vid, 0xfff),
         Action::SetVlanPcp(pcp) => (pcp.into(), 7),
-        Action::SetIpDscp(dscp) => (dscp.into(), 63),
+        Action::SetField(row) if row.field == Field::IpDscp => (row.value as u16, 63),
         _ => return Ok(()),
     };
     if value > most {

@@ -5,8 +5,8 @@
 use packet::error::{Malformed, Why};
 use packet::time::Nanos;
 
-use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader};
+use super::instruction::{put_action_list, read_action_list};
 use super::matching::{put_match, read_match};
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, What};
@@ -17,6 +17,15 @@ use crate::version::{ErrorCode, Version};
 
 /// Buffer number that means none.
 const BUFFER_NONE: u32 = 0xffff_ffff;
+
+/// The commands, in the order of their codes.
+const COMMANDS: [FlowModCommand; 5] = [
+    FlowModCommand::Add,
+    FlowModCommand::Modify,
+    FlowModCommand::ModifyStrict,
+    FlowModCommand::Delete,
+    FlowModCommand::DeleteStrict,
+];
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -59,20 +68,15 @@ pub(super) fn put_flow_mod(
 ) -> Result<(), What> {
     put_match(version, &change.matching, out)?;
     out.put_u64(change.cookie);
-    out.put_u16(match change.command {
-        FlowModCommand::Add => 0,
-        FlowModCommand::Modify => 1,
-        FlowModCommand::ModifyStrict => 2,
-        FlowModCommand::Delete => 3,
-        FlowModCommand::DeleteStrict => 4,
-    });
+    out.put_u8(change.table);
+    out.put_u8(change.command as u8);
     out.put_u16(change.idle_timeout_s);
     out.put_u16(change.hard_timeout_s);
     out.put_u16(change.priority);
     put_buffer(change.buffer_id, out)?;
     out.put_u16(port_to_wire(version, change.out_port)?);
     out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
-    put_actions(version, &change.actions, out)
+    put_action_list(version, &change.instructions, out)
 }
 
 /// Reads a flow-mod's body. A flag that the version does not have is refused: what it asks for
@@ -80,15 +84,16 @@ pub(super) fn put_flow_mod(
 pub(super) fn read_flow_mod(version: Version, reader: &mut Reader) -> Result<FlowMod, Fault> {
     let matching = read_match(version, reader)?;
     let cookie = reader.u64()?;
-    let command = read_command(reader)?;
+    let (table, command) = read_table_command(reader)?;
     let (idle_timeout_s, hard_timeout_s) = (reader.u16()?, reader.u16()?);
     let priority = reader.u16()?;
     let buffer_id = read_buffer(reader)?;
     let out_port = port_from_wire(version, reader.u16()?);
     let flags = read_flags(version, reader)?;
-    let actions = read_actions(version, reader)?;
+    let instructions = read_action_list(version, reader)?;
     Ok(FlowMod {
         command,
+        table,
         matching,
         priority,
         cookie,
@@ -97,20 +102,19 @@ pub(super) fn read_flow_mod(version: Version, reader: &mut Reader) -> Result<Flo
         buffer_id,
         out_port,
         flags,
-        actions,
+        instructions,
+        ..FlowMod::default()
     })
 }
 
-fn read_command(reader: &mut Reader) -> Result<FlowModCommand, Fault> {
+/// The command; its upper byte is a table for those who have agreed on it (Nicira).
+fn read_table_command(reader: &mut Reader) -> Result<(u8, FlowModCommand), Fault> {
     let at = reader.at();
-    match reader.u16()? {
-        0 => Ok(FlowModCommand::Add),
-        1 => Ok(FlowModCommand::Modify),
-        2 => Ok(FlowModCommand::ModifyStrict),
-        3 => Ok(FlowModCommand::Delete),
-        4 => Ok(FlowModCommand::DeleteStrict),
-        other => {
-            let malformed = Malformed { at, why: Why::BadValue(other.into()) };
+    let [table, code] = reader.array()?;
+    match COMMANDS.get(usize::from(code)) {
+        Some(&command) => Ok((table, command)),
+        None => {
+            let malformed = Malformed { at, why: Why::BadValue(code.into()) };
             Err(Fault::new(malformed, ErrorCode::FlowModBadCommand))
         }
     }
@@ -135,11 +139,7 @@ pub(super) fn put_flow_removed(
     put_match(version, &removed.matching, out)?;
     out.put_u64(removed.cookie);
     out.put_u16(removed.priority);
-    out.put_u8(match removed.reason {
-        FlowRemovedReason::IdleTimeout => 0,
-        FlowRemovedReason::HardTimeout => 1,
-        FlowRemovedReason::Delete => 2,
-    });
+    out.put_u8(reason_to_wire(version, removed.reason)?);
     out.put_zeros(1);
     put_span(removed.age, out)?;
     out.put_u16(removed.idle_timeout_s);
@@ -157,17 +157,45 @@ pub(super) fn read_flow_removed(
     let matching = read_match(version, reader)?;
     let cookie = reader.u64()?;
     let priority = reader.u16()?;
-    let at = reader.at();
-    let reason = match reader.u8()? {
-        0 => FlowRemovedReason::IdleTimeout,
-        1 => FlowRemovedReason::HardTimeout,
-        2 => FlowRemovedReason::Delete,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
-    };
+    let reason = read_reason(version, reader)?;
     reader.skip(1)?;
     let age = read_span(reader)?;
     let idle_timeout_s = reader.u16()?;
     reader.skip(2)?;
     let (packets, bytes) = (reader.u64()?, reader.u64()?);
-    Ok(FlowRemoved { reason, matching, priority, cookie, age, idle_timeout_s, packets, bytes })
+    Ok(FlowRemoved {
+        reason,
+        table: 0,
+        matching,
+        priority,
+        cookie,
+        age,
+        idle_timeout_s,
+        hard_timeout_s: 0,
+        packets,
+        bytes,
+    })
+}
+
+/// How many of the reasons a version has.
+fn reasons(version: Version) -> usize {
+    match version {
+        Version::V1_0 => 3,
+        Version::V1_1 | Version::V1_2 | Version::V1_3 => 4,
+        Version::V1_4 | Version::V1_5 => 6,
+    }
+}
+
+fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
+    let known = FlowRemovedReason::ALL[..reasons(version)].iter();
+    let place = known.clone().position(|&other| other == reason);
+    place.map(|place| place as u8).ok_or(What::Bit(reason.name()))
+}
+
+fn read_reason(version: Version, reader: &mut Reader) -> Result<FlowRemovedReason, Fault> {
+    let (at, code) = (reader.at(), reader.u8()?);
+    match FlowRemovedReason::ALL[..reasons(version)].get(usize::from(code)) {
+        Some(&reason) => Ok(reason),
+        None => Err(Malformed { at, why: Why::BadValue(code.into()) }.into()),
+    }
 }

@@ -4,16 +4,16 @@
 //! flags only the reply's "more" means anything.
 
 use packet::error::{Malformed, Why};
-use packet::field::{Field, FieldSet};
 
-use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader};
 use super::flow::{put_span, read_span};
-use super::matching::{put_match, read_match};
+use super::instruction::{put_action_list, read_action_list};
+use super::matching::{put_match, read_match, wildcards_from_wire, wildcards_to_wire};
 use super::message::{put_experimenter, read_experimenter};
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, NotExpressible, What};
 use crate::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
+use crate::model::flow::FlowModFlags;
 use crate::model::multipart::{
     AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, MultipartReplyBody,
     MultipartRequest, MultipartRequestBody, SwitchDescription,
@@ -40,9 +40,6 @@ const TABLE_NAME_BYTES: usize = 32;
 
 /// Bytes of an entry before its actions.
 const FLOW_BYTES_MIN: usize = 88;
-
-/// The 1.0 wildcards of an IP address that may be left open: all six bits.
-const IP_WILDCARD: u32 = 63;
 
 /// Appends a request's body.
 pub(super) fn put_request(
@@ -144,7 +141,7 @@ fn read_which(version: Version, reader: &mut Reader) -> Result<FlowStatsRequest,
     let table = reader.u8()?;
     reader.skip(1)?;
     let out_port = port_from_wire(version, reader.u16()?);
-    Ok(FlowStatsRequest { matching, table, out_port })
+    Ok(FlowStatsRequest { matching, table, out_port, ..FlowStatsRequest::default() })
 }
 
 /// Appends a reply's body.
@@ -299,7 +296,7 @@ impl Row for FlowStats {
         out.put_u64(self.cookie);
         out.put_u64(self.packets);
         out.put_u64(self.bytes);
-        put_actions(version, &self.actions, out)?;
+        put_action_list(version, &self.instructions, out)?;
         let bytes = out.len() - start;
         let length = u16::try_from(bytes).map_err(|_| What::TooLong {
             field: "flow",
@@ -326,18 +323,21 @@ impl Row for FlowStats {
         let (idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?);
         row.skip(6)?;
         let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
-        let actions = read_actions(version, &mut row)?;
+        let instructions = read_action_list(version, &mut row)?;
         Ok(FlowStats {
             table,
             matching,
             priority,
             cookie,
             age,
+            idle_age: None,
             idle_timeout_s,
             hard_timeout_s,
+            flags: FlowModFlags::NONE,
+            importance: 0,
             packets,
             bytes,
-            actions,
+            instructions,
         })
     }
 }
@@ -349,7 +349,7 @@ impl Row for TableStats {
         out.put_u8(self.table);
         out.put_zeros(3);
         out.put_text("table name", &abilities.name, TABLE_NAME_BYTES)?;
-        out.put_u32(wildcards_to_wire(abilities.wildcards)?);
+        out.put_u32(wildcards_to_wire(abilities.wildcards));
         out.put_u32(abilities.entries_max);
         out.put_u32(self.entries);
         out.put_u64(self.lookups);
@@ -374,36 +374,6 @@ impl Row for TableStats {
             abilities: Some(abilities),
         })
     }
-}
-
-/// The 1.0 wildcard bits, and the fields that each leaves open.
-const WILDCARDS: [(u32, &[Field]); 12] = [
-    (1 << 0, &[Field::InPort]),
-    (1 << 1, &[Field::VlanVid]),
-    (1 << 2, &[Field::EthSrc]),
-    (1 << 3, &[Field::EthDst]),
-    (1 << 4, &[Field::EthType]),
-    (1 << 5, &[Field::IpProto, Field::ArpOp]),
-    (1 << 6, &[Field::TcpSrc, Field::UdpSrc, Field::Icmpv4Type]),
-    (1 << 7, &[Field::TcpDst, Field::UdpDst, Field::Icmpv4Code]),
-    (IP_WILDCARD << 8, &[Field::Ipv4Src, Field::ArpSpa]),
-    (IP_WILDCARD << 14, &[Field::Ipv4Dst, Field::ArpTpa]),
-    (1 << 20, &[Field::VlanPcp]),
-    (1 << 21, &[Field::IpDscp]),
-];
-
-/// The 1.0 wildcard bits of fields that may be left open: one each, six for an IP address.
-fn wildcards_to_wire(fields: FieldSet) -> Result<u32, What> {
-    fields.iter().try_fold(0, |wire, field| {
-        let row = WILDCARDS.iter().find(|(_, fields)| fields.contains(&field));
-        row.map(|(bits, _)| wire | bits).ok_or(What::Bit(field.name()))
-    })
-}
-
-/// The fields of which any wildcard bit is set.
-fn wildcards_from_wire(wire: u32) -> FieldSet {
-    let set = WILDCARDS.iter().filter(|(bits, _)| wire & bits != 0);
-    set.flat_map(|(_, fields)| fields.iter().copied()).collect()
 }
 
 impl Row for PortStats {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::header::MESSAGE_BYTES_MAX;
 use crate::model::{
-    Action, ErrorMessage, Experimenter, FlowMod, FlowStats, Masked, Match, MultipartReplyBody,
-    PacketOut, PortDescription, PortFeatures, PortStatus, PortStatusReason, SwitchDescription,
-    Text, VlanMatch, reserved,
+    Action, ErrorMessage, Experimenter, Field, FieldMatch, FlowMod, FlowStats, Instruction, Match,
+    MultipartReplyBody, PRIORITY_DEFAULT, PacketOut, PortDescription, PortFeatures, PortStatus,
+    PortStatusReason, SwitchDescription, Text, VLAN_PRESENT, reserved,
 };
 
 fn bytes_of(message: &Message) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn set_length(bytes: &mut [u8]) {
 }
 
 fn flow_with(actions: Vec<Action>) -> Message {
-    Message::FlowMod(FlowMod { actions, ..FlowMod::default() })
+    Message::FlowMod(FlowMod::add(Match::ANY, PRIORITY_DEFAULT, actions))
 }
 
 fn flow_for(matching: Match) -> Message {
@@ -45,7 +45,7 @@ fn flow_for(matching: Match) -> Message {
 
 #[test]
 fn wrong_actions_are_answered_with_the_bad_action_family() {
-    let flow = flow_with(vec![Action::output(1), Action::SetEthSrc([2; 6])]);
+    let flow = flow_with(vec![Action::output(1), Action::set_mac(Field::EthSrc, [2; 6])]);
     let set = |at: usize, value: u8| move |bytes: &mut Vec<u8>| bytes[at] = value;
     assert_eq!(refused(&flow, set(73, 12)), (72, ErrorCode::ActionBadType));
     assert_eq!(refused(&flow, set(75, 0)), (74, ErrorCode::ActionBadLength));
@@ -56,7 +56,7 @@ fn wrong_actions_are_answered_with_the_bad_action_family() {
     for (action, at, value) in [
         (Action::SetVlanVid(1), 76, 0x10),
         (Action::SetVlanPcp(1), 76, 8),
-        (Action::SetIpDscp(1), 76, 5),
+        (Action::set(Field::IpDscp, 1u8), 76, 5),
     ] {
         let answer = refused(&flow_with(vec![action]), set(at, value));
         assert_eq!(answer, (76, ErrorCode::ActionBadArgument));
@@ -110,7 +110,7 @@ fn an_answer_carries_64_bytes_of_the_offending_message() {
 
 #[test]
 fn padding_is_passed_over_and_written_as_zero() {
-    let flow = flow_with(vec![Action::StripVlan, Action::SetVlanPcp(3)]);
+    let flow = flow_with(vec![Action::PopVlan, Action::SetVlanPcp(3)]);
     let clean = bytes_of(&flow);
     let mut dirty = clean.clone();
     for at in [29, 34, 35, 76, 77, 78, 79, 85, 86, 87] {
@@ -132,20 +132,24 @@ fn more_than_32_wildcard_bits_are_as_good_as_32() {
 
 #[test]
 fn what_1_0_cannot_say_is_named() {
-    let masked = Masked::new([2, 0, 0, 0, 0, 0], [0xff, 0, 0, 0, 0, 0]);
-    let matching = Match { eth_src: Some(masked), ..Match::ANY };
-    assert_eq!(not_expressible(flow_for(matching)), What::Mask("eth_src"));
-    let masked = Masked::new([10, 0, 1, 0].into(), [255, 0, 255, 0].into());
-    let matching = Match { ip_dst: Some(masked), ..Match::ANY };
-    assert_eq!(not_expressible(flow_for(matching)), What::Mask("ip_dst"));
-    let any_tag = VlanMatch::Tagged(Masked::new(0, 0));
-    let matching = Match { vlan: Some(any_tag), ..Match::ANY };
-    assert_eq!(not_expressible(flow_for(matching)), What::Mask("vlan"));
-    let matching = Match { in_port: Some(0x1_0000), ..Match::ANY };
+    let matching = Match::ANY.with_masked(Field::EthSrc, 2u8, 0xffu8);
+    assert_eq!(not_expressible(flow_for(matching)), What::Mask(Field::EthSrc));
+    let ipv4 = Match::ANY.with(Field::EthType, 0x0800u16);
+    let matching = ipv4.clone().with_masked(Field::Ipv4Dst, 0x0a00_0100u32, 0xff00_ff00u32);
+    assert_eq!(not_expressible(flow_for(matching)), What::Mask(Field::Ipv4Dst));
+    let any_tag = Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
+    assert_eq!(not_expressible(flow_for(any_tag)), What::Mask(Field::VlanVid));
+    let matching = Match::ANY.with(Field::InPort, 0x1_0000u32);
     assert_eq!(not_expressible(flow_for(matching)), What::Port(0x1_0000));
-    let matching = Match { ip_dscp: Some(64), ..Match::ANY };
-    let value = What::Value { field: "ip_dscp", value: 64 };
-    assert_eq!(not_expressible(flow_for(matching)), value);
+    let matching = ipv4.with(Field::IpEcn, 1u8);
+    assert_eq!(not_expressible(flow_for(matching)), What::Field(Field::IpEcn));
+    let matching = Match::ANY.with(Field::TcpDst, 80u8);
+    assert_eq!(not_expressible(flow_for(matching)), What::Prerequisite(Field::TcpDst));
+    let masked = Action::SetField(FieldMatch::masked(Field::EthSrc, 2u8, 0xffu8));
+    assert_eq!(not_expressible(flow_with(vec![masked])), What::Mask(Field::EthSrc));
+    let goto = FlowMod { instructions: vec![Instruction::GotoTable(1)], ..FlowMod::default() };
+    let what = What::Instruction(InstructionKind::GotoTable);
+    assert_eq!(not_expressible(Message::FlowMod(goto)), what);
     let value = What::Value { field: "vlan id", value: 4096 };
     assert_eq!(not_expressible(flow_with(vec![Action::SetVlanVid(4096)])), value);
     let change = FlowMod { buffer_id: Some(u32::MAX), ..FlowMod::default() };
@@ -194,7 +198,7 @@ fn long_replies_are_cut_into_full_messages() {
     let rows: Vec<FlowStats> = (0..2000)
         .map(|n| FlowStats {
             cookie: n,
-            actions: vec![Action::output(1); n as usize % 5],
+            instructions: Instruction::apply(vec![Action::output(1); n as usize % 5]),
             ..FlowStats::default()
         })
         .collect();

@@ -1,6 +1,7 @@
 //! Entries of the tables: adding, changing and deleting them, and the news of their end.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`).
+//! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`), 1.5.1
+//! sections 7.3.4.2 and 7.4.2.
 
 use std::fmt;
 
@@ -8,8 +9,12 @@ use packet::time::Nanos;
 
 use super::action::Action;
 use super::bits::bits;
+use super::group::GROUP_ANY;
+use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
 use super::port::{PortNo, ShowPort, reserved};
+use super::port_stats::Counter;
+use super::table::ShowTable;
 use super::text::list;
 use crate::version::NO;
 
@@ -59,12 +64,18 @@ bits! {
 pub struct FlowMod {
     /// What to do.
     pub command: FlowModCommand,
+    /// In which table; deletions may say [`super::table::TABLE_ALL`]. 1.0 says 0, or another with Nicira's
+    /// extension for tables.
+    pub table: u8,
     /// Which frames, or which entries.
     pub matching: Match,
     /// The higher, the earlier; 1.0 gives entries without wildcards the highest.
     pub priority: u16,
     /// The controller's own number for the entry.
     pub cookie: u64,
+    /// Changes and deletes only entries whose cookie has the given one's bits here; none counts in
+    /// 1.0.
+    pub cookie_mask: u64,
     /// Seconds without a frame after which the entry goes; 0 for never.
     pub idle_timeout_s: u16,
     /// Seconds after which the entry goes; 0 for never.
@@ -73,25 +84,52 @@ pub struct FlowMod {
     pub buffer_id: Option<BufferId>,
     /// Deletes only entries that output to this port; [`reserved::NONE`] for all.
     pub out_port: PortNo,
+    /// Deletes only entries that send to this group; [`GROUP_ANY`] for all.
+    pub out_group: u32,
+    /// The less, the sooner it has to make room for others (1.4).
+    pub importance: u16,
     /// How.
     pub flags: FlowModFlags,
     /// What is done with the frames.
-    pub actions: Vec<Action>,
+    pub instructions: Vec<Instruction>,
+}
+
+impl FlowMod {
+    /// Adds an entry to table 0 that does these actions at once.
+    pub fn add(matching: Match, priority: u16, actions: Vec<Action>) -> FlowMod {
+        let instructions = Instruction::apply(actions);
+        FlowMod { matching, priority, instructions, ..FlowMod::default() }
+    }
+
+    /// Deletes the entries within a match from a table, or from all with [`super::table::TABLE_ALL`] (which 1.0
+    /// says with 0).
+    pub fn delete(table: u8, matching: Match) -> FlowMod {
+        FlowMod { command: FlowModCommand::Delete, table, matching, ..FlowMod::default() }
+    }
+
+    /// The actions that are done at once.
+    pub fn applied(&self) -> &[Action] {
+        Instruction::applied(&self.instructions)
+    }
 }
 
 impl Default for FlowMod {
     fn default() -> Self {
         FlowMod {
             command: FlowModCommand::Add,
+            table: 0,
             matching: Match::ANY,
             priority: PRIORITY_DEFAULT,
             cookie: 0,
+            cookie_mask: 0,
             idle_timeout_s: 0,
             hard_timeout_s: 0,
             buffer_id: None,
             out_port: reserved::NONE,
+            out_group: GROUP_ANY,
+            importance: 0,
             flags: FlowModFlags::NONE,
-            actions: Vec::new(),
+            instructions: Vec::new(),
         }
     }
 }
@@ -105,13 +143,45 @@ pub enum FlowRemovedReason {
     HardTimeout,
     /// A flow-mod deleted it.
     Delete,
+    /// Its group was deleted (1.1).
+    GroupDelete,
+    /// Its meter was deleted (1.4).
+    MeterDelete,
+    /// It had to make room (1.4).
+    Eviction,
 }
 
-/// An entry has gone.
+impl FlowRemovedReason {
+    /// All of them, in the order of their codes, which are the same in all versions.
+    pub const ALL: [FlowRemovedReason; 6] = [
+        FlowRemovedReason::IdleTimeout,
+        FlowRemovedReason::HardTimeout,
+        FlowRemovedReason::Delete,
+        FlowRemovedReason::GroupDelete,
+        FlowRemovedReason::MeterDelete,
+        FlowRemovedReason::Eviction,
+    ];
+
+    /// The name in text forms.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowRemovedReason::IdleTimeout => "idle_timeout",
+            FlowRemovedReason::HardTimeout => "hard_timeout",
+            FlowRemovedReason::Delete => "delete",
+            FlowRemovedReason::GroupDelete => "group_delete",
+            FlowRemovedReason::MeterDelete => "meter_delete",
+            FlowRemovedReason::Eviction => "eviction",
+        }
+    }
+}
+
+/// An entry has gone. 1.0 tells neither table nor hard time-out: they are 0 when it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowRemoved {
     /// Why.
     pub reason: FlowRemovedReason,
+    /// The table that it was in.
+    pub table: u8,
     /// The entry's match.
     pub matching: Match,
     /// The entry's priority.
@@ -122,9 +192,11 @@ pub struct FlowRemoved {
     pub age: Nanos,
     /// Its idle time-out in seconds.
     pub idle_timeout_s: u16,
-    /// Frames that it matched.
+    /// Its hard time-out in seconds.
+    pub hard_timeout_s: u16,
+    /// Frames that it matched, or [`super::port_stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those.
+    /// Bytes of those, or [`super::port_stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
 }
 
@@ -142,41 +214,46 @@ impl fmt::Display for FlowModCommand {
 
 impl fmt::Display for FlowMod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} priority={} match={}", self.command, self.priority, self.matching)?;
-        write!(f, " cookie={:#x}", self.cookie)?;
+        write!(f, "{} table={}", self.command, ShowTable(self.table))?;
+        write!(f, " priority={} match={} cookie={:#x}", self.priority, self.matching, self.cookie)?;
+        if self.cookie_mask != 0 {
+            write!(f, "/{:#x}", self.cookie_mask)?;
+        }
         write!(f, " idle_timeout={}s hard_timeout={}s", self.idle_timeout_s, self.hard_timeout_s)?;
+        if self.importance != 0 {
+            write!(f, " importance={}", self.importance)?;
+        }
         if let Some(id) = self.buffer_id {
             write!(f, " buffer={id:#x}")?;
         }
         if self.out_port != reserved::NONE {
             write!(f, " out_port={}", ShowPort(self.out_port))?;
         }
+        if self.out_group != GROUP_ANY {
+            write!(f, " out_group={}", self.out_group)?;
+        }
         write!(f, " flags={}", self.flags)?;
         let deletes = matches!(self.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
-        if deletes && self.actions.is_empty() {
+        if deletes && self.instructions.is_empty() {
             return Ok(());
         }
-        f.write_str(" actions=")?;
-        show_actions(f, &self.actions)
+        show_instructions(f, &self.instructions)
     }
 }
 
 impl fmt::Display for FlowRemovedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FlowRemovedReason::IdleTimeout => "idle_timeout",
-            FlowRemovedReason::HardTimeout => "hard_timeout",
-            FlowRemovedReason::Delete => "delete",
-        })
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for FlowRemoved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} priority={} match={}", self.reason, self.priority, self.matching)?;
+        write!(f, "{} table={}", self.reason, self.table)?;
+        write!(f, " priority={} match={}", self.priority, self.matching)?;
         write!(f, " cookie={:#x} age={}ns", self.cookie, self.age.0)?;
-        write!(f, " idle_timeout={}s", self.idle_timeout_s)?;
-        write!(f, " packets={} bytes={}", self.packets, self.bytes)
+        write!(f, " idle_timeout={}s hard_timeout={}s", self.idle_timeout_s, self.hard_timeout_s)?;
+        write!(f, " packets={} bytes={}", Counter(self.packets), Counter(self.bytes))
     }
 }
 

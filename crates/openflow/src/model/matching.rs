@@ -1,15 +1,21 @@
-//! Which frames an entry is for: fields with values and masks, without memory of their own.
+//! Which frames an entry is for: fields, each with the value that the bits of a mask must have.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.3 (`ofp_match`). A field that is `None` matches anything.
-//! Values are kept with the bits outside their mask cleared, so that two matches that mean the
-//! same are equal; build masked fields with `Masked::new` to keep it so.
+//! Source: OpenFlow 1.0.0 section 5.2.3 (`ofp_match`) and 1.3.5 section 7.2.3. A field that is not
+//! named matches anything. A tag's absence is `vlan_vid` zero under a full mask, any tag is
+//! [`VLAN_PRESENT`] under a mask of that bit alone; what earlier versions say with one field for
+//! several headers (transport ports, addresses in ARP) is said with the field of the header.
+//!
+//! Invariant: fields stand in the order of [`Field`], each at most once, with at least one bit in
+//! their mask and no bit of their value outside of it, so that two matches that say the same are
+//! equal.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
-use super::bits::bits;
-use super::port::{PortNo, ShowPort};
-use crate::version::NO;
+use super::port::ShowPort;
+use super::text::Hex;
+
+pub use packet::field::{Field, FieldSet, VLAN_PRESENT};
 
 /// An Ethernet address.
 pub type MacAddress = [u8; 6];
@@ -17,177 +23,236 @@ pub type MacAddress = [u8; 6];
 /// `eth_type` of a frame that has a length there and no SNAP header (`OFP_DL_TYPE_NOT_ETH_TYPE`).
 pub const ETH_TYPE_NONE: u16 = 0x05ff;
 
-/// A value of which only the bits in a mask count.
+/// What one field has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Masked<T> {
+pub struct FieldMatch {
+    /// Which field.
+    pub field: Field,
     /// The value; zero outside of the mask.
-    pub value: T,
+    pub value: u128,
     /// One bits count.
-    pub mask: T,
+    pub mask: u128,
 }
 
-/// What the VLAN tag has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum VlanMatch {
-    /// There is none.
-    Untagged,
-    /// There is one, and its id has this value in the bits of the mask: 0xfff for all twelve, 0
-    /// for any tag. 1.0 can only say the former.
-    Tagged(Masked<u16>),
+/// A field that somebody else defines, or one of Nicira's without a twin: kept as it came.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExperimenterField {
+    /// The class of its header: 0xffff for experimenters, 0 and 1 for Nicira.
+    pub class: u16,
+    /// Its number in the class, 0 to 127.
+    pub number: u8,
+    /// Whether the body's second half is a mask.
+    pub has_mask: bool,
+    /// Everything after the header: in class 0xffff the experimenter's number (four bytes), then
+    /// value and mask. At most 255 bytes.
+    pub body: Vec<u8>,
 }
 
-/// Fields of a frame and of how it came in; `None` matches anything.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+/// Fields of a frame and of how it came in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Match {
-    /// The port that the frame came in on.
-    pub in_port: Option<PortNo>,
-    /// Source address; 1.0 knows only a full mask.
-    pub eth_src: Option<Masked<MacAddress>>,
-    /// Destination address; 1.0 knows only a full mask.
-    pub eth_dst: Option<Masked<MacAddress>>,
-    /// The VLAN tag and its id.
-    pub vlan: Option<VlanMatch>,
-    /// VLAN priority, 0 to 7.
-    pub vlan_pcp: Option<u8>,
-    /// Ethernet type after the tag, or [`ETH_TYPE_NONE`].
-    pub eth_type: Option<u16>,
-    /// DSCP, 0 to 63: the upper six bits of the byte once called type of service.
-    pub ip_dscp: Option<u8>,
-    /// IPv4 protocol, or the lower byte of the ARP operation.
-    pub ip_proto: Option<u8>,
-    /// IPv4 source, or the ARP sender; 1.0 knows only prefix masks.
-    pub ip_src: Option<Masked<Ipv4Addr>>,
-    /// IPv4 destination, or the ARP target; 1.0 knows only prefix masks.
-    pub ip_dst: Option<Masked<Ipv4Addr>>,
-    /// TCP or UDP source port, or ICMP type.
-    pub transport_src: Option<u16>,
-    /// TCP or UDP destination port, or ICMP code.
-    pub transport_dst: Option<u16>,
+    fields: Vec<FieldMatch>,
+    experimenter: Vec<ExperimenterField>,
 }
 
-bits! {
-    /// A set of match fields, such as those that a table can wildcard. The columns are the
-    /// lowest bit of each field in the 1.0 wildcards; later versions number fields otherwise.
-    Fields {
-        //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// [`Match::in_port`].
-        IN_PORT "in_port"                            [ 0, NO, NO, NO, NO, NO];
-        /// [`Match::vlan`].
-        VLAN "vlan"                                  [ 1, NO, NO, NO, NO, NO];
-        /// [`Match::eth_src`].
-        ETH_SRC "eth_src"                            [ 2, NO, NO, NO, NO, NO];
-        /// [`Match::eth_dst`].
-        ETH_DST "eth_dst"                            [ 3, NO, NO, NO, NO, NO];
-        /// [`Match::eth_type`].
-        ETH_TYPE "eth_type"                          [ 4, NO, NO, NO, NO, NO];
-        /// [`Match::ip_proto`].
-        IP_PROTO "ip_proto"                          [ 5, NO, NO, NO, NO, NO];
-        /// [`Match::transport_src`].
-        TRANSPORT_SRC "transport_src"                [ 6, NO, NO, NO, NO, NO];
-        /// [`Match::transport_dst`].
-        TRANSPORT_DST "transport_dst"                [ 7, NO, NO, NO, NO, NO];
-        /// [`Match::ip_src`].
-        IP_SRC "ip_src"                              [ 8, NO, NO, NO, NO, NO];
-        /// [`Match::ip_dst`].
-        IP_DST "ip_dst"                              [14, NO, NO, NO, NO, NO];
-        /// [`Match::vlan_pcp`].
-        VLAN_PCP "vlan_pcp"                          [20, NO, NO, NO, NO, NO];
-        /// [`Match::ip_dscp`].
-        IP_DSCP "ip_dscp"                            [21, NO, NO, NO, NO, NO];
-    }
+/// An Ethernet address as a field's value.
+pub fn mac_bits(mac: MacAddress) -> u128 {
+    mac.iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
 }
 
-/// A value whose bits can be masked one by one.
-pub trait Maskable: Copy + Eq {
-    /// All bits count.
-    const ONES: Self;
-    /// Only the bits of `mask`.
-    #[must_use]
-    fn masked(self, mask: Self) -> Self;
+/// The Ethernet address that a field's value is.
+pub fn bits_mac(bits: u128) -> MacAddress {
+    std::array::from_fn(|at| (bits >> (40 - 8 * at)) as u8)
 }
 
-impl Maskable for MacAddress {
-    const ONES: MacAddress = [0xff; 6];
-    fn masked(self, mask: MacAddress) -> MacAddress {
-        std::array::from_fn(|at| self[at] & mask[at])
-    }
+/// The mask of an IPv4 prefix of `length` bits, at most 32.
+pub fn prefix_mask(length: u8) -> u128 {
+    assert!(length <= 32, "an IPv4 address has 32 bits");
+    u128::from(u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0))
 }
 
-impl Maskable for Ipv4Addr {
-    const ONES: Ipv4Addr = Ipv4Addr::BROADCAST;
-    fn masked(self, mask: Ipv4Addr) -> Ipv4Addr {
-        self & mask
-    }
-}
-
-impl Maskable for u16 {
-    const ONES: u16 = u16::MAX;
-    fn masked(self, mask: u16) -> u16 {
-        self & mask
-    }
-}
-
-impl<T: Maskable> Masked<T> {
-    /// This value in the bits of `mask`.
-    pub fn new(value: T, mask: T) -> Self {
-        Masked { value: value.masked(mask), mask }
+impl FieldMatch {
+    /// Exactly this value, cut to the field's bits.
+    pub fn exact(field: Field, value: impl Into<u128>) -> FieldMatch {
+        FieldMatch::masked(field, value, field.ones())
     }
 
-    /// Exactly this value.
-    pub fn exact(value: T) -> Self {
-        Masked { value, mask: T::ONES }
+    /// This value in those bits of `mask` that the field has.
+    pub fn masked(field: Field, value: impl Into<u128>, mask: impl Into<u128>) -> FieldMatch {
+        let mask = mask.into() & field.ones();
+        FieldMatch { field, value: value.into() & mask, mask }
     }
 
     /// Whether every bit counts.
     pub fn is_exact(&self) -> bool {
-        self.mask == T::ONES
+        self.mask == self.field.ones()
     }
 
-    /// Whether `value` has the bits that count.
-    pub fn holds(&self, value: T) -> bool {
-        value.masked(self.mask) == self.value
-    }
-}
-
-impl Masked<Ipv4Addr> {
-    /// The addresses whose first `length` bits (at most 32) are those of `value`.
-    pub fn prefix(value: Ipv4Addr, length: u8) -> Self {
-        assert!(length <= 32, "an IPv4 address has 32 bits");
-        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-        Masked::new(value, Ipv4Addr::from(mask))
-    }
-
-    /// How many leading bits count, if the mask is a prefix.
-    pub fn prefix_length(&self) -> Option<u8> {
-        let mask = u32::from(self.mask);
-        let length = mask.leading_ones();
-        (mask.count_ones() == length).then_some(length as u8)
-    }
-}
-
-impl VlanMatch {
-    /// A tag with exactly this id, 0 to 4095.
-    pub fn id(id: u16) -> VlanMatch {
-        VlanMatch::Tagged(Masked::new(id, 0xfff))
+    /// How many leading bits of the field count, if the others do not.
+    pub fn prefix_length(&self) -> Option<u32> {
+        let length = (self.mask << (128 - self.field.bits())).leading_ones();
+        (self.mask.count_ones() == length).then_some(length)
     }
 }
 
 impl Match {
     /// Matches every frame.
-    pub const ANY: Match = Match {
-        in_port: None,
-        eth_src: None,
-        eth_dst: None,
-        vlan: None,
-        vlan_pcp: None,
-        eth_type: None,
-        ip_dscp: None,
-        ip_proto: None,
-        ip_src: None,
-        ip_dst: None,
-        transport_src: None,
-        transport_dst: None,
-    };
+    pub const ANY: Match = Match { fields: Vec::new(), experimenter: Vec::new() };
+
+    /// Matches every frame; has room for this many fields.
+    pub fn with_capacity(fields: usize) -> Match {
+        Match { fields: Vec::with_capacity(fields), experimenter: Vec::new() }
+    }
+
+    /// This match, and the field has exactly this value.
+    #[must_use]
+    pub fn with(self, field: Field, value: impl Into<u128>) -> Match {
+        self.with_masked(field, value, field.ones())
+    }
+
+    /// This match, and the field has this value in the bits of `mask`; without any bit there, the
+    /// field may have any.
+    #[must_use]
+    pub fn with_masked(
+        mut self,
+        field: Field,
+        value: impl Into<u128>,
+        mask: impl Into<u128>,
+    ) -> Match {
+        self.set(FieldMatch::masked(field, value, mask));
+        self
+    }
+
+    /// This match, and the Ethernet address is exactly this one.
+    #[must_use]
+    pub fn with_mac(self, field: Field, mac: MacAddress) -> Match {
+        self.with(field, mac_bits(mac))
+    }
+
+    /// This match, and the IPv4 address has these first bits (at most 32).
+    #[must_use]
+    pub fn with_ipv4(self, field: Field, address: Ipv4Addr, length: u8) -> Match {
+        self.with_masked(field, address.to_bits(), prefix_mask(length))
+    }
+
+    /// This match, and there is a tag with this identifier.
+    #[must_use]
+    pub fn with_vlan(self, id: u16) -> Match {
+        self.with(Field::VlanVid, VLAN_PRESENT | u128::from(id & 0xfff))
+    }
+
+    /// This match, and there is no tag.
+    #[must_use]
+    pub fn untagged(self) -> Match {
+        self.with(Field::VlanVid, 0u8)
+    }
+
+    /// This match, and what somebody else asks for.
+    #[must_use]
+    pub fn with_experimenter(mut self, field: ExperimenterField) -> Match {
+        self.push_experimenter(field);
+        self
+    }
+
+    /// This match with any value of the field.
+    #[must_use]
+    pub fn without(mut self, field: Field) -> Match {
+        self.fields.retain(|row| row.field != field);
+        self
+    }
+
+    /// Asks for this of its field, whatever was asked before.
+    pub fn set(&mut self, wanted: FieldMatch) {
+        let wanted = FieldMatch::masked(wanted.field, wanted.value, wanted.mask);
+        // Fields mostly come in their order: then the place is behind the last.
+        let place = match self.fields.last() {
+            Some(last) if last.field >= wanted.field => {
+                self.fields.binary_search_by_key(&wanted.field, |row| row.field)
+            }
+            _ => Err(self.fields.len()),
+        };
+        match place {
+            Ok(place) if wanted.mask == 0 => drop(self.fields.remove(place)),
+            Ok(place) => self.fields[place] = wanted,
+            Err(_) if wanted.mask == 0 => {}
+            Err(place) => self.fields.insert(place, wanted),
+        }
+    }
+
+    /// Asks for what somebody else defines, besides what was asked before.
+    pub fn push_experimenter(&mut self, field: ExperimenterField) {
+        let place = self.experimenter.partition_point(|row| *row < field);
+        self.experimenter.insert(place, field);
+    }
+
+    /// The fields, in order.
+    pub fn fields(&self) -> &[FieldMatch] {
+        &self.fields
+    }
+
+    /// The fields that somebody else defines.
+    pub fn experimenter(&self) -> &[ExperimenterField] {
+        &self.experimenter
+    }
+
+    /// Which fields are named.
+    pub fn names(&self) -> FieldSet {
+        self.fields.iter().map(|row| row.field).collect()
+    }
+
+    /// Whether it matches every frame.
+    pub fn is_any(&self) -> bool {
+        self.fields.is_empty() && self.experimenter.is_empty()
+    }
+
+    /// The value and the mask that this field has to have, if it is named.
+    pub fn get(&self, field: Field) -> Option<(u128, u128)> {
+        let place = self.fields.binary_search_by_key(&field, |row| row.field).ok()?;
+        let row = &self.fields[place];
+        Some((row.value, row.mask))
+    }
+
+    /// The value that the whole field has to have, if that is asked.
+    pub fn value(&self, field: Field) -> Option<u128> {
+        self.get(field).filter(|&(_, mask)| mask == field.ones()).map(|(value, _)| value)
+    }
+
+    /// The Ethernet type that a frame must have, said as such or as its packet type.
+    pub fn eth_type(&self) -> Option<u16> {
+        let named = self.value(Field::EthType).or_else(|| {
+            let packet_type = self.value(Field::PacketType)?;
+            (packet_type >> 16 == 1).then_some(packet_type & 0xffff)
+        });
+        named.map(|value| value as u16)
+    }
+
+    /// The first field that only some frames have, which the other fields do not ask for.
+    pub fn unmet(&self) -> Option<Field> {
+        let is_met = |field| match field {
+            Field::EthType => self.eth_type().map(u128::from),
+            field => self.value(field),
+        };
+        self.fields.iter().map(|row| row.field).find(|&field| {
+            let needs = field.needs().iter();
+            let mut lacks = needs.filter(|(needed, values)| {
+                !is_met(*needed).is_some_and(|value| values.contains(&value))
+            });
+            lacks.next().is_some() || field == Field::VlanPcp && !self.wants_tag()
+        })
+    }
+
+    /// Whether a frame must have a tag.
+    fn wants_tag(&self) -> bool {
+        self.get(Field::VlanVid).is_some_and(|(value, _)| value & VLAN_PRESENT != 0)
+    }
+}
+
+impl FromIterator<FieldMatch> for Match {
+    fn from_iter<I: IntoIterator<Item = FieldMatch>>(fields: I) -> Match {
+        let mut matching = Match::ANY;
+        fields.into_iter().for_each(|field| matching.set(field));
+        matching
+    }
 }
 
 pub(crate) fn show_mac(f: &mut fmt::Formatter<'_>, mac: &MacAddress) -> fmt::Result {
@@ -195,79 +260,103 @@ pub(crate) fn show_mac(f: &mut fmt::Formatter<'_>, mac: &MacAddress) -> fmt::Res
     write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
 }
 
-fn show_mac_field(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    field: &Masked<MacAddress>,
-) -> fmt::Result {
-    f.write_str(name)?;
-    show_mac(f, &field.value)?;
-    if !field.is_exact() {
-        f.write_str("/")?;
-        show_mac(f, &field.mask)?;
-    }
-    Ok(())
-}
+/// A field's value in the notation that people use for it.
+pub(crate) struct ShowValue(pub Field, pub u128);
 
-fn show_ip_field(f: &mut fmt::Formatter<'_>, name: &str, field: &Masked<Ipv4Addr>) -> fmt::Result {
-    write!(f, "{name}{}", field.value)?;
-    match field.prefix_length() {
-        Some(32) => Ok(()),
-        Some(length) => write!(f, "/{length}"),
-        None => write!(f, "/{}", field.mask),
-    }
-}
-
-impl fmt::Display for VlanMatch {
+impl fmt::Display for ShowValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            VlanMatch::Untagged => f.write_str("vlan=untagged"),
-            VlanMatch::Tagged(Masked { mask: 0, .. }) => f.write_str("vlan=any"),
-            VlanMatch::Tagged(Masked { value, mask: 0xfff }) => write!(f, "vlan={value}"),
-            VlanMatch::Tagged(Masked { value, mask }) => write!(f, "vlan={value:#x}/{mask:#x}"),
+        let ShowValue(field, value) = *self;
+        match field {
+            Field::InPort | Field::InPhyPort | Field::ActsetOutput => {
+                write!(f, "{}", ShowPort(value as u32))
+            }
+            Field::EthDst
+            | Field::EthSrc
+            | Field::ArpSha
+            | Field::ArpTha
+            | Field::Ipv6NdSll
+            | Field::Ipv6NdTll => show_mac(f, &bits_mac(value)),
+            Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa => {
+                write!(f, "{}", Ipv4Addr::from_bits(value as u32))
+            }
+            Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6NdTarget => {
+                write!(f, "{}", Ipv6Addr::from_bits(value))
+            }
+            Field::EthType => write!(f, "{value:#06x}"),
+            Field::Metadata
+            | Field::TunnelId
+            | Field::Ipv6Exthdr
+            | Field::TcpFlags
+            | Field::PacketType => write!(f, "{value:#x}"),
+            _ => write!(f, "{value}"),
         }
+    }
+}
+
+/// Whether a mask of the field is shown as the number of leading bits.
+fn shows_prefix(field: Field) -> bool {
+    matches!(
+        field,
+        Field::Ipv4Src
+            | Field::Ipv4Dst
+            | Field::ArpSpa
+            | Field::ArpTpa
+            | Field::Ipv6Src
+            | Field::Ipv6Dst
+    )
+}
+
+/// Whether the field's value is no plain number.
+fn is_address(field: Field) -> bool {
+    shows_prefix(field)
+        || matches!(field, Field::EthDst | Field::EthSrc)
+        || matches!(field, Field::ArpSha | Field::ArpTha)
+}
+
+impl fmt::Display for FieldMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FieldMatch { field, value, mask } = *self;
+        write!(f, "{field}=")?;
+        match field {
+            Field::VlanVid if self.is_exact() && value == 0 => return f.write_str("none"),
+            Field::VlanVid if self.is_exact() && value >= VLAN_PRESENT => {
+                return write!(f, "{}", value & 0xfff);
+            }
+            Field::VlanVid if (value, mask) == (VLAN_PRESENT, VLAN_PRESENT) => {
+                return f.write_str("any");
+            }
+            _ => {}
+        }
+        match self.prefix_length() {
+            _ if self.is_exact() => write!(f, "{}", ShowValue(field, value)),
+            Some(length) if shows_prefix(field) => {
+                write!(f, "{}/{length}", ShowValue(field, value))
+            }
+            _ if is_address(field) => {
+                write!(f, "{}/{}", ShowValue(field, value), ShowValue(field, mask))
+            }
+            _ => write!(f, "{value:#x}/{mask:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for ExperimenterField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let masked = if self.has_mask { "/" } else { "" };
+        write!(f, "field_{:#06x}_{}{masked}={}", self.class, self.number, Hex(&self.body))
     }
 }
 
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Match::ANY {
+        if self.is_any() {
             return f.write_str("any");
         }
-        let mut comma = "";
-        let mut next = || std::mem::replace(&mut comma, ",");
-        macro_rules! field {
-            ($name:ident, $format:literal $(, $show:expr)?) => {
-                if let Some($name) = self.$name {
-                    write!(f, $format, next() $(, $show)?)?;
-                }
-            };
+        super::text::list(f, &self.fields)?;
+        if !self.fields.is_empty() && !self.experimenter.is_empty() {
+            f.write_str(",")?;
         }
-        field!(in_port, "{}in_port={}", ShowPort(in_port));
-        if let Some(mac) = &self.eth_src {
-            f.write_str(next())?;
-            show_mac_field(f, "eth_src=", mac)?;
-        }
-        if let Some(mac) = &self.eth_dst {
-            f.write_str(next())?;
-            show_mac_field(f, "eth_dst=", mac)?;
-        }
-        field!(vlan, "{}{vlan}");
-        field!(vlan_pcp, "{}vlan_pcp={vlan_pcp}");
-        field!(eth_type, "{}eth_type={eth_type:#06x}");
-        field!(ip_dscp, "{}ip_dscp={ip_dscp}");
-        field!(ip_proto, "{}ip_proto={ip_proto}");
-        if let Some(ip) = &self.ip_src {
-            f.write_str(next())?;
-            show_ip_field(f, "ip_src=", ip)?;
-        }
-        if let Some(ip) = &self.ip_dst {
-            f.write_str(next())?;
-            show_ip_field(f, "ip_dst=", ip)?;
-        }
-        field!(transport_src, "{}transport_src={transport_src}");
-        field!(transport_dst, "{}transport_dst={transport_dst}");
-        Ok(())
+        super::text::list(f, &self.experimenter)
     }
 }
 
@@ -276,30 +365,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_clear_what_does_not_count() {
-        let net = Masked::prefix(Ipv4Addr::new(10, 1, 2, 3), 15);
-        assert_eq!(net.value, Ipv4Addr::new(10, 0, 0, 0));
-        assert_eq!(net.prefix_length(), Some(15));
-        assert_eq!(Masked::prefix(net.value, 0).mask, Ipv4Addr::UNSPECIFIED);
-        let odd = Masked::new(net.value, Ipv4Addr::new(255, 0, 255, 0));
-        assert_eq!(odd.prefix_length(), None);
+    fn fields_are_sorted_and_hold_nothing_outside_their_mask() {
+        let matching = Match::ANY
+            .with(Field::Ipv4Dst, 0x0a01_0203u32)
+            .with_ipv4(Field::Ipv4Src, Ipv4Addr::new(10, 1, 2, 3), 15)
+            .with(Field::EthType, 0x1_0800u32);
+        let names: Vec<_> = matching.fields().iter().map(|row| row.field).collect();
+        assert_eq!(names, [Field::EthType, Field::Ipv4Src, Field::Ipv4Dst]);
+        assert_eq!(matching.get(Field::Ipv4Src), Some((0x0a00_0000, 0xfffe_0000)));
+        assert_eq!(matching.value(Field::Ipv4Src), None);
+        assert_eq!(matching.value(Field::EthType), Some(0x0800));
+        assert_eq!(matching.fields()[1].prefix_length(), Some(15));
+        let open = matching.with_masked(Field::Ipv4Src, 0u8, 0u8).without(Field::EthType);
+        assert_eq!(open, Match::ANY.with(Field::Ipv4Dst, 0x0a01_0203u32));
     }
 
     #[test]
     fn a_match_prints_its_fields_in_order() {
-        let all = Match {
-            in_port: Some(1),
-            eth_src: Some(Masked::exact([2, 0, 0, 0, 0, 0xa])),
-            vlan: Some(VlanMatch::Untagged),
-            eth_type: Some(0x800),
-            ip_src: Some(Masked::prefix(Ipv4Addr::new(10, 9, 9, 9), 8)),
-            transport_dst: Some(80),
-            ..Match::ANY
-        };
-        let want = "in_port=1,eth_src=02:00:00:00:00:0a,vlan=untagged,eth_type=0x0800,\
-                    ip_src=10.0.0.0/8,transport_dst=80";
+        let all = Match::ANY
+            .with(Field::InPort, 1u8)
+            .with_mac(Field::EthSrc, [2, 0, 0, 0, 0, 0xa])
+            .untagged()
+            .with(Field::EthType, 0x800u16)
+            .with_ipv4(Field::Ipv4Src, Ipv4Addr::new(10, 9, 9, 9), 8)
+            .with(Field::TcpDst, 80u8)
+            .with_masked(Field::Metadata, 0x12u8, 0xffu8);
+        let want = "in_port=1,metadata=0x12/0xff,eth_src=02:00:00:00:00:0a,eth_type=0x0800,\
+                    vlan_vid=none,ipv4_src=10.0.0.0/8,tcp_dst=80";
         assert_eq!(all.to_string(), want);
         assert_eq!(Match::ANY.to_string(), "any");
-        assert_eq!(Match::default(), Match::ANY);
+        assert_eq!(Match::ANY.with_vlan(7).to_string(), "vlan_vid=7");
+        let any_tag = Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
+        assert_eq!(any_tag.to_string(), "vlan_vid=any");
+    }
+
+    #[test]
+    fn a_field_that_needs_another_names_it() {
+        let tcp = Match::ANY.with(Field::TcpDst, 80u8);
+        assert_eq!(tcp.unmet(), Some(Field::TcpDst));
+        let tcp = tcp.with(Field::IpProto, 6u8);
+        assert_eq!(tcp.unmet(), Some(Field::IpProto));
+        assert_eq!(tcp.clone().with(Field::EthType, 0x86ddu16).unmet(), None);
+        assert_eq!(tcp.clone().with(Field::PacketType, 0x1_86ddu32).unmet(), None);
+        assert_eq!(tcp.with(Field::EthType, 0x806u16).unmet(), Some(Field::IpProto));
+        let pcp = Match::ANY.with(Field::VlanPcp, 3u8);
+        assert_eq!(pcp.unmet(), Some(Field::VlanPcp));
+        assert_eq!(pcp.clone().untagged().unmet(), Some(Field::VlanPcp));
+        assert_eq!(pcp.with_vlan(0).unmet(), None);
     }
 }

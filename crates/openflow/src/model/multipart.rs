@@ -8,13 +8,15 @@ use std::fmt;
 
 use packet::time::Nanos;
 
-use super::action::{Action, Experimenter};
+use super::action::Experimenter;
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
-use super::flow::show_actions;
+use super::flow::FlowModFlags;
+use super::group::GROUP_ANY;
+use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
 use super::monitor::{FlowMonitorRequest, FlowUpdate};
 use super::port::{PortDescription, PortNo, ShowPort};
-use super::port_stats::PortStats;
+use super::port_stats::{Counter, PortStats};
 use super::queue::{PacketQueue, QUEUE_ALL, QueueStats};
 use super::role::ControllerStatus;
 use super::table::{ShowTable, TABLE_ALL, TableDescription, TableStats};
@@ -76,7 +78,7 @@ pub enum MultipartRequestBody {
 }
 
 /// Which entries are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowStatsRequest {
     /// Entries within this match.
     pub matching: Match,
@@ -84,12 +86,24 @@ pub struct FlowStatsRequest {
     pub table: u8,
     /// Only those that output to this port; [`super::reserved::NONE`] for all.
     pub out_port: PortNo,
+    /// Only those that send to this group; [`GROUP_ANY`] for all, and always in 1.0.
+    pub out_group: u32,
+    /// The cookie's bits in `cookie_mask`.
+    pub cookie: u64,
+    /// Only those whose cookie has the given one's bits here; none counts in 1.0.
+    pub cookie_mask: u64,
 }
 
 impl Default for FlowStatsRequest {
     fn default() -> Self {
-        let out_port = super::reserved::NONE;
-        FlowStatsRequest { matching: Match::ANY, table: TABLE_ALL, out_port }
+        FlowStatsRequest {
+            matching: Match::ANY,
+            table: TABLE_ALL,
+            out_port: super::reserved::NONE,
+            out_group: GROUP_ANY,
+            cookie: 0,
+            cookie_mask: 0,
+        }
     }
 }
 
@@ -163,16 +177,22 @@ pub struct FlowStats {
     pub cookie: u64,
     /// How long it has been there.
     pub age: Nanos,
+    /// How long no frame has matched it; told by 1.5 and by Nicira's statistics.
+    pub idle_age: Option<Nanos>,
     /// Its idle time-out in seconds.
     pub idle_timeout_s: u16,
     /// Its hard time-out in seconds.
     pub hard_timeout_s: u16,
-    /// Frames that it matched.
+    /// How it was added; told from 1.3 on.
+    pub flags: FlowModFlags,
+    /// The less, the sooner it has to make room; told from 1.4 on.
+    pub importance: u16,
+    /// Frames that it matched, or [`super::port_stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those.
+    /// Bytes of those, or [`super::port_stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
     /// What it does.
-    pub actions: Vec<Action>,
+    pub instructions: Vec<Instruction>,
 }
 
 /// The sum over entries (`ofp_aggregate_stats_reply`).
@@ -247,6 +267,12 @@ impl MultipartReplyBody {
 impl fmt::Display for FlowStatsRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "table={} out_port={}", ShowTable(self.table), ShowPort(self.out_port))?;
+        if self.out_group != GROUP_ANY {
+            write!(f, " out_group={}", self.out_group)?;
+        }
+        if self.cookie_mask != 0 {
+            write!(f, " cookie={:#x}/{:#x}", self.cookie, self.cookie_mask)?;
+        }
         write!(f, " match={}", self.matching)
     }
 }
@@ -327,8 +353,17 @@ impl fmt::Display for FlowStats {
         write!(f, "table={} priority={} match={}", self.table, self.priority, self.matching)?;
         write!(f, " cookie={:#x} age={}ns", self.cookie, self.age.0)?;
         write!(f, " idle_timeout={}s hard_timeout={}s", self.idle_timeout_s, self.hard_timeout_s)?;
-        write!(f, " packets={} bytes={} actions=", self.packets, self.bytes)?;
-        show_actions(f, &self.actions)
+        if let Some(idle) = self.idle_age {
+            write!(f, " idle_age={}ns", idle.0)?;
+        }
+        if !self.flags.is_empty() {
+            write!(f, " flags={}", self.flags)?;
+        }
+        if self.importance != 0 {
+            write!(f, " importance={}", self.importance)?;
+        }
+        write!(f, " packets={} bytes={}", Counter(self.packets), Counter(self.bytes))?;
+        show_instructions(f, &self.instructions)
     }
 }
 

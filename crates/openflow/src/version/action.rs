@@ -4,21 +4,23 @@
 
 use std::fmt;
 
+use packet::field::Field;
+
 use super::{NO, VERSIONS, Version};
 
 table! {
-    /// A kind of action (`ofp_action_type`). From 1.2 on the header changes are one action,
-    /// `set_field`, with the field inside: they have no code of their own there.
+    /// A kind of action (`ofp_action_type`). What 1.0 and 1.1 say with an action for each field is
+    /// one action from 1.2 on, `set_field`, with the field inside.
     ActionKind: u16 {
         //                                                 1.0     1.1     1.2     1.3     1.4     1.5
         /// Sends the frame out of a port.
         Output "output"                                   [0,      0,      0,      0,      0,      0];
-        /// Sets the VLAN id, adding a tag if there is none (in 1.0).
+        /// Sets the VLAN id; in 1.0, adding a tag if there is none.
         SetVlanVid "set_vlan_vid"                         [1,      1,      NO,     NO,     NO,     NO];
-        /// Sets the VLAN priority, adding a tag if there is none (in 1.0).
+        /// Sets the VLAN priority; in 1.0, adding a tag if there is none.
         SetVlanPcp "set_vlan_pcp"                         [2,      2,      NO,     NO,     NO,     NO];
         /// Removes the outermost VLAN tag, if there is one.
-        StripVlan "strip_vlan"                            [3,      18,     18,     18,     18,     18];
+        PopVlan "pop_vlan"                                [3,      18,     18,     18,     18,     18];
         /// Sets the source address.
         SetEthSrc "set_eth_src"                           [4,      3,      NO,     NO,     NO,     NO];
         /// Sets the destination address.
@@ -35,7 +37,66 @@ table! {
         SetTransportDst "set_transport_dst"               [10,     10,     NO,     NO,     NO,     NO];
         /// Sends the frame through a queue of a port.
         Enqueue "enqueue"                                 [11,     NO,     NO,     NO,     NO,     NO];
+        /// Sets the two ECN bits.
+        SetIpEcn "set_ip_ecn"                             [NO,     8,      NO,     NO,     NO,     NO];
+        /// Copies the TTL outwards.
+        CopyTtlOut "copy_ttl_out"                         [NO,     11,     11,     11,     11,     11];
+        /// Copies the TTL inwards.
+        CopyTtlIn "copy_ttl_in"                           [NO,     12,     12,     12,     12,     12];
+        /// Sets the label of the outermost MPLS entry.
+        SetMplsLabel "set_mpls_label"                     [NO,     13,     NO,     NO,     NO,     NO];
+        /// Sets the traffic class of the outermost MPLS entry.
+        SetMplsTc "set_mpls_tc"                           [NO,     14,     NO,     NO,     NO,     NO];
+        /// Sets the TTL of the outermost MPLS entry.
+        SetMplsTtl "set_mpls_ttl"                         [NO,     15,     15,     15,     15,     15];
+        /// Takes one off the TTL of the outermost MPLS entry.
+        DecMplsTtl "dec_mpls_ttl"                         [NO,     16,     16,     16,     16,     16];
+        /// Adds a VLAN tag.
+        PushVlan "push_vlan"                              [NO,     17,     17,     17,     17,     17];
+        /// Adds an MPLS entry.
+        PushMpls "push_mpls"                              [NO,     19,     19,     19,     19,     19];
+        /// Removes the outermost MPLS entry.
+        PopMpls "pop_mpls"                                [NO,     20,     20,     20,     20,     20];
+        /// Chooses the queue of later outputs.
+        SetQueue "set_queue"                              [NO,     21,     21,     21,     21,     21];
+        /// Has a group deal with the frame.
+        Group "group"                                     [NO,     22,     22,     22,     22,     22];
+        /// Sets the TTL of IP.
+        SetNwTtl "set_nw_ttl"                             [NO,     23,     23,     23,     23,     23];
+        /// Takes one off the TTL of IP.
+        DecNwTtl "dec_nw_ttl"                             [NO,     24,     24,     24,     24,     24];
+        /// Sets a field.
+        SetField "set_field"                              [NO,     NO,     25,     25,     25,     25];
+        /// Adds a backbone tag.
+        PushPbb "push_pbb"                                [NO,     NO,     NO,     26,     26,     26];
+        /// Removes the backbone tag.
+        PopPbb "pop_pbb"                                  [NO,     NO,     NO,     27,     27,     27];
+        /// Copies bits from field to field.
+        CopyField "copy_field"                            [NO,     NO,     NO,     NO,     NO,     28];
+        /// Has a meter look at the frame; an instruction before 1.5.
+        Meter "meter"                                     [NO,     NO,     NO,     NO,     NO,     29];
         /// An action that somebody else defines; "vendor" in 1.0.
         Experimenter "experimenter"                       [0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff];
+    }
+}
+
+impl ActionKind {
+    /// The action by which 1.0 and 1.1 set this field, where they have one of its own.
+    pub(crate) fn of_field(version: Version, field: Field) -> Option<ActionKind> {
+        let kind = match field {
+            // 1.0 would add a tag; from 1.1 on it changes the one that there is.
+            Field::VlanVid if version != Version::V1_0 => ActionKind::SetVlanVid,
+            Field::VlanPcp if version != Version::V1_0 => ActionKind::SetVlanPcp,
+            Field::EthSrc => ActionKind::SetEthSrc,
+            Field::EthDst => ActionKind::SetEthDst,
+            Field::Ipv4Src => ActionKind::SetIpSrc,
+            Field::Ipv4Dst => ActionKind::SetIpDst,
+            Field::IpDscp => ActionKind::SetIpDscp,
+            Field::IpEcn => ActionKind::SetIpEcn,
+            Field::MplsLabel => ActionKind::SetMplsLabel,
+            Field::MplsTc => ActionKind::SetMplsTc,
+            _ => return None,
+        };
+        kind.code(version).map(|_| kind)
     }
 }

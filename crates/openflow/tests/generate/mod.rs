@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use openflow::model::matching::mac_bits;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::model::*;
 use openflow::version::{ErrorCode, Version};
-use packet::field::{Field, FieldSet};
 use packet::time::Nanos;
 use proptest::collection::vec;
 use proptest::option;
@@ -54,18 +54,24 @@ fn features() -> impl Strategy<Value = PortFeatures> {
         PAUSE_ASYMMETRIC)
 }
 
-/// Fields that the 1.0 wildcard bits name, all that a bit names together.
+/// Fields that 1.0 can leave open, whole places of its match at a time.
 fn fields() -> impl Strategy<Value = FieldSet> {
-    let together: Vec<&[Field]> = vec![
-        &[Field::InPort],
-        &[Field::VlanVid],
-        &[Field::EthType],
-        &[Field::IpProto, Field::ArpOp],
-        &[Field::TcpDst, Field::UdpDst, Field::Icmpv4Code],
-        &[Field::Ipv4Src, Field::ArpSpa],
-        &[Field::IpDscp],
+    use Field::*;
+    let places: Vec<&[Field]> = vec![
+        &[InPort],
+        &[VlanVid],
+        &[EthSrc],
+        &[EthDst],
+        &[EthType],
+        &[IpProto, ArpOp],
+        &[TcpSrc, UdpSrc, SctpSrc, Icmpv4Type],
+        &[TcpDst, UdpDst, SctpDst, Icmpv4Code],
+        &[Ipv4Src, ArpSpa],
+        &[Ipv4Dst, ArpTpa],
+        &[VlanPcp],
+        &[IpDscp],
     ];
-    vec(select(together), 0..6).prop_map(|sets| sets.concat().into_iter().collect())
+    vec(select(places), 0..6).prop_map(|places| places.into_iter().flatten().copied().collect())
 }
 
 fn capabilities() -> impl Strategy<Value = Capabilities> {
@@ -74,39 +80,87 @@ fn capabilities() -> impl Strategy<Value = Capabilities> {
 }
 
 fn action_kinds() -> impl Strategy<Value = ActionKinds> {
-    let all: Vec<_> = ActionKinds::of(Version::V1_0).iter().collect();
-    vec(select(all), 0..6).prop_map(|kinds| kinds.into_iter().collect())
+    let kinds = ActionKinds::of(Version::V1_0).iter().collect::<Vec<_>>();
+    vec(select(kinds), 0..6).prop_map(|kinds| kinds.into_iter().collect())
 }
 
-fn prefix() -> impl Strategy<Value = Masked<std::net::Ipv4Addr>> {
-    (any::<[u8; 4]>(), 1..=32u8).prop_map(|(ip, length)| Masked::prefix(ip.into(), length))
+/// An address and how many of its bits count; none is the same as no field.
+fn prefix() -> impl Strategy<Value = ([u8; 4], u8)> {
+    (any::<[u8; 4]>(), 0..=32u8)
+}
+
+/// What a frame of some Ethernet type can be asked for in 1.0.
+fn upper() -> impl Strategy<Value = Match> {
+    let kind = select(vec![0x0800u16, 0x0800, 0x0806, 0x86dd, 0x05ff]);
+    let proto = option::of(prop_oneof![select(vec![1u8, 6, 17, 132]), any::<u8>()]);
+    let ports = (option::of(any::<u16>()), option::of(any::<u16>()));
+    (kind, option::of(0..64u8), proto, ports, prefix(), prefix()).prop_map(
+        |(kind, dscp, proto, ports, src, dst)| {
+            let mut matching = Match::ANY.with(Field::EthType, kind);
+            let (proto_field, src_field, dst_field) = match kind {
+                0x0800 => (Field::IpProto, Field::Ipv4Src, Field::Ipv4Dst),
+                0x0806 => (Field::ArpOp, Field::ArpSpa, Field::ArpTpa),
+                _ => return matching,
+            };
+            let mut put = |field, value: Option<u16>| {
+                if let Some(value) = value {
+                    matching.set(FieldMatch::exact(field, value));
+                }
+            };
+            put(proto_field, proto.map(u16::from));
+            if kind == 0x0800 {
+                put(Field::IpDscp, dscp.map(u16::from));
+                let fields = match proto {
+                    Some(1) => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
+                    Some(6) => Some((Field::TcpSrc, Field::TcpDst)),
+                    Some(17) => Some((Field::UdpSrc, Field::UdpDst)),
+                    Some(132) => Some((Field::SctpSrc, Field::SctpDst)),
+                    _ => None,
+                };
+                if let Some((from, to)) = fields {
+                    put(from, ports.0);
+                    put(to, ports.1);
+                }
+            }
+            let matching = matching.with_ipv4(src_field, src.0.into(), src.1);
+            matching.with_ipv4(dst_field, dst.0.into(), dst.1)
+        },
+    )
+}
+
+/// The tag, or its absence, or a priority of any tag.
+fn tag() -> impl Strategy<Value = Match> {
+    prop_oneof![
+        Just(Match::ANY),
+        Just(Match::ANY.untagged()),
+        (0..0x1000u16).prop_map(|id| Match::ANY.with_vlan(id)),
+        (0..0x1000u16, 0..8u8)
+            .prop_map(|(id, pcp)| { Match::ANY.with_vlan(id).with(Field::VlanPcp, pcp) }),
+        (0..8u8).prop_map(|pcp| {
+            let any_tag = Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
+            any_tag.with(Field::VlanPcp, pcp)
+        }),
+    ]
 }
 
 pub fn matching() -> impl Strategy<Value = Match> {
-    let vlan = prop_oneof![Just(VlanMatch::Untagged), (0..0x1000u16).prop_map(VlanMatch::id)];
-    let mac_field = || option::of(mac().prop_map(Masked::exact));
-    (
-        option::of(port()),
-        (mac_field(), mac_field()),
-        (option::of(vlan), option::of(0..8u8), option::of(any::<u16>())),
-        (option::of(0..64u8), option::of(any::<u8>())),
-        (option::of(prefix()), option::of(prefix())),
-        (option::of(any::<u16>()), option::of(any::<u16>())),
+    let upper = prop_oneof![Just(Match::ANY), upper()];
+    (option::of(port()), option::of(mac()), option::of(mac()), tag(), upper).prop_map(
+        |(in_port, src, dst, tag, upper)| {
+            let rows = tag.fields().iter().chain(upper.fields()).copied();
+            let mut matching: Match = rows.collect();
+            let exact = |field, value: u128| FieldMatch::exact(field, value);
+            if let Some(port) = in_port {
+                matching.set(exact(Field::InPort, port.into()));
+            }
+            for (field, mac) in [(Field::EthSrc, src), (Field::EthDst, dst)] {
+                if let Some(mac) = mac {
+                    matching.set(exact(field, mac_bits(mac)));
+                }
+            }
+            matching
+        },
     )
-        .prop_map(|(in_port, eth, tag, ip, addresses, transport)| Match {
-            in_port,
-            eth_src: eth.0,
-            eth_dst: eth.1,
-            vlan: tag.0,
-            vlan_pcp: tag.1,
-            eth_type: tag.2,
-            ip_dscp: ip.0,
-            ip_proto: ip.1,
-            ip_src: addresses.0,
-            ip_dst: addresses.1,
-            transport_src: transport.0,
-            transport_dst: transport.1,
-        })
 }
 
 fn experimenter() -> impl Strategy<Value = Experimenter> {
@@ -121,12 +175,12 @@ fn action() -> impl Strategy<Value = Action> {
         (port(), any::<u16>()).prop_map(|(port, bytes_max)| Action::Output { port, bytes_max }),
         (0..0x1000u16).prop_map(Action::SetVlanVid),
         (0..8u8).prop_map(Action::SetVlanPcp),
-        Just(Action::StripVlan),
-        mac().prop_map(Action::SetEthSrc),
-        mac().prop_map(Action::SetEthDst),
-        any::<[u8; 4]>().prop_map(|ip| Action::SetIpSrc(ip.into())),
-        any::<[u8; 4]>().prop_map(|ip| Action::SetIpDst(ip.into())),
-        (0..64u8).prop_map(Action::SetIpDscp),
+        Just(Action::PopVlan),
+        mac().prop_map(|mac| Action::set_mac(Field::EthSrc, mac)),
+        mac().prop_map(|mac| Action::set_mac(Field::EthDst, mac)),
+        any::<u32>().prop_map(|ip| Action::set(Field::Ipv4Src, ip)),
+        any::<u32>().prop_map(|ip| Action::set(Field::Ipv4Dst, ip)),
+        (0..64u8).prop_map(|dscp| Action::set(Field::IpDscp, dscp)),
         any::<u16>().prop_map(Action::SetTransportSrc),
         any::<u16>().prop_map(Action::SetTransportDst),
         (port(), any::<u32>()).prop_map(|(port, queue)| Action::Enqueue { port, queue }),
@@ -184,7 +238,8 @@ fn flow_mod() -> impl Strategy<Value = FlowMod> {
             hard_timeout_s: rest.1,
             out_port: rest.2,
             flags: rest.3,
-            actions: rest.4,
+            instructions: Instruction::apply(rest.4),
+            ..FlowMod::default()
         })
 }
 
@@ -196,7 +251,18 @@ fn flow_removed() -> impl Strategy<Value = FlowRemoved> {
     ]);
     (reason, matching(), any::<(u16, u64)>(), span(), any::<(u16, u64, u64)>()).prop_map(
         |(reason, matching, (priority, cookie), age, (idle_timeout_s, packets, bytes))| {
-            FlowRemoved { reason, matching, priority, cookie, age, idle_timeout_s, packets, bytes }
+            FlowRemoved {
+                reason,
+                table: 0,
+                matching,
+                priority,
+                cookie,
+                age,
+                idle_timeout_s,
+                hard_timeout_s: 0,
+                packets,
+                bytes,
+            }
         },
     )
 }
@@ -237,7 +303,8 @@ fn flow_stats() -> impl Strategy<Value = FlowStats> {
             hard_timeout_s: numbers.1,
             packets: numbers.2,
             bytes: numbers.3,
-            actions,
+            instructions: Instruction::apply(actions),
+            ..FlowStats::default()
         })
 }
 
@@ -294,7 +361,7 @@ fn request() -> BoxedStrategy<Message> {
     let which =
         || {
             (matching(), any::<u8>(), port()).prop_map(|(matching, table, out_port)| {
-                FlowStatsRequest { matching, table, out_port }
+                FlowStatsRequest { matching, table, out_port, ..FlowStatsRequest::default() }
             })
         };
     prop_oneof![

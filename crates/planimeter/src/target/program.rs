@@ -4,7 +4,7 @@
 //! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C).
 
 use instrument::controller::flows::Installed;
-use openflow::model::{Action, FlowMod, Masked, Match, VlanMatch};
+use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 
 use super::TargetError;
 use crate::parameter::{Table, Traffic};
@@ -53,7 +53,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers };
         let matching = match table {
-            Table::Port => Match { in_port: Some(PORT_IN.into()), ..Match::ANY },
+            Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
             _ if entry >= entries - wildcards => wildcard(&headers),
             _ => exact(&headers),
         };
@@ -62,30 +62,24 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
 }
 
 fn add(matching: Match) -> FlowMod {
-    let output = Action::Output { port: PORT_OUT.into(), bytes_max: 0 };
-    FlowMod { matching, actions: vec![output], ..FlowMod::default() }
+    FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
 }
 
 fn wildcard(headers: &Headers) -> Match {
-    Match {
-        eth_type: Some(IPV4),
-        ip_proto: Some(UDP),
-        transport_src: Some(headers.port_source),
-        transport_dst: Some(headers.port_destination),
-        ..Match::ANY
-    }
+    Match::ANY
+        .with(Field::EthType, IPV4)
+        .with(Field::IpProto, UDP)
+        .with(Field::UdpSrc, headers.port_source)
+        .with(Field::UdpDst, headers.port_destination)
 }
 
 fn exact(headers: &Headers) -> Match {
-    Match {
-        in_port: Some(PORT_IN.into()),
-        eth_src: Some(Masked::<[u8; 6]>::exact(headers.mac_source)),
-        eth_dst: Some(Masked::<[u8; 6]>::exact(headers.mac_destination)),
-        vlan: Some(VlanMatch::Untagged),
-        vlan_pcp: Some(0),
-        ip_dscp: Some(headers.tos >> 2),
-        ip_src: Some(Masked::<std::net::Ipv4Addr>::exact(headers.ip_source)),
-        ip_dst: Some(Masked::<std::net::Ipv4Addr>::exact(headers.ip_destination)),
-        ..wildcard(headers)
-    }
+    wildcard(headers)
+        .with(Field::InPort, PORT_IN)
+        .with_mac(Field::EthSrc, headers.mac_source)
+        .with_mac(Field::EthDst, headers.mac_destination)
+        .untagged()
+        .with(Field::IpDscp, headers.tos >> 2)
+        .with(Field::Ipv4Src, headers.ip_source.to_bits())
+        .with(Field::Ipv4Dst, headers.ip_destination.to_bits())
 }

@@ -134,6 +134,10 @@ impl Agent {
 
     fn flow_mod(&mut self, change: &FlowMod, datapath: &mut Datapath<'_>) -> Result<(), ErrorCode> {
         let now = datapath.now;
+        if change.table != 0 {
+            // The upper byte of the command, which is a table only to those who have agreed on it.
+            return Err(ErrorCode::FlowModBadCommand);
+        }
         if change.flags.contains(FlowModFlags::EMERGENCY) {
             return Err(no_emergency_table(change));
         }
@@ -147,7 +151,7 @@ impl Agent {
             }
             FlowModCommand::Add | FlowModCommand::Modify | FlowModCommand::ModifyStrict => {}
         }
-        let actions = lower::actions_down(&change.actions, self.ports.numbers(), false)?;
+        let actions = lower::actions_down(change.applied(), self.ports.numbers(), false)?;
         let spec = lower::spec_down(change, actions);
         let strict = change.command == FlowModCommand::ModifyStrict;
         let outcome = match change.command {

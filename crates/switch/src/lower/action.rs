@@ -2,10 +2,9 @@
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 3.3, 5.2.4 and 5.4.4 (`ofp_bad_action`).
 
-use std::net::Ipv4Addr;
-
 use dataplane::action::Action;
-use openflow::model::{self, MacAddress, reserved};
+use openflow::model::matching::FieldMatch;
+use openflow::model::{self, reserved};
 use openflow::version::ErrorCode;
 use packet::field::Field;
 
@@ -48,17 +47,24 @@ fn action_down(
         model::Action::SetVlanVid(id) => Action::SetVlan(id),
         model::Action::SetVlanPcp(pcp) if pcp > 7 => return Err(ErrorCode::ActionBadArgument),
         model::Action::SetVlanPcp(priority) => Action::SetVlanPriority(priority),
-        model::Action::StripVlan => Action::PopVlan,
-        model::Action::SetEthSrc(mac) => Action::set(Field::EthSrc, mac_down(mac)),
-        model::Action::SetEthDst(mac) => Action::set(Field::EthDst, mac_down(mac)),
-        model::Action::SetIpSrc(ip) => Action::set(Field::Ipv4Src, ip.to_bits().into()),
-        model::Action::SetIpDst(ip) => Action::set(Field::Ipv4Dst, ip.to_bits().into()),
-        model::Action::SetIpDscp(dscp) if dscp > 63 => return Err(ErrorCode::ActionBadArgument),
-        model::Action::SetIpDscp(dscp) => Action::set(Field::IpDscp, dscp.into()),
+        model::Action::PopVlan => Action::PopVlan,
+        model::Action::SetField(row) => field_down(&row)?,
         model::Action::SetTransportSrc(port) => Action::SetL4Src(port),
         model::Action::SetTransportDst(port) => Action::SetL4Dst(port),
         model::Action::Experimenter(_) => return Err(ErrorCode::ActionBadExperimenter),
+        _ => return Err(ErrorCode::ActionBadType),
     })
+}
+
+fn field_down(row: &FieldMatch) -> Result<Action, ErrorCode> {
+    let FieldMatch { field, value, mask } = *row;
+    match field {
+        _ if !row.is_exact() => Err(ErrorCode::ActionBadArgument),
+        Field::EthSrc | Field::EthDst | Field::Ipv4Src | Field::Ipv4Dst | Field::IpDscp => {
+            Ok(Action::SetField { field, value, mask })
+        }
+        _ => Err(ErrorCode::ActionBadType),
+    }
 }
 
 fn output_down(
@@ -115,29 +121,12 @@ fn action_up(from: &Action) -> model::Action {
         Action::Enqueue { port, queue } => model::Action::Enqueue { port: port_up(port), queue },
         Action::SetVlan(id) => model::Action::SetVlanVid(id),
         Action::SetVlanPriority(priority) => model::Action::SetVlanPcp(priority),
-        Action::PopVlan => model::Action::StripVlan,
-        Action::SetField { field, value, .. } => field_up(field, value),
+        Action::PopVlan => model::Action::PopVlan,
+        Action::SetField { field, value, mask } => {
+            model::Action::SetField(FieldMatch::masked(field, value, mask))
+        }
         Action::SetL4Src(port) => model::Action::SetTransportSrc(port),
         Action::SetL4Dst(port) => model::Action::SetTransportDst(port),
         other => unreachable!("OpenFlow 1.0 installs no {other:?}"),
     }
-}
-
-fn field_up(field: Field, value: u128) -> model::Action {
-    match field {
-        Field::EthSrc => model::Action::SetEthSrc(mac_up(value)),
-        Field::EthDst => model::Action::SetEthDst(mac_up(value)),
-        Field::Ipv4Src => model::Action::SetIpSrc(Ipv4Addr::from_bits(value as u32)),
-        Field::Ipv4Dst => model::Action::SetIpDst(Ipv4Addr::from_bits(value as u32)),
-        Field::IpDscp => model::Action::SetIpDscp(value as u8),
-        other => unreachable!("OpenFlow 1.0 sets no {other}"),
-    }
-}
-
-fn mac_down(mac: MacAddress) -> u128 {
-    mac.iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
-}
-
-fn mac_up(bits: u128) -> MacAddress {
-    std::array::from_fn(|at| (bits >> (40 - 8 * at)) as u8)
 }

@@ -77,7 +77,8 @@ pub fn flow_stats_up(from: &FlowRecord) -> FlowStats {
         hard_timeout_s: seconds_up(from.hard_timeout),
         packets: from.frames,
         bytes: from.bytes,
-        actions: actions_up(&from.instructions.apply),
+        instructions: model::Instruction::apply(actions_up(&from.instructions.apply)),
+        ..FlowStats::default()
     }
 }
 
@@ -92,11 +93,13 @@ pub fn flow_removed_up(from: &FlowRecord, why: flow::FlowRemovedReason) -> FlowR
             | flow::FlowRemovedReason::MeterDelete
             | flow::FlowRemovedReason::Eviction => model::FlowRemovedReason::Delete,
         },
+        table: 0,
         matching: match_up(&from.matching, from.named),
         priority: from.priority,
         cookie: from.cookie,
         age: from.age,
         idle_timeout_s: seconds_up(from.idle_timeout),
+        hard_timeout_s: seconds_up(from.hard_timeout),
         packets: from.frames,
         bytes: from.bytes,
     }

@@ -4,95 +4,87 @@ use std::net::Ipv4Addr;
 
 use dataplane::action::Action;
 use dataplane::key::{self, wide::Wide};
-use openflow::model::{self, MacAddress, Masked, Match, VlanMatch};
+use openflow::model::{self, Field, FieldMatch, Match, VLAN_PRESENT};
 use openflow::version::ErrorCode;
 
 use super::*;
 
-fn mac(last: u8) -> Option<Masked<MacAddress>> {
-    Some(Masked::<MacAddress>::exact([2, 0, 0, 0, 0x80, last]))
-}
-
 fn full() -> Match {
-    Match {
-        in_port: Some(3),
-        eth_src: mac(1),
-        eth_dst: mac(2),
-        vlan: Some(VlanMatch::id(77)),
-        vlan_pcp: Some(5),
-        eth_type: Some(0x0800),
-        ip_dscp: Some(46),
-        ip_proto: Some(17),
-        ip_src: Some(Masked::prefix(Ipv4Addr::new(10, 200, 3, 4), 32)),
-        ip_dst: Some(Masked::prefix(Ipv4Addr::new(10, 200, 3, 4), 9)),
-        transport_src: Some(1000),
-        transport_dst: Some(2000),
-    }
+    Match::ANY
+        .with(Field::InPort, 3u8)
+        .with_mac(Field::EthSrc, [2, 0, 0, 0, 0x80, 1])
+        .with_mac(Field::EthDst, [2, 0, 0, 0, 0x80, 2])
+        .with_vlan(77)
+        .with(Field::VlanPcp, 5u8)
+        .with(Field::EthType, 0x0800u16)
+        .with(Field::IpDscp, 46u8)
+        .with(Field::IpProto, 17u8)
+        .with_ipv4(Field::Ipv4Src, Ipv4Addr::new(10, 200, 3, 4), 32)
+        .with_ipv4(Field::Ipv4Dst, Ipv4Addr::new(10, 200, 3, 4), 9)
+        .with(Field::UdpSrc, 1000u16)
+        .with(Field::UdpDst, 2000u16)
 }
 
-fn there_and_back(matching: Match) -> Match {
-    let (down, named) = match_down(&matching);
+fn there_and_back(matching: &Match) -> Match {
+    let (down, named) = match_down(matching);
     match_up(&down, named)
 }
 
 #[test]
 fn every_field_comes_back_as_it_was() {
-    assert_eq!(there_and_back(full()), full());
-    assert_eq!(there_and_back(Match::ANY), Match::ANY);
-    for drop in 0..12 {
-        let mut matching = full();
-        match drop {
-            0 => matching.in_port = None,
-            1 => matching.eth_src = None,
-            2 => matching.eth_dst = None,
-            3 => matching.vlan = None,
-            4 => matching.vlan_pcp = None,
-            5 => matching.ip_dscp = None,
-            6 => matching.transport_src = None,
-            7 => matching.transport_dst = None,
-            8 => matching.ip_src = None,
-            9 => matching.ip_dst = None,
-            10 => matching.in_port = Some(reserved::LOCAL),
-            _ => matching.ip_src = Some(Masked::prefix(Ipv4Addr::new(128, 0, 0, 0), 1)),
-        }
-        assert_eq!(there_and_back(matching), matching, "{drop}");
+    assert_eq!(there_and_back(&full()), full());
+    assert_eq!(there_and_back(&Match::ANY), Match::ANY);
+    for open in [
+        Field::InPort,
+        Field::EthSrc,
+        Field::EthDst,
+        Field::VlanPcp,
+        Field::IpDscp,
+        Field::UdpSrc,
+        Field::UdpDst,
+        Field::Ipv4Src,
+        Field::Ipv4Dst,
+    ] {
+        let matching = full().without(open);
+        assert_eq!(there_and_back(&matching), matching, "{open}");
+    }
+    let no_tag = full().without(Field::VlanPcp).without(Field::VlanVid);
+    let local = full().with(Field::InPort, reserved::LOCAL);
+    let half = full().with_ipv4(Field::Ipv4Src, Ipv4Addr::new(128, 0, 0, 0), 1);
+    for matching in [no_tag, local, half] {
+        assert_eq!(there_and_back(&matching), matching);
     }
 }
 
 #[test]
 fn untagged_and_fields_of_other_types_come_back() {
-    let untagged = Match { vlan: Some(VlanMatch::Untagged), vlan_pcp: None, ..full() };
-    assert_eq!(there_and_back(untagged), untagged);
-    let arp = Match {
-        eth_type: Some(0x0806),
-        ip_proto: Some(2),
-        ip_src: full().ip_src,
-        ip_dst: full().ip_dst,
-        ..Match::ANY
-    };
-    assert_eq!(there_and_back(arp), arp);
-    // A whole key that names zeros for what the frame cannot have stays a whole key.
-    let zero = Some(Masked::prefix(Ipv4Addr::UNSPECIFIED, 32));
-    let exact = Match {
-        vlan: Some(VlanMatch::Untagged),
-        vlan_pcp: Some(0),
-        eth_type: Some(0x86dd),
-        ip_dscp: Some(0),
-        ip_proto: Some(0),
-        ip_src: zero,
-        ip_dst: zero,
-        transport_src: Some(0),
-        transport_dst: Some(0),
-        ..full()
-    };
+    let untagged = full().without(Field::VlanPcp).untagged();
+    assert_eq!(there_and_back(&untagged), untagged);
+    let any_tag = Match::ANY
+        .with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)
+        .with(Field::VlanPcp, 0u8);
+    assert_eq!(there_and_back(&any_tag), any_tag);
+    let arp = Match::ANY
+        .with(Field::EthType, 0x0806u16)
+        .with(Field::ArpOp, 2u8)
+        .with_ipv4(Field::ArpSpa, Ipv4Addr::new(10, 200, 3, 4), 32)
+        .with_ipv4(Field::ArpTpa, Ipv4Addr::new(10, 200, 3, 4), 9);
+    assert_eq!(there_and_back(&arp), arp);
+    // All that a frame of another type can have is a whole key.
+    let exact = Match::ANY
+        .with(Field::InPort, 3u8)
+        .with_mac(Field::EthSrc, [2, 0, 0, 0, 0x80, 1])
+        .with_mac(Field::EthDst, [2, 0, 0, 0, 0x80, 2])
+        .untagged()
+        .with(Field::EthType, 0x86ddu16);
     assert!(match_down(&exact).0.is_exact());
-    assert_eq!(there_and_back(exact), exact);
+    assert_eq!(there_and_back(&exact), exact);
 }
 
 #[test]
 fn what_cannot_matter_is_not_told() {
-    let matching = Match { transport_dst: Some(80), ip_src: full().ip_src, ..Match::ANY };
-    assert_eq!(there_and_back(matching), Match::ANY);
+    let matching = Match::ANY.with(Field::TcpDst, 80u8).with(Field::Ipv4Src, 7u8);
+    assert_eq!(there_and_back(&matching), Match::ANY);
 }
 
 #[test]
@@ -104,15 +96,15 @@ fn a_match_chooses_the_frames_that_it_names() {
     let key = key::extract(3, &frame);
     assert!(match_down(&full()).0.matches(&key, &Wide::ZERO));
     for other in [
-        Match { in_port: Some(4), ..full() },
-        Match { eth_src: mac(2), ..full() },
-        Match { eth_dst: mac(1), ..full() },
-        Match { vlan: Some(VlanMatch::Untagged), vlan_pcp: None, ..full() },
-        Match { vlan_pcp: Some(4), ..full() },
-        Match { ip_dscp: Some(45), ..full() },
-        Match { ip_dst: Some(Masked::prefix(Ipv4Addr::new(10, 0, 0, 0), 9)), ..full() },
-        Match { transport_src: Some(1001), ..full() },
-        Match { transport_dst: Some(1001), ..full() },
+        full().with(Field::InPort, 4u8),
+        full().with(Field::EthSrc, 2u8),
+        full().with(Field::EthDst, 1u8),
+        full().untagged().without(Field::VlanPcp),
+        full().with(Field::VlanPcp, 4u8),
+        full().with(Field::IpDscp, 45u8),
+        full().with_ipv4(Field::Ipv4Dst, Ipv4Addr::new(10, 0, 0, 0), 9),
+        full().with(Field::UdpSrc, 1001u16),
+        full().with(Field::UdpDst, 1001u16),
     ] {
         assert!(!match_down(&other).0.matches(&key, &Wide::ZERO), "{other}");
     }
@@ -142,12 +134,12 @@ fn actions_come_back_as_they_were() {
         model::Action::Enqueue { port: 2, queue: 7 },
         model::Action::SetVlanVid(4095),
         model::Action::SetVlanPcp(7),
-        model::Action::StripVlan,
-        model::Action::SetEthSrc([1, 2, 3, 4, 5, 6]),
-        model::Action::SetEthDst([6, 5, 4, 3, 2, 1]),
-        model::Action::SetIpSrc(Ipv4Addr::new(1, 2, 3, 4)),
-        model::Action::SetIpDst(Ipv4Addr::new(4, 3, 2, 1)),
-        model::Action::SetIpDscp(63),
+        model::Action::PopVlan,
+        model::Action::set_mac(Field::EthSrc, [1, 2, 3, 4, 5, 6]),
+        model::Action::set_mac(Field::EthDst, [6, 5, 4, 3, 2, 1]),
+        model::Action::set(Field::Ipv4Src, 0x0102_0304u32),
+        model::Action::set(Field::Ipv4Dst, 0x0403_0201u32),
+        model::Action::set(Field::IpDscp, 63u8),
         model::Action::SetTransportSrc(1),
         model::Action::SetTransportDst(2),
     ];
@@ -167,10 +159,12 @@ fn actions_that_cannot_be_done_are_refused_with_their_error() {
     assert_eq!(refused(enqueue), ErrorCode::ActionBadOutPort);
     assert_eq!(refused(model::Action::SetVlanVid(4096)), ErrorCode::ActionBadArgument);
     assert_eq!(refused(model::Action::SetVlanPcp(8)), ErrorCode::ActionBadArgument);
-    assert_eq!(refused(model::Action::SetIpDscp(64)), ErrorCode::ActionBadArgument);
+    let half = FieldMatch::masked(Field::EthSrc, 2u8, 3u8);
+    assert_eq!(refused(model::Action::SetField(half)), ErrorCode::ActionBadArgument);
+    assert_eq!(refused(model::Action::DecNwTtl), ErrorCode::ActionBadType);
     let vendor = model::Experimenter { experimenter: 1, body: vec![0; 4] };
     let vendor = refused(model::Action::Experimenter(vendor));
     assert_eq!(vendor, ErrorCode::ActionBadExperimenter);
-    let many = vec![model::Action::StripVlan; action::ACTIONS_MAX + 1];
+    let many = vec![model::Action::PopVlan; action::ACTIONS_MAX + 1];
     assert_eq!(actions_down(&many, &[1], false).unwrap_err(), ErrorCode::ActionTooMany);
 }

@@ -8,7 +8,7 @@ mod statistics;
 use std::net::Ipv4Addr;
 
 use openflow::header::Xid;
-use openflow::model::{self, Action, FlowMod, Masked, Match, Message};
+use openflow::model::{self, Action, Field, FlowMod, Match, Message, PRIORITY_DEFAULT};
 use openflow::session::{self, Session, Settings};
 use openflow::version::{End, ErrorCode};
 use packet::frame::Batch;
@@ -203,27 +203,25 @@ fn udp(flow: u16, bytes: usize) -> Vec<u8> {
 
 /// The whole key of [`udp`] on port 1.
 fn exact(flow: u16) -> Match {
-    Match {
-        in_port: Some(1),
-        eth_src: Some(Masked::<model::MacAddress>::exact([2, 0, 0, 0, 0, 1])),
-        eth_dst: Some(Masked::<model::MacAddress>::exact([2, 0, 0, 0, 0, 2])),
-        vlan: Some(model::VlanMatch::Untagged),
-        vlan_pcp: Some(0),
-        eth_type: Some(0x0800),
-        ip_dscp: Some(0),
-        ip_proto: Some(17),
-        ip_src: Some(Masked::prefix(Ipv4Addr::new(10, 0, 0, 1), 32)),
-        ip_dst: Some(Masked::prefix(Ipv4Addr::new(10, 0, 0, 2), 32)),
-        transport_src: Some(1000 + flow),
-        transport_dst: Some(2000),
-    }
+    Match::ANY
+        .with(Field::InPort, 1u8)
+        .with_mac(Field::EthSrc, [2, 0, 0, 0, 0, 1])
+        .with_mac(Field::EthDst, [2, 0, 0, 0, 0, 2])
+        .untagged()
+        .with(Field::EthType, 0x0800u16)
+        .with(Field::IpDscp, 0u8)
+        .with(Field::IpProto, 17u8)
+        .with_ipv4(Field::Ipv4Src, Ipv4Addr::new(10, 0, 0, 1), 32)
+        .with_ipv4(Field::Ipv4Dst, Ipv4Addr::new(10, 0, 0, 2), 32)
+        .with(Field::UdpSrc, 1000 + flow)
+        .with(Field::UdpDst, 2000u16)
 }
 
 fn from_port(port: u32) -> Match {
-    Match { in_port: Some(port), ..Match::ANY }
+    Match::ANY.with(Field::InPort, port)
 }
 
 /// Adds an entry that sends what it matches out of a port.
 fn add(matching: Match, port: u32) -> FlowMod {
-    FlowMod { matching, actions: vec![Action::output(port)], ..FlowMod::default() }
+    FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)])
 }

@@ -6,6 +6,7 @@
 
 use dataplane::flow::{FlowFilter, FlowRecord, Part};
 use dataplane::pipeline::Pipeline;
+use openflow::model::Instruction;
 use packet::time::Nanos;
 use serde_json::{Value, json};
 
@@ -33,7 +34,8 @@ fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
 
 fn flow(record: &FlowRecord) -> Value {
     let told = lower::flow_stats_up(record);
-    let actions: Vec<String> = told.actions.iter().map(ToString::to_string).collect();
+    let actions = Instruction::applied(&told.instructions);
+    let actions: Vec<String> = actions.iter().map(ToString::to_string).collect();
     json!({
         "table": table_name(record.part),
         "match": told.matching.to_string(),

@@ -105,7 +105,7 @@ fn what_does_not_fit_or_overlaps_is_refused_with_the_offending_bytes() {
     let mut rig = Rig::connected(settings);
     rig.order(&Message::FlowMod(add(from_port(1), 2)));
     let flags = FlowModFlags::CHECK_OVERLAP;
-    let overlap = FlowMod { flags, ..add(Match { eth_type: Some(0x806), ..Match::ANY }, 3) };
+    let overlap = FlowMod { flags, ..add(Match::ANY.with(Field::EthType, 0x806u16), 3) };
     let (code, data) = rig.refused(&Message::FlowMod(overlap.clone()));
     assert_eq!(code, ErrorCode::FlowModOverlap);
     assert_eq!((data.len(), &data[..4]), (64, &[1, 14, 0, 80][..]));
@@ -123,7 +123,7 @@ fn what_does_not_fit_or_overlaps_is_refused_with_the_offending_bytes() {
 #[test]
 fn impossible_flows_are_refused_with_the_right_error() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
-    let with = |action| Message::FlowMod(FlowMod { actions: vec![action], ..FlowMod::default() });
+    let with = |action| Message::FlowMod(FlowMod::add(Match::ANY, 1, vec![action]));
     for (request, code) in [
         (with(Action::output(4)), ErrorCode::ActionBadOutPort),
         (with(Action::output(reserved::NONE)), ErrorCode::ActionBadOutPort),
@@ -148,13 +148,13 @@ fn impossible_flows_are_refused_with_the_right_error() {
 fn header_changes_leave_with_right_checksums() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let actions = vec![
-        Action::SetIpDst(Ipv4Addr::new(192, 0, 2, 9)),
+        Action::set(Field::Ipv4Dst, Ipv4Addr::new(192, 0, 2, 9).to_bits()),
         Action::SetVlanVid(5),
         Action::output(2),
-        Action::StripVlan,
+        Action::PopVlan,
         Action::output(3),
     ];
-    rig.order(&Message::FlowMod(FlowMod { actions, ..add(exact(0), 1) }));
+    rig.order(&Message::FlowMod(FlowMod::add(exact(0), 1, actions)));
     rig.arrive(1, &udp(0, 60));
     let (tagged, plain) = (rig.left(2).remove(0), rig.left(3).remove(0));
     assert_eq!((&tagged[12..16], tagged.len()), (&[0x81, 0, 0, 5][..], 64));

@@ -52,7 +52,7 @@ fn each_controller_gets_as_much_as_it_asked_for() {
 fn an_action_to_the_controller_says_how_much() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let actions = vec![Action::Output { port: reserved::CONTROLLER, bytes_max: 33 }];
-    rig.order(&Message::FlowMod(FlowMod { actions, ..add(exact(0), 2) }));
+    rig.order(&Message::FlowMod(FlowMod::add(exact(0), PRIORITY_DEFAULT, actions)));
     rig.arrive(1, &udp(0, 500));
     let packet = packet_ins(&mut rig, 0).remove(0);
     assert_eq!((packet.reason, packet.data.len()), (PacketInReason::Action, 33));

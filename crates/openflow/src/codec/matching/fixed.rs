@@ -1,0 +1,315 @@
+//! The match of 1.0: twelve fields in fixed places.
+//!
+//! Source: OpenFlow 1.0.0 section 5.2.3.
+//! ```text
+//! wildcards:4 in_port:2 eth_src:6 eth_dst:6 vlan_vid:2 vlan_pcp:1 pad:1
+//! eth_type:2 tos:1 proto:1 pad:2 ip_src:4 ip_dst:4 transport_src:2 transport_dst:2
+//! ```
+//! A set wildcard bit means that the field does not count; the six bits for an IP address say how
+//! many of its low bits do not, and 32 or more mean none does. Fields that do not count are
+//! written as zero and not looked at when read. A field of a header that the other fields do not
+//! ask for does not count either (section 3.4); a priority without an identifier asks for any tag.
+
+use packet::error::{Malformed, Why};
+
+use super::super::bytes::Reader;
+use super::super::port::{port_from_wire, port_to_wire};
+use super::super::{Fault, What};
+use crate::model::matching::{Field, FieldMatch, FieldSet, Match, VLAN_PRESENT, prefix_mask};
+use crate::version::{ErrorCode, Version};
+
+/// Bytes of a 1.0 match.
+const MATCH_BYTES: usize = 40;
+
+/// `vlan_vid` of a frame without a tag.
+const VLAN_NONE: u16 = 0xffff;
+
+/// Wildcards of a match that names no field.
+const NOTHING_NAMED: u32 = 0x0038_20ff;
+
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const ARP: u16 = 0x0806;
+
+/// The fields that share a place, and the lowest of their wildcard bits.
+const PLACES: [(u32, &[Field]); 12] = [
+    (0, &[Field::InPort]),
+    (1, &[Field::VlanVid]),
+    (2, &[Field::EthSrc]),
+    (3, &[Field::EthDst]),
+    (4, &[Field::EthType]),
+    (5, &[Field::IpProto, Field::ArpOp]),
+    (6, &[Field::TcpSrc, Field::UdpSrc, Field::SctpSrc, Field::Icmpv4Type]),
+    (7, &[Field::TcpDst, Field::UdpDst, Field::SctpDst, Field::Icmpv4Code]),
+    (IP_SRC_SHIFT, &[Field::Ipv4Src, Field::ArpSpa]),
+    (IP_DST_SHIFT, &[Field::Ipv4Dst, Field::ArpTpa]),
+    (20, &[Field::VlanPcp]),
+    (21, &[Field::IpDscp]),
+];
+
+const IP_SRC_SHIFT: u32 = 8;
+const IP_DST_SHIFT: u32 = 14;
+
+/// The wildcard bits of an IP address that may be left open: all six.
+const IP_WILDCARD: u32 = 63;
+
+mod wildcard {
+    pub const IN_PORT: u32 = 1 << 0;
+    pub const VLAN: u32 = 1 << 1;
+    pub const ETH_SRC: u32 = 1 << 2;
+    pub const ETH_DST: u32 = 1 << 3;
+    pub const ETH_TYPE: u32 = 1 << 4;
+    pub const IP_PROTO: u32 = 1 << 5;
+    pub const TRANSPORT_SRC: u32 = 1 << 6;
+    pub const TRANSPORT_DST: u32 = 1 << 7;
+    pub const VLAN_PCP: u32 = 1 << 20;
+    pub const IP_DSCP: u32 = 1 << 21;
+}
+
+/// The fields that have been written, and the wildcards for those that have not.
+struct Writer {
+    bytes: [u8; MATCH_BYTES],
+    wildcards: u32,
+}
+
+impl Writer {
+    /// Writes the low `N` bytes of a value and takes its wildcard away.
+    fn put<const N: usize>(&mut self, at: usize, bit: u32, value: u64) {
+        self.bytes[at..at + N].copy_from_slice(&value.to_be_bytes()[8 - N..]);
+        self.wildcards &= !bit;
+    }
+
+    fn put_ip(&mut self, at: usize, shift: u32, row: &FieldMatch) -> Result<(), What> {
+        let length = row.prefix_length().ok_or(What::Mask(row.field))?;
+        self.put::<4>(at, IP_WILDCARD << shift, row.value as u64);
+        self.wildcards |= (32 - length) << shift;
+        Ok(())
+    }
+
+    /// The identifier; any tag is said by the priority alone.
+    fn put_vlan(&mut self, row: &FieldMatch, has_pcp: bool) -> Result<(), What> {
+        match row.value {
+            // A frame without a tag has priority zero: that is named too, so that a match which
+            // names all that a frame can have has no wildcard.
+            0 if row.is_exact() => {
+                self.put::<2>(18, wildcard::VLAN | wildcard::VLAN_PCP, VLAN_NONE.into());
+            }
+            VLAN_PRESENT.. if row.is_exact() => {
+                self.put::<2>(18, wildcard::VLAN, row.value as u64 & 0xfff);
+            }
+            VLAN_PRESENT if row.mask == VLAN_PRESENT && has_pcp => {}
+            value if row.is_exact() => {
+                return Err(What::Value { field: "vlan_vid", value: value as u64 });
+            }
+            _ => return Err(What::Mask(Field::VlanVid)),
+        }
+        Ok(())
+    }
+}
+
+/// Refuses masks that leave a bit open.
+pub(super) fn whole(row: &FieldMatch) -> Result<u64, What> {
+    if row.is_exact() { Ok(row.value as u64) } else { Err(What::Mask(row.field)) }
+}
+
+/// Appends the match.
+pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+    if let Some(field) = value.unmet() {
+        return Err(What::Prerequisite(field));
+    }
+    if !value.experimenter().is_empty() {
+        return Err(What::ExperimenterField);
+    }
+    let mut writer = Writer { bytes: [0; MATCH_BYTES], wildcards: NOTHING_NAMED };
+    let has_pcp = value.get(Field::VlanPcp).is_some();
+    let eth_type = value.eth_type();
+    for row in value.fields() {
+        match row.field {
+            Field::VlanVid => writer.put_vlan(row, has_pcp)?,
+            Field::Ipv4Src | Field::ArpSpa => writer.put_ip(28, IP_SRC_SHIFT, row)?,
+            Field::Ipv4Dst | Field::ArpTpa => writer.put_ip(32, IP_DST_SHIFT, row)?,
+            _ => put_whole(&mut writer, version, eth_type, row)?,
+        }
+    }
+    writer.bytes[..4].copy_from_slice(&writer.wildcards.to_be_bytes());
+    out.extend_from_slice(&writer.bytes);
+    Ok(())
+}
+
+/// Writes a field that knows no mask.
+fn put_whole(
+    writer: &mut Writer,
+    version: Version,
+    eth_type: Option<u16>,
+    row: &FieldMatch,
+) -> Result<(), What> {
+    let field = row.field;
+    let is_ipv4 = eth_type == Some(IPV4);
+    match field {
+        Field::InPort => {
+            let port = port_to_wire(version, whole(row)? as u32)?;
+            writer.put::<2>(4, wildcard::IN_PORT, port.into());
+        }
+        Field::EthSrc => writer.put::<6>(6, wildcard::ETH_SRC, whole(row)?),
+        Field::EthDst => writer.put::<6>(12, wildcard::ETH_DST, whole(row)?),
+        Field::VlanPcp => writer.put::<1>(20, wildcard::VLAN_PCP, whole(row)?),
+        Field::EthType => writer.put::<2>(22, wildcard::ETH_TYPE, whole(row)?),
+        Field::IpDscp if is_ipv4 => writer.put::<1>(24, wildcard::IP_DSCP, whole(row)? << 2),
+        Field::IpProto if is_ipv4 => writer.put::<1>(25, wildcard::IP_PROTO, whole(row)?),
+        Field::ArpOp => match whole(row)? {
+            value @ 0..=0xff => writer.put::<1>(25, wildcard::IP_PROTO, value),
+            value => return Err(What::Value { field: field.name(), value }),
+        },
+        Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type if is_ipv4 => {
+            writer.put::<2>(36, wildcard::TRANSPORT_SRC, whole(row)?);
+        }
+        Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code if is_ipv4 => {
+            writer.put::<2>(38, wildcard::TRANSPORT_DST, whole(row)?);
+        }
+        field => return Err(What::Field(field)),
+    }
+    Ok(())
+}
+
+/// What has been read of a match.
+struct Parts {
+    bytes: [u8; MATCH_BYTES],
+    at: usize,
+    wildcards: u32,
+}
+
+impl Parts {
+    fn counts(&self, bit: u32) -> bool {
+        self.wildcards & bit == 0
+    }
+
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]])
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_be_bytes([0, 1, 2, 3].map(|place| self.bytes[at + place]))
+    }
+
+    fn mac(&self, at: usize) -> u128 {
+        self.bytes[at..at + 6].iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
+    }
+
+    /// The address whose low bits, as many as its wildcards say, do not count.
+    fn ip(&self, field: Field, at: usize, shift: u32) -> FieldMatch {
+        let open = (self.wildcards >> shift & IP_WILDCARD).min(32);
+        FieldMatch::masked(field, self.u32(at), prefix_mask((32 - open) as u8))
+    }
+
+    /// A transport port, or a type or code that has to fit its byte.
+    fn transport(&self, field: Field, at: usize) -> Result<FieldMatch, Fault> {
+        let value = self.u16(at);
+        if u128::from(value) > field.ones() {
+            let malformed = Malformed { at: self.at + at, why: Why::BadValue(value.into()) };
+            return Err(Fault::new(malformed, ErrorCode::FlowModUnsupported));
+        }
+        Ok(FieldMatch::exact(field, value))
+    }
+}
+
+/// Reads a match.
+pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
+    let at = reader.at();
+    let bytes = reader.array::<MATCH_BYTES>()?;
+    let wildcards = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let parts = Parts { bytes, at, wildcards };
+    let named = PLACES.iter().filter(|(bit, _)| parts.counts(1 << bit)).count();
+    let mut matching = Match::with_capacity(named);
+    let mut exact = |bit: u32, field: Field, value: u128| {
+        if parts.counts(bit) {
+            matching.set(FieldMatch::exact(field, value));
+        }
+    };
+    let in_port = port_from_wire(version, parts.u16(4));
+    exact(wildcard::IN_PORT, Field::InPort, in_port.into());
+    exact(wildcard::ETH_DST, Field::EthDst, parts.mac(12));
+    exact(wildcard::ETH_SRC, Field::EthSrc, parts.mac(6));
+    exact(wildcard::ETH_TYPE, Field::EthType, parts.u16(22).into());
+    read_tag(&parts, &mut matching);
+    if parts.counts(wildcard::ETH_TYPE) {
+        match parts.u16(22) {
+            IPV4 => read_ipv4(&parts, &mut matching)?,
+            ARP => read_arp(&parts, &mut matching),
+            _ => {}
+        }
+    }
+    Ok(matching)
+}
+
+fn read_tag(parts: &Parts, matching: &mut Match) {
+    let counts = parts.counts(wildcard::VLAN);
+    let has_pcp = parts.counts(wildcard::VLAN_PCP);
+    let vid = parts.u16(18);
+    let tag = match vid {
+        VLAN_NONE if counts => return matching.set(FieldMatch::exact(Field::VlanVid, 0u8)),
+        _ if counts => FieldMatch::exact(Field::VlanVid, VLAN_PRESENT | u128::from(vid & 0xfff)),
+        _ if has_pcp => FieldMatch::masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT),
+        _ => return,
+    };
+    matching.set(tag);
+    if has_pcp {
+        matching.set(FieldMatch::exact(Field::VlanPcp, parts.bytes[20]));
+    }
+}
+
+fn read_ipv4(parts: &Parts, matching: &mut Match) -> Result<(), Fault> {
+    if parts.counts(wildcard::IP_DSCP) {
+        matching.set(FieldMatch::exact(Field::IpDscp, parts.bytes[24] >> 2));
+    }
+    let proto = parts.counts(wildcard::IP_PROTO).then_some(parts.bytes[25]);
+    if let Some(proto) = proto {
+        matching.set(FieldMatch::exact(Field::IpProto, proto));
+    }
+    matching.set(parts.ip(Field::Ipv4Src, 28, IP_SRC_SHIFT));
+    matching.set(parts.ip(Field::Ipv4Dst, 32, IP_DST_SHIFT));
+    let Some((src, dst)) = proto.and_then(transport_fields) else { return Ok(()) };
+    if parts.counts(wildcard::TRANSPORT_SRC) {
+        matching.set(parts.transport(src, 36)?);
+    }
+    if parts.counts(wildcard::TRANSPORT_DST) {
+        matching.set(parts.transport(dst, 38)?);
+    }
+    Ok(())
+}
+
+/// What the transport ports are fields of.
+pub(super) fn transport_fields(proto: u8) -> Option<(Field, Field)> {
+    match proto {
+        1 => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
+        6 => Some((Field::TcpSrc, Field::TcpDst)),
+        17 => Some((Field::UdpSrc, Field::UdpDst)),
+        132 => Some((Field::SctpSrc, Field::SctpDst)),
+        _ => None,
+    }
+}
+
+fn read_arp(parts: &Parts, matching: &mut Match) {
+    if parts.counts(wildcard::IP_PROTO) {
+        matching.set(FieldMatch::exact(Field::ArpOp, parts.bytes[25]));
+    }
+    matching.set(parts.ip(Field::ArpSpa, 28, IP_SRC_SHIFT));
+    matching.set(parts.ip(Field::ArpTpa, 32, IP_DST_SHIFT));
+}
+
+/// The 1.0 wildcard bits of fields that may be left open: one for each place, six for an IP
+/// address. A field that 1.0 has no place for has no bit.
+pub(crate) fn wildcards_to_wire(fields: FieldSet) -> u32 {
+    let bits = |shift| if is_ip(shift) { IP_WILDCARD << shift } else { 1 << shift };
+    let open = PLACES.iter().filter(|(_, named)| named.iter().any(|&field| fields.has(field)));
+    open.fold(0, |wire, &(shift, _)| wire | bits(shift))
+}
+
+/// The fields of the places of which any wildcard bit is set.
+pub(crate) fn wildcards_from_wire(wire: u32) -> FieldSet {
+    let bits = |shift| if is_ip(shift) { IP_WILDCARD << shift } else { 1 << shift };
+    let open = PLACES.iter().filter(|&&(shift, _)| wire & bits(shift) != 0);
+    open.flat_map(|(_, named)| named.iter().copied()).collect()
+}
+
+fn is_ip(shift: u32) -> bool {
+    shift == IP_SRC_SHIFT || shift == IP_DST_SHIFT
+}
