@@ -1,4 +1,4 @@
-//! The fields by which a frame is classified, packed into four words.
+//! The fields by which a frame is classified: those of OpenFlow 1.0 packed into four words.
 //!
 //! The twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and
 //! table 3. They are packed so that comparing and hashing a key is straight-line code:
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Invariant: a field that a frame does not have is zero. What counts as having it:
-//! - the outermost 802.1Q or 802.1ad tag is the VLAN, the type behind it is the Ethernet type;
+//! - the outermost 802.1Q or 802.1ad tag is the VLAN, the type behind all tags is the Ethernet type
+//!   (OpenFlow switch specification 1.1.0, section 4.4);
 //! - an 802.3 frame with a SNAP header of organisation 0 has the type that SNAP names, any other
 //!   802.3 frame has [`ETH_TYPE_NONE`];
 //! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses;
@@ -22,9 +23,9 @@
 //! - an IPv4 header that contradicts itself or the frame's length gives no IP fields.
 
 use packet::frame::PortNo;
-use packet::header::{arp, ethernet, icmp, ipv4, tcp, udp};
+use packet::header::{arp, ethernet, ipv4};
 
-use crate::locate::{Ipv4, Link};
+use crate::locate::{Fragment, Headers, Network, Transport};
 
 /// The fields that these four words have no room for.
 pub mod wide;
@@ -236,37 +237,36 @@ fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
     if bytes.len() < ethernet::HEADER_BYTES {
         return key;
     }
+    let headers = Headers::of(bytes);
     key.set(Field::EthDst, number(&bytes[0..6]));
     key.set(Field::EthSrc, number(&bytes[6..12]));
-    let link = Link::of(bytes);
-    if let Some(tag) = link.vlan_at.and_then(|at| bytes.get(at + 2..at + 4)) {
-        key.set(Field::Vlan, VLAN_PRESENT | (number(tag) & 0xfff));
-        key.set(Field::VlanPriority, number(tag) >> 13);
+    if headers.tags > 0 {
+        let control = number(&bytes[14..16]);
+        key.set(Field::Vlan, VLAN_PRESENT | (control & 0xfff));
+        key.set(Field::VlanPriority, control >> 13);
     }
-    key.set(Field::EthType, u64::from(link.eth_type));
-    match link.eth_type {
-        ethernet::TYPE_IPV4 => extract_ipv4(&mut key, &bytes[..link.end], link.payload_at),
-        ethernet::TYPE_ARP => extract_arp(&mut key, &bytes[link.payload_at..link.end]),
+    key.set(Field::EthType, u64::from(headers.eth_type));
+    match headers.network {
+        Network::Ipv4 => extract_ipv4(&mut key, &headers, bytes),
+        Network::Arp => extract_arp(&mut key, &bytes[headers.network_at.into()..]),
         _ => {}
     }
     key
 }
 
-fn extract_ipv4(key: &mut Key, bytes: &[u8], at: usize) {
-    let Some(ip) = Ipv4::at(bytes, at) else { return };
-    let header = &bytes[at..];
+fn extract_ipv4(key: &mut Key, headers: &Headers, bytes: &[u8]) {
+    let header = &bytes[headers.network_at.into()..];
     key.set(Field::IpTos, u64::from(header[1] & 0xfc));
-    key.set(Field::IpProto, u64::from(ip.proto));
+    key.set(Field::IpProto, u64::from(headers.proto));
     key.set(Field::IpSrc, number(&header[12..16]));
     key.set(Field::IpDst, number(&header[16..20]));
-    if ip.fragment {
-        return;
-    }
-    let l4 = &bytes[ip.l4_at..ip.end];
-    match ip.proto {
-        ipv4::PROTOCOL_TCP if l4.len() >= tcp::HEADER_BYTES => set_ports(key, l4),
-        ipv4::PROTOCOL_UDP if l4.len() >= udp::HEADER_BYTES => set_ports(key, l4),
-        ipv4::PROTOCOL_ICMP if l4.len() >= icmp::HEADER_BYTES => {
+    let l4 = &bytes[headers.transport_at.into()..];
+    match headers.transport_to_match() {
+        Transport::Tcp | Transport::Udp => {
+            key.set(Field::L4Src, number(&l4[0..2]));
+            key.set(Field::L4Dst, number(&l4[2..4]));
+        }
+        Transport::Icmp => {
             key.set(Field::L4Src, u64::from(l4[0]));
             key.set(Field::L4Dst, u64::from(l4[1]));
         }
@@ -274,14 +274,9 @@ fn extract_ipv4(key: &mut Key, bytes: &[u8], at: usize) {
     }
 }
 
-fn set_ports(key: &mut Key, l4: &[u8]) {
-    key.set(Field::L4Src, number(&l4[0..2]));
-    key.set(Field::L4Dst, number(&l4[2..4]));
-}
-
-/// ARP for IPv4 over Ethernet; other address kinds give no fields.
+/// The operation has eight bits in the key.
 fn extract_arp(key: &mut Key, bytes: &[u8]) {
-    let Some(arp) = arp::View::new(bytes).filter(arp::View::is_ipv4_over_ethernet) else { return };
+    let Some(arp) = arp::View::new(bytes) else { return };
     key.set(Field::IpProto, u64::from(arp.operation()));
     key.set(Field::IpSrc, u64::from(arp.sender_ip().to_bits()));
     key.set(Field::IpDst, u64::from(arp.target_ip().to_bits()));
@@ -292,14 +287,9 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, &byte| (number << 8) | u64::from(byte))
 }
 
-/// Whether the frame is a part of a fragmented IPv4 datagram.
+/// Whether the frame is a part of a fragmented IPv4 or IPv6 datagram.
 pub fn is_fragment(bytes: &[u8]) -> bool {
-    if bytes.len() < ethernet::HEADER_BYTES {
-        return false;
-    }
-    let link = Link::of(bytes);
-    link.eth_type == ethernet::TYPE_IPV4
-        && Ipv4::at(&bytes[..link.end], link.payload_at).is_some_and(|ip| ip.fragment)
+    Headers::of(bytes).fragment != Fragment::Whole
 }
 
 #[cfg(test)]

@@ -21,11 +21,8 @@ pub use packet::parse::{Fragment, Transport};
 mod ip;
 /// Where each field stands, and what it is.
 mod place;
-/// The link header with one tag, and the IPv4 header behind it.
-mod single;
 
 pub use place::{Covered, Place};
-pub use single::{Ipv4, Link};
 
 /// What the frame carries, as far as its header makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Keys of frames written byte by byte, and the quick way against the thorough one.
 
+use super::wide::{Family, Wide, WordSet};
 use super::*;
 use crate::dice::Dice;
 use packet::parse::{Fragment, Packet, Transport};
@@ -69,15 +70,15 @@ fn a_plain_udp_frame_has_all_fields() {
 }
 
 #[test]
-fn the_outermost_tag_is_the_vlan_and_what_follows_is_the_type() {
+fn the_outermost_tag_is_the_vlan_and_what_follows_all_tags_is_the_type() {
     let tagged = frame(&[&[0x81, 0, 0xa0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]);
     let key = extract(1, &tagged);
     assert_eq!(fields(&key, &[Field::Vlan, Field::VlanPriority]), [VLAN_PRESENT | 5, 5]);
     assert_eq!(fields(&key, &L4), [1234, 5678]);
     let twice = frame(&[&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]);
     let key = extract(1, &twice);
-    assert_eq!(fields(&key, &[Field::Vlan, Field::EthType]), [VLAN_PRESENT | 9, 0x8100]);
-    assert_eq!(key.get(Field::IpSrc), 0);
+    assert_eq!(fields(&key, &[Field::Vlan, Field::EthType]), [VLAN_PRESENT | 9, 0x0800]);
+    assert_eq!(fields(&key, &L4), [1234, 5678]);
 }
 
 #[test]
@@ -183,7 +184,10 @@ fn from_layers(port: PortNo, bytes: &[u8]) -> Key {
         let l4 = packet.transport_bytes().unwrap_or_default();
         match packet.layers.transport {
             _ if packet.layers.fragment != Fragment::Whole => {}
-            Transport::Tcp | Transport::Udp => set_ports(&mut key, l4),
+            Transport::Tcp | Transport::Udp => {
+                key.set(Field::L4Src, number(&l4[..2]));
+                key.set(Field::L4Dst, number(&l4[2..4]));
+            }
             Transport::Icmp => {
                 key.set(Field::L4Src, l4[0].into());
                 key.set(Field::L4Dst, l4[1].into());
@@ -232,4 +236,71 @@ fn the_hash_depends_on_every_bit_and_on_the_seed() {
         let changed = (other.hash(1) ^ hash).count_ones();
         assert!((12..=52).contains(&changed), "bit {bit} changes {changed} bits");
     }
+}
+
+/// A tag, an IPv6 header with a hop-by-hop header, and a neighbour solicitation with its option.
+fn solicitation() -> Vec<u8> {
+    let mut ipv6 = vec![0x6b, 0x81, 0x23, 0x45, 0, 40, 0, 255];
+    ipv6.extend([0xfe; 16]);
+    ipv6.extend([0xff; 16]);
+    let hop = [58, 0, 1, 4, 0, 0, 0, 0];
+    let mut icmp = vec![135, 0, 0, 0, 0, 0, 0, 0];
+    icmp.extend([0xab; 16]);
+    icmp.extend([1, 1, 2, 0, 0, 0, 0, 7]);
+    frame(&[&[0x81, 0, 0x20, 9, 0x86, 0xdd], &ipv6, &hop, &icmp])
+}
+
+#[test]
+fn wide_fields_are_found_where_they_are_wanted_and_nowhere_else() {
+    use packet::field::Field as F;
+    let bytes = solicitation();
+    let (key, mut wide) = (extract(1, &bytes), Wide::ZERO);
+    assert_eq!(fields(&key, &[Field::Vlan, Field::EthType]), [VLAN_PRESENT | 9, 0x86dd]);
+    wide::extract(&bytes, WordSet::MAX, &mut wide);
+    let get = |field| wide::get(field, Family::Ipv6, &key, &wide);
+    let wanted = [
+        (F::IpDscp, 0x2e),
+        (F::IpEcn, 0),
+        (F::IpProto, 58),
+        (F::Ipv6Flabel, 0x1_2345),
+        (F::Ipv6Src, u128::from_be_bytes([0xfe; 16])),
+        (F::Ipv6Dst, u128::MAX),
+        (F::Icmpv6Type, 135),
+        (F::Ipv6NdTarget, u128::from_be_bytes([0xab; 16])),
+        (F::Ipv6NdSll, 0x0200_0000_0007),
+        (F::Ipv6NdTll, 0),
+        (F::MplsLabel, 0),
+    ];
+    for (field, value) in wanted {
+        assert_eq!(get(field), value, "{field}");
+    }
+    let mut source = Wide::ZERO;
+    wide::extract(&bytes, 1 << 5 | 1 << 6, &mut source);
+    assert_eq!(source.used(), 1 << 5 | 1 << 6);
+}
+
+#[test]
+fn mpls_pbb_arp_and_tcp_flags_have_their_words() {
+    use packet::field::Field as F;
+    let of = |bytes: &[u8], field, family| {
+        let (key, mut wide) = (extract(1, bytes), Wide::ZERO);
+        wide::extract(bytes, WordSet::MAX, &mut wide);
+        wide::get(field, family, &key, &wide)
+    };
+    let six = Family::Ipv6;
+    let mpls = frame(&[&[0x88, 0x47, 0x12, 0x34, 0x5b, 64, 0, 0, 0, 0]]);
+    let fields = [F::MplsLabel, F::MplsTc, F::MplsBos].map(|field| of(&mpls, field, six));
+    assert_eq!(fields, [0x12345, 5, 1]);
+    let mut pbb = vec![0x88, 0xe7, 0x08, 0x11, 0x22, 0x33];
+    pbb.extend([9; 14]);
+    let pbb = frame(&[&pbb]);
+    assert_eq!([F::PbbIsid, F::PbbUca].map(|field| of(&pbb, field, six)), [0x11_2233, 1]);
+    let arp = [0, 1, 8, 0, 6, 4, 3, 2, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 2, 0, 0, 0, 0, 5, 10, 0, 0, 9];
+    let arp = frame(&[&[8, 6], &arp]);
+    let fields = [F::ArpOp, F::ArpSha, F::ArpTha].map(|field| of(&arp, field, Family::Ipv4));
+    assert_eq!(fields, [0x302, 0x0200_0000_0001, 0x0200_0000_0005]);
+    let tcp = [0, 80, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x51, 0x12, 0, 0, 0, 0, 0, 0];
+    let tcp = frame(&[&[8, 0], &ipv4(40, 0, 6), &tcp]);
+    let fields = [F::TcpFlags, F::IpEcn].map(|field| of(&tcp, field, Family::Ipv4));
+    assert_eq!(fields, [0x112, 3]);
 }

@@ -1,4 +1,4 @@
-//! The fields that the four words of a [`Key`](super::Key) have no room for.
+//! The fields that the four words of a [`Key`](Key) have no room for.
 //!
 //! Fields and their meaning are those of [`packet::field`]. Matches of OpenFlow 1.0 ask for none of
 //! them, and where no entry does they are not looked for.
@@ -19,7 +19,8 @@
 
 use packet::field::Field;
 
-use super::Field as Hot;
+use super::{Field as Hot, Key};
+use crate::locate::{Headers, Transport};
 
 /// Words.
 pub const WORDS: usize = 16;
@@ -42,6 +43,71 @@ impl Wide {
     pub fn used(&self) -> WordSet {
         self.0.iter().enumerate().fold(0, |set, (at, &word)| set | (WordSet::from(word != 0) << at))
     }
+}
+
+/// The fields that are read from a frame's bytes.
+const READ: [Field; 22] = [
+    Field::IpDscp,
+    Field::IpEcn,
+    Field::IpProto,
+    Field::ArpSha,
+    Field::ArpTha,
+    Field::Ipv6Src,
+    Field::Ipv6Dst,
+    Field::Ipv6Flabel,
+    Field::Ipv6Exthdr,
+    Field::MplsLabel,
+    Field::MplsTc,
+    Field::MplsBos,
+    Field::PbbIsid,
+    Field::PbbUca,
+    Field::TcpSrc,
+    Field::TcpDst,
+    Field::UdpSrc,
+    Field::UdpDst,
+    Field::SctpSrc,
+    Field::SctpDst,
+    Field::Icmpv6Type,
+    Field::Icmpv6Code,
+];
+
+/// Those of them that no fragment has.
+const READ_OF_WHOLE: [Field; 4] =
+    [Field::TcpFlags, Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll];
+
+/// Reads the words of `wanted` that a frame's bytes say into `wide`, where they are zero.
+pub fn extract(bytes: &[u8], wanted: WordSet, wide: &mut Wide) {
+    let headers = Headers::of(bytes);
+    let whole = headers.transport_to_match() != Transport::None;
+    let fields = READ.iter().chain(READ_OF_WHOLE.iter().filter(|_| whole));
+    let mut key = Key::ZERO;
+    for &field in fields {
+        let transport = matches!(words(field), L4_WORDS) && !whole;
+        if words(field) & wanted == 0 || transport {
+            continue;
+        }
+        if let Some(value) = headers.get(field, bytes) {
+            set(field, Family::Ipv6, &mut key, wide, value);
+        }
+    }
+    if wanted & words(Field::ArpSha) != 0
+        && let Some(operation) = headers.get(Field::ArpOp, bytes)
+    {
+        set(Field::ArpOp, Family::Ipv6, &mut key, wide, operation);
+    }
+}
+
+/// The word of the ports.
+const L4_WORDS: WordSet = 1 << 3;
+
+/// The wide words that hold a field.
+fn words(field: Field) -> WordSet {
+    let (low, high) = pieces(field, Family::Ipv6);
+    let word = |piece: Piece| match piece {
+        Piece::Hot(..) => 0,
+        Piece::Wide(word, ..) => 1 << word,
+    };
+    word(low) | high.map_or(0, word)
 }
 
 /// Where a field is: pieces of at most 64 bits, the one of the lowest bits first.
@@ -127,7 +193,7 @@ impl Piece {
     }
 
     /// Reads it.
-    pub(crate) fn get(self, key: &super::Key, wide: &Wide) -> u64 {
+    pub(crate) fn get(self, key: &Key, wide: &Wide) -> u64 {
         match self {
             Piece::Hot(hot, shift, bits) => (key.get(hot) >> shift) & ones(bits),
             Piece::Wide(word, shift, bits) => (wide.0[word] >> shift) & ones(bits),
@@ -135,7 +201,7 @@ impl Piece {
     }
 
     /// Writes it; bits that it does not have are ignored.
-    pub(crate) fn set(self, key: &mut super::Key, wide: &mut Wide, value: u64) {
+    pub(crate) fn set(self, key: &mut Key, wide: &mut Wide, value: u64) {
         match self {
             Piece::Hot(hot, shift, bits) => {
                 let kept = key.get(hot) & !(ones(bits) << shift);
@@ -150,7 +216,7 @@ impl Piece {
 }
 
 /// Reads a field of a frame of this kind.
-pub(crate) fn get(field: Field, family: Family, key: &super::Key, wide: &Wide) -> u128 {
+pub(crate) fn get(field: Field, family: Family, key: &Key, wide: &Wide) -> u128 {
     let (low, high) = pieces(field, family);
     let upper = high.map_or(0, |high| u128::from(high.get(key, wide)) << low.bits());
     upper | u128::from(low.get(key, wide))
@@ -160,7 +226,7 @@ pub(crate) fn get(field: Field, family: Family, key: &super::Key, wide: &Wide) -
 pub(crate) fn set(
     field: Field,
     family: Family,
-    key: &mut super::Key,
+    key: &mut Key,
     wide: &mut Wide,
     value: u128,
 ) {
