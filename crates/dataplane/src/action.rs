@@ -13,6 +13,9 @@ use packet::frame::PortNo;
 /// The port number under which the host itself may be attached to a forwarder.
 pub const LOCAL: PortNo = 0xfffe;
 
+/// What the output of an action set is called that has none.
+pub const UNSET: PortNo = 0xfff7;
+
 /// A list of actions.
 pub type Actions = Arc<[Action]>;
 
@@ -150,6 +153,19 @@ impl Action {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
             }
             _ => false,
+        }
+    }
+
+    /// The number, reserved ones within 16 bits, by which a match asks for its destination.
+    pub fn port_asked(&self) -> Option<PortNo> {
+        match self {
+            Action::InPort => Some(0xfff8),
+            Action::Table => Some(0xfff9),
+            Action::Normal => Some(0xfffa),
+            Action::Flood => Some(0xfffb),
+            Action::All => Some(0xfffc),
+            Action::Controller { .. } => Some(0xfffd),
+            _ => self.port(),
         }
     }
 

@@ -147,6 +147,11 @@ impl Key {
         Key(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
+    /// The bits that either has.
+    pub fn or(&self, other: &Key) -> Key {
+        Key(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
     /// A hash of all words, well mixed in all 64 bits, that cannot be foreseen without `seed`.
     ///
     /// Two folded multiplications (64 by 64 to 128 bits, halves combined) take in two words each,

@@ -26,6 +26,8 @@ pub mod classifier;
 pub mod wheel;
 /// What is done with a frame that an entry matched.
 pub mod action;
+/// What tables wrote to be done in the end.
+pub mod action_set;
 /// What an entry does: actions at once, actions at the end, and where to go on.
 pub mod instruction;
 /// Frames that go by several ways, by one that is chosen, or by the first that works.

@@ -13,22 +13,27 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
 
-use crate::action::Action;
+use crate::action::{Action, UNSET};
+use crate::action_set::ActionSet;
 use crate::bridge::{self, Bridge, SWEEP_PAUSE_MAX};
 use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropCounters, DropReason};
 use crate::egress::{Egress, PortSettings, Ran, Way};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
-use crate::forwarder::{Context, Forwarder, Outputs, PacketInReason};
+use crate::forwarder::{Context, Forwarder, NO_COOKIE, Outputs, PacketInReason};
 use crate::group::GroupLimits;
-use crate::key::wide::Wide;
+use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::meter::MeterLimits;
-use crate::table::{TableConfig, TableSettings, Tables};
+use crate::table::{TableConfig, TableMiss, TableSettings, Tables};
 
 /// Commands about groups, meters, queues and ports.
 mod resources;
+/// One frame on its way through the tables.
+mod walk;
+
+use walk::Trail;
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -89,6 +94,9 @@ pub struct Pipeline {
     /// Whether fragmented IPv4 datagrams are dropped; may be changed at any time.
     pub drop_fragments: bool,
     stage: Stage,
+    /// The action set of the frame at hand.
+    set: ActionSet,
+    trail: Trail,
     /// A copy for the tables of a frame that is needed afterwards.
     spare: Frame,
 }
@@ -98,6 +106,8 @@ pub struct Pipeline {
 struct Stage {
     /// The keys, a run of equal ones once.
     keys: [Key; BATCH_MAX],
+    /// The wide fields that belong to each, as far as they are asked for.
+    wide: Box<[Wide; BATCH_MAX]>,
     /// For each frame, the place of its key, or `REFUSED`.
     key_of: [u8; BATCH_MAX],
     frames: [u64; BATCH_MAX],
@@ -125,12 +135,15 @@ impl Pipeline {
             drop_fragments: settings.drop_fragments,
             stage: Stage {
                 keys: [Key::ZERO; BATCH_MAX],
+                wide: Box::new([Wide::ZERO; BATCH_MAX]),
                 key_of: [REFUSED; BATCH_MAX],
                 frames: [0; BATCH_MAX],
                 bytes: [0; BATCH_MAX],
                 found: [0; BATCH_MAX],
                 verdicts: [None; BATCH_MAX],
             },
+            set: ActionSet::default(),
+            trail: Trail::default(),
             spare: Frame::default(),
         }
     }
@@ -212,7 +225,7 @@ impl Pipeline {
         let mut sent = false;
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
-            let context = Context { why: PacketInReason::PacketOut, ..Context::START };
+            let context = Context { why: PacketInReason::PacketOut, ..start(in_port) };
             match self.egress.run(segment, frame, keep, &mut Way { in_port, now, out, context }) {
                 Ran::Sent => sent = true,
                 Ran::Nowhere => {}
@@ -234,13 +247,15 @@ impl Pipeline {
     /// Takes at most [`BATCH_MAX`] frames through all stages.
     fn forward_stage(&mut self, port: PortNo, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let keys = self.extract(port, frames);
+        let wide = if self.tables.asked(0).1 == 0 { 0 } else { keys };
         let stage = &mut self.stage;
-        self.tables.lookup(0, &stage.keys[..keys], &[Wide::ZERO], &mut stage.found);
+        self.tables.lookup(0, &stage.keys[..keys], &stage.wide[..wide], &mut stage.found);
         for place in 0..keys {
             let (found, frames) = (stage.found[place], stage.frames[place]);
             stage.verdicts[place] = self.tables.count(0, found, frames, stage.bytes[place], now);
         }
-        let mut way = Way { in_port: port, now, out, context: Context::START };
+        let mut way = Way { in_port: port, now, out, context: start(port) };
+        self.trail.key = None;
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = self.stage.key_of[place];
             if key != REFUSED {
@@ -255,6 +270,7 @@ impl Pipeline {
     fn extract(&mut self, port: PortNo, frames: &[Frame]) -> usize {
         let settings = self.egress.settings(port);
         let ask_more = settings != PortSettings::default() || self.drop_fragments;
+        let words = self.tables.asked(0).1;
         let stage = &mut self.stage;
         let mut keys = 0;
         for (place, frame) in frames.iter().enumerate() {
@@ -267,7 +283,13 @@ impl Pipeline {
                 continue;
             }
             let key = key::extract(port, bytes);
-            if keys == 0 || key != stage.keys[keys - 1] {
+            let mut same = keys > 0 && key == stage.keys[keys - 1];
+            if words != 0 {
+                let wide = wide_fields(port, bytes, words);
+                same = same && wide == stage.wide[keys - 1];
+                stage.wide[if same { keys - 1 } else { keys }] = wide;
+            }
+            if !same {
                 stage.keys[keys] = key;
                 stage.frames[keys] = 0;
                 stage.bytes[keys] = 0;
@@ -286,29 +308,67 @@ impl Pipeline {
         match self.stage.verdicts[key] {
             Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
-            Some(Verdict::List | Verdict::Program) => {
-                let actions = &self.tables.instructions(self.stage.found[key]).apply;
-                way.context = Context::START;
+            Some(Verdict::List) => {
+                let found = self.stage.found[key];
+                way.context = start(way.in_port);
+                self.enter(0, found, way);
+                let actions = &self.tables.instructions(found).apply;
                 if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
                     self.egress.drops.add(DropReason::NoDestination);
                 }
             }
-            None => self.miss(frame, way),
-        }
-    }
-
-    fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
-        let quiet = self.egress.settings(way.in_port).no_packet_in;
-        match self.on_miss {
-            OnMiss::Controller if !quiet => self.egress.miss(frame, way),
-            OnMiss::Controller | OnMiss::Drop => self.egress.drops.add(DropReason::NoMatch),
-            OnMiss::Normal => {
-                if self.egress.run(&[Action::Normal], frame, false, way) == Ran::Nowhere {
-                    self.egress.drops.add(DropReason::NoDestination);
+            Some(Verdict::Program) => {
+                way.context = start(way.in_port);
+                self.follow(key, frame, way);
+            }
+            None => {
+                way.context = start(way.in_port);
+                match self.next_on_miss(0) {
+                    Some(next) => self.follow_from(next, key, frame, way),
+                    None => self.miss(frame, way),
                 }
             }
         }
     }
+
+    /// What becomes of a frame that the table in its context has no entry for.
+    fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
+        let quiet = self.egress.settings(way.in_port).no_packet_in;
+        way.context.cookie = NO_COOKIE;
+        match (self.on_miss, self.tables.config(way.context.table).map(|config| config.on_miss)) {
+            (OnMiss::Normal, _) => {
+                if self.egress.run(&[Action::Normal], frame, false, way) == Ran::Nowhere {
+                    self.egress.drops.add(DropReason::NoDestination);
+                }
+            }
+            (_, Some(TableMiss::Controller)) | (OnMiss::Controller, Some(TableMiss::Pipeline))
+                if !quiet =>
+            {
+                self.egress.miss(frame, way);
+            }
+            _ => self.egress.drops.add(DropReason::NoMatch),
+        }
+    }
+}
+
+/// Where a frame that came in on this port begins.
+#[inline]
+fn start(port: PortNo) -> Context {
+    let mut context = Context::START;
+    (context.fields.in_port, context.fields.in_phy_port) = (port, port);
+    context
+}
+
+/// The wide fields that are asked for of a frame that comes in.
+fn wide_fields(port: PortNo, bytes: &[u8], words: WordSet) -> Wide {
+    let mut wide = Wide::ZERO;
+    if words & !OUTSIDE != 0 {
+        wide::extract(bytes, words, &mut wide);
+    }
+    if words & OUTSIDE != 0 {
+        wide.0[2] = u64::from(port) << 32 | u64::from(UNSET);
+    }
+    wide
 }
 
 /// Why a frame does not reach the tables, if so.

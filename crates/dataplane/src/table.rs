@@ -72,6 +72,8 @@ pub struct Tables {
     news: News,
     /// What was changed since [`Tables::begin`].
     undo: Option<Undo>,
+    /// For each table, what the entries of it and of those after it ask for.
+    asked: Vec<(Key, WordSet)>,
     /// Whether every change of an entry is told, as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
@@ -119,6 +121,7 @@ impl Tables {
             wheel: Wheel::default(),
             news: News::new(fit),
             undo: None,
+            asked: vec![(Key::ZERO, 0); settings.len()],
             watch: false,
         }
     }
@@ -140,15 +143,34 @@ impl Tables {
         known.map(|table| table.set_config(config)).is_some()
     }
 
-    /// The wide words that entries of this and the following tables ask for.
+    /// What entries of this table and of those after it ask of a key, and which wide words.
     #[inline]
-    pub fn wide_words(&self, from: u8) -> WordSet {
-        let later = self.tables.get(usize::from(from)..).unwrap_or_default();
-        later.iter().fold(0, |words, table| words | table.wide_words())
+    pub fn asked(&self, from: u8) -> (&Key, WordSet) {
+        let (key, words) = &self.asked[usize::from(from)];
+        (key, *words)
+    }
+
+    /// Takes note of what a table's entries ask for now.
+    fn settle_asked(&mut self, table: u8) {
+        for at in (0..=usize::from(table)).rev() {
+            let (key, words) = self.asked.get(at + 1).copied().unwrap_or_default();
+            let table = &self.tables[at];
+            let settled = (key.or(table.asked()), words | table.wide_words());
+            if self.asked[at] == settled {
+                break;
+            }
+            self.asked[at] = settled;
+        }
+    }
+
+    /// The entry of a table for one key, or [`NOWHERE`](crate::classifier::NOWHERE).
+    pub fn find(&self, table: u8, key: &Key, wide: &Wide) -> u32 {
+        let rank = |place| self.rank(place);
+        self.tables[usize::from(table)].find(&self.entries, key, wide, rank)
     }
 
     /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or
-    /// [`NOWHERE`](crate::classifier::NOWHERE). `wide` holds as many, or one if no entry asks for
+    /// [`NOWHERE`](crate::classifier::NOWHERE). `wide` holds as many, or none if no entry asks for
     /// any.
     #[inline]
     pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut [u32; BATCH_MAX]) {
@@ -192,7 +214,6 @@ impl Tables {
     }
 
     /// The cookie of an entry that [`Tables::lookup`] found, and whether it is a table-miss entry.
-    #[expect(dead_code, reason = "said of frames once they are told by table")]
     pub(crate) fn told(&self, found: u32) -> (u64, bool) {
         self.flow(found).map_or((0, false), |flow| (flow.cookie, flow.flags.miss))
     }

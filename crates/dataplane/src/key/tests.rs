@@ -295,7 +295,8 @@ fn mpls_pbb_arp_and_tcp_flags_have_their_words() {
     pbb.extend([9; 14]);
     let pbb = frame(&[&pbb]);
     assert_eq!([F::PbbIsid, F::PbbUca].map(|field| of(&pbb, field, six)), [0x11_2233, 1]);
-    let arp = [0, 1, 8, 0, 6, 4, 3, 2, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 2, 0, 0, 0, 0, 5, 10, 0, 0, 9];
+    let arp =
+        [0, 1, 8, 0, 6, 4, 3, 2, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 2, 0, 0, 0, 0, 5, 10, 0, 0, 9];
     let arp = frame(&[&[8, 6], &arp]);
     let fields = [F::ArpOp, F::ArpSha, F::ArpTha].map(|field| of(&arp, field, Family::Ipv4));
     assert_eq!(fields, [0x302, 0x0200_0000_0001, 0x0200_0000_0005]);

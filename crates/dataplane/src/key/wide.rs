@@ -100,6 +100,23 @@ pub fn extract(bytes: &[u8], wanted: WordSet, wide: &mut Wide) {
 /// The word of the ports.
 const L4_WORDS: WordSet = 1 << 3;
 
+/// What of a key and which wide words a change of this field changes.
+pub(crate) fn touched(field: Field) -> (Key, WordSet) {
+    let (mut key, mut unused) = (Key::ZERO, Wide::ZERO);
+    match field {
+        // What follows is read as something else.
+        Field::EthType | Field::IpProto | Field::PacketType => return EVERYTHING,
+        _ => set(field, Family::Ipv4, &mut key, &mut unused, u128::MAX),
+    }
+    let (mut words, mut six) = (words(field) | unused.used(), Key::ZERO);
+    set(field, Family::Ipv6, &mut six, &mut unused, u128::MAX);
+    words |= unused.used();
+    (key.or(&six), words)
+}
+
+/// All that can change.
+pub(crate) const EVERYTHING: (Key, WordSet) = (Key::FULL, WordSet::MAX);
+
 /// The wide words that hold a field.
 fn words(field: Field) -> WordSet {
     let (low, high) = pieces(field, Family::Ipv6);
@@ -223,13 +240,7 @@ pub(crate) fn get(field: Field, family: Family, key: &Key, wide: &Wide) -> u128 
 }
 
 /// Writes a field of a frame of this kind.
-pub(crate) fn set(
-    field: Field,
-    family: Family,
-    key: &mut Key,
-    wide: &mut Wide,
-    value: u128,
-) {
+pub(crate) fn set(field: Field, family: Family, key: &mut Key, wide: &mut Wide, value: u128) {
     let (low, high) = pieces(field, family);
     low.set(key, wide, value as u64);
     if let Some(high) = high {

@@ -166,6 +166,7 @@ impl Tables {
             spec.rank,
             place,
         );
+        self.settle_asked(spec.table);
         self.schedule(place);
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
     }
@@ -265,6 +266,7 @@ impl Tables {
         let matching = self.matching(place as usize, &flow);
         let table = &mut self.tables[usize::from(flow.table)];
         table.remove(&self.entries, &matching, flow.rank, place);
+        self.settle_asked(flow.table);
         self.wheel.cancel(place);
         self.instructions.release(&flow.instructions);
         self.shapes.release(&flow.shape);

@@ -122,6 +122,8 @@ pub(super) struct Table {
     /// For each wide word, how many entries ask for it.
     words: [u32; WORDS],
     words_used: WordSet,
+    /// What entries ask of the key, or asked since there was none.
+    asked: Key,
 }
 
 impl Table {
@@ -138,6 +140,7 @@ impl Table {
             vacancy_down_next: true,
             words: [0; WORDS],
             words_used: 0,
+            asked: Key::ZERO,
         };
         table.set_config(settings.config);
         table
@@ -152,6 +155,10 @@ impl Table {
 
     pub(super) fn wide_words(&self) -> WordSet {
         self.words_used
+    }
+
+    pub(super) fn asked(&self) -> &Key {
+        &self.asked
     }
 
     /// Whether an exact match may rank below one of the rest.
@@ -181,6 +188,22 @@ impl Table {
                     *found = self.rest.find(key, wide).unwrap_or(NOWHERE);
                 }
             }
+        }
+    }
+
+    /// The entry for one key.
+    pub(super) fn find(
+        &self,
+        entries: &[Entry],
+        key: &Key,
+        wide: &Wide,
+        rank: impl Fn(u32) -> u32,
+    ) -> u32 {
+        let exact = if self.exact.is_empty() { None } else { self.exact.find(entries, key) };
+        match exact {
+            None => self.rest.find(key, wide).unwrap_or(NOWHERE),
+            Some(found) if self.ranks_mixed() => self.outrank(found, key, wide, rank),
+            Some(found) => found,
         }
     }
 
@@ -258,6 +281,7 @@ impl Table {
 
     /// Takes in an entry that is stored at `place`.
     pub(super) fn insert(&mut self, entries: &[Entry], matching: &Match, rank: u32, place: u32) {
+        self.asked = self.asked.or(matching.mask());
         match entries[place as usize].part {
             Part::Exact => {
                 self.exact_rank_least = self.exact_rank_least.min(rank);
@@ -285,6 +309,9 @@ impl Table {
                 self.rest.remove(rank, place);
                 self.count_words(matching, u32::MAX);
             }
+        }
+        if self.exact.is_empty() && self.rest.is_empty() {
+            self.asked = Key::ZERO;
         }
     }
 

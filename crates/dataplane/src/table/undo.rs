@@ -117,6 +117,7 @@ impl Tables {
         let matching = self.matching(place as usize, &flow);
         self.flows[place as usize] = Some(flow);
         self.tables[usize::from(table)].insert(&self.entries, &matching, rank, place);
+        self.settle_asked(table);
         self.schedule(place);
     }
 

@@ -1,0 +1,273 @@
+//! A frame on its way through the tables: the instructions of one entry after the other.
+//!
+//! Source: OpenFlow switch specification 1.3.5, sections 5.1 (pipeline), 5.4 (table miss), 5.9
+//! (instructions) and 5.10 (action set). Lookups of a run of frames with the same key are done
+//! once, up to the first entry that changes what may be asked for later.
+//!
+//! Invariant: a walk only goes to later tables, so it ends.
+
+use packet::frame::Frame;
+
+use super::{OnMiss, Pipeline};
+use crate::action::Action;
+use crate::classifier::NOWHERE;
+use crate::counter::DropReason;
+use crate::egress::{Ran, Way};
+use crate::forwarder::PacketInReason;
+use crate::instruction::Instructions;
+use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
+use crate::key::{self, Key};
+use crate::table::TableMiss;
+
+/// The lookups of the frame before this one, if it had the same key in the same stage.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// The place of that key in its stage.
+    pub(super) key: Option<usize>,
+    found: Vec<u32>,
+}
+
+/// Where a frame is.
+struct Walk {
+    table: u8,
+    found: u32,
+    key: Key,
+    wide: Wide,
+    /// Whether it was sent anywhere.
+    sent: bool,
+    /// Lookups so far, as long as they follow from the key that it began with alone.
+    trodden: Option<usize>,
+    /// What of the key and the wide words is not what the frame says any more.
+    stale: (Key, WordSet),
+}
+
+impl Pipeline {
+    /// Takes a frame whose key stands at a place of the stage on from the entry that table 0 has
+    /// for it.
+    pub(super) fn follow(&mut self, place: usize, frame: &mut Frame, way: &mut Way) {
+        if self.trail.key != Some(place) {
+            self.trail.key = Some(place);
+            self.trail.found.clear();
+        }
+        let walk = Walk {
+            table: 0,
+            found: self.stage.found[place],
+            key: self.stage.keys[place],
+            wide: self.stage.wide[place],
+            sent: false,
+            trodden: Some(0),
+            stale: (Key::ZERO, 0),
+        };
+        self.set.clear();
+        self.go_on(walk, frame, way);
+    }
+
+    fn go_on(&mut self, mut walk: Walk, frame: &mut Frame, way: &mut Way) {
+        loop {
+            if walk.found == NOWHERE {
+                if !self.missed(&mut walk, frame, way) {
+                    return;
+                }
+            } else {
+                match self.step(&mut walk, frame, way) {
+                    Step::Goto(table) => walk.table = table,
+                    Step::End => return self.finish(&walk, frame, way),
+                    Step::Over => return,
+                }
+            }
+            self.look_up(&mut walk, frame, way);
+        }
+    }
+
+    /// Does the instructions of the entry that was found.
+    fn step(&mut self, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
+        self.enter(walk.table, walk.found, way);
+        let instructions = self.tables.instructions(walk.found);
+        if let Some(meter) = instructions.meter {
+            if !self.egress.meter(meter, frame, way.now) {
+                return Step::Over;
+            }
+            walk.touch(&[Action::Meter(meter)]);
+        }
+        let Instructions { apply, write, metadata, goto, .. } = instructions;
+        if instructions.clear {
+            // The set is not seen by the actions that are applied, so it can be cleared first.
+            self.set.clear();
+        }
+        self.set.write(write);
+        if !apply.is_empty() {
+            let keep = goto.is_some() || !self.set.is_empty();
+            match self.egress.run(apply, frame, keep, way) {
+                Ran::Over => return Step::Over,
+                ran => walk.sent |= ran == Ran::Sent,
+            }
+        }
+        if let Some((value, mask)) = *metadata {
+            let fields = &mut way.context.fields;
+            fields.metadata = fields.metadata & !mask | value & mask;
+        }
+        match *goto {
+            Some(table) => {
+                walk.touch(apply);
+                Step::Goto(table)
+            }
+            None => Step::End,
+        }
+    }
+
+    /// What whoever is told of the frame learns of the entry that it matched.
+    pub(super) fn enter(&self, table: u8, found: u32, way: &mut Way) {
+        let (cookie, miss) = self.tables.told(found);
+        way.context.table = table;
+        way.context.cookie = cookie;
+        way.context.why = if miss { PacketInReason::NoMatch } else { PacketInReason::Action };
+    }
+
+    /// Finds the entry of the next table and counts the frame there.
+    fn look_up(&mut self, walk: &mut Walk, frame: &Frame, way: &Way) {
+        let (asked, words) = self.tables.asked(walk.table);
+        if walk.stale.0.and(asked) != Key::ZERO || walk.stale.1 & words & !OUTSIDE != 0 {
+            walk.read(frame, way, words);
+        }
+        self.fill_outside(&mut walk.wide, words, way);
+        let known = walk.trodden.and_then(|at| self.trail.found.get(at).copied());
+        walk.found = known.unwrap_or_else(|| self.tables.find(walk.table, &walk.key, &walk.wide));
+        if let Some(at) = &mut walk.trodden {
+            if known.is_none() {
+                self.trail.found.push(walk.found);
+            }
+            *at += 1;
+        }
+        self.tables.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
+    }
+
+    /// Sets the fields that are not in the frame's bytes, as far as they are asked for.
+    #[inline]
+    pub(super) fn fill_outside(&self, wide: &mut Wide, words: WordSet, way: &Way) {
+        if words & OUTSIDE != 0 {
+            let output = way.context.actset_output.unwrap_or_else(|| self.set.output());
+            wide.0[0] = way.context.fields.metadata;
+            wide.0[1] = way.context.fields.tunnel_id;
+            wide.0[2] = u64::from(way.in_port) << 32 | u64::from(output);
+        }
+    }
+
+    /// What becomes of a frame that no entry of a table matched; whether the next table goes on.
+    fn missed(&mut self, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> bool {
+        way.context.table = walk.table;
+        match self.next_on_miss(walk.table) {
+            Some(next) => {
+                walk.table = next;
+                true
+            }
+            None => {
+                self.miss(frame, way);
+                false
+            }
+        }
+    }
+
+    /// The table that goes on with frames that this one has no entry for.
+    pub(super) fn next_on_miss(&self, table: u8) -> Option<u8> {
+        let goes_on = self.on_miss != OnMiss::Normal
+            && self.tables.config(table)?.on_miss == TableMiss::Continue
+            && usize::from(table) + 1 < self.tables.count_tables();
+        goes_on.then_some(table + 1)
+    }
+
+    /// A frame for which table 0 has no entry and that another table goes on with.
+    pub(super) fn follow_from(
+        &mut self,
+        table: u8,
+        place: usize,
+        frame: &mut Frame,
+        way: &mut Way,
+    ) {
+        self.trail.key = None;
+        let mut walk = Walk {
+            table,
+            found: NOWHERE,
+            key: self.stage.keys[place],
+            wide: self.stage.wide[place],
+            sent: false,
+            trodden: None,
+            stale: (Key::ZERO, 0),
+        };
+        self.set.clear();
+        self.look_up(&mut walk, frame, way);
+        self.go_on(walk, frame, way);
+    }
+
+    /// Does the action set.
+    fn finish(&mut self, walk: &Walk, frame: &mut Frame, way: &mut Way) {
+        let mut ran = Ran::Nowhere;
+        if !self.set.is_empty() {
+            if way.context.why == PacketInReason::Action {
+                way.context.why = PacketInReason::ActionSet;
+            }
+            ran = self.egress.run(self.set.actions(), frame, false, way);
+        }
+        if ran == Ran::Nowhere && !walk.sent {
+            let nothing = self.set.is_empty();
+            let why = if nothing { DropReason::ByFlow } else { DropReason::NoDestination };
+            self.egress.drops.add(why);
+        }
+    }
+}
+
+/// How a walk goes on.
+enum Step {
+    /// In this table.
+    Goto(u8),
+    /// With the action set.
+    End,
+    /// Not at all: the frame is gone, and counted.
+    Over,
+}
+
+impl Walk {
+    /// Takes note of what actions change.
+    fn touch(&mut self, actions: &[Action]) {
+        for action in actions {
+            let (key, words) = changes(action);
+            self.stale = (self.stale.0.or(&key), self.stale.1 | words);
+            // What is copied, or by how much a meter remarks, depends on more than the key.
+            self.trodden = self.trodden.filter(|_| words == 0 && key == Key::ZERO);
+        }
+    }
+
+    /// Reads the key and the wide words from the frame as it is now.
+    fn read(&mut self, frame: &Frame, way: &Way, words: WordSet) {
+        self.key = key::extract(way.in_port, frame.bytes());
+        self.wide = Wide::ZERO;
+        if words & !OUTSIDE != 0 {
+            wide::extract(frame.bytes(), words, &mut self.wide);
+        }
+        self.stale = (Key::ZERO, 0);
+    }
+}
+
+/// What of a frame's key and wide words an action may change.
+fn changes(action: &Action) -> (Key, WordSet) {
+    use packet::field::Field;
+    let both = |one: Field, other: Field| {
+        let (one, other) = (wide::touched(one), wide::touched(other));
+        (one.0.or(&other.0), one.1 | other.1)
+    };
+    match *action {
+        Action::SetField { field, .. } => wide::touched(field),
+        Action::CopyField { to, .. } => wide::touched(to),
+        Action::Meter(_) => wide::touched(Field::IpDscp),
+        Action::SetL4Src(_) => both(Field::TcpSrc, Field::SctpSrc),
+        Action::SetL4Dst(_) => both(Field::TcpDst, Field::SctpDst),
+        Action::SetVlan(_) | Action::SetVlanPriority(_) | Action::PushVlan(_) | Action::PopVlan => {
+            both(Field::VlanVid, Field::VlanPcp)
+        }
+        Action::PushMpls(_)
+        | Action::PushMplsBehindVlan(_)
+        | Action::PopMpls(_)
+        | Action::PushPbb(_)
+        | Action::PopPbb => EVERYTHING,
+        _ => (Key::ZERO, 0),
+    }
+}
