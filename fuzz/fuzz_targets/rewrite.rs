@@ -47,7 +47,12 @@ fn same_kind(before: &Headers, after: &Headers) -> bool {
     (before.network, before.transport, before.fragment, before.proto, before.exthdr)
         == (after.network, after.transport, after.fragment, after.proto, after.exthdr)
         && !before.routed
-        && before.end - before.network_at == after.end - after.network_at
+        && length(before) == length(after)
+}
+
+/// Bytes from the network header to where the lengths end; less than none of a frame that is cut.
+fn length(headers: &Headers) -> i32 {
+    i32::from(headers.end) - i32::from(headers.network_at)
 }
 
 /// Whether the checksums follow what it changes, whatever the packet. (What is popped may uncover
