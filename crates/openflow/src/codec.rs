@@ -25,6 +25,30 @@ mod packet_io;
 mod switch;
 /// Statistics.
 mod multipart;
+/// Entries and their counters.
+mod flow_stats;
+/// What ports have counted.
+mod port_stats;
+/// What ports are beyond Ethernet.
+mod port_property;
+/// Properties.
+mod property;
+/// How long something has been there.
+mod span;
+/// Numbers of fields.
+mod field_code;
+/// Names of fields.
+mod field_id;
+/// Table-mod, table descriptions, table statistics.
+mod table;
+/// Table features.
+mod table_features;
+/// Roles of controllers.
+mod role;
+/// Which news a controller gets.
+mod asynchronous;
+/// Bundles, forwarded requests.
+mod bundle;
 /// Queues.
 mod queue;
 

@@ -21,6 +21,8 @@ pub mod action;
 pub mod instruction;
 /// Groups of buckets of actions.
 pub mod group;
+/// The counters of an entry without what it does.
+pub mod flow_counters;
 /// Meters and their bands.
 pub mod meter;
 /// Entries: adding, changing, deleting, and their end.
@@ -65,6 +67,7 @@ pub use flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
     PRIORITY_DEFAULT,
 };
+pub use flow_counters::{FlowCounters, FlowStatsReason};
 pub use group::{
     Bucket, BucketCounters, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupCapabilities, GroupDescription,
     GroupFeatures, GroupKind, GroupKinds, GroupMod, GroupModCommand, GroupStats,

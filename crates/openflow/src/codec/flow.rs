@@ -186,7 +186,7 @@ fn reasons(version: Version) -> usize {
     }
 }
 
-fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
+pub(super) fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
     let known = FlowRemovedReason::ALL[..reasons(version)].iter();
     let place = known.clone().position(|&other| other == reason);
     place.map(|place| place as u8).ok_or(What::Bit(reason.name()))

@@ -6,11 +6,14 @@
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
+use super::multipart::Row;
+use super::property::no_experimenter_type;
 use super::{DecodeError, Fault, NotExpressible, Offending, What};
-use super::{flow, multipart, packet_io, port, queue, switch};
+use super::{asynchronous, bundle, flow, multipart, packet_io, port, queue, role, switch, table};
 use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX, Xid};
 use crate::model::action::Experimenter;
 use crate::model::message::{ErrorMessage, Hello, HelloElement, Message};
+use crate::model::role::ControllerStatus;
 use crate::version::{ErrorCode, MessageKind, Version};
 
 /// Hello element that holds a bitmap of versions (1.3.1 section A.5.1).
@@ -31,7 +34,7 @@ pub fn encode(
     })
 }
 
-fn append(
+pub(super) fn append(
     version: Version,
     xid: Xid,
     message: &Message,
@@ -45,7 +48,7 @@ fn append(
     let code = kind.code(version).ok_or(What::Message(kind))?;
     let header = Header { version: version.wire(), kind: code, length: 0, xid };
     out.extend_from_slice(&header.bytes());
-    body(version, message, out)?;
+    body(version, xid, message, out)?;
     let bytes = out.len() - start;
     if bytes > MESSAGE_BYTES_MAX {
         return Err(What::TooLong { field: "message", bytes, bytes_max: MESSAGE_BYTES_MAX });
@@ -59,19 +62,20 @@ fn is_version_free(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Hello | MessageKind::Error)
 }
 
-fn body(version: Version, message: &Message, out: &mut Vec<u8>) -> Result<(), What> {
+fn body(version: Version, xid: Xid, message: &Message, out: &mut Vec<u8>) -> Result<(), What> {
     match message {
         Message::Hello(hello) => return put_hello(hello, out),
         Message::Error(error) => return put_error(version, error, out),
         Message::EchoRequest(data) | Message::EchoReply(data) => out.extend_from_slice(data),
-        Message::Experimenter(vendor) => put_experimenter(vendor, out),
+        Message::Experimenter(vendor) => return put_vendor(version, vendor, out),
         Message::FeaturesRequest
         | Message::GetConfigRequest
         | Message::BarrierRequest
-        | Message::BarrierReply => {}
+        | Message::BarrierReply
+        | Message::GetAsyncRequest => {}
         Message::FeaturesReply(features) => return switch::put_features(version, features, out),
         Message::GetConfigReply(config) | Message::SetConfig(config) => {
-            switch::put_config(config, out);
+            return switch::put_config(version, config, out);
         }
         Message::PacketIn(frame) => return packet_io::put_packet_in(version, frame, out),
         Message::FlowRemoved(removed) => return flow::put_flow_removed(version, removed, out),
@@ -85,18 +89,20 @@ fn body(version: Version, message: &Message, out: &mut Vec<u8>) -> Result<(), Wh
             return queue::put_request(version, *number, out);
         }
         Message::QueueGetConfigReply(config) => return queue::put_reply(version, config, out),
-        Message::TableMod(_)
-        | Message::RoleRequest(_)
-        | Message::RoleReply(_)
-        | Message::GetAsyncRequest
-        | Message::GetAsyncReply(_)
-        | Message::SetAsync(_)
-        | Message::RoleStatus(_)
-        | Message::TableStatus(_)
-        | Message::RequestForward(_)
-        | Message::BundleControl(_)
-        | Message::BundleAddMessage(_)
-        | Message::ControllerStatus(_) => return Err(What::Message(message.kind())),
+        Message::GroupMod(_) | Message::MeterMod(_) => return Err(What::Message(message.kind())),
+        Message::TableMod(change) => return table::put_table_mod(version, change, out),
+        Message::RoleRequest(role) | Message::RoleReply(role) => {
+            return role::put_request(version, role, out);
+        }
+        Message::GetAsyncReply(config) | Message::SetAsync(config) => {
+            return asynchronous::put_config(version, config, out);
+        }
+        Message::RoleStatus(status) => return role::put_status(version, status, out),
+        Message::TableStatus(status) => return table::put_table_status(version, status, out),
+        Message::RequestForward(forward) => return bundle::put_forward(version, forward, out),
+        Message::BundleControl(control) => return bundle::put_control(version, control, out),
+        Message::BundleAddMessage(add) => return bundle::put_add(version, xid, add, out),
+        Message::ControllerStatus(status) => return status.put(version, out),
     }
     Ok(())
 }
@@ -130,7 +136,24 @@ fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Appends vendor and body, as in messages and statistics.
+/// Bytes of an experimenter's type, which later versions have in front of the rest.
+const EXPERIMENTER_TYPE_BYTES: usize = 4;
+
+/// Appends vendor and body, as in messages and statistics. From 1.1 on the body has at least the
+/// four bytes of a type (padding in 1.1).
+pub(super) fn put_vendor(
+    version: Version,
+    vendor: &Experimenter,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if version >= Version::V1_1 && vendor.body.len() < EXPERIMENTER_TYPE_BYTES {
+        return Err(no_experimenter_type(vendor));
+    }
+    put_experimenter(vendor, out);
+    Ok(())
+}
+
+/// Appends vendor and body, as in actions.
 pub(super) fn put_experimenter(vendor: &Experimenter, out: &mut Vec<u8>) {
     out.put_u32(vendor.experimenter);
     out.extend_from_slice(&vendor.body);
@@ -188,25 +211,33 @@ fn read(header: Header, message: &[u8]) -> Result<Message, Fault> {
         let malformed = Malformed { at: 1, why: Why::BadValue(header.kind.into()) };
         return Err(Fault::new(malformed, ErrorCode::RequestBadType));
     };
-    let value = read_body(version, kind, &mut reader)?;
+    let value = read_body(version, header.xid, kind, &mut reader)?;
     reader.finish()?;
     Ok(value)
 }
 
-fn read_body(version: Version, kind: MessageKind, reader: &mut Reader) -> Result<Message, Fault> {
+/// Reads what follows the header of a message of this kind.
+pub(super) fn read_body(
+    version: Version,
+    xid: Xid,
+    kind: MessageKind,
+    reader: &mut Reader,
+) -> Result<Message, Fault> {
     Ok(match kind {
         MessageKind::Hello => Message::Hello(read_hello(reader)),
         MessageKind::Error => Message::Error(read_error(version, reader)?),
         MessageKind::EchoRequest => Message::EchoRequest(reader.rest().to_vec()),
         MessageKind::EchoReply => Message::EchoReply(reader.rest().to_vec()),
-        MessageKind::Experimenter => Message::Experimenter(read_experimenter(reader)?),
+        MessageKind::Experimenter => Message::Experimenter(read_vendor(version, reader)?),
         MessageKind::FeaturesRequest => Message::FeaturesRequest,
         MessageKind::FeaturesReply => {
             Message::FeaturesReply(switch::read_features(version, reader)?)
         }
         MessageKind::GetConfigRequest => Message::GetConfigRequest,
-        MessageKind::GetConfigReply => Message::GetConfigReply(switch::read_config(reader)?),
-        MessageKind::SetConfig => Message::SetConfig(switch::read_config(reader)?),
+        MessageKind::GetConfigReply => {
+            Message::GetConfigReply(switch::read_config(version, reader)?)
+        }
+        MessageKind::SetConfig => Message::SetConfig(switch::read_config(version, reader)?),
         MessageKind::PacketIn => Message::PacketIn(packet_io::read_packet_in(version, reader)?),
         MessageKind::FlowRemoved => Message::FlowRemoved(flow::read_flow_removed(version, reader)?),
         MessageKind::PortStatus => Message::PortStatus(port::read_port_status(version, reader)?),
@@ -227,22 +258,33 @@ fn read_body(version: Version, kind: MessageKind, reader: &mut Reader) -> Result
         MessageKind::QueueGetConfigReply => {
             Message::QueueGetConfigReply(queue::read_reply(version, reader)?)
         }
-        MessageKind::GroupMod
-        | MessageKind::TableMod
-        | MessageKind::RoleRequest
-        | MessageKind::RoleReply
-        | MessageKind::GetAsyncRequest
-        | MessageKind::GetAsyncReply
-        | MessageKind::SetAsync
-        | MessageKind::MeterMod
-        | MessageKind::RoleStatus
-        | MessageKind::TableStatus
-        | MessageKind::RequestForward
-        | MessageKind::BundleControl
-        | MessageKind::BundleAddMessage
-        | MessageKind::ControllerStatus => {
-            let malformed = Malformed { at: 1, why: Why::BadValue(0) };
+        MessageKind::GroupMod | MessageKind::MeterMod => {
+            let malformed = Malformed { at: 1, why: Why::BadValue(kind as u64) };
             return Err(Fault::new(malformed, ErrorCode::RequestBadType));
+        }
+        MessageKind::TableMod => Message::TableMod(table::read_table_mod(version, reader)?),
+        MessageKind::RoleRequest => Message::RoleRequest(role::read_request(version, reader)?),
+        MessageKind::RoleReply => Message::RoleReply(role::read_request(version, reader)?),
+        MessageKind::GetAsyncRequest => Message::GetAsyncRequest,
+        MessageKind::GetAsyncReply => {
+            Message::GetAsyncReply(asynchronous::read_config(version, reader)?)
+        }
+        MessageKind::SetAsync => Message::SetAsync(asynchronous::read_config(version, reader)?),
+        MessageKind::RoleStatus => Message::RoleStatus(role::read_status(version, reader)?),
+        MessageKind::TableStatus => {
+            Message::TableStatus(table::read_table_status(version, reader)?)
+        }
+        MessageKind::RequestForward => {
+            Message::RequestForward(bundle::read_forward(version, reader)?)
+        }
+        MessageKind::BundleControl => {
+            Message::BundleControl(bundle::read_control(version, reader)?)
+        }
+        MessageKind::BundleAddMessage => {
+            Message::BundleAddMessage(bundle::read_add(version, xid, reader)?)
+        }
+        MessageKind::ControllerStatus => {
+            Message::ControllerStatus(ControllerStatus::read(version, reader)?)
         }
     })
 }
@@ -275,6 +317,11 @@ fn read_error(version: Version, reader: &mut Reader) -> Result<ErrorMessage, Fau
 }
 
 /// Reads vendor and body, as in messages and statistics.
-pub(super) fn read_experimenter(reader: &mut Reader) -> Result<Experimenter, Fault> {
-    Ok(Experimenter { experimenter: reader.u32()?, body: reader.rest().to_vec() })
+pub(super) fn read_vendor(version: Version, reader: &mut Reader) -> Result<Experimenter, Fault> {
+    let experimenter = reader.u32()?;
+    if version >= Version::V1_1 && reader.left() < EXPERIMENTER_TYPE_BYTES {
+        let malformed = Malformed::truncated(reader.at(), EXPERIMENTER_TYPE_BYTES, reader.left());
+        return Err(malformed.into());
+    }
+    Ok(Experimenter { experimenter, body: reader.rest().to_vec() })
 }

@@ -1,33 +1,26 @@
-//! Statistics as bytes, and long replies in parts.
+//! Statistics and descriptions as bytes, and long ones in parts.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5. Request and reply start with a type and flags; of the
-//! flags only the reply's "more" means anything.
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 section A.3.5, 1.3.5 section 7.3.5. Request and
+//! reply start with a type and flags, and from 1.1 on padding; of the flags only "more" means
+//! anything, and for requests only from 1.3 on.
 
 use packet::error::{Malformed, Why};
 
+use super::bundle::{put_features, put_features_request, read_features, read_features_request};
 use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
-use super::instruction::{put_action_list, read_action_list};
-use super::matching::{put_match, read_match, wildcards_from_wire, wildcards_to_wire};
-use super::message::{put_experimenter, read_experimenter};
-use super::port::{port_from_wire, port_to_wire};
+use super::flow_stats::{put_aggregate, put_which, read_aggregate, read_which};
+use super::message::{put_vendor, read_vendor};
+use super::port::{put_description, put_port, read_description, read_port};
 use super::{Fault, NotExpressible, What};
 use crate::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
-use crate::model::flow::FlowModFlags;
 use crate::model::multipart::{
-    AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, MultipartReplyBody,
-    MultipartRequest, MultipartRequestBody, SwitchDescription,
+    MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody, SwitchDescription,
 };
-use crate::model::port_stats::PortStats;
-use crate::model::queue::QueueStats;
-use crate::model::table::{TableAbilities, TableStats};
+use crate::model::port::{PortDescription, PortNo, reserved};
 use crate::version::{ErrorCode, MultipartKind, Version};
 
-/// Reply flag: another part follows.
+/// Flag: another part follows.
 const MORE: u16 = 1;
-
-/// Bytes of type and flags.
-const PREFIX_BYTES: usize = 4;
 
 /// Bytes of the long texts of a description.
 const DESCRIPTION_BYTES: usize = 256;
@@ -35,66 +28,29 @@ const DESCRIPTION_BYTES: usize = 256;
 /// Bytes of a description's serial number.
 const SERIAL_BYTES: usize = 32;
 
-/// Bytes of a table's name.
-const TABLE_NAME_BYTES: usize = 32;
-
-/// Bytes of an entry before its actions.
-const FLOW_BYTES_MIN: usize = 88;
-
-/// Appends a request's body.
-pub(super) fn put_request(
-    version: Version,
-    request: &MultipartRequest,
-    out: &mut Vec<u8>,
-) -> Result<(), What> {
-    put_prefix(version, request.body.kind(), if request.more { MORE } else { 0 }, out)?;
-    match &request.body {
-        MultipartRequestBody::Desc | MultipartRequestBody::Table => {}
-        MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
-            put_match(version, &which.matching, out)?;
-            out.put_u8(which.table);
-            out.put_zeros(1);
-            out.put_u16(port_to_wire(version, which.out_port)?);
-        }
-        MultipartRequestBody::Port(port) => {
-            out.put_u16(port_to_wire(version, *port)?);
-            out.put_zeros(6);
-        }
-        MultipartRequestBody::Queue { port, queue } => {
-            out.put_u16(port_to_wire(version, *port)?);
-            out.put_zeros(2);
-            out.put_u32(*queue);
-        }
-        MultipartRequestBody::Experimenter(vendor) => put_experimenter(vendor, out),
-        MultipartRequestBody::TableFeatures(_)
-        | MultipartRequestBody::PortDesc(_)
-        | MultipartRequestBody::TableDesc
-        | MultipartRequestBody::QueueDesc { .. }
-        | MultipartRequestBody::FlowMonitor(_)
-        | MultipartRequestBody::ControllerStatus
-        | MultipartRequestBody::BundleFeatures(_) => {
-            return Err(What::Multipart(request.body.kind()));
-        }
-    }
-    Ok(())
+/// Bytes of type, flags and padding.
+fn prefix_bytes(version: Version) -> usize {
+    if version == Version::V1_0 { 4 } else { 8 }
 }
 
 fn put_prefix(
     version: Version,
     kind: MultipartKind,
-    flags: u16,
+    more: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
     out.put_u16(kind.code(version).ok_or(What::Multipart(kind))?);
-    out.put_u16(flags);
+    out.put_u16(if more { MORE } else { 0 });
+    out.put_zeros(prefix_bytes(version) - 4);
     Ok(())
 }
 
-fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, u16), Fault> {
+fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, bool), Fault> {
     let at = reader.at();
     let (code, flags) = (reader.u16()?, reader.u16()?);
+    reader.skip(prefix_bytes(version) - 4)?;
     match MultipartKind::from_code(version, code) {
-        Some(kind) => Ok((kind, flags)),
+        Some(kind) => Ok((kind, flags & MORE != 0)),
         None => {
             let malformed = Malformed { at, why: Why::BadValue(code.into()) };
             Err(Fault::new(malformed, ErrorCode::RequestBadMultipart))
@@ -102,9 +58,53 @@ fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, 
     }
 }
 
-fn unknown_kind(kind: MultipartKind) -> Fault {
+fn not_read(kind: MultipartKind) -> Fault {
     let malformed = Malformed { at: HEADER_BYTES, why: Why::BadValue(kind as u64) };
     Fault::new(malformed, ErrorCode::RequestBadMultipart)
+}
+
+/// Appends a request's body.
+pub(super) fn put_request(
+    version: Version,
+    request: &MultipartRequest,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if request.more && version < Version::V1_3 {
+        return Err(What::Bit("request in parts"));
+    }
+    put_prefix(version, request.body.kind(), request.more, out)?;
+    match &request.body {
+        MultipartRequestBody::Desc
+        | MultipartRequestBody::Table
+        | MultipartRequestBody::TableDesc
+        | MultipartRequestBody::ControllerStatus => Ok(()),
+        MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
+            put_which(version, which, out)
+        }
+        MultipartRequestBody::Port(port) => put_which_port(version, *port, out),
+        MultipartRequestBody::Queue { port, queue }
+        | MultipartRequestBody::QueueDesc { port, queue } => {
+            put_which_queue(version, *port, *queue, out)
+        }
+        MultipartRequestBody::PortDesc(port) if version >= Version::V1_5 => {
+            put_which_port(version, *port, out)
+        }
+        MultipartRequestBody::PortDesc(reserved::NONE) => Ok(()),
+        MultipartRequestBody::PortDesc(port) => Err(What::Port(*port)),
+        MultipartRequestBody::TableFeatures(tables) => put_rows(version, tables, out),
+        MultipartRequestBody::Group(_)
+        | MultipartRequestBody::GroupDesc(_)
+        | MultipartRequestBody::GroupFeatures
+        | MultipartRequestBody::Meter(_)
+        | MultipartRequestBody::MeterConfig(_)
+        | MultipartRequestBody::MeterFeatures
+        | MultipartRequestBody::FlowStats(_)
+        | MultipartRequestBody::FlowMonitor(_) => Err(What::Multipart(request.body.kind())),
+        MultipartRequestBody::BundleFeatures(request) => {
+            put_features_request(version, request, out)
+        }
+        MultipartRequestBody::Experimenter(vendor) => put_vendor(version, vendor, out),
+    }
 }
 
 /// Reads a request's body.
@@ -112,36 +112,78 @@ pub(super) fn read_request(
     version: Version,
     reader: &mut Reader,
 ) -> Result<MultipartRequest, Fault> {
-    let (kind, flags) = read_prefix(version, reader)?;
+    let (kind, more) = read_prefix(version, reader)?;
     let body = match kind {
         MultipartKind::Desc => MultipartRequestBody::Desc,
         MultipartKind::Table => MultipartRequestBody::Table,
+        MultipartKind::TableDesc => MultipartRequestBody::TableDesc,
+        MultipartKind::ControllerStatus => MultipartRequestBody::ControllerStatus,
         MultipartKind::Flow => MultipartRequestBody::Flow(read_which(version, reader)?),
         MultipartKind::Aggregate => MultipartRequestBody::Aggregate(read_which(version, reader)?),
-        MultipartKind::Port => {
-            let port = port_from_wire(version, reader.u16()?);
-            reader.skip(6)?;
-            MultipartRequestBody::Port(port)
-        }
+        MultipartKind::Port => MultipartRequestBody::Port(read_which_port(version, reader)?),
         MultipartKind::Queue => {
-            let port = port_from_wire(version, reader.u16()?);
-            reader.skip(2)?;
-            MultipartRequestBody::Queue { port, queue: reader.u32()? }
+            let (port, queue) = read_which_queue(version, reader)?;
+            MultipartRequestBody::Queue { port, queue }
+        }
+        MultipartKind::QueueDesc => {
+            let (port, queue) = read_which_queue(version, reader)?;
+            MultipartRequestBody::QueueDesc { port, queue }
+        }
+        MultipartKind::PortDesc if version >= Version::V1_5 => {
+            MultipartRequestBody::PortDesc(read_which_port(version, reader)?)
+        }
+        MultipartKind::PortDesc => MultipartRequestBody::PortDesc(reserved::NONE),
+        MultipartKind::TableFeatures => {
+            MultipartRequestBody::TableFeatures(read_rows(version, reader)?)
+        }
+        MultipartKind::Group
+        | MultipartKind::GroupDesc
+        | MultipartKind::GroupFeatures
+        | MultipartKind::Meter
+        | MultipartKind::MeterConfig
+        | MultipartKind::MeterFeatures
+        | MultipartKind::FlowStats
+        | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::BundleFeatures => {
+            MultipartRequestBody::BundleFeatures(read_features_request(version, reader)?)
         }
         MultipartKind::Experimenter => {
-            MultipartRequestBody::Experimenter(read_experimenter(reader)?)
+            MultipartRequestBody::Experimenter(read_vendor(version, reader)?)
         }
-        _ => return Err(unknown_kind(kind)),
     };
-    Ok(MultipartRequest { more: flags & MORE != 0, body })
+    Ok(MultipartRequest { more: more && version >= Version::V1_3, body })
 }
 
-fn read_which(version: Version, reader: &mut Reader) -> Result<FlowStatsRequest, Fault> {
-    let matching = read_match(version, reader)?;
-    let table = reader.u8()?;
-    reader.skip(1)?;
-    let out_port = port_from_wire(version, reader.u16()?);
-    Ok(FlowStatsRequest { matching, table, out_port, ..FlowStatsRequest::default() })
+/// Appends which port is asked for.
+fn put_which_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
+    put_port(version, port, out)?;
+    out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
+    Ok(())
+}
+
+fn read_which_port(version: Version, reader: &mut Reader) -> Result<PortNo, Malformed> {
+    let port = read_port(version, reader)?;
+    reader.skip(if version == Version::V1_0 { 6 } else { 4 })?;
+    Ok(port)
+}
+
+/// Appends which queue is asked for.
+fn put_which_queue(
+    version: Version,
+    port: PortNo,
+    queue: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    put_port(version, port, out)?;
+    out.put_zeros(if version == Version::V1_0 { 2 } else { 0 });
+    out.put_u32(queue);
+    Ok(())
+}
+
+fn read_which_queue(version: Version, reader: &mut Reader) -> Result<(PortNo, u32), Malformed> {
+    let port = read_port(version, reader)?;
+    reader.skip(if version == Version::V1_0 { 2 } else { 0 })?;
+    Ok((port, reader.u32()?))
 }
 
 /// Appends a reply's body.
@@ -150,9 +192,9 @@ pub(super) fn put_reply(
     reply: &MultipartReply,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    put_prefix(version, reply.body.kind(), if reply.more { MORE } else { 0 }, out)?;
+    put_prefix(version, reply.body.kind(), reply.more, out)?;
     match &reply.body {
-        MultipartReplyBody::Desc(desc) => put_description(desc, out),
+        MultipartReplyBody::Desc(desc) => put_switch(desc, out),
         MultipartReplyBody::Flow(rows) => put_rows(version, rows, out),
         MultipartReplyBody::Aggregate(sum) => {
             put_aggregate(sum, out);
@@ -161,34 +203,59 @@ pub(super) fn put_reply(
         MultipartReplyBody::Table(rows) => put_rows(version, rows, out),
         MultipartReplyBody::Port(rows) => put_rows(version, rows, out),
         MultipartReplyBody::Queue(rows) => put_rows(version, rows, out),
-        MultipartReplyBody::Experimenter(vendor) => {
-            put_experimenter(vendor, out);
-            Ok(())
-        }
-        MultipartReplyBody::TableFeatures(_)
-        | MultipartReplyBody::PortDesc(_)
-        | MultipartReplyBody::TableDesc(_)
-        | MultipartReplyBody::QueueDesc(_)
-        | MultipartReplyBody::FlowMonitor(_)
-        | MultipartReplyBody::ControllerStatus(_)
-        | MultipartReplyBody::BundleFeatures(_) => Err(What::Multipart(reply.body.kind())),
+        MultipartReplyBody::TableFeatures(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::PortDesc(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::TableDesc(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::QueueDesc(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::Group(_)
+        | MultipartReplyBody::GroupDesc(_)
+        | MultipartReplyBody::GroupFeatures(_)
+        | MultipartReplyBody::Meter(_)
+        | MultipartReplyBody::MeterConfig(_)
+        | MultipartReplyBody::MeterFeatures(_)
+        | MultipartReplyBody::FlowStats(_)
+        | MultipartReplyBody::FlowMonitor(_) => Err(What::Multipart(reply.body.kind())),
+        MultipartReplyBody::ControllerStatus(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::BundleFeatures(features) => put_features(version, features, out),
+        MultipartReplyBody::Experimenter(vendor) => put_vendor(version, vendor, out),
     }
 }
 
 /// Reads a reply's body.
 pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<MultipartReply, Fault> {
-    let (kind, flags) = read_prefix(version, reader)?;
+    let (kind, more) = read_prefix(version, reader)?;
     let body = match kind {
-        MultipartKind::Desc => MultipartReplyBody::Desc(read_description(reader)?),
+        MultipartKind::Desc => MultipartReplyBody::Desc(read_switch(reader)?),
         MultipartKind::Flow => MultipartReplyBody::Flow(read_rows(version, reader)?),
         MultipartKind::Aggregate => MultipartReplyBody::Aggregate(read_aggregate(reader)?),
         MultipartKind::Table => MultipartReplyBody::Table(read_rows(version, reader)?),
         MultipartKind::Port => MultipartReplyBody::Port(read_rows(version, reader)?),
         MultipartKind::Queue => MultipartReplyBody::Queue(read_rows(version, reader)?),
-        MultipartKind::Experimenter => MultipartReplyBody::Experimenter(read_experimenter(reader)?),
-        _ => return Err(unknown_kind(kind)),
+        MultipartKind::TableFeatures => {
+            MultipartReplyBody::TableFeatures(read_rows(version, reader)?)
+        }
+        MultipartKind::PortDesc => MultipartReplyBody::PortDesc(read_rows(version, reader)?),
+        MultipartKind::TableDesc => MultipartReplyBody::TableDesc(read_rows(version, reader)?),
+        MultipartKind::QueueDesc => MultipartReplyBody::QueueDesc(read_rows(version, reader)?),
+        MultipartKind::Group
+        | MultipartKind::GroupDesc
+        | MultipartKind::GroupFeatures
+        | MultipartKind::Meter
+        | MultipartKind::MeterConfig
+        | MultipartKind::MeterFeatures
+        | MultipartKind::FlowStats
+        | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::ControllerStatus => {
+            MultipartReplyBody::ControllerStatus(read_rows(version, reader)?)
+        }
+        MultipartKind::BundleFeatures => {
+            MultipartReplyBody::BundleFeatures(read_features(version, reader)?)
+        }
+        MultipartKind::Experimenter => {
+            MultipartReplyBody::Experimenter(read_vendor(version, reader)?)
+        }
     };
-    Ok(MultipartReply { more: flags & MORE != 0, body })
+    Ok(MultipartReply { more, body })
 }
 
 /// Cuts a reply into parts that each fit a message, in order; all but the last say that there is
@@ -197,12 +264,29 @@ pub fn split(
     version: Version,
     body: MultipartReplyBody,
 ) -> Result<Vec<MultipartReply>, NotExpressible> {
+    use MultipartReplyBody as Body;
     let parts = match body {
-        MultipartReplyBody::Flow(rows) => pack(version, rows, MultipartReplyBody::Flow),
-        MultipartReplyBody::Table(rows) => pack(version, rows, MultipartReplyBody::Table),
-        MultipartReplyBody::Port(rows) => pack(version, rows, MultipartReplyBody::Port),
-        MultipartReplyBody::Queue(rows) => pack(version, rows, MultipartReplyBody::Queue),
-        body => Ok(vec![MultipartReply { more: false, body }]),
+        Body::Flow(rows) => pack(version, rows, Body::Flow),
+        Body::Table(rows) => pack(version, rows, Body::Table),
+        Body::Port(rows) => pack(version, rows, Body::Port),
+        Body::Queue(rows) => pack(version, rows, Body::Queue),
+        Body::TableFeatures(rows) => pack(version, rows, Body::TableFeatures),
+        Body::PortDesc(rows) => pack(version, rows, Body::PortDesc),
+        Body::TableDesc(rows) => pack(version, rows, Body::TableDesc),
+        Body::QueueDesc(rows) => pack(version, rows, Body::QueueDesc),
+        Body::ControllerStatus(rows) => pack(version, rows, Body::ControllerStatus),
+        body @ (Body::Desc(_)
+        | Body::Aggregate(_)
+        | Body::BundleFeatures(_)
+        | Body::Group(_)
+        | Body::GroupDesc(_)
+        | Body::GroupFeatures(_)
+        | Body::Meter(_)
+        | Body::MeterConfig(_)
+        | Body::MeterFeatures(_)
+        | Body::FlowStats(_)
+        | Body::FlowMonitor(_)
+        | Body::Experimenter(_)) => Ok(vec![body.into()]),
     };
     parts.map_err(|what| NotExpressible { version, what })
 }
@@ -212,7 +296,7 @@ fn pack<T: Row>(
     rows: Vec<T>,
     body: impl Fn(Vec<T>) -> MultipartReplyBody,
 ) -> Result<Vec<MultipartReply>, What> {
-    let room = MESSAGE_BYTES_MAX - HEADER_BYTES - PREFIX_BYTES;
+    let room = MESSAGE_BYTES_MAX - HEADER_BYTES - prefix_bytes(version);
     let (mut parts, mut part, mut used) = (Vec::new(), Vec::new(), 0);
     let mut scratch = Vec::new();
     for row in rows {
@@ -230,8 +314,8 @@ fn pack<T: Row>(
     Ok(parts)
 }
 
-/// One row of a reply that is a list.
-trait Row: Sized {
+/// One row of a request or reply that is a list.
+pub(super) trait Row: Sized {
     /// Appends the row.
     fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What>;
     /// Reads a row.
@@ -250,7 +334,17 @@ fn read_rows<T: Row>(version: Version, reader: &mut Reader) -> Result<Vec<T>, Fa
     Ok(rows)
 }
 
-fn put_description(desc: &SwitchDescription, out: &mut Vec<u8>) -> Result<(), What> {
+impl Row for PortDescription {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        put_description(version, self, out)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        read_description(version, reader)
+    }
+}
+
+fn put_switch(desc: &SwitchDescription, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_text("manufacturer", &desc.manufacturer, DESCRIPTION_BYTES)?;
     out.put_text("hardware", &desc.hardware, DESCRIPTION_BYTES)?;
     out.put_text("software", &desc.software, DESCRIPTION_BYTES)?;
@@ -258,7 +352,7 @@ fn put_description(desc: &SwitchDescription, out: &mut Vec<u8>) -> Result<(), Wh
     out.put_text("datapath", &desc.datapath, DESCRIPTION_BYTES)
 }
 
-fn read_description(reader: &mut Reader) -> Result<SwitchDescription, Malformed> {
+fn read_switch(reader: &mut Reader) -> Result<SwitchDescription, Malformed> {
     Ok(SwitchDescription {
         manufacturer: reader.text(DESCRIPTION_BYTES)?,
         hardware: reader.text(DESCRIPTION_BYTES)?,
@@ -266,184 +360,4 @@ fn read_description(reader: &mut Reader) -> Result<SwitchDescription, Malformed>
         serial_number: reader.text(SERIAL_BYTES)?,
         datapath: reader.text(DESCRIPTION_BYTES)?,
     })
-}
-
-fn put_aggregate(sum: &AggregateStats, out: &mut Vec<u8>) {
-    out.put_u64(sum.packets);
-    out.put_u64(sum.bytes);
-    out.put_u32(sum.flows);
-    out.put_zeros(4);
-}
-
-fn read_aggregate(reader: &mut Reader) -> Result<AggregateStats, Malformed> {
-    let sum = AggregateStats { packets: reader.u64()?, bytes: reader.u64()?, flows: reader.u32()? };
-    reader.skip(4)?;
-    Ok(sum)
-}
-
-impl Row for FlowStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
-        let start = out.len();
-        out.put_u16(0);
-        out.put_u8(self.table);
-        out.put_zeros(1);
-        put_match(version, &self.matching, out)?;
-        put_span(self.age, out)?;
-        out.put_u16(self.priority);
-        out.put_u16(self.idle_timeout_s);
-        out.put_u16(self.hard_timeout_s);
-        out.put_zeros(6);
-        out.put_u64(self.cookie);
-        out.put_u64(self.packets);
-        out.put_u64(self.bytes);
-        put_action_list(version, &self.instructions, out)?;
-        let bytes = out.len() - start;
-        let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-            field: "flow",
-            bytes,
-            bytes_max: u16::MAX.into(),
-        })?;
-        out[start..start + 2].copy_from_slice(&length.to_be_bytes());
-        Ok(())
-    }
-
-    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let at = reader.at();
-        let length = usize::from(reader.u16()?);
-        let bad = Malformed { at, why: Why::BadLength(length) };
-        if length < FLOW_BYTES_MIN {
-            return Err(bad.into());
-        }
-        let mut row = reader.within(length - 2).map_err(|_| bad)?;
-        let table = row.u8()?;
-        row.skip(1)?;
-        let matching = read_match(version, &mut row)?;
-        let age = read_span(&mut row)?;
-        let priority = row.u16()?;
-        let (idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?);
-        row.skip(6)?;
-        let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
-        let instructions = read_action_list(version, &mut row)?;
-        Ok(FlowStats {
-            table,
-            matching,
-            priority,
-            cookie,
-            age,
-            idle_age: None,
-            idle_timeout_s,
-            hard_timeout_s,
-            flags: FlowModFlags::NONE,
-            importance: 0,
-            packets,
-            bytes,
-            instructions,
-        })
-    }
-}
-
-impl Row for TableStats {
-    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), What> {
-        let none = TableAbilities::default();
-        let abilities = self.abilities.as_ref().unwrap_or(&none);
-        out.put_u8(self.table);
-        out.put_zeros(3);
-        out.put_text("table name", &abilities.name, TABLE_NAME_BYTES)?;
-        out.put_u32(wildcards_to_wire(abilities.wildcards));
-        out.put_u32(abilities.entries_max);
-        out.put_u32(self.entries);
-        out.put_u64(self.lookups);
-        out.put_u64(self.matched);
-        Ok(())
-    }
-
-    fn read(_version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let table = reader.u8()?;
-        reader.skip(3)?;
-        let abilities = TableAbilities {
-            name: reader.text(TABLE_NAME_BYTES)?,
-            wildcards: wildcards_from_wire(reader.u32()?),
-            entries_max: reader.u32()?,
-            ..TableAbilities::default()
-        };
-        Ok(TableStats {
-            table,
-            entries: reader.u32()?,
-            lookups: reader.u64()?,
-            matched: reader.u64()?,
-            abilities: Some(abilities),
-        })
-    }
-}
-
-impl Row for PortStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
-        out.put_u16(port_to_wire(version, self.port)?);
-        out.put_zeros(6);
-        for counter in [
-            self.rx_packets,
-            self.tx_packets,
-            self.rx_bytes,
-            self.tx_bytes,
-            self.rx_dropped,
-            self.tx_dropped,
-            self.rx_errors,
-            self.tx_errors,
-            self.rx_frame_errors,
-            self.rx_overruns,
-            self.rx_crc_errors,
-            self.collisions,
-        ] {
-            out.put_u64(counter);
-        }
-        Ok(())
-    }
-
-    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let port = port_from_wire(version, reader.u16()?);
-        reader.skip(6)?;
-        Ok(PortStats {
-            port,
-            rx_packets: reader.u64()?,
-            tx_packets: reader.u64()?,
-            rx_bytes: reader.u64()?,
-            tx_bytes: reader.u64()?,
-            rx_dropped: reader.u64()?,
-            tx_dropped: reader.u64()?,
-            rx_errors: reader.u64()?,
-            tx_errors: reader.u64()?,
-            rx_frame_errors: reader.u64()?,
-            rx_overruns: reader.u64()?,
-            rx_crc_errors: reader.u64()?,
-            collisions: reader.u64()?,
-            age: None,
-            properties: Vec::new(),
-        })
-    }
-}
-
-impl Row for QueueStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
-        out.put_u16(port_to_wire(version, self.port)?);
-        out.put_zeros(2);
-        out.put_u32(self.queue);
-        out.put_u64(self.tx_bytes);
-        out.put_u64(self.tx_packets);
-        out.put_u64(self.tx_errors);
-        Ok(())
-    }
-
-    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let port = port_from_wire(version, reader.u16()?);
-        reader.skip(2)?;
-        Ok(QueueStats {
-            port,
-            queue: reader.u32()?,
-            tx_bytes: reader.u64()?,
-            tx_packets: reader.u64()?,
-            tx_errors: reader.u64()?,
-            age: None,
-            properties: Vec::new(),
-        })
-    }
 }

@@ -1,19 +1,28 @@
 //! Ports as bytes: numbers, descriptions, changes.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.2.1, 5.3.3 and 5.4.3. Port numbers have 16 bits in 1.0 and
-//! 32 later; reserved ones keep their place below the top.
+//! Source: OpenFlow 1.0.0 sections 5.2.1, 5.3.3 and 5.4.3; 1.1.0 section A.2.1; 1.4.1 sections
+//! 7.2.1, 7.3.4.3 and 7.4.3. Port numbers have 16 bits in 1.0 and 32 later; reserved ones keep
+//! their place below the top. From 1.4 on everything about the link is a property.
 
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
+use super::port_property::{
+    ETHERNET, put_mod_property, put_port_property, read_mod_property, read_port_property,
+};
+use super::property::{put_length, put_property, read_length, read_property};
 use super::{Fault, What};
 use crate::model::port::{
     PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState, PortStatus,
     PortStatusReason, reserved,
 };
-use crate::version::Version;
+use crate::model::port_property::PortProperty;
+use crate::version::{ErrorCode, Version};
 
-/// Bytes of a 1.0 port description.
+/// Bytes of a description without properties (1.4).
+const DESCRIPTION_BYTES_MIN: usize = 40;
+
+/// Fewest bytes of a description in the versions that have a list of them.
 const DESCRIPTION_BYTES: usize = 48;
 
 const NAME_BYTES: usize = 16;
@@ -38,21 +47,78 @@ pub(super) fn port_from_wire(_version: Version, wire: u16) -> PortNo {
     }
 }
 
+/// Appends a port's number: two bytes in 1.0, four later.
+#[inline]
+pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
+    match version {
+        Version::V1_0 => out.put_u16(port_to_wire(version, port)?),
+        _ => out.put_u32(port),
+    }
+    Ok(())
+}
+
+/// Reads a port's number: two bytes in 1.0, four later.
+#[inline]
+pub(super) fn read_port(version: Version, reader: &mut Reader) -> Result<PortNo, Malformed> {
+    match version {
+        Version::V1_0 => Ok(port_from_wire(version, reader.u16()?)),
+        _ => reader.u32(),
+    }
+}
+
 /// Appends a port's description.
 pub(super) fn put_description(
     version: Version,
     port: &PortDescription,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    out.put_u16(port_to_wire(version, port.number)?);
+    let start = out.len();
+    put_port(version, port.number, out)?;
+    if version >= Version::V1_1 {
+        out.put_zeros(4);
+    }
     out.extend_from_slice(&port.mac);
+    if version >= Version::V1_1 {
+        out.put_zeros(2);
+    }
     out.put_text("port name", &port.name, NAME_BYTES)?;
     out.put_u32(port.config.to_wire(version).map_err(What::Bit)?);
     out.put_u32(port.state.to_wire(version).map_err(What::Bit)?);
+    if version >= Version::V1_4 {
+        put_properties(version, port, out)?;
+        return put_length("port description", out, start, 4);
+    }
+    if !port.properties.is_empty() {
+        return Err(What::Bit("port properties"));
+    }
+    put_link(version, port, out)
+}
+
+/// Appends what is known of an Ethernet link; 1.0 has no speeds.
+fn put_link(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
     for features in [port.current, port.advertised, port.supported, port.peer] {
         out.put_u32(features.to_wire(version).map_err(What::Bit)?);
     }
+    if version >= Version::V1_1 {
+        out.put_u32(port.current_speed_kbps);
+        out.put_u32(port.speed_max_kbps);
+    }
     Ok(())
+}
+
+/// Appends the properties. One of Ethernet is there unless the port is an optical one of which no
+/// Ethernet link is known.
+fn put_properties(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
+    let features = port.current | port.advertised | port.supported | port.peer;
+    let has_link = !features.is_empty() || (port.current_speed_kbps, port.speed_max_kbps) != (0, 0);
+    let is_optical = port.properties.iter().any(|row| matches!(row, PortProperty::Optical(_)));
+    if has_link || !is_optical {
+        put_property(ETHERNET, out, |out| {
+            out.put_zeros(4);
+            put_link(version, port, out)
+        })?;
+    }
+    port.properties.iter().try_for_each(|property| put_port_property(version, property, out))
 }
 
 /// Reads a port's description.
@@ -60,21 +126,67 @@ pub(super) fn read_description(
     version: Version,
     reader: &mut Reader,
 ) -> Result<PortDescription, Fault> {
-    let features = |reader: &mut Reader| -> Result<PortFeatures, Malformed> {
-        Ok(PortFeatures::from_wire(version, reader.u32()?).0)
-    };
+    let number = read_port(version, reader)?;
+    if version < Version::V1_4 {
+        if version >= Version::V1_1 {
+            reader.skip(4)?;
+        }
+        let mut port = read_identity(version, number, reader)?;
+        read_link(version, &mut port, reader)?;
+        return Ok(port);
+    }
+    let mut body = read_length(reader, DESCRIPTION_BYTES_MIN, 4)?;
+    body.skip(2)?;
+    let mut port = read_identity(version, number, &mut body)?;
+    while let Some(property) = read_property(version, &mut body)? {
+        if property.kind == ETHERNET {
+            property.read(|body| {
+                body.skip(4)?;
+                read_link(version, &mut port, body)
+            })?;
+        } else {
+            port.properties.push(read_port_property(version, property)?);
+        }
+    }
+    Ok(port)
+}
+
+fn read_identity(
+    version: Version,
+    number: PortNo,
+    reader: &mut Reader,
+) -> Result<PortDescription, Malformed> {
+    let mac = reader.array()?;
+    if version >= Version::V1_1 {
+        reader.skip(2)?;
+    }
     Ok(PortDescription {
-        number: port_from_wire(version, reader.u16()?),
-        mac: reader.array()?,
+        number,
+        mac,
         name: reader.text(NAME_BYTES)?,
         config: PortConfig::from_wire(version, reader.u32()?).0,
         state: PortState::from_wire(version, reader.u32()?).0,
-        current: features(reader)?,
-        advertised: features(reader)?,
-        supported: features(reader)?,
-        peer: features(reader)?,
         ..PortDescription::default()
     })
+}
+
+fn read_link(
+    version: Version,
+    port: &mut PortDescription,
+    reader: &mut Reader,
+) -> Result<(), Malformed> {
+    let features = |reader: &mut Reader| -> Result<PortFeatures, Malformed> {
+        Ok(PortFeatures::from_wire(version, reader.u32()?).0)
+    };
+    port.current = features(reader)?;
+    port.advertised = features(reader)?;
+    port.supported = features(reader)?;
+    port.peer = features(reader)?;
+    if version >= Version::V1_1 {
+        port.current_speed_kbps = reader.u32()?;
+        port.speed_max_kbps = reader.u32()?;
+    }
+    Ok(())
 }
 
 /// Reads descriptions up to the end.
@@ -95,27 +207,83 @@ pub(super) fn put_port_mod(
     change: &PortMod,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    out.put_u16(port_to_wire(version, change.number)?);
+    put_port(version, change.number, out)?;
+    if version >= Version::V1_1 {
+        out.put_zeros(4);
+    }
     out.extend_from_slice(&change.mac);
+    if version >= Version::V1_1 {
+        out.put_zeros(2);
+    }
     out.put_u32(change.config.to_wire(version).map_err(What::Bit)?);
     out.put_u32(change.mask.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(change.advertise.to_wire(version).map_err(What::Bit)?);
-    out.put_zeros(4);
-    Ok(())
+    let advertise = change.advertise.to_wire(version).map_err(What::Bit)?;
+    if version < Version::V1_4 {
+        if !change.properties.is_empty() {
+            return Err(What::Bit("port properties"));
+        }
+        out.put_u32(advertise);
+        out.put_zeros(4);
+        return Ok(());
+    }
+    if advertise != 0 {
+        put_property(ETHERNET, out, |out| {
+            out.put_u32(advertise);
+            Ok(())
+        })?;
+    }
+    change.properties.iter().try_for_each(|property| put_mod_property(version, property, out))
 }
 
-/// Reads a port-mod's body.
+/// Reads a port-mod's body. From 1.1 on, bits that do not exist are refused: what they ask for
+/// would not be done.
 pub(super) fn read_port_mod(version: Version, reader: &mut Reader) -> Result<PortMod, Fault> {
-    let change = PortMod {
-        number: port_from_wire(version, reader.u16()?),
-        mac: reader.array()?,
-        config: PortConfig::from_wire(version, reader.u32()?).0,
-        mask: PortConfig::from_wire(version, reader.u32()?).0,
-        advertise: PortFeatures::from_wire(version, reader.u32()?).0,
-        properties: Vec::new(),
-    };
-    reader.skip(4)?;
+    let number = read_port(version, reader)?;
+    if version >= Version::V1_1 {
+        reader.skip(4)?;
+    }
+    let mac = reader.array()?;
+    if version >= Version::V1_1 {
+        reader.skip(2)?;
+    }
+    let config = read_config(version, reader)?;
+    let mask = read_config(version, reader)?;
+    let mut change = PortMod { number, mac, config, mask, ..PortMod::default() };
+    if version < Version::V1_4 {
+        change.advertise = read_advertise(version, reader)?;
+        reader.skip(4)?;
+        return Ok(change);
+    }
+    while let Some(mut property) = read_property(version, reader)? {
+        if property.kind == ETHERNET {
+            change.advertise = read_advertise(version, &mut property.body)?;
+            property.read(|_| Ok(()))?;
+        } else {
+            change.properties.push(read_mod_property(version, property)?);
+        }
+    }
     Ok(change)
+}
+
+fn read_config(version: Version, reader: &mut Reader) -> Result<PortConfig, Fault> {
+    let at = reader.at();
+    let (config, unknown) = PortConfig::from_wire(version, reader.u32()?);
+    refuse(version, at, unknown, ErrorCode::PortModBadConfig)?;
+    Ok(config)
+}
+
+fn read_advertise(version: Version, reader: &mut Reader) -> Result<PortFeatures, Fault> {
+    let at = reader.at();
+    let (features, unknown) = PortFeatures::from_wire(version, reader.u32()?);
+    refuse(version, at, unknown, ErrorCode::PortModBadAdvertise)?;
+    Ok(features)
+}
+
+fn refuse(version: Version, at: usize, unknown: u32, answer: ErrorCode) -> Result<(), Fault> {
+    if version == Version::V1_0 || unknown == 0 {
+        return Ok(());
+    }
+    Err(Fault::new(Malformed { at, why: Why::BadValue(unknown.into()) }, answer))
 }
 
 /// Appends a port-status' body.

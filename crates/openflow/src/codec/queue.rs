@@ -1,18 +1,30 @@
-//! Queues as bytes.
+//! Queues as bytes: what they promise, and what they have counted.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.2.2 and 5.3.4.
+//! Source: OpenFlow 1.0.0 sections 5.2.2, 5.3.4 and 5.3.5; 1.2 section A.2.2; 1.4.1 sections
+//! 7.3.5.10 and 7.3.5.11. From 1.4 on the promises are rows of the statistics, and properties like
+//! all others; before, their headers have padding of their own.
 
-use packet::error::{Malformed, Why};
+use packet::error::Malformed;
 
 use super::bytes::{Put, Reader};
-use super::port::{port_from_wire, port_to_wire};
+use super::multipart::Row;
+use super::port::{put_port, read_port};
+use super::property::{
+    self, EXPERIMENTER, Property, put_experimenters, put_length, put_property, read_experimenters,
+    read_length, read_properties,
+};
+use super::span::{put_age, read_age};
 use super::{Fault, What};
+use crate::model::action::Experimenter;
 use crate::model::port::PortNo;
-use crate::model::queue::{PacketQueue, QueueConfig, QueueProperty};
+use crate::model::queue::{PacketQueue, QueueConfig, QueueProperty, QueueStats};
 use crate::version::Version;
 
-/// Bytes of a property's header.
+/// Bytes of the header of a property before 1.4.
 const PROPERTY_BYTES: usize = 8;
+
+/// Bytes of a row of 1.4's statistics without properties.
+const STATS_BYTES_MIN: usize = 48;
 
 /// Property that promises nothing.
 const NONE: u16 = 0;
@@ -20,18 +32,26 @@ const NONE: u16 = 0;
 /// Property that promises a rate.
 const MIN_RATE: u16 = 1;
 
+/// Property that limits the rate.
+const MAX_RATE: u16 = 2;
+
 /// Appends a request's body.
 pub(super) fn put_request(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
-    out.put_u16(port_to_wire(version, port)?);
-    out.put_zeros(2);
+    put_port(version, port, out)?;
+    out.put_zeros(padding(version));
     Ok(())
 }
 
 /// Reads a request's body.
 pub(super) fn read_request(version: Version, reader: &mut Reader) -> Result<PortNo, Fault> {
-    let port = port_from_wire(version, reader.u16()?);
-    reader.skip(2)?;
+    let port = read_port(version, reader)?;
+    reader.skip(padding(version))?;
     Ok(port)
+}
+
+/// Bytes behind the port of a request.
+fn padding(version: Version) -> usize {
+    if version == Version::V1_0 { 2 } else { 4 }
 }
 
 /// Appends a reply's body.
@@ -40,117 +60,249 @@ pub(super) fn put_reply(
     config: &QueueConfig,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    out.put_u16(port_to_wire(version, config.port)?);
-    out.put_zeros(6);
-    config.queues.iter().try_for_each(|queue| put_queue(queue, out))
+    put_port(version, config.port, out)?;
+    out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
+    for queue in &config.queues {
+        if version < Version::V1_2 && queue.port != config.port {
+            return Err(What::Value { field: "port of a queue", value: queue.port.into() });
+        }
+        put_queue(version, queue, out)?;
+    }
+    Ok(())
 }
 
-fn put_queue(queue: &PacketQueue, out: &mut Vec<u8>) -> Result<(), What> {
+/// Appends a queue as before 1.4, from 1.2 on with its port.
+fn put_queue(version: Version, queue: &PacketQueue, out: &mut Vec<u8>) -> Result<(), What> {
     let start = out.len();
     out.put_u32(queue.id);
-    out.put_u32(0);
-    for property in &queue.properties {
-        put_property(property, out)?;
+    if version >= Version::V1_2 {
+        put_port(version, queue.port, out)?;
     }
-    put_length("queue", out, start, 4)
+    let length_at = out.len() - start;
+    out.put_u16(0);
+    out.put_zeros(if version >= Version::V1_2 { 6 } else { 2 });
+    for property in &queue.properties {
+        put_old_property(version, property, out)?;
+    }
+    put_length("queue", out, start, length_at)
 }
 
-fn put_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_old_property(
+    version: Version,
+    property: &QueueProperty,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
     let start = out.len();
+    let header = |kind: u16, out: &mut Vec<u8>| {
+        out.put_u16(kind);
+        out.put_zeros(6);
+    };
     match property {
-        QueueProperty::None => {
-            out.put_u16(NONE);
-            out.put_zeros(6);
-        }
+        QueueProperty::None => header(NONE, out),
         QueueProperty::MinRate(rate) => {
-            out.put_u16(MIN_RATE);
-            out.put_zeros(6);
+            header(MIN_RATE, out);
             out.put_u16(*rate);
             out.put_zeros(6);
         }
-        QueueProperty::MaxRate(_) | QueueProperty::Experimenter(_) => {
-            return Err(What::Bit("queue property"));
+        QueueProperty::MaxRate(_) if version < Version::V1_2 => {
+            return Err(What::Bit("max_rate"));
         }
-        QueueProperty::Other { kind: kind @ (NONE | MIN_RATE), .. } => {
+        QueueProperty::MaxRate(rate) => {
+            header(MAX_RATE, out);
+            out.put_u16(*rate);
+            out.put_zeros(6);
+        }
+        QueueProperty::Experimenter(_) if version < Version::V1_2 => {
+            return Err(What::Bit("experimenter's queue property"));
+        }
+        QueueProperty::Experimenter(body) => {
+            header(EXPERIMENTER, out);
+            out.put_u32(body.experimenter);
+            out.put_zeros(4);
+            out.extend_from_slice(&body.body);
+        }
+        QueueProperty::Other { kind, .. } if is_known(version, *kind) => {
             return Err(What::Value { field: "queue property", value: (*kind).into() });
         }
         QueueProperty::Other { kind, body } => {
-            out.put_u16(*kind);
-            out.put_zeros(6);
+            header(*kind, out);
             out.extend_from_slice(body);
         }
     }
     put_length("queue property", out, start, 2)
 }
 
-/// Writes the length of what starts at `start` into its field, `offset` bytes in.
-fn put_length(
-    field: &'static str,
-    out: &mut [u8],
-    start: usize,
-    offset: usize,
-) -> Result<(), What> {
-    let bytes = out.len() - start;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field,
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[start + offset..start + offset + 2].copy_from_slice(&length.to_be_bytes());
-    Ok(())
+/// Whether the version, before 1.4, says what a property of this type means.
+fn is_known(version: Version, kind: u16) -> bool {
+    matches!(kind, NONE | MIN_RATE)
+        || version >= Version::V1_2 && matches!(kind, MAX_RATE | EXPERIMENTER)
 }
 
 /// Reads a reply's body.
 pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<QueueConfig, Fault> {
-    let port = port_from_wire(version, reader.u16()?);
-    reader.skip(6)?;
+    let port = read_port(version, reader)?;
+    reader.skip(if version == Version::V1_0 { 6 } else { 4 })?;
     let mut queues = Vec::new();
     while reader.left() > 0 {
-        queues.push(read_queue(port, reader)?);
+        queues.push(read_queue(version, port, reader)?);
     }
     Ok(QueueConfig { port, queues })
 }
 
-fn read_queue(port: PortNo, reader: &mut Reader) -> Result<PacketQueue, Malformed> {
+fn read_queue(
+    version: Version,
+    port: PortNo,
+    reader: &mut Reader,
+) -> Result<PacketQueue, Malformed> {
     let id = reader.u32()?;
-    let mut body = read_length(reader, 8, 4)?;
-    body.skip(2)?;
-    let mut properties = Vec::new();
-    while body.left() > 0 {
-        properties.push(read_property(&mut body)?);
+    let mut queue = PacketQueue { port, id, properties: Vec::new() };
+    let mut body;
+    if version >= Version::V1_2 {
+        queue.port = read_port(version, reader)?;
+        body = read_length(reader, 16, 8)?;
+        body.skip(6)?;
+    } else {
+        body = read_length(reader, 8, 4)?;
+        body.skip(2)?;
     }
-    Ok(PacketQueue { port, id, properties })
+    while body.left() > 0 {
+        queue.properties.push(read_old_property(version, &mut body)?);
+    }
+    Ok(queue)
 }
 
-fn read_property(reader: &mut Reader) -> Result<QueueProperty, Malformed> {
+fn read_old_property(version: Version, reader: &mut Reader) -> Result<QueueProperty, Malformed> {
     let kind = reader.u16()?;
     let mut body = read_length(reader, PROPERTY_BYTES, 2)?;
     body.skip(4)?;
     let property = match kind {
-        NONE => QueueProperty::None,
-        MIN_RATE => {
-            let rate = body.u16()?;
-            body.skip(6)?;
-            QueueProperty::MinRate(rate)
+        kind if !is_known(version, kind) => {
+            QueueProperty::Other { kind, body: body.rest().to_vec() }
         }
-        kind => QueueProperty::Other { kind, body: body.rest().to_vec() },
+        NONE => QueueProperty::None,
+        MIN_RATE => QueueProperty::MinRate(read_old_rate(&mut body)?),
+        MAX_RATE => QueueProperty::MaxRate(read_old_rate(&mut body)?),
+        _ => {
+            let experimenter = body.u32()?;
+            body.skip(4)?;
+            let body = body.rest().to_vec();
+            QueueProperty::Experimenter(Experimenter { experimenter, body })
+        }
     };
     body.finish()?;
     Ok(property)
 }
 
-/// Reads the length of a structure that has at least `least` bytes and began `before` bytes ago,
-/// and gives what of it comes after the length.
-fn read_length<'a>(
-    reader: &mut Reader<'a>,
-    least: usize,
-    before: usize,
-) -> Result<Reader<'a>, Malformed> {
-    let at = reader.at();
-    let length = usize::from(reader.u16()?);
-    let bad = Malformed { at, why: Why::BadLength(length) };
-    if length < least {
-        return Err(bad);
+fn read_old_rate(body: &mut Reader) -> Result<u16, Malformed> {
+    let rate = body.u16()?;
+    body.skip(6)?;
+    Ok(rate)
+}
+
+/// A queue's promises as a row of 1.4's statistics.
+impl Row for PacketQueue {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        put_port(version, self.port, out)?;
+        out.put_u32(self.id);
+        out.put_zeros(8);
+        for property in &self.properties {
+            put_new_property(property, out)?;
+        }
+        put_length("queue", out, start, 8)
     }
-    reader.within(length - before - 2).map_err(|_| bad)
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let port = read_port(version, reader)?;
+        let id = reader.u32()?;
+        let mut body = read_length(reader, 16, 8)?;
+        body.skip(6)?;
+        let properties = read_properties(version, &mut body, read_new_property)?;
+        Ok(PacketQueue { port, id, properties })
+    }
+}
+
+fn put_new_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), What> {
+    let rate = |rate: u16| {
+        move |out: &mut Vec<u8>| {
+            out.put_u16(rate);
+            out.put_zeros(2);
+            Ok(())
+        }
+    };
+    match property {
+        QueueProperty::None => Err(What::Bit("queue property that promises nothing")),
+        QueueProperty::MinRate(least) => put_property(MIN_RATE, out, rate(*least)),
+        QueueProperty::MaxRate(most) => put_property(MAX_RATE, out, rate(*most)),
+        QueueProperty::Experimenter(body) => property::put_experimenter(EXPERIMENTER, body, out),
+        QueueProperty::Other { kind, .. } => {
+            Err(What::Value { field: "queue property", value: (*kind).into() })
+        }
+    }
+}
+
+fn read_new_property(property: Property) -> Result<QueueProperty, Fault> {
+    let rate = |body: &mut Reader| {
+        let rate = body.u16()?;
+        body.skip(2)?;
+        Ok(rate)
+    };
+    Ok(match property.kind {
+        MIN_RATE => QueueProperty::MinRate(property.read(rate)?),
+        MAX_RATE => QueueProperty::MaxRate(property.read(rate)?),
+        EXPERIMENTER => QueueProperty::Experimenter(property.experimenter()?),
+        _ => return Err(property.unknown()),
+    })
+}
+
+impl Row for QueueStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        if version >= Version::V1_4 {
+            out.put_zeros(8);
+        }
+        put_port(version, self.port, out)?;
+        if version == Version::V1_0 {
+            out.put_zeros(2);
+        }
+        out.put_u32(self.queue);
+        out.put_u64(self.tx_bytes);
+        out.put_u64(self.tx_packets);
+        out.put_u64(self.tx_errors);
+        if version >= Version::V1_3 {
+            put_age(self.age, out)?;
+        }
+        put_experimenters(version, &self.properties, out)?;
+        if version >= Version::V1_4 {
+            put_length("queue statistics", out, start, 0)?;
+        }
+        Ok(())
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        if version < Version::V1_4 {
+            return read_stats(version, reader);
+        }
+        let mut row = read_length(reader, STATS_BYTES_MIN, 0)?;
+        row.skip(6)?;
+        let mut stats = read_stats(version, &mut row)?;
+        stats.properties = read_experimenters(version, &mut row)?;
+        Ok(stats)
+    }
+}
+
+fn read_stats(version: Version, reader: &mut Reader) -> Result<QueueStats, Fault> {
+    let port = read_port(version, reader)?;
+    if version == Version::V1_0 {
+        reader.skip(2)?;
+    }
+    Ok(QueueStats {
+        port,
+        queue: reader.u32()?,
+        tx_bytes: reader.u64()?,
+        tx_packets: reader.u64()?,
+        tx_errors: reader.u64()?,
+        age: if version >= Version::V1_3 { read_age(reader)? } else { None },
+        properties: Vec::new(),
+    })
 }

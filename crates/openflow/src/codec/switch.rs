@@ -1,16 +1,22 @@
 //! Features and configuration as bytes.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.3.1 and 5.3.2.
+//! Source: OpenFlow 1.0.0 sections 5.3.1 and 5.3.2, 1.1.0 and 1.3.5 sections A.3.1 and 7.3.1,
+//! 7.3.2.
+
+use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
 use super::port::{put_description, read_descriptions};
 use super::{Fault, What};
 use crate::model::kinds::ActionKinds;
 use crate::model::switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
-use crate::version::Version;
+use crate::version::{ErrorCode, Version};
 
 /// The bits of the configuration flags that say what happens to fragments.
 const FRAGMENTS_MASK: u16 = 3;
+
+/// Configuration flag of 1.1 and 1.2: frames with a bad TTL go to the controller.
+const INVALID_TTL_TO_CONTROLLER: u16 = 4;
 
 /// Appends a features reply's body.
 pub(super) fn put_features(
@@ -21,9 +27,18 @@ pub(super) fn put_features(
     out.put_u64(features.datapath_id);
     out.put_u32(features.buffers);
     out.put_u8(features.tables);
-    out.put_zeros(3);
+    out.put_u8(if version >= Version::V1_3 { features.auxiliary } else { 0 });
+    out.put_zeros(2);
     out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(features.actions.to_wire(version).map_err(What::Action)?);
+    match version {
+        Version::V1_0 => {
+            out.put_u32(features.actions.to_wire(version).map_err(What::Action)?);
+        }
+        _ => out.put_zeros(4),
+    }
+    if version >= Version::V1_3 {
+        return Ok(());
+    }
     features.ports.iter().try_for_each(|port| put_description(version, port, out))
 }
 
@@ -32,30 +47,72 @@ pub(super) fn read_features(version: Version, reader: &mut Reader) -> Result<Fea
     let datapath_id = reader.u64()?;
     let buffers = reader.u32()?;
     let tables = reader.u8()?;
-    reader.skip(3)?;
+    let auxiliary = reader.u8()?;
+    reader.skip(2)?;
     let capabilities = Capabilities::from_wire(version, reader.u32()?).0;
-    let actions = ActionKinds::from_wire(version, reader.u32()?);
-    let ports = read_descriptions(version, reader)?;
-    Ok(Features { datapath_id, buffers, tables, auxiliary: 0, capabilities, actions, ports })
+    let actions = reader.u32()?;
+    let mut features =
+        Features { datapath_id, buffers, tables, capabilities, ..Features::default() };
+    match version {
+        Version::V1_0 => features.actions = ActionKinds::from_wire(version, actions),
+        Version::V1_1 | Version::V1_2 => {}
+        _ => features.auxiliary = auxiliary,
+    }
+    if version < Version::V1_3 {
+        features.ports = read_descriptions(version, reader)?;
+    }
+    Ok(features)
+}
+
+/// Whether the version has a flag for frames with a bad TTL.
+fn has_ttl_flag(version: Version) -> bool {
+    matches!(version, Version::V1_1 | Version::V1_2)
 }
 
 /// Appends a configuration.
-pub(super) fn put_config(config: &SwitchConfig, out: &mut Vec<u8>) {
-    out.put_u16(match config.fragments {
+pub(super) fn put_config(
+    version: Version,
+    config: &SwitchConfig,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let fragments = match config.fragments {
         FragmentHandling::Normal => 0,
         FragmentHandling::Drop => 1,
         FragmentHandling::Reassemble => 2,
-    });
+    };
+    let ttl = match config.invalid_ttl_to_controller {
+        false => 0,
+        true if has_ttl_flag(version) => INVALID_TTL_TO_CONTROLLER,
+        true => return Err(What::Bit("invalid_ttl_to_controller")),
+    };
+    out.put_u16(fragments | ttl);
     out.put_u16(config.miss_send_bytes);
+    Ok(())
 }
 
-/// Reads a configuration. Both fragment bits at once mean nothing and are taken as reassembly,
-/// the one with the higher bit; bits above them are passed over.
-pub(super) fn read_config(reader: &mut Reader) -> Result<SwitchConfig, Fault> {
-    let fragments = match reader.u16()? & FRAGMENTS_MASK {
+/// Reads a configuration. In 1.0, both fragment bits at once mean nothing and are taken as
+/// reassembly, the one with the higher bit, and bits above them are passed over; later versions
+/// have an error for flags that do not exist.
+pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<SwitchConfig, Fault> {
+    let at = reader.at();
+    let flags = reader.u16()?;
+    let known = match has_ttl_flag(version) {
+        true => FRAGMENTS_MASK | INVALID_TTL_TO_CONTROLLER,
+        false => FRAGMENTS_MASK,
+    };
+    let is_strange = flags & !known != 0 || flags & FRAGMENTS_MASK == FRAGMENTS_MASK;
+    if version >= Version::V1_1 && is_strange {
+        let malformed = Malformed { at, why: Why::BadValue(flags.into()) };
+        return Err(Fault::new(malformed, ErrorCode::SwitchConfigBadFlags));
+    }
+    let fragments = match flags & FRAGMENTS_MASK {
         0 => FragmentHandling::Normal,
         1 => FragmentHandling::Drop,
         _ => FragmentHandling::Reassemble,
     };
-    Ok(SwitchConfig { fragments, invalid_ttl_to_controller: false, miss_send_bytes: reader.u16()? })
+    Ok(SwitchConfig {
+        fragments,
+        invalid_ttl_to_controller: has_ttl_flag(version) && flags & INVALID_TTL_TO_CONTROLLER != 0,
+        miss_send_bytes: reader.u16()?,
+    })
 }

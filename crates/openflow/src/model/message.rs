@@ -8,6 +8,8 @@ use super::action::Experimenter;
 use super::asynchronous::AsyncConfig;
 use super::bundle::{BundleAddMessage, BundleControl, RequestForward};
 use super::flow::{FlowMod, FlowRemoved};
+use super::group::GroupMod;
+use super::meter::MeterMod;
 use super::multipart::{MultipartReply, MultipartRequest, MultipartRequestBody};
 use super::packet_io::{PacketIn, PacketOut};
 use super::port::{PortMod, PortNo, PortStatus, ShowPort};
@@ -69,6 +71,10 @@ pub enum Message {
     QueueGetConfigRequest(PortNo),
     /// The queues of a port.
     QueueGetConfigReply(QueueConfig),
+    /// Adds, changes or deletes a group.
+    GroupMod(GroupMod),
+    /// Adds, changes or deletes a meter.
+    MeterMod(MeterMod),
     /// Sets how a table behaves.
     TableMod(TableMod),
     /// Asks for a role.
@@ -149,6 +155,8 @@ impl Message {
             Message::BarrierReply => MessageKind::BarrierReply,
             Message::QueueGetConfigRequest(_) => MessageKind::QueueGetConfigRequest,
             Message::QueueGetConfigReply(_) => MessageKind::QueueGetConfigReply,
+            Message::GroupMod(_) => MessageKind::GroupMod,
+            Message::MeterMod(_) => MessageKind::MeterMod,
             Message::TableMod(_) => MessageKind::TableMod,
             Message::RoleRequest(_) => MessageKind::RoleRequest,
             Message::RoleReply(_) => MessageKind::RoleReply,
@@ -204,6 +212,8 @@ impl fmt::Display for Message {
             Message::MultipartReply(reply) => write!(f, " {reply}"),
             Message::QueueGetConfigRequest(port) => write!(f, " port={}", ShowPort(*port)),
             Message::QueueGetConfigReply(config) => write!(f, " {config}"),
+            Message::GroupMod(change) => write!(f, " {change}"),
+            Message::MeterMod(change) => write!(f, " {change}"),
             Message::TableMod(change) => write!(f, " {change}"),
             Message::RoleRequest(role) | Message::RoleReply(role) => write!(f, " {role}"),
             Message::GetAsyncReply(config) | Message::SetAsync(config) => write!(f, "{config}"),

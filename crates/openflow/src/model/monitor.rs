@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use super::action::Action;
 use super::bits::bits;
-use super::flow::{FlowRemovedReason, show_actions};
+use super::flow::FlowRemovedReason;
+use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
 use super::port::{PortNo, ShowPort, reserved};
 use super::table::{ShowTable, TABLE_ALL};
@@ -99,7 +99,7 @@ pub struct FlowUpdateFull {
     /// Its hard time-out in seconds.
     pub hard_timeout_s: u16,
     /// What it does, if the monitor asks for it and it is not gone.
-    pub actions: Vec<Action>,
+    pub instructions: Vec<Instruction>,
 }
 
 /// What became of an entry.
@@ -164,7 +164,6 @@ impl fmt::Display for FlowUpdateFull {
         write!(f, " table={} priority={} match={}", self.table, self.priority, self.matching)?;
         write!(f, " cookie={:#x}", self.cookie)?;
         write!(f, " idle_timeout={}s hard_timeout={}s", self.idle_timeout_s, self.hard_timeout_s)?;
-        f.write_str(" actions=")?;
-        show_actions(f, &self.actions)
+        show_instructions(f, &self.instructions)
     }
 }

@@ -11,9 +11,11 @@ use packet::time::Nanos;
 use super::action::Experimenter;
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::flow::FlowModFlags;
-use super::group::GROUP_ANY;
+use super::flow_counters::FlowCounters;
+use super::group::{GROUP_ANY, GroupDescription, GroupFeatures, GroupStats};
 use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
+use super::meter::{MeterConfig, MeterFeatures, MeterStats};
 use super::monitor::{FlowMonitorRequest, FlowUpdate};
 use super::port::{PortDescription, PortNo, ShowPort};
 use super::port_stats::{Counter, PortStats};
@@ -54,6 +56,20 @@ pub enum MultipartRequestBody {
         /// The queue, or all with [`super::queue::QUEUE_ALL`].
         queue: u32,
     },
+    /// One group, or all with [`super::group::GROUP_ALL`].
+    Group(u32),
+    /// One group, or all with [`super::group::GROUP_ALL`]; before 1.5 it is always all.
+    GroupDesc(u32),
+    /// What groups can do.
+    GroupFeatures,
+    /// One meter, or all with [`super::meter::METER_ALL`].
+    Meter(u32),
+    /// One meter, or all with [`super::meter::METER_ALL`].
+    MeterConfig(u32),
+    /// What meters can do.
+    MeterFeatures,
+    /// The counters of each entry (1.5).
+    FlowStats(FlowStatsRequest),
     /// Features of tables: without any, asks for them, else sets them.
     TableFeatures(Vec<TableFeatures>),
     /// One port, or all with [`super::reserved::NONE`]; before 1.5 it is always all.
@@ -131,6 +147,20 @@ pub enum MultipartReplyBody {
     Port(Vec<PortStats>),
     /// Queues.
     Queue(Vec<QueueStats>),
+    /// Groups.
+    Group(Vec<GroupStats>),
+    /// Types and buckets of groups.
+    GroupDesc(Vec<GroupDescription>),
+    /// What groups can do.
+    GroupFeatures(GroupFeatures),
+    /// Meters.
+    Meter(Vec<MeterStats>),
+    /// Bands of meters.
+    MeterConfig(Vec<MeterConfig>),
+    /// What meters can do.
+    MeterFeatures(MeterFeatures),
+    /// Counters of entries (1.5).
+    FlowStats(Vec<FlowCounters>),
     /// Features of tables.
     TableFeatures(Vec<TableFeatures>),
     /// Ports.
@@ -230,6 +260,13 @@ impl MultipartRequestBody {
             MultipartRequestBody::Table => MultipartKind::Table,
             MultipartRequestBody::Port(_) => MultipartKind::Port,
             MultipartRequestBody::Queue { .. } => MultipartKind::Queue,
+            MultipartRequestBody::Group(_) => MultipartKind::Group,
+            MultipartRequestBody::GroupDesc(_) => MultipartKind::GroupDesc,
+            MultipartRequestBody::GroupFeatures => MultipartKind::GroupFeatures,
+            MultipartRequestBody::Meter(_) => MultipartKind::Meter,
+            MultipartRequestBody::MeterConfig(_) => MultipartKind::MeterConfig,
+            MultipartRequestBody::MeterFeatures => MultipartKind::MeterFeatures,
+            MultipartRequestBody::FlowStats(_) => MultipartKind::FlowStats,
             MultipartRequestBody::TableFeatures(_) => MultipartKind::TableFeatures,
             MultipartRequestBody::PortDesc(_) => MultipartKind::PortDesc,
             MultipartRequestBody::TableDesc => MultipartKind::TableDesc,
@@ -252,6 +289,13 @@ impl MultipartReplyBody {
             MultipartReplyBody::Table(_) => MultipartKind::Table,
             MultipartReplyBody::Port(_) => MultipartKind::Port,
             MultipartReplyBody::Queue(_) => MultipartKind::Queue,
+            MultipartReplyBody::Group(_) => MultipartKind::Group,
+            MultipartReplyBody::GroupDesc(_) => MultipartKind::GroupDesc,
+            MultipartReplyBody::GroupFeatures(_) => MultipartKind::GroupFeatures,
+            MultipartReplyBody::Meter(_) => MultipartKind::Meter,
+            MultipartReplyBody::MeterConfig(_) => MultipartKind::MeterConfig,
+            MultipartReplyBody::MeterFeatures(_) => MultipartKind::MeterFeatures,
+            MultipartReplyBody::FlowStats(_) => MultipartKind::FlowStats,
             MultipartReplyBody::TableFeatures(_) => MultipartKind::TableFeatures,
             MultipartReplyBody::PortDesc(_) => MultipartKind::PortDesc,
             MultipartReplyBody::TableDesc(_) => MultipartKind::TableDesc,
@@ -295,9 +339,17 @@ impl fmt::Display for MultipartRequest {
             MultipartRequestBody::Desc
             | MultipartRequestBody::Table
             | MultipartRequestBody::TableDesc
+            | MultipartRequestBody::GroupFeatures
+            | MultipartRequestBody::MeterFeatures
             | MultipartRequestBody::ControllerStatus => Ok(()),
-            MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
-                write!(f, " {which}")
+            MultipartRequestBody::Flow(which)
+            | MultipartRequestBody::Aggregate(which)
+            | MultipartRequestBody::FlowStats(which) => write!(f, " {which}"),
+            MultipartRequestBody::Group(group) | MultipartRequestBody::GroupDesc(group) => {
+                write!(f, " group={group:#x}")
+            }
+            MultipartRequestBody::Meter(meter) | MultipartRequestBody::MeterConfig(meter) => {
+                write!(f, " meter={meter:#x}")
             }
             MultipartRequestBody::Port(port) | MultipartRequestBody::PortDesc(port) => {
                 write!(f, " port={}", ShowPort(*port))
@@ -328,6 +380,13 @@ impl fmt::Display for MultipartReply {
             MultipartReplyBody::Table(rows) => show_rows(f, rows),
             MultipartReplyBody::Port(rows) => show_rows(f, rows),
             MultipartReplyBody::Queue(rows) => show_rows(f, rows),
+            MultipartReplyBody::Group(rows) => show_rows(f, rows),
+            MultipartReplyBody::GroupDesc(rows) => show_rows(f, rows),
+            MultipartReplyBody::GroupFeatures(features) => write!(f, " {features}"),
+            MultipartReplyBody::Meter(rows) => show_rows(f, rows),
+            MultipartReplyBody::MeterConfig(rows) => show_rows(f, rows),
+            MultipartReplyBody::MeterFeatures(features) => write!(f, " {features}"),
+            MultipartReplyBody::FlowStats(rows) => show_rows(f, rows),
             MultipartReplyBody::TableFeatures(rows) => show_rows(f, rows),
             MultipartReplyBody::PortDesc(rows) => show_rows(f, rows),
             MultipartReplyBody::TableDesc(rows) => show_rows(f, rows),

@@ -43,7 +43,9 @@ pub const FIELDS_1_0: FieldSet = FieldSet::NONE
     .with(Field::Icmpv4Type)
     .with(Field::TcpDst)
     .with(Field::UdpDst)
-    .with(Field::Icmpv4Code);
+    .with(Field::Icmpv4Code)
+    .with(Field::SctpSrc)
+    .with(Field::SctpDst);
 
 /// What becomes of a frame that no entry matches (`OFPTC_TABLE_MISS_*` of 1.1 and 1.2; later
 /// versions have an entry for it and pass these bits over).

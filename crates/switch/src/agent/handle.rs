@@ -74,7 +74,9 @@ impl Agent {
             // What a controller answers or complains of needs no answer.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
             Message::EchoRequest(data) => Message::EchoReply(data.clone()),
-            Message::TableMod(_)
+            Message::GroupMod(_)
+            | Message::MeterMod(_)
+            | Message::TableMod(_)
             | Message::RoleRequest(_)
             | Message::GetAsyncRequest
             | Message::SetAsync(_)

@@ -1,0 +1,110 @@
+//! Which news a controller gets, as bytes.
+//!
+//! Source: OpenFlow 1.3.5 section 7.3.10 and 1.4.1 section 7.3.10. 1.3 has six sets of reasons at
+//! fixed places, later versions a property for each.
+
+use packet::error::{Malformed, Why};
+
+use super::bytes::{Put, Reader};
+use super::property::{Errors, Property, put_experimenter, put_property, read_property};
+use super::{Fault, What};
+use crate::model::asynchronous::{AsyncConfig, AsyncExperimenter};
+use crate::version::{AsyncKind, ErrorCode, Version};
+
+/// Type of an experimenter's property for a slave; the one for masters comes after it.
+const EXPERIMENTER_SLAVE: u16 = 0xfffe;
+
+/// The sets of 1.3, in their order; of each the one for masters comes first.
+const KINDS_1_3: [AsyncKind; 3] =
+    [AsyncKind::PacketIn, AsyncKind::PortStatus, AsyncKind::FlowRemoved];
+
+/// Appends a configuration.
+pub(super) fn put_config(
+    version: Version,
+    config: &AsyncConfig,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if version == Version::V1_3 {
+        return put_fixed(config, out);
+    }
+    for mask in &config.masks {
+        let kind = mask.kind.code(version).ok_or(What::Bit(mask.kind.name()))?;
+        check_reasons(version, mask.kind, mask.reasons)?;
+        put_property(kind + u16::from(!mask.slave), out, |out| {
+            out.put_u32(mask.reasons);
+            Ok(())
+        })?;
+    }
+    config.experimenter.iter().try_for_each(|news| {
+        put_experimenter(EXPERIMENTER_SLAVE + u16::from(!news.slave), &news.property, out)
+    })
+}
+
+fn check_reasons(version: Version, kind: AsyncKind, reasons: u32) -> Result<(), What> {
+    match reasons & !kind.reasons(version) {
+        0 => Ok(()),
+        unknown => Err(What::Value { field: kind.name(), value: unknown.into() }),
+    }
+}
+
+fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), What> {
+    let strange = config.masks.iter().find(|mask| !KINDS_1_3.contains(&mask.kind));
+    if let Some(mask) = strange {
+        return Err(What::Bit(mask.kind.name()));
+    }
+    if !config.experimenter.is_empty() {
+        return Err(What::Bit("experimenter's news"));
+    }
+    for kind in KINDS_1_3 {
+        for slave in [false, true] {
+            let left_out = What::Value { field: kind.name(), value: 0 };
+            let reasons = config.get(kind, slave).ok_or(left_out)?;
+            check_reasons(Version::V1_3, kind, reasons)?;
+            out.put_u32(reasons);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a configuration.
+pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<AsyncConfig, Fault> {
+    let mut config = AsyncConfig::default();
+    if version == Version::V1_3 {
+        for kind in KINDS_1_3 {
+            for slave in [false, true] {
+                let reasons = reader.u32()? & kind.reasons(version);
+                config.set(kind, slave, reasons);
+            }
+        }
+        return Ok(config);
+    }
+    while let Some(property) = read_property(version, reader)? {
+        read_news(version, property, &mut config)?;
+    }
+    Ok(config)
+}
+
+fn read_news(version: Version, property: Property, config: &mut AsyncConfig) -> Result<(), Fault> {
+    let (kind, at) = (property.kind, property.at);
+    let slave = kind & 1 == 0;
+    if kind >= EXPERIMENTER_SLAVE {
+        let property = property.experimenter()?;
+        config.experimenter.push(AsyncExperimenter { slave, property });
+        return Ok(());
+    }
+    let Some(kind) = AsyncKind::from_code(version, kind & !1) else {
+        return Err(property.unknown());
+    };
+    if config.get(kind, slave).is_some() {
+        let malformed = Malformed { at, why: Why::BadValue(property.kind.into()) };
+        return Err(Fault::new(malformed, Errors::of(version).duplicate));
+    }
+    let reasons = property.read(|body| body.u32())?;
+    let unknown = reasons & !kind.reasons(version);
+    if unknown != 0 {
+        let malformed = Malformed { at: at + 4, why: Why::BadValue(unknown.into()) };
+        return Err(Fault::new(malformed, ErrorCode::AsyncConfigInvalid));
+    }
+    config.set(kind, slave, reasons);
+    Ok(())
+}

@@ -1,0 +1,316 @@
+//! Bundles as bytes, and messages inside messages.
+//!
+//! Source: OpenFlow 1.4.1 sections 7.3.9.6, 7.3.9.7 and 7.4.6, 1.5.1 sections 7.3.5.20 and 7.3.9.
+//! The message in a bundle has the version and the transaction id of the one around it, and is one
+//! that a controller orders with: bundles do not hold bundles.
+
+use packet::error::{Malformed, Why};
+
+use super::bytes::{Put, Reader};
+use super::message::{append, read_body};
+use super::property::{
+    EXPERIMENTER, Errors, Property, pad, put_experimenter, put_property, read_properties,
+};
+use super::{Fault, What};
+use crate::header::{HEADER_BYTES, Header, Xid};
+use crate::model::bundle::{
+    BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
+    BundleFeatures, BundleFeaturesRequest, BundleFlags, BundleProperty, RequestForward, WallTime,
+};
+use crate::version::{End, ErrorCode, MessageKind, Version};
+
+/// Type of the properties about time.
+const TIME: u16 = 1;
+
+const NANOSECONDS: u32 = 1_000_000_000;
+
+fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
+    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
+}
+
+/// Appends the body of a bundle control.
+pub(super) fn put_control(
+    version: Version,
+    control: &BundleControl,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u32(control.id);
+    let command = match control.command {
+        BundleCommand::Open => 0,
+        BundleCommand::Close => 2,
+        BundleCommand::Commit => 4,
+        BundleCommand::Discard => 6,
+    };
+    out.put_u16(command + u16::from(control.is_reply));
+    out.put_u16(control.flags.to_wire(version).map_err(What::Bit)? as u16);
+    put_bundle_properties(version, &control.properties, out)
+}
+
+/// Reads the body of a bundle control.
+pub(super) fn read_control(version: Version, reader: &mut Reader) -> Result<BundleControl, Fault> {
+    let id = reader.u32()?;
+    let at = reader.at();
+    let kind = reader.u16()?;
+    let command = match kind / 2 {
+        0 => BundleCommand::Open,
+        1 => BundleCommand::Close,
+        2 => BundleCommand::Commit,
+        3 => BundleCommand::Discard,
+        _ => return Err(fault(at, kind, ErrorCode::BundleBadType)),
+    };
+    let flags = read_flags(version, reader)?;
+    let properties = read_bundle_properties(version, reader)?;
+    Ok(BundleControl { id, command, is_reply: kind % 2 == 1, flags, properties })
+}
+
+fn read_flags(version: Version, reader: &mut Reader) -> Result<BundleFlags, Fault> {
+    let at = reader.at();
+    match BundleFlags::from_wire(version, reader.u16()?.into()) {
+        (flags, 0) => Ok(flags),
+        (_, unknown) => Err(fault(at, unknown, ErrorCode::BundleBadFlags)),
+    }
+}
+
+/// Appends the body of a message for a bundle.
+pub(super) fn put_add(
+    version: Version,
+    xid: Xid,
+    add: &BundleAddMessage,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if !can_be_bundled(add.message.kind()) {
+        return Err(What::Message(add.message.kind()));
+    }
+    out.put_u32(add.id);
+    out.put_zeros(2);
+    out.put_u16(add.flags.to_wire(version).map_err(What::Bit)? as u16);
+    let start = out.len();
+    append(version, xid, &add.message, out, start)?;
+    if !add.properties.is_empty() {
+        pad(out, start);
+    }
+    put_bundle_properties(version, &add.properties, out)
+}
+
+/// Whether a controller orders something with the message, other than a bundle.
+fn can_be_bundled(kind: MessageKind) -> bool {
+    kind.sender() == Some(End::Controller) && kind != MessageKind::BundleAddMessage
+}
+
+/// Reads the body of a message for a bundle.
+pub(super) fn read_add(
+    version: Version,
+    xid: Xid,
+    reader: &mut Reader,
+) -> Result<BundleAddMessage, Fault> {
+    let id = reader.u32()?;
+    reader.skip(2)?;
+    let flags = read_flags(version, reader)?;
+    let at = reader.at();
+    let (header, kind, mut body) = read_inner(version, reader)?;
+    if header.xid != xid {
+        return Err(fault(at + 4, header.xid, ErrorCode::BundleMessageBadXid));
+    }
+    let Some(kind) = kind.filter(|kind| can_be_bundled(*kind)) else {
+        return Err(fault(at + 1, header.kind, ErrorCode::BundleMessageUnsupported));
+    };
+    let message = Box::new(read_body(version, header.xid, kind, &mut body)?);
+    body.finish()?;
+    if reader.left() > 0 {
+        let length = usize::from(header.length);
+        reader.skip(length.next_multiple_of(8) - length)?;
+    }
+    let properties = read_bundle_properties(version, reader)?;
+    Ok(BundleAddMessage { id, flags, message, properties })
+}
+
+/// Reads the header of the message inside, and gives the rest of it.
+fn read_inner<'a>(
+    version: Version,
+    reader: &mut Reader<'a>,
+) -> Result<(Header, Option<MessageKind>, Reader<'a>), Fault> {
+    let at = reader.at();
+    let bad_length = |malformed| Fault::new(malformed, ErrorCode::BundleMessageBadLength);
+    let mut ahead = reader.clone();
+    let header = Header::parse(ahead.rest())
+        .map_err(|malformed| bad_length(Malformed { at: at + malformed.at, ..malformed }))?;
+    let length = usize::from(header.length);
+    let why = Why::BadLength(length);
+    let mut body = reader.within(length).map_err(|_| bad_length(Malformed { at: at + 2, why }))?;
+    body.skip(HEADER_BYTES)?;
+    if header.version != version.wire() {
+        return Err(fault(at, header.version, ErrorCode::RequestBadVersion));
+    }
+    Ok((header, MessageKind::from_code(version, header.kind), body))
+}
+
+/// Appends the body of a forwarded request.
+pub(super) fn put_forward(
+    version: Version,
+    forward: &RequestForward,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if !can_be_forwarded(forward.request.kind()) {
+        return Err(What::Message(forward.request.kind()));
+    }
+    let start = out.len();
+    append(version, forward.xid, &forward.request, out, start)
+}
+
+fn can_be_forwarded(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::GroupMod | MessageKind::MeterMod)
+}
+
+/// Reads the body of a forwarded request.
+pub(super) fn read_forward(version: Version, reader: &mut Reader) -> Result<RequestForward, Fault> {
+    let at = reader.at();
+    let (header, kind, mut body) = read_inner(version, reader)?;
+    let Some(kind) = kind.filter(|kind| can_be_forwarded(*kind)) else {
+        return Err(fault(at + 1, header.kind, ErrorCode::RequestBadType));
+    };
+    let request = Box::new(read_body(version, header.xid, kind, &mut body)?);
+    body.finish()?;
+    Ok(RequestForward { xid: header.xid, request })
+}
+
+fn put_bundle_properties(
+    version: Version,
+    properties: &[BundleProperty],
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    properties.iter().try_for_each(|property| match property {
+        BundleProperty::Time(_) if version < Version::V1_5 => Err(What::Bit("time of a bundle")),
+        BundleProperty::Time(time) => put_property(TIME, out, |out| {
+            out.put_zeros(4);
+            put_time(*time, out)
+        }),
+        BundleProperty::Experimenter(body) => put_experimenter(EXPERIMENTER, body, out),
+    })
+}
+
+fn read_bundle_properties(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<Vec<BundleProperty>, Fault> {
+    read_properties(version, reader, |property| {
+        Ok(match property.kind {
+            TIME if version >= Version::V1_5 => {
+                let [time] = read_times(version, property)?;
+                BundleProperty::Time(time)
+            }
+            EXPERIMENTER => BundleProperty::Experimenter(property.experimenter()?),
+            _ => return Err(property.unknown()),
+        })
+    })
+}
+
+fn put_time(time: WallTime, out: &mut Vec<u8>) -> Result<(), What> {
+    if time.nanoseconds >= NANOSECONDS {
+        return Err(What::Value { field: "nanoseconds", value: time.nanoseconds.into() });
+    }
+    out.put_u64(time.seconds);
+    out.put_u32(time.nanoseconds);
+    out.put_zeros(4);
+    Ok(())
+}
+
+/// Reads a property that is padding and some times.
+fn read_times<const N: usize>(
+    version: Version,
+    property: Property,
+) -> Result<[WallTime; N], Fault> {
+    let at = property.at;
+    let times = property.read(|body| {
+        body.skip(4)?;
+        let mut times = [WallTime::default(); N];
+        for time in &mut times {
+            (time.seconds, time.nanoseconds) = (body.u64()?, body.u32()?);
+            body.skip(4)?;
+        }
+        Ok(times)
+    })?;
+    match times.iter().find(|time| time.nanoseconds >= NANOSECONDS) {
+        Some(time) => Err(Errors::of(version).value(at, time.nanoseconds.into())),
+        None => Ok(times),
+    }
+}
+
+/// Appends the body of a request for features.
+pub(super) fn put_features_request(
+    version: Version,
+    request: &BundleFeaturesRequest,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u32(request.flags.to_wire(version).map_err(What::Bit)?);
+    out.put_zeros(4);
+    put_feature_properties(&request.properties, out)
+}
+
+/// Reads the body of a request for features.
+pub(super) fn read_features_request(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<BundleFeaturesRequest, Fault> {
+    let at = reader.at();
+    let (flags, unknown) = BundleFeatureFlags::from_wire(version, reader.u32()?);
+    if unknown != 0 {
+        return Err(fault(at, unknown, ErrorCode::RequestMultipartBadSchedule));
+    }
+    reader.skip(4)?;
+    let properties = read_feature_properties(version, reader)?;
+    Ok(BundleFeaturesRequest { flags, properties })
+}
+
+/// Appends the features.
+pub(super) fn put_features(
+    version: Version,
+    features: &BundleFeatures,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u16(features.capabilities.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_zeros(6);
+    put_feature_properties(&features.properties, out)
+}
+
+/// Reads the features.
+pub(super) fn read_features(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<BundleFeatures, Fault> {
+    let (capabilities, _) = BundleFlags::from_wire(version, reader.u16()?.into());
+    reader.skip(6)?;
+    let properties = read_feature_properties(version, reader)?;
+    Ok(BundleFeatures { capabilities, properties })
+}
+
+fn put_feature_properties(
+    properties: &[BundleFeatureProperty],
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    properties.iter().try_for_each(|property| match property {
+        BundleFeatureProperty::Time { accuracy, future_max, past_max, timestamp } => {
+            put_property(TIME, out, |out| {
+                out.put_zeros(4);
+                let times = [accuracy, future_max, past_max, timestamp];
+                times.into_iter().try_for_each(|time| put_time(*time, out))
+            })
+        }
+        BundleFeatureProperty::Experimenter(body) => put_experimenter(EXPERIMENTER, body, out),
+    })
+}
+
+fn read_feature_properties(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<Vec<BundleFeatureProperty>, Fault> {
+    read_properties(version, reader, |property| {
+        Ok(match property.kind {
+            TIME => {
+                let [accuracy, future_max, past_max, timestamp] = read_times(version, property)?;
+                BundleFeatureProperty::Time { accuracy, future_max, past_max, timestamp }
+            }
+            EXPERIMENTER => BundleFeatureProperty::Experimenter(property.experimenter()?),
+            _ => return Err(property.unknown()),
+        })
+    })
+}

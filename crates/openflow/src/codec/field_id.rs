@@ -1,0 +1,78 @@
+//! Names of fields in lists, as bytes.
+//!
+//! Source: OpenFlow 1.3.5 sections 7.2.3.2 and 7.3.5.5.2 (`oxm_ids`). A name is the header of the
+//! field: class, number, mask bit and length of what would follow, and for an experimenter's field
+//! their number.
+
+use super::bytes::Put;
+use super::field_code::{CLASS_BASIC, CLASS_EXPERIMENTER, field_bytes, field_code, field_of};
+use super::property::{Errors, Property};
+use super::{Fault, What};
+use crate::model::field_id::FieldId;
+use crate::version::Version;
+
+/// The header's mask bit.
+const MASK_BIT: u32 = 1 << 8;
+
+/// The field's header without its mask bit and length.
+const NAME_BITS: u32 = 0xffff_fe00;
+
+/// Appends names.
+pub(super) fn put_field_ids(
+    version: Version,
+    ids: &[FieldId],
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    ids.iter().try_for_each(|id| put_field_id(version, id, out))
+}
+
+fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(), What> {
+    match *id {
+        FieldId::Known { field, masked } => {
+            let number = field_code(version, field).ok_or(What::Bit(field.name()))?;
+            let bytes = field_bytes(field) << u32::from(masked);
+            let class = u32::from(CLASS_BASIC) << 16;
+            let mask_bit = if masked { MASK_BIT } else { 0 };
+            out.put_u32(class | u32::from(number) << 9 | mask_bit | bytes as u32);
+        }
+        FieldId::Other { header, experimenter } => {
+            out.put_u32(header);
+            if let Some(whose) = experimenter {
+                out.put_u32(whose);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a property that is a list of names.
+pub(super) fn read_field_ids(version: Version, property: Property) -> Result<Vec<FieldId>, Fault> {
+    let at = property.at;
+    let ids = property.list(|body| {
+        let header = body.u32()?;
+        let is_others = header >> 16 == u32::from(CLASS_EXPERIMENTER);
+        Ok(match is_others {
+            true => FieldId::Other { header, experimenter: Some(body.u32()?) },
+            false => {
+                known(version, header).unwrap_or(FieldId::Other { header, experimenter: None })
+            }
+        })
+    })?;
+    let basic = |id: &&FieldId| match id {
+        FieldId::Other { header, .. } => header >> 16 == u32::from(CLASS_BASIC),
+        FieldId::Known { .. } => false,
+    };
+    match ids.iter().find(basic) {
+        Some(FieldId::Other { header, .. }) => Err(Errors::of(version).value(at, (*header).into())),
+        _ => Ok(ids),
+    }
+}
+
+/// The field that a header names, if the specification defines it.
+fn known(version: Version, header: u32) -> Option<FieldId> {
+    if header >> 16 != u32::from(CLASS_BASIC) {
+        return None;
+    }
+    let field = field_of(version, ((header & NAME_BITS) >> 9 & 0x7f) as u8)?;
+    Some(FieldId::Known { field, masked: header & MASK_BIT != 0 })
+}

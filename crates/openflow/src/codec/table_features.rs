@@ -1,0 +1,346 @@
+//! What each table can do, as bytes.
+//!
+//! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5. Instructions and actions are named by
+//! the first four bytes of their header, and an experimenter's by their number behind it.
+
+use packet::error::{Malformed, Why};
+use packet::field::Field;
+
+use super::bytes::{Put, Reader};
+use super::field_code::{CLASS_BASIC, field_bytes, field_code};
+use super::field_id::{put_field_ids, read_field_ids};
+use super::multipart::Row;
+use super::property::{
+    Errors, Property, put_experimenter, put_length, put_property, read_length, read_properties,
+};
+use super::table::{NAME_BYTES, config_from_wire, config_to_wire};
+use super::{Fault, What};
+use crate::model::action::Experimenter;
+use crate::model::field_id::FieldId;
+use crate::model::table_features::{
+    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
+    When,
+};
+use crate::version::{ActionKind, ErrorCode, InstructionKind, Version};
+
+/// Bytes of a table's features without properties.
+const BYTES_MIN: usize = 64;
+
+/// Bytes of the name of an instruction or action.
+const ID_BYTES: usize = 4;
+
+/// Types of properties; one more for the table-miss entry.
+mod kind {
+    pub const INSTRUCTIONS: u16 = 0;
+    pub const NEXT_TABLES: u16 = 2;
+    pub const WRITE_ACTIONS: u16 = 4;
+    pub const APPLY_ACTIONS: u16 = 6;
+    pub const MATCH: u16 = 8;
+    pub const WILDCARDS: u16 = 10;
+    pub const WRITE_SET_FIELD: u16 = 12;
+    pub const APPLY_SET_FIELD: u16 = 14;
+    pub const SYNCHRONIZED_FROM: u16 = 16;
+    pub const WRITE_COPY_FIELD: u16 = 18;
+    pub const APPLY_COPY_FIELD: u16 = 20;
+    pub const PACKET_TYPES: u16 = 22;
+    pub const EXPERIMENTER: u16 = 0xfffe;
+}
+
+impl Row for TableFeatures {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_u16(0);
+        out.put_u8(self.table);
+        put_command(version, self, out)?;
+        out.put_u32(self.flags.to_wire(version).map_err(What::Bit)?);
+        out.put_text("table name", &self.name, NAME_BYTES)?;
+        out.put_u64(self.metadata_match);
+        out.put_u64(self.metadata_write);
+        out.put_u32(config_to_wire(version, self.capabilities)?);
+        out.put_u32(self.entries_max);
+        for property in &self.properties {
+            put_table_property(version, property, out)?;
+        }
+        put_length("table features", out, start, 0)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let errors = Errors::of(version);
+        let mut row = read_length(reader, BYTES_MIN, 0).map_err(|bad| errors.length(bad))?;
+        let table = row.u8()?;
+        let command = read_command(version, &mut row)?;
+        let flags = read_flags(version, &mut row)?;
+        let name = row.text(NAME_BYTES)?;
+        let (metadata_match, metadata_write) = (row.u64()?, row.u64()?);
+        let at = row.at();
+        let (capabilities, unknown) = config_from_wire(version, row.u32()?);
+        if version >= Version::V1_5 && unknown != 0 {
+            return Err(bad_value(at, unknown, ErrorCode::TableFeaturesBadCapabilities));
+        }
+        let entries_max = row.u32()?;
+        let properties = read_each_once(version, &mut row)?;
+        Ok(TableFeatures {
+            table,
+            command,
+            flags,
+            name,
+            metadata_match,
+            metadata_write,
+            capabilities,
+            entries_max,
+            properties,
+        })
+    }
+}
+
+fn bad_value(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
+    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
+}
+
+fn put_command(version: Version, features: &TableFeatures, out: &mut Vec<u8>) -> Result<(), What> {
+    let command = match features.command {
+        TableFeaturesCommand::Replace => 0,
+        TableFeaturesCommand::Modify => 1,
+        TableFeaturesCommand::Enable => 2,
+        TableFeaturesCommand::Disable => 3,
+    };
+    if version < Version::V1_5 && command != 0 {
+        return Err(What::Value { field: "table features command", value: command.into() });
+    }
+    out.put_u8(command);
+    Ok(())
+}
+
+fn read_command(version: Version, row: &mut Reader) -> Result<TableFeaturesCommand, Fault> {
+    let at = row.at();
+    Ok(match row.u8()? {
+        _ if version < Version::V1_5 => TableFeaturesCommand::Replace,
+        0 => TableFeaturesCommand::Replace,
+        1 => TableFeaturesCommand::Modify,
+        2 => TableFeaturesCommand::Enable,
+        3 => TableFeaturesCommand::Disable,
+        other => return Err(bad_value(at, other, ErrorCode::TableFeaturesBadCommand)),
+    })
+}
+
+fn read_flags(version: Version, row: &mut Reader) -> Result<TableFeatureFlags, Fault> {
+    let at = row.at();
+    let (flags, unknown) = TableFeatureFlags::from_wire(version, row.u32()?);
+    if version >= Version::V1_5 && unknown != 0 {
+        return Err(bad_value(at, unknown, ErrorCode::TableFeaturesBadFeatures));
+    }
+    Ok(flags)
+}
+
+/// Reads properties, of which each type but the experimenters' may be there once.
+fn read_each_once(version: Version, row: &mut Reader) -> Result<Vec<TableProperty>, Fault> {
+    let mut seen = Vec::new();
+    read_properties(version, row, |property| {
+        let (kind, at) = (property.kind, property.at);
+        if kind < kind::EXPERIMENTER && seen.contains(&kind) {
+            return Err(bad_value(at, kind, Errors::of(version).duplicate));
+        }
+        seen.push(kind);
+        read_table_property(version, property)
+    })
+}
+
+fn put_table_property(
+    version: Version,
+    property: &TableProperty,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let fields = |kind: u16, ids: &[FieldId], out: &mut Vec<u8>| {
+        put_property(kind, out, |out| put_field_ids(version, ids, out))
+    };
+    let bytes = |kind: u16, bytes: &[u8], out: &mut Vec<u8>| {
+        put_property(kind, out, |out| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        })
+    };
+    match property {
+        TableProperty::Instructions { miss, ids } => {
+            put_property(kind::INSTRUCTIONS + u16::from(*miss), out, |out| {
+                ids.iter().try_for_each(|id| put_instruction_id(version, id, out))
+            })
+        }
+        TableProperty::NextTables { miss, tables } => {
+            bytes(kind::NEXT_TABLES + u16::from(*miss), tables, out)
+        }
+        TableProperty::Actions { when, miss, ids } => {
+            let kind = choose(*when, kind::WRITE_ACTIONS, kind::APPLY_ACTIONS);
+            put_property(kind + u16::from(*miss), out, |out| {
+                ids.iter().try_for_each(|id| put_action_id(version, id, out))
+            })
+        }
+        TableProperty::Match(ids) => fields(kind::MATCH, ids, out),
+        TableProperty::Wildcards(ids) => fields(kind::WILDCARDS, ids, out),
+        TableProperty::SetField { when, miss, ids } => {
+            let kind = choose(*when, kind::WRITE_SET_FIELD, kind::APPLY_SET_FIELD);
+            fields(kind + u16::from(*miss), ids, out)
+        }
+        TableProperty::Experimenter { miss, body } => {
+            put_experimenter(kind::EXPERIMENTER + u16::from(*miss), body, out)
+        }
+        TableProperty::SynchronizedFrom(tables) if version >= Version::V1_4 => {
+            bytes(kind::SYNCHRONIZED_FROM, tables, out)
+        }
+        TableProperty::CopyField { when, miss, ids } if version >= Version::V1_5 => {
+            let kind = choose(*when, kind::WRITE_COPY_FIELD, kind::APPLY_COPY_FIELD);
+            fields(kind + u16::from(*miss), ids, out)
+        }
+        TableProperty::PacketTypes(types) if version >= Version::V1_5 => {
+            put_property(kind::PACKET_TYPES, out, |out| {
+                types.iter().try_for_each(|value| put_packet_type(version, *value, out))
+            })
+        }
+        TableProperty::SynchronizedFrom(_) => Err(What::Bit("synchronized_from")),
+        TableProperty::CopyField { .. } => Err(What::Bit("copy_field")),
+        TableProperty::PacketTypes(_) => Err(What::Bit("packet_types")),
+    }
+}
+
+fn choose(when: When, write: u16, apply: u16) -> u16 {
+    match when {
+        When::Write => write,
+        When::Apply => apply,
+    }
+}
+
+fn read_table_property(version: Version, property: Property) -> Result<TableProperty, Fault> {
+    const MISS: u16 = 1;
+    let miss = property.kind & MISS != 0;
+    let (is_1_4, is_1_5) = (version >= Version::V1_4, version >= Version::V1_5);
+    Ok(match property.kind & !MISS {
+        kind::INSTRUCTIONS => {
+            TableProperty::Instructions { miss, ids: read_instruction_ids(version, property)? }
+        }
+        kind::NEXT_TABLES => TableProperty::NextTables { miss, tables: read_tables(property)? },
+        kind @ (kind::WRITE_ACTIONS | kind::APPLY_ACTIONS) => TableProperty::Actions {
+            when: if kind == kind::WRITE_ACTIONS { When::Write } else { When::Apply },
+            miss,
+            ids: read_action_ids(version, property)?,
+        },
+        kind::MATCH if !miss => TableProperty::Match(read_field_ids(version, property)?),
+        kind::WILDCARDS if !miss => TableProperty::Wildcards(read_field_ids(version, property)?),
+        kind @ (kind::WRITE_SET_FIELD | kind::APPLY_SET_FIELD) => TableProperty::SetField {
+            when: if kind == kind::WRITE_SET_FIELD { When::Write } else { When::Apply },
+            miss,
+            ids: read_field_ids(version, property)?,
+        },
+        kind::SYNCHRONIZED_FROM if is_1_4 && !miss => {
+            TableProperty::SynchronizedFrom(read_tables(property)?)
+        }
+        kind @ (kind::WRITE_COPY_FIELD | kind::APPLY_COPY_FIELD) if is_1_5 => {
+            TableProperty::CopyField {
+                when: if kind == kind::WRITE_COPY_FIELD { When::Write } else { When::Apply },
+                miss,
+                ids: read_field_ids(version, property)?,
+            }
+        }
+        kind::PACKET_TYPES if is_1_5 && !miss => read_packet_types(version, property)?,
+        kind::EXPERIMENTER => TableProperty::Experimenter { miss, body: property.experimenter()? },
+        _ => return Err(property.unknown()),
+    })
+}
+
+fn read_tables(property: Property) -> Result<Vec<u8>, Fault> {
+    property.read(|body| Ok(body.rest().to_vec()))
+}
+
+/// The header of a packet type in a list.
+fn packet_type_header(version: Version) -> Result<u32, What> {
+    let field = Field::PacketType;
+    let number = field_code(version, field).ok_or(What::Bit(field.name()))?;
+    Ok(u32::from(CLASS_BASIC) << 16 | u32::from(number) << 9 | field_bytes(field) as u32)
+}
+
+fn put_packet_type(version: Version, value: u32, out: &mut Vec<u8>) -> Result<(), What> {
+    out.put_u32(packet_type_header(version)?);
+    out.put_u32(value);
+    Ok(())
+}
+
+fn read_packet_types(version: Version, property: Property) -> Result<TableProperty, Fault> {
+    let at = property.at;
+    let wanted = packet_type_header(version).ok();
+    let rows = property.list(|body| Ok((body.u32()?, body.u32()?)))?;
+    let other = rows.iter().find(|(header, _)| Some(*header) != wanted);
+    match other {
+        Some((header, _)) => Err(Errors::of(version).value(at, (*header).into())),
+        None => Ok(TableProperty::PacketTypes(rows.iter().map(|(_, value)| *value).collect())),
+    }
+}
+
+/// Appends a name: a code, its length, and for an experimenter theirs.
+fn put_id(code: u16, experimenter: Option<&Experimenter>, out: &mut Vec<u8>) -> Result<(), What> {
+    let start = out.len();
+    out.put_u16(code);
+    out.put_u16(0);
+    if let Some(body) = experimenter {
+        out.put_u32(body.experimenter);
+        out.extend_from_slice(&body.body);
+    }
+    put_length("name", out, start, 2)
+}
+
+fn put_instruction_id(version: Version, id: &InstructionId, out: &mut Vec<u8>) -> Result<(), What> {
+    let (kind, experimenter) = match id {
+        InstructionId::Known(kind) => (*kind, None),
+        InstructionId::Experimenter(body) => (InstructionKind::Experimenter, Some(body)),
+    };
+    put_id(kind.code(version).ok_or(What::Bit(kind.name()))?, experimenter, out)
+}
+
+fn put_action_id(version: Version, id: &ActionId, out: &mut Vec<u8>) -> Result<(), What> {
+    let (kind, experimenter) = match id {
+        ActionId::Known(kind) => (*kind, None),
+        ActionId::Experimenter(body) => (ActionKind::Experimenter, Some(body)),
+    };
+    put_id(kind.code(version).ok_or(What::Action(kind))?, experimenter, out)
+}
+
+/// Reads names: each a code, and what follows its length.
+fn read_ids(property: Property) -> Result<Vec<(u16, Vec<u8>)>, Fault> {
+    property.list(|body| {
+        let code = body.u16()?;
+        let mut rest = read_length(body, ID_BYTES, 2)?;
+        Ok((code, rest.rest().to_vec()))
+    })
+}
+
+/// Somebody else's name, from what follows its length.
+fn experimenter(bytes: &[u8]) -> Option<Experimenter> {
+    let (number, body) = bytes.split_first_chunk::<4>()?;
+    Some(Experimenter { experimenter: u32::from_be_bytes(*number), body: body.to_vec() })
+}
+
+fn read_instruction_ids(version: Version, property: Property) -> Result<Vec<InstructionId>, Fault> {
+    let (at, errors) = (property.at, Errors::of(version));
+    let names =
+        read_ids(property)?.into_iter().map(|(code, bytes)| {
+            match InstructionKind::from_code(version, code) {
+                Some(InstructionKind::Experimenter) => experimenter(&bytes)
+                    .map(InstructionId::Experimenter)
+                    .ok_or_else(|| errors.length(Malformed::truncated(at, 4, bytes.len()))),
+                Some(kind) => Ok(InstructionId::Known(kind)),
+                None => Err(errors.value(at, code.into())),
+            }
+        });
+    names.collect()
+}
+
+fn read_action_ids(version: Version, property: Property) -> Result<Vec<ActionId>, Fault> {
+    let (at, errors) = (property.at, Errors::of(version));
+    let names = read_ids(property)?.into_iter().map(|(code, bytes)| {
+        match ActionKind::from_code(version, code) {
+            Some(ActionKind::Experimenter) => experimenter(&bytes)
+                .map(ActionId::Experimenter)
+                .ok_or_else(|| errors.length(Malformed::truncated(at, 4, bytes.len()))),
+            Some(kind) => Ok(ActionId::Known(kind)),
+            None => Err(errors.value(at, code.into())),
+        }
+    });
+    names.collect()
+}

@@ -1,0 +1,44 @@
+//! The counters of an entry without what it does (1.5).
+//!
+//! Source: OpenFlow 1.5.1 section 7.3.5.4 (`ofp_flow_stats`).
+
+use std::fmt;
+
+use super::instruction::Counters;
+use super::matching::Match;
+
+/// Why an entry's counters are told (`ofp_flow_stats_reason`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum FlowStatsReason {
+    /// Somebody asked.
+    #[default]
+    Request,
+    /// One of them has passed a threshold.
+    Trigger,
+}
+
+/// An entry and its counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// The table that it is in.
+    pub table: u8,
+    /// Why this is told.
+    pub reason: FlowStatsReason,
+    /// Its priority.
+    pub priority: u16,
+    /// Its match.
+    pub matching: Match,
+    /// Its counters.
+    pub counters: Counters,
+}
+
+impl fmt::Display for FlowCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = match self.reason {
+            FlowStatsReason::Request => "request",
+            FlowStatsReason::Trigger => "trigger",
+        };
+        write!(f, "{reason} table={} priority={}", self.table, self.priority)?;
+        write!(f, " match={}{}", self.matching, self.counters)
+    }
+}
