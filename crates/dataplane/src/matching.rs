@@ -78,7 +78,8 @@ impl Match {
         let mut set = FieldSet::NONE;
         let mut fields: Vec<Asked> = Vec::new();
         for asked in self.asked(FieldSet::ALL) {
-            if needs_met(asked.0, &fields) {
+            let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
+            if needs_met(asked.0, &fields) && !(untagged && asked.0 == field::Field::VlanPcp) {
                 fields.push(asked);
                 set = set.with(asked.0);
             }

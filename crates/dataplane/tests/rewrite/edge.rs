@@ -7,6 +7,8 @@ use packet::frame::FRAME_BYTES_MAX;
 use packet::header::{icmp, ipv4, ipv6, tcp, u16_at, u32_at};
 use packet::parse::{Fragment, Packet, Transport};
 
+use dataplane::rewrite::InvalidTtl;
+
 use super::*;
 
 fn builder() -> Builder {
