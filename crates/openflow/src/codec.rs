@@ -47,6 +47,10 @@ mod table_features;
 mod role;
 /// Which news a controller gets.
 mod asynchronous;
+/// Groups.
+mod group;
+/// Meters.
+mod meter;
 /// Bundles, forwarded requests.
 mod bundle;
 /// Queues.

@@ -9,7 +9,10 @@ use super::bytes::{Put, Reader};
 use super::multipart::Row;
 use super::property::no_experimenter_type;
 use super::{DecodeError, Fault, NotExpressible, Offending, What};
-use super::{asynchronous, bundle, flow, multipart, packet_io, port, queue, role, switch, table};
+use super::{
+    asynchronous, bundle, flow, group, meter, multipart, packet_io, port, queue, role, switch,
+    table,
+};
 use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX, Xid};
 use crate::model::action::Experimenter;
 use crate::model::message::{ErrorMessage, Hello, HelloElement, Message};
@@ -89,7 +92,8 @@ fn body(version: Version, xid: Xid, message: &Message, out: &mut Vec<u8>) -> Res
             return queue::put_request(version, *number, out);
         }
         Message::QueueGetConfigReply(config) => return queue::put_reply(version, config, out),
-        Message::GroupMod(_) | Message::MeterMod(_) => return Err(What::Message(message.kind())),
+        Message::GroupMod(change) => return group::put_group_mod(version, change, out),
+        Message::MeterMod(change) => return meter::put_meter_mod(version, change, out),
         Message::TableMod(change) => return table::put_table_mod(version, change, out),
         Message::RoleRequest(role) | Message::RoleReply(role) => {
             return role::put_request(version, role, out);
@@ -258,10 +262,8 @@ pub(super) fn read_body(
         MessageKind::QueueGetConfigReply => {
             Message::QueueGetConfigReply(queue::read_reply(version, reader)?)
         }
-        MessageKind::GroupMod | MessageKind::MeterMod => {
-            let malformed = Malformed { at: 1, why: Why::BadValue(kind as u64) };
-            return Err(Fault::new(malformed, ErrorCode::RequestBadType));
-        }
+        MessageKind::GroupMod => Message::GroupMod(group::read_group_mod(version, reader)?),
+        MessageKind::MeterMod => Message::MeterMod(meter::read_meter_mod(version, reader)?),
         MessageKind::TableMod => Message::TableMod(table::read_table_mod(version, reader)?),
         MessageKind::RoleRequest => Message::RoleRequest(role::read_request(version, reader)?),
         MessageKind::RoleReply => Message::RoleReply(role::read_request(version, reader)?),
@@ -324,4 +326,9 @@ pub(super) fn read_vendor(version: Version, reader: &mut Reader) -> Result<Exper
         return Err(malformed.into());
     }
     Ok(Experimenter { experimenter, body: reader.rest().to_vec() })
+}
+
+/// Reads vendor and body, as in actions.
+pub(super) fn read_experimenter(reader: &mut Reader) -> Result<Experimenter, Malformed> {
+    Ok(Experimenter { experimenter: reader.u32()?, body: reader.rest().to_vec() })
 }

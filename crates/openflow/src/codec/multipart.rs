@@ -11,7 +11,7 @@ use super::bytes::{Put, Reader};
 use super::flow_stats::{put_aggregate, put_which, read_aggregate, read_which};
 use super::message::{put_vendor, read_vendor};
 use super::port::{put_description, put_port, read_description, read_port};
-use super::{Fault, NotExpressible, What};
+use super::{Fault, NotExpressible, What, group, meter};
 use crate::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
 use crate::model::multipart::{
     MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody, SwitchDescription,
@@ -77,7 +77,9 @@ pub(super) fn put_request(
         MultipartRequestBody::Desc
         | MultipartRequestBody::Table
         | MultipartRequestBody::TableDesc
-        | MultipartRequestBody::ControllerStatus => Ok(()),
+        | MultipartRequestBody::ControllerStatus
+        | MultipartRequestBody::GroupFeatures
+        | MultipartRequestBody::MeterFeatures => Ok(()),
         MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
             put_which(version, which, out)
         }
@@ -92,14 +94,20 @@ pub(super) fn put_request(
         MultipartRequestBody::PortDesc(reserved::NONE) => Ok(()),
         MultipartRequestBody::PortDesc(port) => Err(What::Port(*port)),
         MultipartRequestBody::TableFeatures(tables) => put_rows(version, tables, out),
-        MultipartRequestBody::Group(_)
-        | MultipartRequestBody::GroupDesc(_)
-        | MultipartRequestBody::GroupFeatures
-        | MultipartRequestBody::Meter(_)
-        | MultipartRequestBody::MeterConfig(_)
-        | MultipartRequestBody::MeterFeatures
-        | MultipartRequestBody::FlowStats(_)
-        | MultipartRequestBody::FlowMonitor(_) => Err(What::Multipart(request.body.kind())),
+        MultipartRequestBody::Group(group) => {
+            group::put_which_group(*group, out);
+            Ok(())
+        }
+        MultipartRequestBody::GroupDesc(group) => {
+            group::put_which_description(version, *group, out)
+        }
+        MultipartRequestBody::Meter(meter) | MultipartRequestBody::MeterConfig(meter) => {
+            meter::put_which_meter(*meter, out);
+            Ok(())
+        }
+        MultipartRequestBody::FlowStats(_) | MultipartRequestBody::FlowMonitor(_) => {
+            Err(What::Multipart(request.body.kind()))
+        }
         MultipartRequestBody::BundleFeatures(request) => {
             put_features_request(version, request, out)
         }
@@ -136,14 +144,17 @@ pub(super) fn read_request(
         MultipartKind::TableFeatures => {
             MultipartRequestBody::TableFeatures(read_rows(version, reader)?)
         }
-        MultipartKind::Group
-        | MultipartKind::GroupDesc
-        | MultipartKind::GroupFeatures
-        | MultipartKind::Meter
-        | MultipartKind::MeterConfig
-        | MultipartKind::MeterFeatures
-        | MultipartKind::FlowStats
-        | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::Group => MultipartRequestBody::Group(group::read_which_group(reader)?),
+        MultipartKind::GroupDesc => {
+            MultipartRequestBody::GroupDesc(group::read_which_description(version, reader)?)
+        }
+        MultipartKind::GroupFeatures => MultipartRequestBody::GroupFeatures,
+        MultipartKind::Meter => MultipartRequestBody::Meter(meter::read_which_meter(reader)?),
+        MultipartKind::MeterConfig => {
+            MultipartRequestBody::MeterConfig(meter::read_which_meter(reader)?)
+        }
+        MultipartKind::MeterFeatures => MultipartRequestBody::MeterFeatures,
+        MultipartKind::FlowStats | MultipartKind::FlowMonitor => return Err(not_read(kind)),
         MultipartKind::BundleFeatures => {
             MultipartRequestBody::BundleFeatures(read_features_request(version, reader)?)
         }
@@ -207,14 +218,15 @@ pub(super) fn put_reply(
         MultipartReplyBody::PortDesc(rows) => put_rows(version, rows, out),
         MultipartReplyBody::TableDesc(rows) => put_rows(version, rows, out),
         MultipartReplyBody::QueueDesc(rows) => put_rows(version, rows, out),
-        MultipartReplyBody::Group(_)
-        | MultipartReplyBody::GroupDesc(_)
-        | MultipartReplyBody::GroupFeatures(_)
-        | MultipartReplyBody::Meter(_)
-        | MultipartReplyBody::MeterConfig(_)
-        | MultipartReplyBody::MeterFeatures(_)
-        | MultipartReplyBody::FlowStats(_)
-        | MultipartReplyBody::FlowMonitor(_) => Err(What::Multipart(reply.body.kind())),
+        MultipartReplyBody::Group(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::GroupDesc(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::GroupFeatures(features) => group::put_features(version, features, out),
+        MultipartReplyBody::Meter(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::MeterConfig(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::MeterFeatures(features) => meter::put_features(version, features, out),
+        MultipartReplyBody::FlowStats(_) | MultipartReplyBody::FlowMonitor(_) => {
+            Err(What::Multipart(reply.body.kind()))
+        }
         MultipartReplyBody::ControllerStatus(rows) => put_rows(version, rows, out),
         MultipartReplyBody::BundleFeatures(features) => put_features(version, features, out),
         MultipartReplyBody::Experimenter(vendor) => put_vendor(version, vendor, out),
@@ -237,14 +249,17 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
         MultipartKind::PortDesc => MultipartReplyBody::PortDesc(read_rows(version, reader)?),
         MultipartKind::TableDesc => MultipartReplyBody::TableDesc(read_rows(version, reader)?),
         MultipartKind::QueueDesc => MultipartReplyBody::QueueDesc(read_rows(version, reader)?),
-        MultipartKind::Group
-        | MultipartKind::GroupDesc
-        | MultipartKind::GroupFeatures
-        | MultipartKind::Meter
-        | MultipartKind::MeterConfig
-        | MultipartKind::MeterFeatures
-        | MultipartKind::FlowStats
-        | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::Group => MultipartReplyBody::Group(read_rows(version, reader)?),
+        MultipartKind::GroupDesc => MultipartReplyBody::GroupDesc(read_rows(version, reader)?),
+        MultipartKind::GroupFeatures => {
+            MultipartReplyBody::GroupFeatures(group::read_features(version, reader)?)
+        }
+        MultipartKind::Meter => MultipartReplyBody::Meter(read_rows(version, reader)?),
+        MultipartKind::MeterConfig => MultipartReplyBody::MeterConfig(read_rows(version, reader)?),
+        MultipartKind::MeterFeatures => {
+            MultipartReplyBody::MeterFeatures(meter::read_features(version, reader)?)
+        }
+        MultipartKind::FlowStats | MultipartKind::FlowMonitor => return Err(not_read(kind)),
         MultipartKind::ControllerStatus => {
             MultipartReplyBody::ControllerStatus(read_rows(version, reader)?)
         }
@@ -270,6 +285,10 @@ pub fn split(
         Body::Table(rows) => pack(version, rows, Body::Table),
         Body::Port(rows) => pack(version, rows, Body::Port),
         Body::Queue(rows) => pack(version, rows, Body::Queue),
+        Body::Group(rows) => pack(version, rows, Body::Group),
+        Body::GroupDesc(rows) => pack(version, rows, Body::GroupDesc),
+        Body::Meter(rows) => pack(version, rows, Body::Meter),
+        Body::MeterConfig(rows) => pack(version, rows, Body::MeterConfig),
         Body::TableFeatures(rows) => pack(version, rows, Body::TableFeatures),
         Body::PortDesc(rows) => pack(version, rows, Body::PortDesc),
         Body::TableDesc(rows) => pack(version, rows, Body::TableDesc),
@@ -278,11 +297,7 @@ pub fn split(
         body @ (Body::Desc(_)
         | Body::Aggregate(_)
         | Body::BundleFeatures(_)
-        | Body::Group(_)
-        | Body::GroupDesc(_)
         | Body::GroupFeatures(_)
-        | Body::Meter(_)
-        | Body::MeterConfig(_)
         | Body::MeterFeatures(_)
         | Body::FlowStats(_)
         | Body::FlowMonitor(_)

@@ -1,0 +1,416 @@
+//! Groups as bytes: changes, descriptions, counters, abilities.
+//!
+//! Source: OpenFlow 1.1.0 sections A.3.4.2 and A.3.5.6, 1.2 section A.3.5.9, 1.5.1 sections 7.3.4.3
+//! and 7.3.5.12. Up to 1.4 a bucket has all its values at fixed places; in 1.5 it has a number, and
+//! the others are properties. Faults in buckets are answered with the error for them.
+
+use packet::error::{Malformed, Why};
+
+use super::action::{put_actions, read_actions};
+use super::bytes::{Put, Reader};
+use super::flow::{put_span, read_span};
+use super::multipart::Row;
+use super::property::{
+    EXPERIMENTER, put_experimenter, put_experimenters, put_length, put_property,
+    read_experimenters, read_length, read_property,
+};
+use super::{Fault, What};
+use crate::model::group::{
+    Bucket, BucketCounters, GROUP_ALL, GroupCapabilities, GroupDescription, GroupFeatures,
+    GroupKind, GroupKinds, GroupMod, GroupModCommand, GroupStats,
+};
+use crate::model::kinds::ActionKinds;
+use crate::version::{ErrorCode, Version};
+
+/// Bytes of a bucket without actions, up to 1.4.
+const BUCKET_BYTES_MIN: usize = 16;
+
+/// Bytes of a bucket without actions and properties, in 1.5.
+const BUCKET_BYTES_MIN_1_5: usize = 8;
+
+const WEIGHT: u16 = 0;
+
+const WATCH_PORT: u16 = 1;
+
+const WATCH_GROUP: u16 = 2;
+
+/// The weight of a bucket that says none.
+const WEIGHT_DEFAULT: u16 = 1;
+
+fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
+    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
+}
+
+fn bad_bucket(malformed: Malformed) -> Fault {
+    Fault::new(malformed, ErrorCode::GroupModBadBucket)
+}
+
+fn put_kind(kind: GroupKind, out: &mut Vec<u8>) {
+    out.put_u8(kind as u8);
+    out.put_zeros(1);
+}
+
+fn read_kind(reader: &mut Reader) -> Result<GroupKind, Fault> {
+    let at = reader.at();
+    let code = reader.u8()?;
+    reader.skip(1)?;
+    let kind = GroupKind::ALL.get(usize::from(code));
+    kind.copied().ok_or_else(|| fault(at, code, ErrorCode::GroupModBadType))
+}
+
+/// Appends a group-mod's body.
+pub(super) fn put_group_mod(
+    version: Version,
+    change: &GroupMod,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u16(match change.command {
+        GroupModCommand::Add => 0,
+        GroupModCommand::Modify => 1,
+        GroupModCommand::Delete => 2,
+        GroupModCommand::InsertBucket if version >= Version::V1_5 => 3,
+        GroupModCommand::RemoveBucket if version >= Version::V1_5 => 5,
+        other => return Err(What::Value { field: "group command", value: other as u64 }),
+    });
+    put_kind(change.kind, out);
+    out.put_u32(change.group);
+    if version < Version::V1_5 {
+        if !change.experimenter.is_empty() {
+            return Err(What::Bit("group properties"));
+        }
+        return put_buckets(version, change.kind, &change.buckets, out);
+    }
+    let length_at = out.len();
+    out.put_zeros(4);
+    out.put_u32(change.command_bucket);
+    put_counted_buckets(version, change.kind, &change.buckets, length_at, out)?;
+    put_experimenters(version, &change.experimenter, out)
+}
+
+/// Appends buckets, and writes their bytes at `length_at`.
+fn put_counted_buckets(
+    version: Version,
+    kind: GroupKind,
+    buckets: &[Bucket],
+    length_at: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let start = out.len();
+    put_buckets(version, kind, buckets, out)?;
+    let bytes = out.len() - start;
+    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
+        field: "buckets",
+        bytes,
+        bytes_max: u16::MAX.into(),
+    })?;
+    out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// Reads a group-mod's body.
+pub(super) fn read_group_mod(version: Version, reader: &mut Reader) -> Result<GroupMod, Fault> {
+    let at = reader.at();
+    let command = match reader.u16()? {
+        0 => GroupModCommand::Add,
+        1 => GroupModCommand::Modify,
+        2 => GroupModCommand::Delete,
+        3 if version >= Version::V1_5 => GroupModCommand::InsertBucket,
+        5 if version >= Version::V1_5 => GroupModCommand::RemoveBucket,
+        other => return Err(fault(at, other, ErrorCode::GroupModBadCommand)),
+    };
+    let kind = read_kind(reader)?;
+    let group = reader.u32()?;
+    let mut change = GroupMod { command, kind, group, ..GroupMod::default() };
+    if version < Version::V1_5 {
+        change.buckets = read_buckets(version, kind, reader)?;
+        return Ok(change);
+    }
+    let at = reader.at();
+    let length = usize::from(reader.u16()?);
+    reader.skip(2)?;
+    change.command_bucket = reader.u32()?;
+    let why = Why::BadLength(length);
+    let mut buckets = reader.within(length).map_err(|_| Malformed { at, why })?;
+    change.buckets = read_buckets(version, kind, &mut buckets)?;
+    change.experimenter = read_experimenters(version, reader)?;
+    Ok(change)
+}
+
+fn put_buckets(
+    version: Version,
+    kind: GroupKind,
+    buckets: &[Bucket],
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    buckets.iter().try_for_each(|bucket| match version {
+        Version::V1_5 => put_bucket_1_5(version, kind, bucket, out),
+        _ => put_bucket(version, bucket, out),
+    })
+}
+
+fn put_bucket(version: Version, bucket: &Bucket, out: &mut Vec<u8>) -> Result<(), What> {
+    if !bucket.experimenter.is_empty() {
+        return Err(What::Bit("bucket properties"));
+    }
+    let start = out.len();
+    out.put_u16(0);
+    out.put_u16(bucket.weight);
+    out.put_u32(bucket.watch_port);
+    out.put_u32(bucket.watch_group);
+    out.put_zeros(4);
+    put_actions(version, &bucket.actions, out)?;
+    put_length("bucket", out, start, 0)
+}
+
+fn put_bucket_1_5(
+    version: Version,
+    kind: GroupKind,
+    bucket: &Bucket,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let start = out.len();
+    out.put_zeros(4);
+    out.put_u32(bucket.id);
+    let actions_at = out.len();
+    put_actions(version, &bucket.actions, out)?;
+    let bytes = out.len() - actions_at;
+    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
+        field: "actions",
+        bytes,
+        bytes_max: u16::MAX.into(),
+    })?;
+    out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
+    let default = Bucket::default();
+    if bucket.weight != default_weight(kind) {
+        put_property(WEIGHT, out, |out| {
+            out.put_u16(bucket.weight);
+            out.put_zeros(2);
+            Ok(())
+        })?;
+    }
+    for (property, value, none) in [
+        (WATCH_PORT, bucket.watch_port, default.watch_port),
+        (WATCH_GROUP, bucket.watch_group, default.watch_group),
+    ] {
+        if value != none {
+            put_property(property, out, |out| {
+                out.put_u32(value);
+                Ok(())
+            })?;
+        }
+    }
+    for property in &bucket.experimenter {
+        put_experimenter(EXPERIMENTER, property, out)?;
+    }
+    put_length("bucket", out, start, 0)
+}
+
+/// The weight of a bucket that says none: a share in a group that chooses, else nothing.
+fn default_weight(kind: GroupKind) -> u16 {
+    if kind == GroupKind::Select { WEIGHT_DEFAULT } else { 0 }
+}
+
+/// Reads buckets up to the end. Before 1.5 their numbers are their places.
+fn read_buckets(
+    version: Version,
+    kind: GroupKind,
+    reader: &mut Reader,
+) -> Result<Vec<Bucket>, Fault> {
+    let mut buckets = Vec::new();
+    while reader.left() > 0 {
+        let id = buckets.len() as u32;
+        buckets.push(match version {
+            Version::V1_5 => read_bucket_1_5(version, kind, reader)?,
+            _ => read_bucket(version, id, reader)?,
+        });
+    }
+    Ok(buckets)
+}
+
+fn read_bucket(version: Version, id: u32, reader: &mut Reader) -> Result<Bucket, Fault> {
+    let mut body = read_length(reader, BUCKET_BYTES_MIN, 0).map_err(bad_bucket)?;
+    let weight = body.u16()?;
+    let (watch_port, watch_group) = (body.u32()?, body.u32()?);
+    body.skip(4)?;
+    let actions = read_actions(version, &mut body)?;
+    Ok(Bucket { id, weight, watch_port, watch_group, actions, experimenter: Vec::new() })
+}
+
+fn read_bucket_1_5(
+    version: Version,
+    kind: GroupKind,
+    reader: &mut Reader,
+) -> Result<Bucket, Fault> {
+    let mut body = read_length(reader, BUCKET_BYTES_MIN_1_5, 0).map_err(bad_bucket)?;
+    let at = body.at();
+    let length = usize::from(body.u16()?);
+    let id = body.u32()?;
+    let why = Why::BadLength(length);
+    let mut list = body.within(length).map_err(|_| bad_bucket(Malformed { at, why }))?;
+    let actions = read_actions(version, &mut list)?;
+    let weight = default_weight(kind);
+    let mut bucket = Bucket { id, weight, actions, ..Bucket::default() };
+    while let Some(property) = read_property(version, &mut body)? {
+        match property.kind {
+            WEIGHT => {
+                bucket.weight = property.read(|body| {
+                    let weight = body.u16()?;
+                    body.skip(2)?;
+                    Ok(weight)
+                })?;
+            }
+            WATCH_PORT => bucket.watch_port = property.read(|body| body.u32())?,
+            WATCH_GROUP => bucket.watch_group = property.read(|body| body.u32())?,
+            EXPERIMENTER => bucket.experimenter.push(property.experimenter()?),
+            _ => return Err(property.unknown()),
+        }
+    }
+    Ok(bucket)
+}
+
+/// Appends which group is asked for.
+pub(super) fn put_which_group(group: u32, out: &mut Vec<u8>) {
+    out.put_u32(group);
+    out.put_zeros(4);
+}
+
+/// Reads which group is asked for.
+pub(super) fn read_which_group(reader: &mut Reader) -> Result<u32, Malformed> {
+    let group = reader.u32()?;
+    reader.skip(4)?;
+    Ok(group)
+}
+
+/// Appends which group's description is asked for: before 1.5 always all.
+pub(super) fn put_which_description(
+    version: Version,
+    group: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    match (version, group) {
+        (Version::V1_5, _) => put_which_group(group, out),
+        (_, GROUP_ALL) => {}
+        _ => return Err(What::Value { field: "group", value: group.into() }),
+    }
+    Ok(())
+}
+
+/// Reads which group's description is asked for.
+pub(super) fn read_which_description(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<u32, Malformed> {
+    if version < Version::V1_5 { Ok(GROUP_ALL) } else { read_which_group(reader) }
+}
+
+impl Row for GroupDescription {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_u16(0);
+        put_kind(self.kind, out);
+        out.put_u32(self.group);
+        if version < Version::V1_5 {
+            if !self.experimenter.is_empty() {
+                return Err(What::Bit("group properties"));
+            }
+            put_buckets(version, self.kind, &self.buckets, out)?;
+        } else {
+            let length_at = out.len();
+            out.put_zeros(8);
+            put_counted_buckets(version, self.kind, &self.buckets, length_at, out)?;
+            put_experimenters(version, &self.experimenter, out)?;
+        }
+        put_length("group description", out, start, 0)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let least = if version < Version::V1_5 { 8 } else { 16 };
+        let mut row = read_length(reader, least, 0)?;
+        let kind = read_kind(&mut row)?;
+        let group = row.u32()?;
+        let mut description = GroupDescription { kind, group, ..GroupDescription::default() };
+        if version < Version::V1_5 {
+            description.buckets = read_buckets(version, kind, &mut row)?;
+            return Ok(description);
+        }
+        let at = row.at();
+        let length = usize::from(row.u16()?);
+        row.skip(6)?;
+        let why = Why::BadLength(length);
+        let mut buckets = row.within(length).map_err(|_| Malformed { at, why })?;
+        description.buckets = read_buckets(version, kind, &mut buckets)?;
+        description.experimenter = read_experimenters(version, &mut row)?;
+        Ok(description)
+    }
+}
+
+impl Row for GroupStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_zeros(4);
+        out.put_u32(self.group);
+        out.put_u32(self.references);
+        out.put_zeros(4);
+        out.put_u64(self.packets);
+        out.put_u64(self.bytes);
+        if version >= Version::V1_3 {
+            put_span(self.age, out)?;
+        }
+        for bucket in &self.buckets {
+            out.put_u64(bucket.packets);
+            out.put_u64(bucket.bytes);
+        }
+        put_length("group statistics", out, start, 0)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let least = if version < Version::V1_3 { 32 } else { 40 };
+        let mut row = read_length(reader, least, 0)?;
+        row.skip(2)?;
+        let (group, references) = (row.u32()?, row.u32()?);
+        row.skip(4)?;
+        let (packets, bytes) = (row.u64()?, row.u64()?);
+        let mut stats = GroupStats { group, references, packets, bytes, ..GroupStats::default() };
+        if version >= Version::V1_3 {
+            stats.age = read_span(&mut row)?;
+        }
+        while row.left() > 0 {
+            stats.buckets.push(BucketCounters { packets: row.u64()?, bytes: row.u64()? });
+        }
+        Ok(stats)
+    }
+}
+
+/// Appends what groups can do.
+pub(super) fn put_features(
+    version: Version,
+    features: &GroupFeatures,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u32(features.kinds.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
+    features.groups_max.iter().for_each(|most| out.put_u32(*most));
+    for kinds in features.actions {
+        out.put_u32(kinds.to_wire(version).map_err(What::Action)?);
+    }
+    Ok(())
+}
+
+/// Reads what groups can do.
+pub(super) fn read_features(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<GroupFeatures, Malformed> {
+    let mut features = GroupFeatures {
+        kinds: GroupKinds::from_wire(version, reader.u32()?).0,
+        capabilities: GroupCapabilities::from_wire(version, reader.u32()?).0,
+        ..GroupFeatures::default()
+    };
+    for most in &mut features.groups_max {
+        *most = reader.u32()?;
+    }
+    for kinds in &mut features.actions {
+        *kinds = ActionKinds::from_wire(version, reader.u32()?);
+    }
+    Ok(features)
+}

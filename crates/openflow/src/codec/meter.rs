@@ -1,0 +1,228 @@
+//! Meters as bytes: changes, descriptions, counters, abilities.
+//!
+//! Source: OpenFlow 1.3.5 sections 7.3.4.4 and 7.3.5.14 to 7.3.5.16, 1.5.1 section 7.3.5.15.
+
+use packet::error::{Malformed, Why};
+
+use super::bytes::{Put, Reader};
+use super::flow::{put_span, read_span};
+use super::multipart::Row;
+use super::property::{put_length, read_length};
+use super::{Fault, What};
+use crate::model::action::Experimenter;
+use crate::model::meter::{
+    BandCounters, MeterBand, MeterBandKind, MeterBandKinds, MeterConfig, MeterFeatureFlags,
+    MeterFeatures, MeterFlags, MeterMod, MeterModCommand, MeterStats,
+};
+use crate::version::{ErrorCode, Version};
+
+/// Bytes of the smallest band.
+const BAND_BYTES_MIN: usize = 16;
+
+/// Bytes of a meter's counters without bands.
+const STATS_BYTES_MIN: usize = 40;
+
+const DROP: u16 = 1;
+
+const DSCP_REMARK: u16 = 2;
+
+const EXPERIMENTER: u16 = 0xffff;
+
+fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
+    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
+}
+
+/// Appends a meter-mod's body.
+pub(super) fn put_meter_mod(
+    version: Version,
+    change: &MeterMod,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u16(match change.command {
+        MeterModCommand::Add => 0,
+        MeterModCommand::Modify => 1,
+        MeterModCommand::Delete => 2,
+    });
+    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u32(change.meter);
+    change.bands.iter().try_for_each(|band| put_band(band, out))
+}
+
+/// Reads a meter-mod's body.
+pub(super) fn read_meter_mod(version: Version, reader: &mut Reader) -> Result<MeterMod, Fault> {
+    let at = reader.at();
+    let command = match reader.u16()? {
+        0 => MeterModCommand::Add,
+        1 => MeterModCommand::Modify,
+        2 => MeterModCommand::Delete,
+        other => return Err(fault(at, other, ErrorCode::MeterModBadCommand)),
+    };
+    let at = reader.at();
+    let (flags, unknown) = MeterFlags::from_wire(version, reader.u16()?.into());
+    if unknown != 0 {
+        return Err(fault(at, unknown, ErrorCode::MeterModBadFlags));
+    }
+    let meter = reader.u32()?;
+    Ok(MeterMod { command, flags, meter, bands: read_bands(reader)? })
+}
+
+fn put_band(band: &MeterBand, out: &mut Vec<u8>) -> Result<(), What> {
+    let start = out.len();
+    out.put_u16(match band.kind {
+        MeterBandKind::Drop => DROP,
+        MeterBandKind::DscpRemark { .. } => DSCP_REMARK,
+        MeterBandKind::Experimenter(_) => EXPERIMENTER,
+    });
+    out.put_u16(0);
+    out.put_u32(band.rate);
+    out.put_u32(band.burst);
+    match &band.kind {
+        MeterBandKind::Drop => out.put_zeros(4),
+        MeterBandKind::DscpRemark { levels } => {
+            out.put_u8(*levels);
+            out.put_zeros(3);
+        }
+        MeterBandKind::Experimenter(body) => {
+            out.put_u32(body.experimenter);
+            out.extend_from_slice(&body.body);
+        }
+    }
+    put_length("meter band", out, start, 2)
+}
+
+/// Reads bands up to the end.
+fn read_bands(reader: &mut Reader) -> Result<Vec<MeterBand>, Fault> {
+    let mut bands = Vec::new();
+    while reader.left() > 0 {
+        bands.push(read_band(reader)?);
+    }
+    Ok(bands)
+}
+
+fn read_band(reader: &mut Reader) -> Result<MeterBand, Fault> {
+    let at = reader.at();
+    let code = reader.u16()?;
+    let mut body = read_length(reader, BAND_BYTES_MIN, 2)?;
+    let (rate, burst) = (body.u32()?, body.u32()?);
+    let kind = match code {
+        DROP => {
+            body.skip(4)?;
+            MeterBandKind::Drop
+        }
+        DSCP_REMARK => {
+            let levels = body.u8()?;
+            body.skip(3)?;
+            MeterBandKind::DscpRemark { levels }
+        }
+        EXPERIMENTER => MeterBandKind::Experimenter(Experimenter {
+            experimenter: body.u32()?,
+            body: body.rest().to_vec(),
+        }),
+        other => return Err(fault(at, other, ErrorCode::MeterModBadBand)),
+    };
+    body.finish()?;
+    Ok(MeterBand { rate, burst, kind })
+}
+
+/// Appends which meter is asked for.
+pub(super) fn put_which_meter(meter: u32, out: &mut Vec<u8>) {
+    out.put_u32(meter);
+    out.put_zeros(4);
+}
+
+/// Reads which meter is asked for.
+pub(super) fn read_which_meter(reader: &mut Reader) -> Result<u32, Malformed> {
+    let meter = reader.u32()?;
+    reader.skip(4)?;
+    Ok(meter)
+}
+
+impl Row for MeterConfig {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_u16(0);
+        out.put_u16(self.flags.to_wire(version).map_err(What::Bit)? as u16);
+        out.put_u32(self.meter);
+        self.bands.iter().try_for_each(|band| put_band(band, out))?;
+        put_length("meter description", out, start, 0)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let mut row = read_length(reader, 8, 0)?;
+        let (flags, _) = MeterFlags::from_wire(version, row.u16()?.into());
+        let meter = row.u32()?;
+        Ok(MeterConfig { flags, meter, bands: read_bands(&mut row)? })
+    }
+}
+
+impl Row for MeterStats {
+    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_u32(self.meter);
+        out.put_zeros(8);
+        out.put_u32(self.references);
+        out.put_u64(self.packets);
+        out.put_u64(self.bytes);
+        put_span(self.age, out)?;
+        for band in &self.bands {
+            out.put_u64(band.packets);
+            out.put_u64(band.bytes);
+        }
+        put_length("meter statistics", out, start, 4)
+    }
+
+    fn read(_version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let meter = reader.u32()?;
+        let mut row = read_length(reader, STATS_BYTES_MIN, 4)?;
+        row.skip(6)?;
+        let references = row.u32()?;
+        let (packets, bytes) = (row.u64()?, row.u64()?);
+        let age = read_span(&mut row)?;
+        let mut bands = Vec::new();
+        while row.left() > 0 {
+            bands.push(BandCounters { packets: row.u64()?, bytes: row.u64()? });
+        }
+        Ok(MeterStats { meter, references, packets, bytes, age, bands })
+    }
+}
+
+/// Appends what meters can do.
+pub(super) fn put_features(
+    version: Version,
+    features: &MeterFeatures,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    out.put_u32(features.meters_max);
+    out.put_u32(features.band_kinds.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
+    out.put_u8(features.bands_max);
+    out.put_u8(features.colours_max);
+    out.put_zeros(2);
+    let flags = features.flags.to_wire(version).map_err(What::Bit)?;
+    if version >= Version::V1_5 {
+        out.put_u32(flags);
+        out.put_zeros(4);
+    }
+    Ok(())
+}
+
+/// Reads what meters can do.
+pub(super) fn read_features(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<MeterFeatures, Malformed> {
+    let mut features = MeterFeatures {
+        meters_max: reader.u32()?,
+        band_kinds: MeterBandKinds::from_wire(version, reader.u32()?).0,
+        capabilities: MeterFlags::from_wire(version, reader.u32()?).0,
+        bands_max: reader.u8()?,
+        colours_max: reader.u8()?,
+        ..MeterFeatures::default()
+    };
+    reader.skip(2)?;
+    if version >= Version::V1_5 {
+        features.flags = MeterFeatureFlags::from_wire(version, reader.u32()?).0;
+        reader.skip(4)?;
+    }
+    Ok(features)
+}
