@@ -1,4 +1,5 @@
-//! Two ways to find the entry for a key: a hash table of whole keys, and a list in order of rank.
+//! Ways to find the entry for a key: a hash table of whole keys, and for matches with open fields a
+//! list in order of rank or a hash table for each mask.
 //!
 //! Both keep the numbers of entries, not the entries: an [`Entry`] holds what the path of a frame
 //! touches, in one cache line, and [`crate::table`] owns them all.
@@ -7,11 +8,25 @@
 pub mod exact;
 /// Matches with open fields, searched one after the other.
 pub mod linear;
+/// Whichever of the two ways a table was made with.
+pub mod rest;
+/// Matches with open fields, searched mask by mask.
+pub mod tuple_space;
 
 use packet::time::Nanos;
 
 use crate::flow::Part;
 use crate::key::Key;
+
+/// How matches with open fields are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Classifier {
+    /// One after the other in order of rank: the linear table of the study.
+    #[default]
+    Linear,
+    /// By a hash for each mask that occurs.
+    TupleSpace,
+}
 
 /// No entry.
 pub const NOWHERE: u32 = u32::MAX;

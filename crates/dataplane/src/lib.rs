@@ -20,7 +20,7 @@ pub mod flow;
 pub mod table;
 /// Values that many entries have in common.
 mod shared;
-/// Two ways to find the entry for a key.
+/// Ways to find the entry for a key.
 pub mod classifier;
 /// A timing wheel: which of many entries is due next.
 pub mod wheel;

@@ -36,9 +36,10 @@ mod one;
 /// Taking back what commands have changed.
 mod undo;
 
+pub use crate::classifier::Classifier;
 use news::News;
 use one::Table;
-pub use one::{Classifier, TableConfig, TableMiss, TableSettings, Vacancy};
+pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
 use undo::Undo;
 
 /// Tables that there can be.

@@ -10,8 +10,8 @@
 //! rank is among the rest.
 
 use crate::classifier::exact::{BATCH_MAX, ExactTable};
-use crate::classifier::linear::LinearTable;
-use crate::classifier::{Entry, NOWHERE};
+use crate::classifier::rest::Rest;
+use crate::classifier::{Classifier, Entry, NOWHERE};
 use crate::counter::TableAccount;
 use crate::flow::Part;
 use crate::key::Key;
@@ -51,23 +51,16 @@ impl TableSettings {
         }
     }
 
-    /// A table for so many entries of any kind.
+    /// A table for so many entries of any kind, found by a hash for each mask.
     pub fn holding(entries_max: usize) -> TableSettings {
-        TableSettings::of(0, entries_max)
+        let classifier = Classifier::TupleSpace;
+        TableSettings { classifier, ..TableSettings::of(0, entries_max) }
     }
 
     /// Entries that fit.
     pub fn entries_max(&self) -> usize {
         self.exact_entries_max.saturating_add(self.wildcard_entries_max)
     }
-}
-
-/// How matches with open fields are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Classifier {
-    /// One after the other in order of rank: the linear table of the study.
-    #[default]
-    Linear,
 }
 
 /// What a table is set to do.
@@ -108,7 +101,7 @@ pub enum TableMiss {
 #[derive(Debug)]
 pub(super) struct Table {
     exact: ExactTable,
-    rest: LinearTable,
+    rest: Rest,
     entries_max: [usize; 2],
     pub(super) matched: [u64; 2],
     pub(super) missed: u64,
@@ -130,7 +123,7 @@ impl Table {
     pub(super) fn new(settings: &TableSettings, seed: u64) -> Table {
         let mut table = Table {
             exact: ExactTable::new(settings.exact_entries_max, seed),
-            rest: LinearTable::default(),
+            rest: Rest::new(settings.classifier, seed),
             entries_max: [settings.exact_entries_max, settings.wildcard_entries_max],
             matched: [0; 2],
             missed: 0,
@@ -182,12 +175,7 @@ impl Table {
             self.exact.find_batch(entries, keys, found);
         }
         if !self.rest.is_empty() {
-            for (at, (found, key)) in found.iter_mut().zip(keys).enumerate() {
-                if *found == NOWHERE {
-                    let wide = wide.get(at).unwrap_or(&Wide::ZERO);
-                    *found = self.rest.find(key, wide).unwrap_or(NOWHERE);
-                }
-            }
+            self.rest.find_missing(keys, wide, found);
         }
     }
 
@@ -306,7 +294,7 @@ impl Table {
             }
             Part::Wildcard => {
                 self.exact_hidden -= usize::from(matching.is_exact());
-                self.rest.remove(rank, place);
+                self.rest.remove(matching, rank, place);
                 self.count_words(matching, u32::MAX);
             }
         }

@@ -17,7 +17,7 @@ use crate::switch::field_of;
 /// A table with or without a hash of exact matches.
 pub fn table(dice: &mut Dice) -> TableSettings {
     let exact = dice.pick(&[0, 1000]);
-    let classifier = dice.pick(&[Classifier::Linear]);
+    let classifier = dice.pick(&[Classifier::Linear, Classifier::TupleSpace]);
     TableSettings { classifier, ..TableSettings::of(exact, 1000) }
 }
 
