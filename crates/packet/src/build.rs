@@ -206,6 +206,7 @@ impl Builder {
 
 /// What the nearest network header adds to a transport checksum.
 fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> Sum {
+    let mut last = None;
     for layer in outer {
         match layer {
             Layer::Ipv4(header) => {
@@ -213,8 +214,11 @@ fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usiz
                 return checksum::pseudo_ipv4(source, destination, protocol, length as u16);
             }
             Layer::Ipv6(header) => {
-                let (source, destination) = (header.source, header.destination);
+                let (source, destination) = (header.source, last.unwrap_or(header.destination));
                 return checksum::pseudo_ipv6(source, destination, protocol, length as u32);
+            }
+            Layer::Extension(ipv6::NEXT_ROUTING, rest) if last.is_none() => {
+                last = ipv6::final_destination(&[&[0], rest.as_slice()].concat());
             }
             _ => {}
         }

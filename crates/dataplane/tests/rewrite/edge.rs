@@ -138,19 +138,26 @@ fn the_port_and_the_extension_headers_can_be_copied_from() {
     assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
 }
 
+/// Frames whose routing header of this kind has so many more addresses to visit.
+pub fn routed(kind: u8, left: u8) -> Vec<u8> {
+    let mut routing = vec![4, kind, left, 0, 0, 0, 0];
+    routing.extend_from_slice(&[0xfd; 16]);
+    routing.extend_from_slice(&[0xfe; 16]);
+    builder().ipv6(v6()).extension(43, &routing).udp(1, 2).payload(b"data").bytes()
+}
+
 #[test]
 fn a_checksum_made_for_another_destination_does_not_follow_this_one() {
-    // A routing header with two addresses of which one is still to be visited.
-    let mut routing = vec![4, 4, 1, 0, 0, 0, 0];
-    routing.extend_from_slice(&[0xfd; 32]);
-    let before = builder().ipv6(v6()).extension(43, &routing).udp(1, 2).bytes();
-    let mut frame = Frame::from_bytes(&before);
-    set(&mut frame, Field::Ipv6Dst, 99);
-    assert_eq!(frame.bytes()[54..], before[54..]);
-    let source = Field::Ipv6Src;
-    set(&mut frame, source, 99);
-    let at = before.len() - 2;
-    assert_ne!(u16_at(frame.bytes(), at), u16_at(&before, at));
+    for (kind, left) in [(0, 0), (0, 1), (4, 0), (4, 1)] {
+        let before = routed(kind, left);
+        let mut frame = Frame::from_bytes(&before);
+        set(&mut frame, Field::Ipv6Dst, 99);
+        assert_eq!(frame.bytes()[54..] == before[54..], left != 0);
+        assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
+        set(&mut frame, Field::Ipv6Src, 99);
+        assert_ne!(frame.bytes()[54..], before[54..]);
+        assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
+    }
 }
 
 #[test]

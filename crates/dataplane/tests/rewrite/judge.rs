@@ -54,6 +54,26 @@ fn tshark_finds_every_checksum_right_and_every_header_where_it_is() {
     assert!(good.iter().all(|&count| count >= 20), "each kind of checksum was looked at: {good:?}");
 }
 
+#[test]
+fn tshark_finds_the_checksum_of_a_routed_packet_right_after_its_destination_changed() {
+    let change = |bytes: Vec<u8>| {
+        let mut frame = Frame::from_bytes(&bytes);
+        let action = Action::set(Field::Ipv6Dst, 0xfd << 120 | 99);
+        rewrite::apply(&action, &mut frame, &mut Context::default()).expect("no time to live");
+        frame.bytes().to_vec()
+    };
+    let routes = [(0, 0), (0, 1), (4, 0), (4, 1)];
+    let frames = routes.map(|(kind, left)| change(edge::routed(kind, left)));
+    let Some(lines) = read(&frames) else {
+        assert!(may_skip(), "need: tshark");
+        println!("skipped; need: tshark (apt-get install tshark)");
+        return;
+    };
+    for (line, route) in lines.iter().zip(routes) {
+        assert_eq!(line.split('\t').nth(2), Some("1"), "{route:?}: {line}");
+    }
+}
+
 /// Whether a missing program is no failure: everywhere but as root where `CI` is set.
 fn may_skip() -> bool {
     let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);

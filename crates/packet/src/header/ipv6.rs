@@ -103,6 +103,15 @@ impl<'a> View<'a> {
         array_at::<16>(self.0, DESTINATION_AT).into()
     }
 
+    /// What a transport's checksum takes for the destination: the last one, if a routing header
+    /// has others visited before it.
+    pub fn final_destination(&self) -> Ipv6Addr {
+        let routing = self.extensions().filter(|extension| extension.kind == NEXT_ROUTING);
+        let last =
+            routing.filter_map(|extension| final_destination(&self.0[extension.at..])).last();
+        last.unwrap_or(self.destination())
+    }
+
     /// The extension headers, as far as the bytes reach.
     pub fn extensions(&self) -> Extensions<'a> {
         let end = self.0.len().min(HEADER_BYTES + usize::from(self.payload_length()));
@@ -242,6 +251,24 @@ pub fn is_extension(next: u8) -> bool {
     )
 }
 
+/// What a transport's checksum takes for the destination of a packet with this routing header,
+/// which begins `header`: the last address to be visited, where others are before it; `None` where
+/// the destination in the IPv6 header is the last.
+///
+/// Types 0 (RFC 5095, in disuse) and 2 (RFC 6275) end with that address, type 4 (RFC 8754, section
+/// 2) begins with it. Of other types nothing is known.
+pub fn final_destination(header: &[u8]) -> Option<Ipv6Addr> {
+    let &[_, eights, kind, left, ..] = header else { return None };
+    let length = usize::from(eights) * 8 + 8;
+    let at = match kind {
+        _ if left == 0 || length < 24 || header.len() < length => return None,
+        0 | 2 => length - 16,
+        4 => 8,
+        _ => return None,
+    };
+    Some(array_at::<16>(header, at).into())
+}
+
 /// A meaningful IPv6 header: version and payload length are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
@@ -361,6 +388,21 @@ mod tests {
         let kinds: Vec<u8> = chain.by_ref().map(|extension| extension.kind).collect();
         assert_eq!((kinds, chain.next, chain.at, chain.fault), (vec![0, 44], 17, 56, None));
         assert!(View::new(&bytes).unwrap().to_string().ends_with("ext 0 frag 0xdeadbeef@0+"));
+    }
+
+    #[test]
+    fn the_last_destination_is_in_the_routing_header_while_others_are_before_it() {
+        let addresses = [[0xfd; 16], [0xfe; 16]].concat();
+        let bytes = |kind, left| {
+            let routing = [&[59, 4, kind, left, 0, 0, 0, 0], &addresses[..]].concat();
+            with_extensions(&routing, NEXT_ROUTING)
+        };
+        let last = |bytes: &[u8]| View::new(bytes).unwrap().final_destination().octets();
+        let own = Ipv6Addr::LOCALHOST.octets();
+        assert_eq!(last(&bytes(0, 1)), [0xfe; 16]);
+        assert_eq!(last(&bytes(4, 1)), [0xfd; 16]);
+        assert_eq!((last(&bytes(0, 0)), last(&bytes(9, 1))), (own, own));
+        assert_eq!(last(&bytes(4, 1)[..60]), own);
     }
 
     #[test]

@@ -205,7 +205,8 @@ impl<'a> Packet<'a> {
                 checksum::pseudo_ipv4(view.source(), view.destination(), protocol, length as u16)
             }
             (None, Some(view)) => {
-                checksum::pseudo_ipv6(view.source(), view.destination(), protocol, length as u32)
+                let destination = view.final_destination();
+                checksum::pseudo_ipv6(view.source(), destination, protocol, length as u32)
             }
             (None, None) => Sum::default(),
         };
