@@ -2,7 +2,7 @@
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.6 (group table), 6.5 (group modification)
 //! and 7.3.4.2; 1.5.1, section 7.3.4.3 (single buckets inserted and removed). A bucket's actions
-//! are done as an action set ([`crate::group::set`]) on a copy of the frame of its own. Which buckets
+//! are done as an action set ([`crate::action_set`]) on a copy of the frame of its own. Which buckets
 //! are live follows from ports and from other groups ([`live`]); which one a select group chooses,
 //! from the frame's flow and the buckets' weights ([`select`]).
 //!
@@ -28,8 +28,6 @@ pub mod flow;
 mod live;
 /// Which bucket of several a flow goes by.
 pub mod select;
-/// The order in which a set of actions is done.
-pub mod set;
 
 /// The number by which a group is known.
 pub type GroupNo = u32;

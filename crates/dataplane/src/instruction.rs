@@ -60,8 +60,19 @@ impl Instructions {
         self.apply.iter().chain(self.write.iter())
     }
 
-    /// Whether frames are to pass this meter.
-    pub fn uses_meter(&self, meter: u32) -> bool {
-        self.meter == Some(meter) || self.actions().any(|action| *action == Action::Meter(meter))
+    /// Whether frames are sent to one of these groups, which are in order.
+    pub fn uses_group(&self, groups: &[u32]) -> bool {
+        let used = |action: &Action| match action {
+            Action::Group(group) => groups.binary_search(group).is_ok(),
+            _ => false,
+        };
+        self.actions().any(used)
+    }
+
+    /// Whether frames are to pass one of these meters, which are in order.
+    pub fn uses_meter(&self, meters: &[u32]) -> bool {
+        let used = |meter: &u32| meters.binary_search(meter).is_ok();
+        let asked = |action: &Action| matches!(action, Action::Meter(meter) if used(meter));
+        self.meter.as_ref().is_some_and(used) || self.actions().any(asked)
     }
 }

@@ -44,6 +44,29 @@ pub struct PortQueues {
     pub queues: Vec<QueueSpec>,
 }
 
+impl PortQueues {
+    /// Whether a port can have these queues.
+    pub fn check(&self) -> Result<(), QueueError> {
+        let port = self.port;
+        if self.queues.len() > PORT_QUEUES_MAX {
+            return Err(QueueError::TooMany(port, self.queues.len()));
+        }
+        let port_max = self.rate.unwrap_or(u64::MAX);
+        if port_max < RATE_MIN {
+            return Err(QueueError::BadRate(port, 0));
+        }
+        for (place, spec) in self.queues.iter().enumerate() {
+            if self.queues[..place].iter().any(|other| other.queue == spec.queue) {
+                return Err(QueueError::Twice(port, spec.queue));
+            }
+            spec.check(port, port_max)?;
+        }
+        let guaranteed = self.queues.iter().filter_map(|spec| spec.min);
+        let sum = guaranteed.fold(0u64, u64::saturating_add);
+        if sum > port_max { Err(QueueError::MinTooMuch(port)) } else { Ok(()) }
+    }
+}
+
 /// One queue as it is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
@@ -61,6 +84,19 @@ impl QueueSpec {
     /// A queue without rates.
     pub fn new(queue: QueueNo) -> QueueSpec {
         QueueSpec { queue, min: None, max: None, frames_max: QUEUE_FRAMES }
+    }
+
+    /// Whether a port of this rate can have it.
+    fn check(&self, port: PortNo, port_max: u64) -> Result<(), QueueError> {
+        if self.queue > QUEUE_NO_MAX {
+            return Err(QueueError::BadNumber(port, self.queue));
+        }
+        if !(1..=QUEUE_FRAMES_MAX).contains(&self.frames_max) {
+            return Err(QueueError::BadLength(port, self.frames_max));
+        }
+        let (min, max) = (self.min.unwrap_or(RATE_MIN), self.max.unwrap_or(port_max));
+        let fits = min >= RATE_MIN && min <= max && max <= port_max;
+        if fits { Ok(()) } else { Err(QueueError::BadRate(port, self.queue)) }
     }
 }
 
@@ -139,7 +175,7 @@ impl Queues {
     /// those that it had; frames that still wait in those go with them and are counted in the
     /// result.
     pub fn set(&mut self, queues: &PortQueues, now: Nanos) -> Result<usize, QueueError> {
-        check(queues)?;
+        queues.check()?;
         let lost = self.remove(queues.port);
         if !queues.queues.is_empty() || queues.rate.is_some() {
             let at = queues.port as usize;
@@ -229,35 +265,6 @@ impl Queues {
 /// Whether a port's output has no room; then frames wait on.
 fn is_full(sent: Sent) -> bool {
     sent == Sent::QueueFull
-}
-
-fn check(queues: &PortQueues) -> Result<(), QueueError> {
-    let port = queues.port;
-    if queues.queues.len() > PORT_QUEUES_MAX {
-        return Err(QueueError::TooMany(port, queues.queues.len()));
-    }
-    let port_max = queues.rate.unwrap_or(u64::MAX);
-    let mut min_sum = 0u64;
-    for (place, spec) in queues.queues.iter().enumerate() {
-        if spec.queue > QUEUE_NO_MAX {
-            return Err(QueueError::BadNumber(port, spec.queue));
-        }
-        if queues.queues[..place].iter().any(|other| other.queue == spec.queue) {
-            return Err(QueueError::Twice(port, spec.queue));
-        }
-        if !(1..=QUEUE_FRAMES_MAX).contains(&spec.frames_max) {
-            return Err(QueueError::BadLength(port, spec.frames_max));
-        }
-        let (min, max) = (spec.min.unwrap_or(RATE_MIN), spec.max.unwrap_or(port_max));
-        if min < RATE_MIN || max < min || max > port_max {
-            return Err(QueueError::BadRate(port, spec.queue));
-        }
-        min_sum = min_sum.saturating_add(spec.min.unwrap_or(0));
-    }
-    if port_max < RATE_MIN {
-        return Err(QueueError::BadRate(port, 0));
-    }
-    if min_sum > port_max { Err(QueueError::MinTooMuch(port)) } else { Ok(()) }
 }
 
 impl std::fmt::Display for QueueError {

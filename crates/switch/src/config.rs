@@ -15,6 +15,8 @@ use serde::Deserialize;
 pub mod switch;
 /// What its controllers may use up.
 pub mod limits;
+/// The queues of its ports.
+pub mod queue;
 /// What a router is told: interfaces, routes, neighbours.
 pub mod router;
 /// What cannot be used in a configuration, and how to mend it.
@@ -22,9 +24,10 @@ pub mod problem;
 
 pub use limits::Limits;
 pub use problem::{FileError, Problem};
+pub use queue::{PortRateConfig, QueueConfig};
 pub use router::{Mac, Neighbour, Prefix, Route, RouterConfig};
 pub use switch::{
-    Classifier, FailMode, OpenFlowConfig, QueueConfig, TableConfig, datapath_id, versions_from_text,
+    Classifier, FailMode, OpenFlowConfig, TableConfig, datapath_id, versions_from_text,
 };
 
 /// Highest number that a port can have: OpenFlow 1.0 reserves those from 0xff00 on.

@@ -61,7 +61,8 @@ impl Node {
         }
         let numbers = ports.iter().map(|(number, _)| *number);
         assert!(numbers.eq(config.port_numbers()), "the ports are those of the configuration");
-        let plane = Plane::new(config, &ports, seed).map_err(OpenError::Router)?;
+        let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Router)?;
+        plane.set_queues(config, now);
         let forward = ForwardLoop::new(ports, plane, config.service);
         let mut agent = match &config.kind {
             Kind::OpenFlow(config) => Some(Agent::open(config, &forward.lanes, now)?),

@@ -48,6 +48,16 @@ impl Plane {
         }
     }
 
+    /// Gives ports the queues that the configuration asks for.
+    pub fn set_queues(&mut self, config: &Config, now: Nanos) {
+        if let (Plane::OpenFlow(pipeline), Kind::OpenFlow(config)) = (self, &config.kind) {
+            for queues in config.port_queues() {
+                let set = pipeline.set_queues(&queues, now);
+                set.expect("a valid configuration has only queues that its ports can have");
+            }
+        }
+    }
+
     /// Frames lost, by reason.
     pub fn drops(&self) -> &DropCounters {
         match self {

@@ -244,7 +244,7 @@ fn a_port_that_loses_its_queues_sends_at_once_again() {
     let queues = vec![QueueSpec { max: Some(1000), ..QueueSpec::new(0) }];
     let described = PortQueues { port: 2, rate: None, queues };
     bench.egress.set_queues(&described, bench.now).unwrap();
-    (0..3).for_each(|_| drop(bench.run(&[out(2)])));
+    assert_eq!([(); 3].map(|()| bench.run(&[out(2)])), [Ran::Sent; 3]);
     let none = PortQueues { queues: Vec::new(), ..described };
     bench.egress.set_queues(&none, bench.now).unwrap();
     assert_eq!(bench.dropped(), [(DropReason::ShaperFull, 2)]);

@@ -4,14 +4,15 @@
 //! group keeps its own counters and its age; of its buckets only those that a command does not
 //! touch keep theirs. Invariant: a command takes effect whole or is refused and changes nothing.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use packet::time::Nanos;
 
 use super::{
     BUCKET_NO_MAX, Bucket, BucketPlace, BucketSpec, GROUP_NO_MAX, GROUPS_ALL, Group, GroupError,
-    GroupNo, GroupSpec, GroupTable, set,
+    GroupNo, GroupSpec, GroupTable,
 };
+use crate::action_set::ActionSet;
 use crate::counter::Traffic;
 use crate::hash::{Seeded, mix};
 
@@ -139,11 +140,11 @@ impl GroupTable {
 
 impl Bucket {
     fn new(spec: BucketSpec) -> Bucket {
-        let set = set::ordered(&spec.actions);
-        let mut hasher = Seeded(0x6b75_7474).build_hasher();
-        set.hash(&mut hasher);
-        let (identity, traffic) = (hasher.finish(), Traffic::default());
-        Bucket { spec, set: set.into(), identity, traffic, live: false }
+        let mut set = ActionSet::default();
+        set.write(&spec.actions);
+        let identity = Seeded(0x6b75_7474).hash_one(set.actions());
+        let (set, traffic) = (set.actions().into(), Traffic::default());
+        Bucket { spec, set, identity, traffic, live: false }
     }
 }
 

@@ -273,9 +273,8 @@ fn commands_are_refused_for_their_reasons_and_change_nothing() {
     let mut groups = GroupTable::new(&[1], limits, 0);
     let three = [to_port(0, 0, 1), to_port(1, 0, 1), to_port(2, 0, 1)];
     let mut add = |number, kind, buckets: &[BucketSpec]| {
-        groups.add(group(number, kind, buckets), AT).map_err(|why| {
-            assert!(!groups.contains(number) || why == GroupError::GroupExists(number));
-            why
+        groups.add(group(number, kind, buckets), AT).inspect_err(|why| {
+            assert!(!groups.contains(number) || *why == GroupError::GroupExists(number));
         })
     };
     use GroupKind::{All, FastFailover, Indirect, Select};
@@ -303,39 +302,4 @@ fn commands_are_refused_for_their_reasons_and_change_nothing() {
     assert_eq!(groups.modify(group(2, All, &three[..2])), Err(GroupError::OutOfBuckets(3)));
     // Its own buckets make room for what takes their place.
     assert_eq!(groups.modify(group(1, Select, &three[1..])), Ok(()));
-}
-
-#[test]
-fn a_set_is_done_in_the_order_of_its_kinds() {
-    use packet::field::Field;
-    let said = [
-        out(1),
-        Action::SetQueue(1),
-        Action::set(Field::EthDst, 1),
-        Action::DecIpTtl,
-        Action::CopyTtlOut,
-        Action::PushVlan(0x8100),
-        Action::PushMpls(0x8847),
-        Action::PopVlan,
-        Action::CopyTtlIn,
-        Action::set(Field::EthSrc, 2),
-        Action::set(Field::EthDst, 3),
-        Action::Controller { bytes_max: 5 },
-        Action::SetQueue(2),
-    ];
-    let done = [
-        Action::CopyTtlIn,
-        Action::PopVlan,
-        Action::PushMpls(0x8847),
-        Action::PushVlan(0x8100),
-        Action::CopyTtlOut,
-        Action::DecIpTtl,
-        Action::set(Field::EthSrc, 2),
-        Action::set(Field::EthDst, 3),
-        Action::SetQueue(2),
-        Action::Controller { bytes_max: 5 },
-    ];
-    assert_eq!(set::ordered(&said), done);
-    assert_eq!(set::ordered(&[Action::Group(3), out(1)]), [Action::Group(3)]);
-    assert_eq!(set::ordered(&[out(1), Action::Group(3), Action::Group(4)]), [Action::Group(4)]);
 }

@@ -7,9 +7,10 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use super::Pipeline;
-use crate::flow::{FlowFilter, FlowRemovedReason, Source};
+use crate::flow::{FlowRemovedReason, Source};
 use crate::forwarder::Outputs;
 use crate::group::{BucketPlace, BucketSpec, GroupError, GroupNo, GroupSpec, GroupTable};
+use crate::instruction::Instructions;
 use crate::meter::{MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
 
@@ -39,9 +40,9 @@ impl Pipeline {
         out: &mut Outputs,
     ) -> Result<usize, GroupError> {
         let gone = self.egress.groups_mut().delete(number)?;
-        for group in &gone {
-            let filter = FlowFilter { group: Some(*group), source, ..FlowFilter::ALL };
-            self.tables.delete(&filter, FlowRemovedReason::GroupDelete, now, out);
+        if !gone.is_empty() {
+            let uses = |instructions: &Instructions| instructions.uses_group(&gone);
+            self.tables.delete_users(uses, FlowRemovedReason::GroupDelete, source, now, out);
         }
         Ok(gone.len())
     }
@@ -90,8 +91,9 @@ impl Pipeline {
         out: &mut Outputs,
     ) -> usize {
         let gone = self.egress.meters.delete(number);
-        for meter in &gone {
-            self.tables.delete_metered(*meter, source, now, out);
+        if !gone.is_empty() {
+            let uses = |instructions: &Instructions| instructions.uses_meter(&gone);
+            self.tables.delete_users(uses, FlowRemovedReason::MeterDelete, source, now, out);
         }
         gone.len()
     }

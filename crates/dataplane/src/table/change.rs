@@ -13,6 +13,7 @@ use crate::flow::{
     FlowChange, FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules, Part, Source,
 };
 use crate::forwarder::{Event, Outputs};
+use crate::instruction::Instructions;
 
 impl Tables {
     /// Installs an entry. One of the table with the same match and rank is replaced; its counters
@@ -77,19 +78,20 @@ impl Tables {
         places.len()
     }
 
-    /// Removes the entries whose frames are to pass a meter and returns how many.
-    pub fn delete_metered(
+    /// Removes the entries whose instructions use something that is gone, as `uses` says, and
+    /// returns how many.
+    pub fn delete_users(
         &mut self,
-        meter: u32,
+        uses: impl Fn(&Instructions) -> bool,
+        why: FlowRemovedReason,
         source: Source,
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let metered = |flow: &Flow| flow.instructions.uses_meter(meter);
         let places = 0..self.flows.len() as u32;
-        let places: Vec<u32> =
-            places.filter(|&place| self.flow(place).is_some_and(metered)).collect();
-        self.delete_all(&places, FlowRemovedReason::MeterDelete, source, now, out);
+        let uses = |flow: &Flow| uses(&flow.instructions);
+        let places: Vec<u32> = places.filter(|&place| self.flow(place).is_some_and(uses)).collect();
+        self.delete_all(&places, why, source, now, out);
         places.len()
     }
 

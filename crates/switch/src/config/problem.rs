@@ -5,6 +5,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
+use dataplane::queue::{QueueError, QueueNo};
 use packet::frame::PortNo;
 
 /// One thing that is wrong with a configuration.
@@ -50,6 +51,10 @@ pub enum Problem {
         /// The port.
         port: PortNo,
     },
+    /// A port cannot have the queues that it is to have.
+    BadQueues(QueueError),
+    /// This port's queue has a minimum rate, and the port has no rate to be shared.
+    NothingToShare(PortNo, QueueNo),
     /// A router has two interfaces on this port.
     InterfaceTwice(PortNo),
     /// An interface's hardware address is a group address or zero.
@@ -91,6 +96,11 @@ impl fmt::Display for Problem {
             Problem::NoSuchPort { key, port } => {
                 write!(f, "{key}: there is no port {port}; add --port {port}=SPEC")
             }
+            Problem::BadQueues(error) => write!(f, "queue: {error}"),
+            Problem::NothingToShare(port, queue) => write!(
+                f,
+                "queue: queue {queue} of port {port} has a rate_bps_min; give the port a [[port_rate]]"
+            ),
             Problem::InterfaceTwice(port) => {
                 write!(f, "interface: port {port} has two; give it both addresses in one")
             }

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use openflow::version::Version;
-use packet::frame::PortNo;
 use ports::channel::{ChannelError, Url, tls};
 use serde::Deserialize;
 
-use super::{BUFFERS_MAX, CONTROLLERS_MAX, FLOWS_MAX, FileError, Limits, PortConfig, Problem};
+use super::{
+    BUFFERS_MAX, CONTROLLERS_MAX, FLOWS_MAX, FileError, Limits, PortConfig, PortRateConfig,
+    Problem, QueueConfig,
+};
 
 /// Most tables: numbers 0xff and 0xfe mean something else.
 pub const TABLES_MAX: usize = 254;
@@ -48,6 +50,9 @@ pub struct OpenFlowConfig {
     /// Queues of the ports.
     #[serde(rename = "queue")]
     pub queues: Vec<QueueConfig>,
+    /// What ports with queues may send as a whole.
+    #[serde(rename = "port_rate")]
+    pub port_rates: Vec<PortRateConfig>,
     /// What controllers may use up.
     pub limits: Limits,
     /// The private key of `certificate`, in PEM.
@@ -110,20 +115,6 @@ pub struct TableConfig {
     pub classifier: Option<Classifier>,
 }
 
-/// One queue of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueConfig {
-    /// The port.
-    pub port: PortNo,
-    /// The queue's number on that port.
-    pub queue: u32,
-    /// Bits a second that it is given before other queues, if any.
-    pub rate_bps_min: Option<u64>,
-    /// Bits a second that it never exceeds, if there is such a limit.
-    pub rate_bps_max: Option<u64>,
-}
-
 impl Default for OpenFlowConfig {
     fn default() -> Self {
         OpenFlowConfig {
@@ -138,6 +129,7 @@ impl Default for OpenFlowConfig {
             buckets_max: 65_536,
             meters_max: 4_096,
             queues: Vec::new(),
+            port_rates: Vec::new(),
             limits: Limits::default(),
             private_key: None,
             certificate: None,
@@ -210,11 +202,7 @@ impl OpenFlowConfig {
             let flows_max = table.flows_max.unwrap_or_default() as u64;
             problems.extend(range("table.flows_max", flows_max, 0, FLOWS_MAX as u64));
         }
-        for queue in &self.queues {
-            if !ports.iter().any(|port| port.number == queue.port) {
-                problems.push(Problem::NoSuchPort { key: "queue", port: queue.port });
-            }
-        }
+        self.validate_queues(ports, problems);
         for (key, urls, passive) in
             [("controllers", &self.controllers, false), ("listen", &self.listen, true)]
         {

@@ -100,6 +100,35 @@ fn tables_queues_versions_and_limits_are_read_and_checked() {
     );
 }
 
+#[test]
+fn queues_are_gathered_by_port_and_checked() {
+    let queues = "[[queue]]\nport = 1\nqueue = 0\nrate_bps_min = 4000\n\
+                  [[queue]]\nport = 2\nqueue = 7\nrate_bps_max = 2000\nframes_max = 9\n\
+                  [[queue]]\nport = 1\nqueue = 5\n";
+    let rate = "[[port_rate]]\nport = 1\nrate_bps = 5000\n";
+    let read = openflow(&format!("{queues}{rate}")).unwrap();
+    let gathered = read.port_queues();
+    let numbers =
+        |at: usize| gathered[at].queues.iter().map(|queue| queue.queue).collect::<Vec<_>>();
+    assert_eq!([numbers(0), numbers(1)], [vec![0, 5], vec![7]]);
+    assert_eq!((gathered[0].rate, gathered[1].rate), (Some(5000), None));
+    let seven = gathered[1].queues[0];
+    assert_eq!((seven.min, seven.max, seven.frames_max), (None, Some(2000), 9));
+    let mut config = Config::new(Kind::OpenFlow(read));
+    config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
+    assert_eq!(texts(&config), [""; 0]);
+
+    let wrong = openflow(&format!("{queues}[[queue]]\nport = 2\nqueue = 7\n")).unwrap();
+    config.kind = Kind::OpenFlow(wrong);
+    assert_eq!(
+        texts(&config),
+        [
+            "queue: queue 0 of port 1 has a rate_bps_min; give the port a [[port_rate]]",
+            "queue: port 2: queue 7 is there twice",
+        ]
+    );
+}
+
 const ROUTER: &str = r#"
 cache = 1024
 [[interface]]
