@@ -133,7 +133,7 @@ impl Session {
             }
             let result = match self.stream.cut() {
                 Ok(None) => return None,
-                Ok(Some(bytes)) => decode(bytes),
+                Ok(Some(bytes)) => decode(self.state, bytes),
                 Err(malformed) => {
                     self.unframed(malformed);
                     continue;
@@ -268,8 +268,7 @@ impl Session {
     /// for as many bytes as they announce.
     fn starts_with_hello(&mut self) -> bool {
         if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest()) {
-            let hello = MessageKind::from_code(Version::V1_0, kind);
-            if !matches!(hello, Some(MessageKind::Hello | MessageKind::Error)) {
+            if !is_version_free(kind) {
                 self.refuse_hello("the first message has to be a hello");
                 self.go_down(DownReason::NoHello { version, kind });
                 return false;
@@ -346,17 +345,10 @@ impl Session {
             }
             _ => {}
         }
-        let fault = if header.version != version.wire() && kind != MessageKind::Error {
-            Some((0, header.version, ErrorCode::RequestBadVersion))
-        } else if kind.sender() == Some(self.settings.end) {
-            Some((1, header.kind, ErrorCode::RequestBadType))
-        } else {
-            None
-        };
-        if let Some((at, byte, answer)) = fault {
-            let malformed = Malformed { at, why: Why::BadValue(byte.into()) };
-            let error =
-                DecodeError { header: Some(header), malformed, answer: Some(answer), offending };
+        if kind.sender() == Some(self.settings.end) {
+            let malformed = Malformed { at: 1, why: Why::BadValue(header.kind.into()) };
+            let answer = Some(ErrorCode::RequestBadType);
+            let error = DecodeError { header: Some(header), malformed, answer, offending };
             return Some(self.refuse(error));
         }
         if let Message::EchoRequest(data) = message {
@@ -389,8 +381,26 @@ fn is_hello_error(code: ErrorCode) -> bool {
 /// A message or why it is none, and its first bytes.
 type Decoded = (Result<(Header, Message), DecodeError>, Offending);
 
-fn decode(bytes: &[u8]) -> Decoded {
-    (codec::decode(bytes), Offending::of(bytes))
+/// Decodes a message. Once a version has been agreed on, every other is refused, however the
+/// message looks in it; hello and error messages say the same in all of them.
+fn decode(state: State, bytes: &[u8]) -> Decoded {
+    let offending = Offending::of(bytes);
+    if let (State::Up { version }, Ok(header)) = (state, Header::parse(bytes))
+        && header.version != version.wire()
+        && !is_version_free(header.kind)
+    {
+        let malformed = Malformed { at: 0, why: Why::BadValue(header.version.into()) };
+        let answer = Some(ErrorCode::RequestBadVersion);
+        let error = DecodeError { header: Some(header), malformed, answer, offending };
+        return (Err(error), offending);
+    }
+    (codec::decode(bytes), offending)
+}
+
+/// Whether the type is that of a hello or an error, which is the same in all versions.
+fn is_version_free(kind: u8) -> bool {
+    let kind = MessageKind::from_code(Version::V1_0, kind);
+    matches!(kind, Some(MessageKind::Hello | MessageKind::Error))
 }
 
 #[cfg(test)]

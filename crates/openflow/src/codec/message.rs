@@ -186,10 +186,15 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
         Err(Fault { malformed, answer }) => Err(DecodeError {
             header: Some(header),
             malformed,
-            answer: (!is_error(header)).then_some(answer),
+            answer: (!is_error(header)).then_some(answer.nearest(column(header))),
             offending: Offending::of(message),
         }),
     }
+}
+
+/// The version that the header names, or 1.0.
+fn column(header: Header) -> Version {
+    Version::from_wire(header.version).unwrap_or(Version::V1_0)
 }
 
 /// Whether the header is that of an error, whose code is the same in all versions.
