@@ -1,7 +1,8 @@
 //! Which news a controller gets, as bytes.
 //!
 //! Source: OpenFlow 1.3.5 section 7.3.10 and 1.4.1 section 7.3.10. 1.3 has six sets of reasons at
-//! fixed places, later versions a property for each.
+//! fixed places, later versions a property for each. Reasons that the version does not have are kept:
+//! peers ask for some.
 
 use packet::error::{Malformed, Why};
 
@@ -9,7 +10,7 @@ use super::bytes::{Put, Reader};
 use super::property::{Errors, Property, put_experimenter, put_property, read_property};
 use super::{Fault, What};
 use crate::model::asynchronous::{AsyncConfig, AsyncExperimenter};
-use crate::version::{AsyncKind, ErrorCode, Version};
+use crate::version::{AsyncKind, Version};
 
 /// Type of an experimenter's property for a slave; the one for masters comes after it.
 const EXPERIMENTER_SLAVE: u16 = 0xfffe;
@@ -29,7 +30,6 @@ pub(super) fn put_config(
     }
     for mask in &config.masks {
         let kind = mask.kind.code(version).ok_or(What::Bit(mask.kind.name()))?;
-        check_reasons(version, mask.kind, mask.reasons)?;
         put_property(kind + u16::from(!mask.slave), out, |out| {
             out.put_u32(mask.reasons);
             Ok(())
@@ -38,13 +38,6 @@ pub(super) fn put_config(
     config.experimenter.iter().try_for_each(|news| {
         put_experimenter(EXPERIMENTER_SLAVE + u16::from(!news.slave), &news.property, out)
     })
-}
-
-fn check_reasons(version: Version, kind: AsyncKind, reasons: u32) -> Result<(), What> {
-    match reasons & !kind.reasons(version) {
-        0 => Ok(()),
-        unknown => Err(What::Value { field: kind.name(), value: unknown.into() }),
-    }
 }
 
 fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), What> {
@@ -59,7 +52,6 @@ fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), What> {
         for slave in [false, true] {
             let left_out = What::Value { field: kind.name(), value: 0 };
             let reasons = config.get(kind, slave).ok_or(left_out)?;
-            check_reasons(Version::V1_3, kind, reasons)?;
             out.put_u32(reasons);
         }
     }
@@ -72,8 +64,7 @@ pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<Async
     if version == Version::V1_3 {
         for kind in KINDS_1_3 {
             for slave in [false, true] {
-                let reasons = reader.u32()? & kind.reasons(version);
-                config.set(kind, slave, reasons);
+                config.set(kind, slave, reader.u32()?);
             }
         }
         return Ok(config);
@@ -100,11 +91,6 @@ fn read_news(version: Version, property: Property, config: &mut AsyncConfig) -> 
         return Err(Fault::new(malformed, Errors::of(version).duplicate));
     }
     let reasons = property.read(|body| body.u32())?;
-    let unknown = reasons & !kind.reasons(version);
-    if unknown != 0 {
-        let malformed = Malformed { at: at + 4, why: Why::BadValue(unknown.into()) };
-        return Err(Fault::new(malformed, ErrorCode::AsyncConfigInvalid));
-    }
     config.set(kind, slave, reasons);
     Ok(())
 }

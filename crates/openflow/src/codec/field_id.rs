@@ -2,11 +2,12 @@
 //!
 //! Source: OpenFlow 1.3.5 sections 7.2.3.2 and 7.3.5.5.2 (`oxm_ids`). A name is the header of the
 //! field: class, number, mask bit and length of what would follow, and for an experimenter's field
-//! their number.
+//! their number. Names that the version does not have are kept: switches tell of fields that came
+//! later.
 
 use super::bytes::Put;
 use super::field_code::{CLASS_BASIC, CLASS_EXPERIMENTER, field_bytes, field_code, field_of};
-use super::property::{Errors, Property};
+use super::property::Property;
 use super::{Fault, What};
 use crate::model::field_id::FieldId;
 use crate::version::Version;
@@ -47,25 +48,13 @@ fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(),
 
 /// Reads a property that is a list of names.
 pub(super) fn read_field_ids(version: Version, property: Property) -> Result<Vec<FieldId>, Fault> {
-    let at = property.at;
-    let ids = property.list(|body| {
+    property.list(|body| {
         let header = body.u32()?;
         let is_others = header >> 16 == u32::from(CLASS_EXPERIMENTER);
-        Ok(match is_others {
-            true => FieldId::Other { header, experimenter: Some(body.u32()?) },
-            false => {
-                known(version, header).unwrap_or(FieldId::Other { header, experimenter: None })
-            }
-        })
-    })?;
-    let basic = |id: &&FieldId| match id {
-        FieldId::Other { header, .. } => header >> 16 == u32::from(CLASS_BASIC),
-        FieldId::Known { .. } => false,
-    };
-    match ids.iter().find(basic) {
-        Some(FieldId::Other { header, .. }) => Err(Errors::of(version).value(at, (*header).into())),
-        _ => Ok(ids),
-    }
+        let experimenter = if is_others { Some(body.u32()?) } else { None };
+        let other = FieldId::Other { header, experimenter };
+        Ok(known(version, header).unwrap_or(other))
+    })
 }
 
 /// The field that a header names, if the specification defines it.

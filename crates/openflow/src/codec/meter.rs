@@ -220,7 +220,8 @@ pub(super) fn read_features(
         ..MeterFeatures::default()
     };
     reader.skip(2)?;
-    if version >= Version::V1_5 {
+    // Open vSwitch leaves the rest out in 1.5, too.
+    if version >= Version::V1_5 && reader.left() > 0 {
         features.flags = MeterFeatureFlags::from_wire(version, reader.u32()?).0;
         reader.skip(4)?;
     }

@@ -64,7 +64,8 @@ pub(super) fn config_from_wire(version: Version, wire: u32) -> (TableConfig, u32
         0 => (TableMiss::Controller, 0),
         1 => (TableMiss::Continue, 0),
         2 => (TableMiss::Drop, 0),
-        both => (TableMiss::Controller, both),
+        both if version < Version::V1_3 => (TableMiss::Controller, both),
+        _ => (TableMiss::Controller, 0),
     };
     let known = match version >= Version::V1_4 {
         true => MISS_MASK | EVICTION_BIT | VACANCY_EVENTS_BIT,

@@ -17,7 +17,7 @@ pub enum FieldId {
         /// Whether a mask goes along.
         masked: bool,
     },
-    /// One that somebody else defines.
+    /// One that somebody else defines, or another version.
     Other {
         /// Its header on the wire: class, number, mask bit and length.
         header: u32,
