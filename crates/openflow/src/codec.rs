@@ -13,6 +13,8 @@ mod message;
 mod matching;
 /// `ofp_action_*`.
 mod action;
+/// Counters of entries in 1.5.
+mod oxs;
 /// `ofp_instruction_*`.
 mod instruction;
 /// `ofp_phy_port`, port-mod, port-status.
@@ -35,8 +37,6 @@ mod port_property;
 mod property;
 /// How long something has been there.
 mod span;
-/// Numbers of fields.
-mod field_code;
 /// Names of fields.
 mod field_id;
 /// Table-mod, table descriptions, table statistics.

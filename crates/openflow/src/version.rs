@@ -135,6 +135,8 @@ macro_rules! table {
 mod message;
 /// Actions.
 mod action;
+/// Fields.
+mod field;
 /// Instructions.
 mod instruction;
 /// News that controllers choose from.
@@ -147,6 +149,7 @@ mod error;
 pub use action::ActionKind;
 pub use asynchronous::AsyncKind;
 pub use error::{ErrorCode, ErrorType};
+pub(crate) use field::{oxm_bytes, oxm_field, oxm_number};
 pub use instruction::InstructionKind;
 pub use message::MessageKind;
 pub use multipart::MultipartKind;

@@ -1,16 +1,20 @@
 //! Actions as bytes.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.4. Each action says its type and its length, a multiple of
-//! eight; a wrong type, length or value is answered with an error of the bad-action family.
+//! Source: OpenFlow 1.0.0 section 5.2.4, 1.1.0 section A.2.5 and later. Each action says its type
+//! and its length, a multiple of eight; a wrong type, length or value is answered with an error of
+//! the bad-action family. Under 1.0, what only Nicira's actions can say is said with those.
+
+mod nicira;
 
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
+use super::matching::oxm;
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, What};
 use crate::header::MESSAGE_BYTES_MAX;
-use crate::model::action::{Action, Experimenter};
-use crate::model::matching::{Field, FieldMatch, bits_mac};
+use crate::model::action::{Action, CopyField, Experimenter};
+use crate::model::matching::{Field, FieldMatch, VLAN_PRESENT, bits_mac};
 use crate::version::{ActionKind, ErrorCode, Version};
 
 /// Bytes of an action's type and length, and the smallest action.
@@ -25,27 +29,32 @@ pub(super) fn put_actions(
     actions.iter().try_for_each(|action| put_action(version, action, out))
 }
 
-/// The kind by which a version says an action.
-fn kind_in(version: Version, action: &Action) -> Result<ActionKind, What> {
-    let kind = action.kind();
-    match action {
-        Action::SetField(field) if kind.code(version).is_none() => {
-            let own = ActionKind::of_field(version, field.field);
-            if own.is_some() && !field.is_exact() {
-                return Err(What::Mask(field.field));
-            }
-            own.ok_or(What::Field(field.field))
+fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
+    check_value(action).map_err(|(field, value)| What::Value { field, value })?;
+    let start = out.len();
+    match kind_in(version, action) {
+        Some(kind) => {
+            out.put_u16(kind.code(version).ok_or(What::Action(kind))?);
+            out.put_u16(0);
+            put_arguments(version, action, out)?;
         }
-        _ => Ok(kind),
+        None if version == Version::V1_0 => {
+            out.put_u16(ActionKind::Experimenter.code(version).expect("1.0 has vendor actions"));
+            out.put_u16(0);
+            nicira::put_arguments(action, out)?;
+        }
+        None => {
+            return Err(match action {
+                Action::SetField(row) => What::Field(row.field),
+                action => What::Action(action.kind()),
+            });
+        }
     }
+    finish(start, out)
 }
 
-fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
-    let kind = kind_in(version, action)?;
-    let start = out.len();
-    out.put_u16(kind.code(version).ok_or(What::Action(kind))?);
-    out.put_u16(0);
-    put_arguments(version, action, out)?;
+/// Writes the length of the action that starts there.
+fn finish(start: usize, out: &mut [u8]) -> Result<(), What> {
     let bytes = out.len() - start;
     if !bytes.is_multiple_of(8) {
         return Err(What::Value { field: "action length", value: bytes as u64 });
@@ -59,39 +68,62 @@ fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// The kind by which a version says an action, if it does.
+fn kind_in(version: Version, action: &Action) -> Option<ActionKind> {
+    let kind = match action {
+        Action::SetField(row) if version <= Version::V1_1 => {
+            ActionKind::of_field(version, row.field).filter(|_| row.is_exact())?
+        }
+        // What these do no field does from 1.1 (a tag that may be missing) or 1.2 on.
+        Action::SetVlanVid(_) | Action::SetVlanPcp(_) if version != Version::V1_0 => return None,
+        action => action.kind(),
+    };
+    kind.code(version).map(|_| kind)
+}
+
 fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
     match action {
-        Action::Output { port, bytes_max } => {
+        Action::Output { port, bytes_max } if version == Version::V1_0 => {
             out.put_u16(port_to_wire(version, *port)?);
             out.put_u16(*bytes_max);
         }
-        Action::SetVlanVid(vid) => {
-            if *vid > 0xfff {
-                return Err(What::Value { field: "vlan id", value: (*vid).into() });
-            }
-            out.put_u16(*vid);
-            out.put_zeros(2);
-        }
-        Action::SetVlanPcp(pcp) => {
-            if *pcp > 7 {
-                return Err(What::Value { field: "vlan priority", value: (*pcp).into() });
-            }
-            out.put_u8(*pcp);
-            out.put_zeros(3);
-        }
-        Action::PopVlan => out.put_zeros(4),
-        Action::SetField(row) => put_own_field(row, out),
-        Action::SetTransportSrc(port) | Action::SetTransportDst(port) => {
-            out.put_u16(*port);
-            out.put_zeros(2);
+        Action::Output { port, bytes_max } => {
+            out.put_u32(*port);
+            out.put_u16(*bytes_max);
+            out.put_zeros(6);
         }
         Action::Enqueue { port, queue } => {
             out.put_u16(port_to_wire(version, *port)?);
             out.put_zeros(6);
             out.put_u32(*queue);
         }
+        Action::Group(number) | Action::SetQueue(number) | Action::Meter(number) => {
+            out.put_u32(*number);
+        }
+        Action::SetField(row) if version <= Version::V1_1 => put_own_field(row, out),
+        Action::SetField(row) => put_field(version, row, out)?,
+        Action::CopyField(copy) => put_copy(version, copy, out)?,
+        Action::PushVlan(value)
+        | Action::PushMpls(value)
+        | Action::PopMpls(value)
+        | Action::PushPbb(value)
+        | Action::SetVlanVid(value)
+        | Action::SetTransportSrc(value)
+        | Action::SetTransportDst(value) => {
+            out.put_u16(*value);
+            out.put_zeros(2);
+        }
+        Action::SetVlanPcp(value) | Action::SetMplsTtl(value) | Action::SetNwTtl(value) => {
+            out.put_u8(*value);
+            out.put_zeros(3);
+        }
+        Action::PopVlan
+        | Action::PopPbb
+        | Action::CopyTtlOut
+        | Action::CopyTtlIn
+        | Action::DecMplsTtl
+        | Action::DecNwTtl => out.put_zeros(4),
         Action::Experimenter(vendor) => super::message::put_experimenter(vendor, out),
-        other => return Err(What::Action(other.kind())),
     }
     Ok(())
 }
@@ -103,13 +135,63 @@ fn put_own_field(row: &FieldMatch, out: &mut Vec<u8>) {
             out.extend_from_slice(&bits_mac(row.value));
             out.put_zeros(6);
         }
-        Field::Ipv4Src | Field::Ipv4Dst => out.put_u32(row.value as u32),
+        Field::VlanVid => {
+            out.put_u16((row.value & 0xfff) as u16);
+            out.put_zeros(2);
+        }
+        Field::Ipv4Src | Field::Ipv4Dst | Field::MplsLabel => out.put_u32(row.value as u32),
         Field::IpDscp => {
             out.put_u8((row.value as u8) << 2);
             out.put_zeros(3);
         }
-        _ => out.put_zeros(4),
+        _ => {
+            out.put_u8(row.value as u8);
+            out.put_zeros(3);
+        }
     }
+}
+
+/// Appends a field to be set, and padding.
+fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
+    if !is_settable(version, row.field) {
+        return Err(What::Field(row.field));
+    }
+    if !row.is_exact() && (version < Version::V1_5 || !row.field.maskable()) {
+        return Err(What::Mask(row.field));
+    }
+    let start = out.len() - 4;
+    oxm::put_field(version, row, out)?;
+    let bytes = out.len() - start;
+    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    Ok(())
+}
+
+/// Whether an action may set the field.
+fn is_settable(version: Version, field: Field) -> bool {
+    match field {
+        Field::InPort
+        | Field::InPhyPort
+        | Field::Ipv6Exthdr
+        | Field::ActsetOutput
+        | Field::PacketType => false,
+        Field::Metadata => version >= Version::V1_5,
+        _ => true,
+    }
+}
+
+fn put_copy(version: Version, copy: &CopyField, out: &mut Vec<u8>) -> Result<(), What> {
+    let start = out.len() - 4;
+    out.put_u16(copy.bits);
+    out.put_u16(copy.src_offset);
+    out.put_u16(copy.dst_offset);
+    out.put_zeros(2);
+    for field in [copy.src, copy.dst] {
+        let place = oxm::place(version, field).ok_or(What::Field(field))?;
+        out.put_u32(place.header(false).to_wire());
+    }
+    let bytes = out.len() - start;
+    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    Ok(())
 }
 
 /// Reads actions up to the end.
@@ -125,6 +207,10 @@ fn bad_length(malformed: Malformed) -> Fault {
     Fault::new(malformed, ErrorCode::ActionBadLength)
 }
 
+fn refuse(at: usize, value: u64, answer: ErrorCode) -> Fault {
+    Fault::new(Malformed { at, why: Why::BadValue(value) }, answer)
+}
+
 fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     let start = reader.at();
     let code = reader.u16().map_err(bad_length)?;
@@ -134,13 +220,32 @@ fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     }
     let mut body = reader.within(length - 4).map_err(bad_length)?;
     let Some(kind) = ActionKind::from_code(version, code) else {
-        let malformed = Malformed { at: start, why: Why::BadValue(code.into()) };
-        return Err(Fault::new(malformed, ErrorCode::ActionBadType));
+        return Err(refuse(start, code.into(), ErrorCode::ActionBadType));
     };
-    let action = read_arguments(version, kind, &mut body).map_err(bad_length)?;
-    body.finish().map_err(bad_length)?;
-    check_range(&action, start + 4)?;
+    let action = match kind {
+        ActionKind::SetField => return read_set_field(version, &mut body),
+        ActionKind::CopyField => read_copy(version, &mut body)?,
+        ActionKind::Experimenter => read_experimenter(version, &mut body).map_err(bad_length)?,
+        kind => {
+            let action = read_arguments(version, kind, &mut body).map_err(bad_length)?;
+            body.finish().map_err(bad_length)?;
+            action
+        }
+    };
+    check_value(&action)
+        .map_err(|(_, value)| refuse(start + 4, value, ErrorCode::ActionBadArgument))?;
     Ok(action)
+}
+
+/// Reads a value and the padding after it.
+fn padded<'a, T>(
+    body: &mut Reader<'a>,
+    padding: usize,
+    read: impl Fn(&mut Reader<'a>) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let value = read(body)?;
+    body.skip(padding)?;
+    Ok(value)
 }
 
 fn read_arguments(
@@ -148,62 +253,164 @@ fn read_arguments(
     kind: ActionKind,
     body: &mut Reader,
 ) -> Result<Action, Malformed> {
-    let action = match kind {
-        ActionKind::Output => {
+    let word = |body: &mut Reader| padded(body, 2, |body| body.u16());
+    let byte = |body: &mut Reader| padded(body, 3, |body| body.u8());
+    let field = |field: Field, value: u128| {
+        Action::SetField(FieldMatch { field, value, mask: field.ones() })
+    };
+    let mac = |body: &mut Reader| padded(body, 6, |body| body.array::<6>());
+    Ok(match kind {
+        ActionKind::Output if version == Version::V1_0 => {
             Action::Output { port: port_from_wire(version, body.u16()?), bytes_max: body.u16()? }
         }
-        ActionKind::SetVlanVid => Action::SetVlanVid(body.u16()?),
-        ActionKind::SetVlanPcp => Action::SetVlanPcp(body.u8()?),
-        ActionKind::PopVlan => Action::PopVlan,
-        ActionKind::SetEthSrc => Action::set_mac(Field::EthSrc, body.array()?),
-        ActionKind::SetEthDst => Action::set_mac(Field::EthDst, body.array()?),
-        ActionKind::SetIpSrc => Action::set(Field::Ipv4Src, body.u32()?),
-        ActionKind::SetIpDst => Action::set(Field::Ipv4Dst, body.u32()?),
-        // The two bits below the DSCP end up above it, where the range check finds them.
-        ActionKind::SetIpDscp => {
-            let value = body.u8()?.rotate_right(2).into();
-            let field = Field::IpDscp;
-            Action::SetField(FieldMatch { field, value, mask: field.ones() })
+        ActionKind::Output => {
+            let port = body.u32()?;
+            Action::Output { port, bytes_max: padded(body, 6, Reader::u16)? }
         }
-        ActionKind::SetTransportSrc => Action::SetTransportSrc(body.u16()?),
-        ActionKind::SetTransportDst => Action::SetTransportDst(body.u16()?),
         ActionKind::Enqueue => {
             let port = port_from_wire(version, body.u16()?);
             body.skip(6)?;
             Action::Enqueue { port, queue: body.u32()? }
         }
-        ActionKind::Experimenter => Action::Experimenter(Experimenter {
+        ActionKind::SetVlanVid if version == Version::V1_0 => Action::SetVlanVid(word(body)?),
+        // An identifier that is too large ends up above the bit for the tag.
+        ActionKind::SetVlanVid => match word(body)? {
+            id @ 0..=0xfff => field(Field::VlanVid, VLAN_PRESENT | u128::from(id)),
+            id => field(Field::VlanVid, u128::from(id) << 4),
+        },
+        ActionKind::SetVlanPcp if version == Version::V1_0 => Action::SetVlanPcp(byte(body)?),
+        ActionKind::SetVlanPcp => field(Field::VlanPcp, byte(body)?.into()),
+        ActionKind::SetEthSrc => Action::set_mac(Field::EthSrc, mac(body)?),
+        ActionKind::SetEthDst => Action::set_mac(Field::EthDst, mac(body)?),
+        ActionKind::SetIpSrc => field(Field::Ipv4Src, body.u32()?.into()),
+        ActionKind::SetIpDst => field(Field::Ipv4Dst, body.u32()?.into()),
+        // The two bits below the DSCP end up above it, where the range check finds them.
+        ActionKind::SetIpDscp => field(Field::IpDscp, byte(body)?.rotate_right(2).into()),
+        ActionKind::SetIpEcn => field(Field::IpEcn, byte(body)?.into()),
+        ActionKind::SetMplsLabel => field(Field::MplsLabel, body.u32()?.into()),
+        ActionKind::SetMplsTc => field(Field::MplsTc, byte(body)?.into()),
+        ActionKind::SetTransportSrc => Action::SetTransportSrc(word(body)?),
+        ActionKind::SetTransportDst => Action::SetTransportDst(word(body)?),
+        ActionKind::SetMplsTtl => Action::SetMplsTtl(byte(body)?),
+        ActionKind::SetNwTtl => Action::SetNwTtl(byte(body)?),
+        ActionKind::PushVlan => Action::PushVlan(word(body)?),
+        ActionKind::PushMpls => Action::PushMpls(word(body)?),
+        ActionKind::PopMpls => Action::PopMpls(word(body)?),
+        ActionKind::PushPbb => Action::PushPbb(word(body)?),
+        ActionKind::SetQueue => Action::SetQueue(body.u32()?),
+        ActionKind::Group => Action::Group(body.u32()?),
+        ActionKind::Meter => Action::Meter(body.u32()?),
+        kind => {
+            body.skip(4)?;
+            plain(kind)
+        }
+    })
+}
+
+/// The action of a kind that has no arguments.
+fn plain(kind: ActionKind) -> Action {
+    match kind {
+        ActionKind::PopVlan => Action::PopVlan,
+        ActionKind::PopPbb => Action::PopPbb,
+        ActionKind::CopyTtlOut => Action::CopyTtlOut,
+        ActionKind::CopyTtlIn => Action::CopyTtlIn,
+        ActionKind::DecMplsTtl => Action::DecMplsTtl,
+        ActionKind::DecNwTtl => Action::DecNwTtl,
+        other => unreachable!("{other} has arguments"),
+    }
+}
+
+fn read_experimenter(version: Version, body: &mut Reader) -> Result<Action, Malformed> {
+    let known = if version == Version::V1_0 { nicira::read(body.clone()) } else { None };
+    Ok(match known {
+        Some(action) => action,
+        None => Action::Experimenter(Experimenter {
             experimenter: body.u32()?,
             body: body.rest().to_vec(),
         }),
-        _ => return Err(Malformed { at: body.at(), why: Why::BadValue(kind as u64) }),
+    })
+}
+
+/// Reads a field to be set: exactly one, and fewer than eight bytes of padding.
+fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> {
+    let at = body.at();
+    let set_error = |wrong: oxm::Wrong| {
+        let answer = match wrong.answer {
+            ErrorCode::MatchBadLength => ErrorCode::ActionBadSetLength,
+            ErrorCode::MatchBadField => ErrorCode::ActionBadSetType,
+            _ => ErrorCode::ActionBadSetArgument,
+        };
+        Fault::new(wrong.malformed, answer)
     };
-    body.skip(padding(kind))?;
+    let oxm::Read::Known(row, header) = oxm::read_field(version, body).map_err(set_error)? else {
+        return Err(refuse(at, 0, ErrorCode::ActionBadSetType));
+    };
+    if !is_settable(version, row.field) {
+        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetType));
+    }
+    if header.has_mask && version < Version::V1_5 {
+        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetType));
+    }
+    if !row.is_exact() && !row.field.maskable() {
+        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetMask));
+    }
+    if body.left() >= 8 {
+        return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
+    }
+    let action = Action::SetField(row);
+    check_value(&action)
+        .map_err(|(_, value)| refuse(at + 4, value, ErrorCode::ActionBadSetArgument))?;
     Ok(action)
 }
 
-/// Bytes of padding at the end of an action.
-fn padding(kind: ActionKind) -> usize {
-    match kind {
-        ActionKind::SetVlanPcp | ActionKind::SetIpDscp => 3,
-        ActionKind::SetVlanVid | ActionKind::SetTransportSrc | ActionKind::SetTransportDst => 2,
-        ActionKind::PopVlan => 4,
-        ActionKind::SetEthSrc | ActionKind::SetEthDst => 6,
-        _ => 0,
+fn read_copy(version: Version, body: &mut Reader) -> Result<Action, Fault> {
+    let (bits, src_offset) = (body.u16().map_err(bad_length)?, body.u16().map_err(bad_length)?);
+    let dst_offset = padded(body, 2, Reader::u16).map_err(bad_length)?;
+    let mut field = || {
+        let at = body.at();
+        let wire = body.u32().map_err(bad_length)?;
+        let header = oxm::FieldHeader::from_wire(wire);
+        match oxm::field_of(version, header, None) {
+            Some((field, place)) if header == place.header(false) => Ok(field),
+            Some(_) => Err(refuse(at, wire.into(), ErrorCode::ActionBadSetLength)),
+            None => Err(refuse(at, wire.into(), ErrorCode::ActionBadSetType)),
+        }
+    };
+    let (src, dst) = (field()?, field()?);
+    if body.left() >= 8 {
+        return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
     }
+    if !is_settable(version, dst) {
+        return Err(refuse(body.at(), dst as u64, ErrorCode::ActionBadSetType));
+    }
+    Ok(Action::CopyField(CopyField { bits, src, src_offset, dst, dst_offset }))
 }
 
-/// Refuses values that the header field cannot hold.
-fn check_range(action: &Action, at: usize) -> Result<(), Fault> {
-    let (value, most) = match *action {
-        Action::SetVlanVid(vid) => (vid, 0xfff),
-        Action::SetVlanPcp(pcp) => (pcp.into(), 7),
-        Action::SetField(row) if row.field == Field::IpDscp => (row.value as u16, 63),
-        _ => return Ok(()),
+/// Refuses values that the header field cannot hold, and types that no such header has.
+fn check_value(action: &Action) -> Result<(), (&'static str, u64)> {
+    let fits = |name, value: u64, is_right: bool| {
+        if is_right { Ok(()) } else { Err((name, value)) }
     };
-    if value > most {
-        let malformed = Malformed { at, why: Why::BadValue(value.into()) };
-        return Err(Fault::new(malformed, ErrorCode::ActionBadArgument));
+    match *action {
+        Action::SetVlanVid(id) => fits("vlan id", id.into(), id <= 0xfff),
+        Action::SetVlanPcp(pcp) => fits("vlan priority", pcp.into(), pcp <= 7),
+        Action::PushVlan(kind) => fits("VLAN type", kind.into(), matches!(kind, 0x8100 | 0x88a8)),
+        Action::PushMpls(kind) => fits("MPLS type", kind.into(), matches!(kind, 0x8847 | 0x8848)),
+        Action::PushPbb(kind) => fits("PBB type", kind.into(), kind == 0x88e7),
+        Action::CopyField(copy) => {
+            let ends = [(copy.src, copy.src_offset), (copy.dst, copy.dst_offset)];
+            let fit = ends
+                .iter()
+                .all(|&(field, offset)| u32::from(offset) + u32::from(copy.bits) <= field.bits());
+            fits("bits to copy", copy.bits.into(), copy.bits > 0 && fit)
+        }
+        Action::SetField(row) => {
+            let is_tag = row.field != Field::VlanVid
+                || row.mask & VLAN_PRESENT == 0
+                || row.value & VLAN_PRESENT != 0;
+            let fit = row.value & !row.field.ones() == 0 && is_tag && row.mask != 0;
+            fits(row.field.name(), row.value as u64, fit)
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -6,11 +6,11 @@
 //! later.
 
 use super::bytes::Put;
-use super::field_code::{CLASS_BASIC, CLASS_EXPERIMENTER, field_bytes, field_code, field_of};
+use super::matching::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER};
 use super::property::Property;
 use super::{Fault, What};
 use crate::model::field_id::FieldId;
-use crate::version::Version;
+use crate::version::{Version, oxm_bytes, oxm_field, oxm_number};
 
 /// The header's mask bit.
 const MASK_BIT: u32 = 1 << 8;
@@ -30,8 +30,8 @@ pub(super) fn put_field_ids(
 fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(), What> {
     match *id {
         FieldId::Known { field, masked } => {
-            let number = field_code(version, field).ok_or(What::Bit(field.name()))?;
-            let bytes = field_bytes(field) << u32::from(masked);
+            let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
+            let bytes = oxm_bytes(field) << u32::from(masked);
             let class = u32::from(CLASS_BASIC) << 16;
             let mask_bit = if masked { MASK_BIT } else { 0 };
             out.put_u32(class | u32::from(number) << 9 | mask_bit | bytes as u32);
@@ -62,6 +62,6 @@ fn known(version: Version, header: u32) -> Option<FieldId> {
     if header >> 16 != u32::from(CLASS_BASIC) {
         return None;
     }
-    let field = field_of(version, ((header & NAME_BITS) >> 9 & 0x7f) as u8)?;
+    let field = oxm_field(version, ((header & NAME_BITS) >> 9 & 0x7f) as u8)?;
     Some(FieldId::Known { field, masked: header & MASK_BIT != 0 })
 }

@@ -1,18 +1,25 @@
 //! Entries as bytes: flow-mod and flow-removed.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.3.3 and 5.4.2.
+//! Source: OpenFlow 1.0.0 sections 5.3.3 and 5.4.2, 1.1.0 sections A.3.4.1 and A.4.2, 1.5.1 section
+//! 7.4.2. In 1.0 the upper byte of a flow-mod's command is a table for those who have agreed on it
+//! (Nicira's extension), and zero for others.
 
 use packet::error::{Malformed, Why};
 use packet::time::Nanos;
 
 use super::bytes::{Put, Reader};
-use super::instruction::{put_action_list, read_action_list};
+use super::instruction::{put_instructions, read_instructions};
 use super::matching::{put_match, read_match};
-use super::port::{port_from_wire, port_to_wire};
+use super::oxs::{put_counters, read_counters};
+use super::port::{put_port, read_port};
 use super::{Fault, What};
 use crate::model::flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
 };
+use crate::model::group::GROUP_ANY;
+use crate::model::instruction::Counters;
+use crate::model::matching::Match;
+use crate::model::port_stats::COUNTER_UNKNOWN;
 use crate::version::{ErrorCode, Version};
 
 /// Buffer number that means none.
@@ -66,7 +73,31 @@ pub(super) fn put_flow_mod(
     change: &FlowMod,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    put_match(version, &change.matching, out)?;
+    match version {
+        Version::V1_0 => {
+            put_match(version, &change.matching, out)?;
+            put_head_1_0(change, out)?;
+        }
+        _ => {
+            put_head(version, change, out)?;
+            put_match(version, &change.matching, out)?;
+        }
+    }
+    put_instructions(version, &change.instructions, out)
+}
+
+/// Appends what stands between match and actions in 1.0, and in Nicira's flow-mod before both.
+fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+    let version = Version::V1_0;
+    if change.cookie_mask != 0 {
+        return Err(What::Bit("cookie_mask"));
+    }
+    if change.out_group != GROUP_ANY {
+        return Err(What::Bit("out_group"));
+    }
+    if change.importance != 0 {
+        return Err(What::Bit("importance"));
+    }
     out.put_u64(change.cookie);
     out.put_u8(change.table);
     out.put_u8(change.command as u8);
@@ -74,50 +105,97 @@ pub(super) fn put_flow_mod(
     out.put_u16(change.hard_timeout_s);
     out.put_u16(change.priority);
     put_buffer(change.buffer_id, out)?;
-    out.put_u16(port_to_wire(version, change.out_port)?);
+    put_port(version, change.out_port, out)?;
     out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
-    put_action_list(version, &change.instructions, out)
+    Ok(())
+}
+
+fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+    if change.importance != 0 && version < Version::V1_4 {
+        return Err(What::Bit("importance"));
+    }
+    out.put_u64(change.cookie);
+    out.put_u64(change.cookie_mask);
+    out.put_u8(change.table);
+    out.put_u8(change.command as u8);
+    out.put_u16(change.idle_timeout_s);
+    out.put_u16(change.hard_timeout_s);
+    out.put_u16(change.priority);
+    put_buffer(change.buffer_id, out)?;
+    out.put_u32(change.out_port);
+    out.put_u32(change.out_group);
+    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(change.importance);
+    Ok(())
 }
 
 /// Reads a flow-mod's body. A flag that the version does not have is refused: what it asks for
 /// would not be done.
 pub(super) fn read_flow_mod(version: Version, reader: &mut Reader) -> Result<FlowMod, Fault> {
-    let matching = read_match(version, reader)?;
+    let mut change = match version {
+        Version::V1_0 => {
+            let matching = read_match(version, reader)?;
+            FlowMod { matching, ..read_head_1_0(reader)? }
+        }
+        _ => {
+            let head = read_head(version, reader)?;
+            FlowMod { matching: read_match(version, reader)?, ..head }
+        }
+    };
+    change.instructions = read_instructions(version, reader)?;
+    Ok(change)
+}
+
+fn read_head_1_0(reader: &mut Reader) -> Result<FlowMod, Fault> {
+    let version = Version::V1_0;
     let cookie = reader.u64()?;
-    let (table, command) = read_table_command(reader)?;
-    let (idle_timeout_s, hard_timeout_s) = (reader.u16()?, reader.u16()?);
-    let priority = reader.u16()?;
-    let buffer_id = read_buffer(reader)?;
-    let out_port = port_from_wire(version, reader.u16()?);
-    let flags = read_flags(version, reader)?;
-    let instructions = read_action_list(version, reader)?;
+    let at = reader.at();
+    let [table, code] = reader.array()?;
     Ok(FlowMod {
-        command,
-        table,
-        matching,
-        priority,
         cookie,
-        idle_timeout_s,
-        hard_timeout_s,
-        buffer_id,
-        out_port,
-        flags,
-        instructions,
+        table,
+        command: command_of(at, code)?,
+        idle_timeout_s: reader.u16()?,
+        hard_timeout_s: reader.u16()?,
+        priority: reader.u16()?,
+        buffer_id: read_buffer(reader)?,
+        out_port: read_port(version, reader)?,
+        flags: read_flags(version, reader)?,
         ..FlowMod::default()
     })
 }
 
-/// The command; its upper byte is a table for those who have agreed on it (Nicira).
-fn read_table_command(reader: &mut Reader) -> Result<(u8, FlowModCommand), Fault> {
+fn read_head(version: Version, reader: &mut Reader) -> Result<FlowMod, Fault> {
+    let (cookie, cookie_mask) = (reader.u64()?, reader.u64()?);
+    let table = reader.u8()?;
     let at = reader.at();
-    let [table, code] = reader.array()?;
-    match COMMANDS.get(usize::from(code)) {
-        Some(&command) => Ok((table, command)),
-        None => {
-            let malformed = Malformed { at, why: Why::BadValue(code.into()) };
-            Err(Fault::new(malformed, ErrorCode::FlowModBadCommand))
-        }
+    let code = reader.u8()?;
+    let mut change = FlowMod {
+        cookie,
+        cookie_mask,
+        table,
+        command: command_of(at, code)?,
+        idle_timeout_s: reader.u16()?,
+        hard_timeout_s: reader.u16()?,
+        priority: reader.u16()?,
+        buffer_id: read_buffer(reader)?,
+        out_port: reader.u32()?,
+        out_group: reader.u32()?,
+        flags: read_flags(version, reader)?,
+        ..FlowMod::default()
+    };
+    let importance = reader.u16()?;
+    if version >= Version::V1_4 {
+        change.importance = importance;
     }
+    Ok(change)
+}
+
+fn command_of(at: usize, code: u8) -> Result<FlowModCommand, Fault> {
+    COMMANDS.get(usize::from(code)).copied().ok_or_else(|| {
+        let malformed = Malformed { at, why: Why::BadValue(code.into()) };
+        Fault::new(malformed, ErrorCode::FlowModBadCommand)
+    })
 }
 
 fn read_flags(version: Version, reader: &mut Reader) -> Result<FlowModFlags, Fault> {
@@ -125,7 +203,12 @@ fn read_flags(version: Version, reader: &mut Reader) -> Result<FlowModFlags, Fau
     let (flags, unknown) = FlowModFlags::from_wire(version, reader.u16()?.into());
     if unknown != 0 {
         let malformed = Malformed { at, why: Why::BadValue(unknown.into()) };
-        return Err(Fault::new(malformed, ErrorCode::FlowModUnsupported));
+        let answer = match version {
+            Version::V1_0 => ErrorCode::FlowModUnsupported,
+            Version::V1_1 => ErrorCode::FlowModUnknown,
+            _ => ErrorCode::FlowModBadFlags,
+        };
+        return Err(Fault::new(malformed, answer));
     }
     Ok(flags)
 }
@@ -136,14 +219,53 @@ pub(super) fn put_flow_removed(
     removed: &FlowRemoved,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    put_match(version, &removed.matching, out)?;
+    let reason = reason_to_wire(version, removed.reason)?;
+    match version {
+        Version::V1_0 => {
+            put_match(version, &removed.matching, out)?;
+            put_removed(version, removed, reason, out)
+        }
+        Version::V1_5 => {
+            out.put_u8(removed.table);
+            out.put_u8(reason);
+            out.put_u16(removed.priority);
+            out.put_u16(removed.idle_timeout_s);
+            out.put_u16(removed.hard_timeout_s);
+            out.put_u64(removed.cookie);
+            put_match(version, &removed.matching, out)?;
+            let counters = Counters {
+                age: Some(removed.age),
+                packets: known(removed.packets),
+                bytes: known(removed.bytes),
+                ..Counters::default()
+            };
+            put_counters(&counters, out)
+        }
+        _ => {
+            put_removed(version, removed, reason, out)?;
+            put_match(version, &removed.matching, out)
+        }
+    }
+}
+
+/// The counter, if the switch has it.
+pub(super) fn known(counter: u64) -> Option<u64> {
+    (counter != COUNTER_UNKNOWN).then_some(counter)
+}
+
+fn put_removed(
+    version: Version,
+    removed: &FlowRemoved,
+    reason: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
     out.put_u64(removed.cookie);
     out.put_u16(removed.priority);
-    out.put_u8(reason_to_wire(version, removed.reason)?);
-    out.put_zeros(1);
+    out.put_u8(reason);
+    out.put_u8(if version == Version::V1_0 { 0 } else { removed.table });
     put_span(removed.age, out)?;
     out.put_u16(removed.idle_timeout_s);
-    out.put_zeros(2);
+    out.put_u16(if version < Version::V1_2 { 0 } else { removed.hard_timeout_s });
     out.put_u64(removed.packets);
     out.put_u64(removed.bytes);
     Ok(())
@@ -154,26 +276,59 @@ pub(super) fn read_flow_removed(
     version: Version,
     reader: &mut Reader,
 ) -> Result<FlowRemoved, Fault> {
-    let matching = read_match(version, reader)?;
-    let cookie = reader.u64()?;
-    let priority = reader.u16()?;
+    match version {
+        Version::V1_0 => {
+            let matching = read_match(version, reader)?;
+            Ok(FlowRemoved { matching, ..read_removed(version, reader)? })
+        }
+        Version::V1_5 => read_removed_1_5(reader),
+        _ => {
+            let removed = read_removed(version, reader)?;
+            Ok(FlowRemoved { matching: read_match(version, reader)?, ..removed })
+        }
+    }
+}
+
+fn read_removed(version: Version, reader: &mut Reader) -> Result<FlowRemoved, Fault> {
+    let (cookie, priority) = (reader.u64()?, reader.u16()?);
     let reason = read_reason(version, reader)?;
-    reader.skip(1)?;
+    let table = reader.u8()?;
     let age = read_span(reader)?;
-    let idle_timeout_s = reader.u16()?;
-    reader.skip(2)?;
-    let (packets, bytes) = (reader.u64()?, reader.u64()?);
+    let (idle_timeout_s, hard_timeout_s) = (reader.u16()?, reader.u16()?);
     Ok(FlowRemoved {
         reason,
-        table: 0,
-        matching,
+        table: if version == Version::V1_0 { 0 } else { table },
+        matching: Match::ANY,
         priority,
         cookie,
         age,
         idle_timeout_s,
-        hard_timeout_s: 0,
-        packets,
-        bytes,
+        hard_timeout_s: if version < Version::V1_2 { 0 } else { hard_timeout_s },
+        packets: reader.u64()?,
+        bytes: reader.u64()?,
+    })
+}
+
+fn read_removed_1_5(reader: &mut Reader) -> Result<FlowRemoved, Fault> {
+    let version = Version::V1_5;
+    let table = reader.u8()?;
+    let reason = read_reason(version, reader)?;
+    let priority = reader.u16()?;
+    let (idle_timeout_s, hard_timeout_s) = (reader.u16()?, reader.u16()?);
+    let cookie = reader.u64()?;
+    let matching = read_match(version, reader)?;
+    let counters = read_counters(reader)?;
+    Ok(FlowRemoved {
+        reason,
+        table,
+        matching,
+        priority,
+        cookie,
+        age: counters.age.unwrap_or_default(),
+        idle_timeout_s,
+        hard_timeout_s,
+        packets: counters.packets.unwrap_or(COUNTER_UNKNOWN),
+        bytes: counters.bytes.unwrap_or(COUNTER_UNKNOWN),
     })
 }
 

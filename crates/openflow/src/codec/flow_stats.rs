@@ -1,22 +1,36 @@
 //! Entries and their counters, as bytes.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5.
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 section A.3.5 and 1.5.1 sections 7.3.5.3 to 7.3.5.5.
+//! 1.5 tells what an entry does and what it has counted in a row (`ofp_flow_desc`), or what it has
+//! counted alone (`ofp_flow_stats`), with counters by name.
 
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
-use super::instruction::{put_action_list, read_action_list};
+use super::flow::{known, put_span, read_span};
+use super::instruction::{put_instructions, read_instructions};
 use super::matching::{put_match, read_match};
 use super::multipart::Row;
-use super::port::{port_from_wire, port_to_wire};
+use super::oxs::{put_counters, read_counters};
+use super::port::{put_port, read_port};
+use super::property::{put_length, read_length};
 use super::{Fault, What};
 use crate::model::flow::FlowModFlags;
+use crate::model::flow_counters::{FlowCounters, FlowStatsReason};
+use crate::model::group::GROUP_ANY;
+use crate::model::instruction::Counters;
 use crate::model::multipart::{AggregateStats, FlowStats, FlowStatsRequest};
+use crate::model::port_stats::COUNTER_UNKNOWN;
 use crate::version::Version;
 
-/// Bytes of an entry before its actions.
-const FLOW_BYTES_MIN: usize = 88;
+/// Bytes of an entry before its actions in 1.0.
+const FLOW_BYTES_MIN_1_0: usize = 88;
+/// Bytes of an entry before its match.
+const FLOW_BYTES_MIN: usize = 48;
+/// Bytes of an entry before its match in 1.5.
+const FLOW_BYTES_MIN_1_5: usize = 24;
+/// Bytes of an entry's counters before its match.
+const COUNTERS_BYTES_MIN: usize = 8;
 
 /// Appends which entries are asked for.
 pub(super) fn put_which(
@@ -24,32 +38,81 @@ pub(super) fn put_which(
     which: &FlowStatsRequest,
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
-    put_match(version, &which.matching, out)?;
+    if version == Version::V1_0 {
+        if which.cookie_mask != 0 {
+            return Err(What::Bit("cookie_mask"));
+        }
+        if which.out_group != GROUP_ANY {
+            return Err(What::Bit("out_group"));
+        }
+        put_match(version, &which.matching, out)?;
+        out.put_u8(which.table);
+        out.put_zeros(1);
+        return put_port(version, which.out_port, out);
+    }
     out.put_u8(which.table);
-    out.put_zeros(1);
-    out.put_u16(port_to_wire(version, which.out_port)?);
-    Ok(())
+    out.put_zeros(3);
+    out.put_u32(which.out_port);
+    out.put_u32(which.out_group);
+    out.put_zeros(4);
+    out.put_u64(which.cookie);
+    out.put_u64(which.cookie_mask);
+    put_match(version, &which.matching, out)
 }
 
 /// Reads which entries are asked for.
 pub(super) fn read_which(version: Version, reader: &mut Reader) -> Result<FlowStatsRequest, Fault> {
-    let matching = read_match(version, reader)?;
+    if version == Version::V1_0 {
+        let matching = read_match(version, reader)?;
+        let table = reader.u8()?;
+        reader.skip(1)?;
+        let out_port = read_port(version, reader)?;
+        return Ok(FlowStatsRequest { matching, table, out_port, ..FlowStatsRequest::default() });
+    }
     let table = reader.u8()?;
-    reader.skip(1)?;
-    let out_port = port_from_wire(version, reader.u16()?);
-    Ok(FlowStatsRequest { matching, table, out_port, ..FlowStatsRequest::default() })
+    reader.skip(3)?;
+    let (out_port, out_group) = (reader.u32()?, reader.u32()?);
+    reader.skip(4)?;
+    let (cookie, cookie_mask) = (reader.u64()?, reader.u64()?);
+    let matching = read_match(version, reader)?;
+    Ok(FlowStatsRequest { matching, table, out_port, out_group, cookie, cookie_mask })
 }
 
 /// Appends a sum.
-pub(super) fn put_aggregate(sum: &AggregateStats, out: &mut Vec<u8>) {
+pub(super) fn put_aggregate(
+    version: Version,
+    sum: &AggregateStats,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    if version == Version::V1_5 {
+        let counters = Counters {
+            flows: Some(sum.flows),
+            packets: known(sum.packets),
+            bytes: known(sum.bytes),
+            ..Counters::default()
+        };
+        return put_counters(&counters, out);
+    }
     out.put_u64(sum.packets);
     out.put_u64(sum.bytes);
     out.put_u32(sum.flows);
     out.put_zeros(4);
+    Ok(())
 }
 
 /// Reads a sum.
-pub(super) fn read_aggregate(reader: &mut Reader) -> Result<AggregateStats, Malformed> {
+pub(super) fn read_aggregate(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<AggregateStats, Fault> {
+    if version == Version::V1_5 {
+        let counters = read_counters(reader)?;
+        return Ok(AggregateStats {
+            packets: counters.packets.unwrap_or(COUNTER_UNKNOWN),
+            bytes: counters.bytes.unwrap_or(COUNTER_UNKNOWN),
+            flows: counters.flows.unwrap_or_default(),
+        });
+    }
     let sum = AggregateStats { packets: reader.u64()?, bytes: reader.u64()?, flows: reader.u32()? };
     reader.skip(4)?;
     Ok(sum)
@@ -59,59 +122,195 @@ impl Row for FlowStats {
     fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
         let start = out.len();
         out.put_u16(0);
-        out.put_u8(self.table);
-        out.put_zeros(1);
-        put_match(version, &self.matching, out)?;
-        put_span(self.age, out)?;
-        out.put_u16(self.priority);
-        out.put_u16(self.idle_timeout_s);
-        out.put_u16(self.hard_timeout_s);
-        out.put_zeros(6);
-        out.put_u64(self.cookie);
-        out.put_u64(self.packets);
-        out.put_u64(self.bytes);
-        put_action_list(version, &self.instructions, out)?;
-        let bytes = out.len() - start;
-        let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-            field: "flow",
-            bytes,
-            bytes_max: u16::MAX.into(),
-        })?;
-        out[start..start + 2].copy_from_slice(&length.to_be_bytes());
-        Ok(())
+        match version {
+            Version::V1_0 => put_1_0(self, out)?,
+            Version::V1_5 => put_1_5(self, out)?,
+            _ => put_row(version, self, out)?,
+        }
+        put_instructions(version, &self.instructions, out)?;
+        put_length("flow", out, start, 0)
     }
 
     fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let at = reader.at();
-        let length = usize::from(reader.u16()?);
-        let bad = Malformed { at, why: Why::BadLength(length) };
-        if length < FLOW_BYTES_MIN {
-            return Err(bad.into());
-        }
-        let mut row = reader.within(length - 2).map_err(|_| bad)?;
+        let (least, read): (_, fn(Version, &mut Reader) -> Result<FlowStats, Fault>) = match version
+        {
+            Version::V1_0 => (FLOW_BYTES_MIN_1_0, |_, row| read_1_0(row)),
+            Version::V1_5 => (FLOW_BYTES_MIN_1_5, |_, row| read_1_5(row)),
+            _ => (FLOW_BYTES_MIN, read_row),
+        };
+        let mut body = read_length(reader, least, 0)?;
+        let row = read(version, &mut body)?;
+        let instructions = read_instructions(version, &mut body)?;
+        Ok(FlowStats { instructions, ..row })
+    }
+}
+
+fn put_1_0(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+    out.put_u8(row.table);
+    out.put_zeros(1);
+    put_match(Version::V1_0, &row.matching, out)?;
+    put_span(row.age, out)?;
+    out.put_u16(row.priority);
+    out.put_u16(row.idle_timeout_s);
+    out.put_u16(row.hard_timeout_s);
+    out.put_zeros(6);
+    put_tail(row, out);
+    Ok(())
+}
+
+fn put_tail(row: &FlowStats, out: &mut Vec<u8>) {
+    out.put_u64(row.cookie);
+    out.put_u64(row.packets);
+    out.put_u64(row.bytes);
+}
+
+fn read_1_0(row: &mut Reader) -> Result<FlowStats, Fault> {
+    let table = row.u8()?;
+    row.skip(1)?;
+    let matching = read_match(Version::V1_0, row)?;
+    let age = read_span(row)?;
+    let (priority, idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?, row.u16()?);
+    row.skip(6)?;
+    let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
+    Ok(FlowStats {
+        table,
+        matching,
+        priority,
+        cookie,
+        age,
+        idle_timeout_s,
+        hard_timeout_s,
+        packets,
+        bytes,
+        ..FlowStats::default()
+    })
+}
+
+/// Flags are told from 1.3 on, importance from 1.4 on; others leave zeros there.
+fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+    out.put_u8(row.table);
+    out.put_zeros(1);
+    put_span(row.age, out)?;
+    out.put_u16(row.priority);
+    out.put_u16(row.idle_timeout_s);
+    out.put_u16(row.hard_timeout_s);
+    out.put_u16(match version >= Version::V1_3 {
+        true => row.flags.to_wire(version).map_err(What::Bit)? as u16,
+        false => 0,
+    });
+    out.put_u16(if version >= Version::V1_4 { row.importance } else { 0 });
+    out.put_zeros(2);
+    put_tail(row, out);
+    put_match(version, &row.matching, out)
+}
+
+fn read_row(version: Version, row: &mut Reader) -> Result<FlowStats, Fault> {
+    let table = row.u8()?;
+    row.skip(1)?;
+    let age = read_span(row)?;
+    let (priority, idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?, row.u16()?);
+    let (flags, importance) = (row.u16()?, row.u16()?);
+    row.skip(2)?;
+    let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
+    let matching = read_match(version, row)?;
+    let flags = match version >= Version::V1_3 {
+        true => FlowModFlags::from_wire(version, flags.into()).0,
+        false => FlowModFlags::NONE,
+    };
+    Ok(FlowStats {
+        table,
+        matching,
+        priority,
+        cookie,
+        age,
+        idle_timeout_s,
+        hard_timeout_s,
+        flags,
+        importance: if version >= Version::V1_4 { importance } else { 0 },
+        packets,
+        bytes,
+        ..FlowStats::default()
+    })
+}
+
+fn put_1_5(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+    let version = Version::V1_5;
+    out.put_zeros(2);
+    out.put_u8(row.table);
+    out.put_zeros(1);
+    out.put_u16(row.priority);
+    out.put_u16(row.idle_timeout_s);
+    out.put_u16(row.hard_timeout_s);
+    out.put_u16(row.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(row.importance);
+    out.put_u64(row.cookie);
+    put_match(version, &row.matching, out)?;
+    let counters = Counters {
+        age: Some(row.age),
+        idle: row.idle_age,
+        flows: None,
+        packets: known(row.packets),
+        bytes: known(row.bytes),
+    };
+    put_counters(&counters, out)
+}
+
+fn read_1_5(row: &mut Reader) -> Result<FlowStats, Fault> {
+    let version = Version::V1_5;
+    row.skip(2)?;
+    let table = row.u8()?;
+    row.skip(1)?;
+    let (priority, idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?, row.u16()?);
+    let flags = FlowModFlags::from_wire(version, row.u16()?.into()).0;
+    let (importance, cookie) = (row.u16()?, row.u64()?);
+    let matching = read_match(version, row)?;
+    let counters = read_counters(row)?;
+    Ok(FlowStats {
+        table,
+        matching,
+        priority,
+        cookie,
+        age: counters.age.unwrap_or_default(),
+        idle_age: counters.idle,
+        idle_timeout_s,
+        hard_timeout_s,
+        flags,
+        importance,
+        packets: counters.packets.unwrap_or(COUNTER_UNKNOWN),
+        bytes: counters.bytes.unwrap_or(COUNTER_UNKNOWN),
+        ..FlowStats::default()
+    })
+}
+
+impl Row for FlowCounters {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+        let start = out.len();
+        out.put_zeros(4);
+        out.put_u8(self.table);
+        out.put_u8(match self.reason {
+            FlowStatsReason::Request => 0,
+            FlowStatsReason::Trigger => 1,
+        });
+        out.put_u16(self.priority);
+        put_match(version, &self.matching, out)?;
+        put_counters(&self.counters, out)?;
+        put_length("flow", out, start, 0)
+    }
+
+    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+        let mut row = read_length(reader, COUNTERS_BYTES_MIN, 0)?;
+        row.skip(2)?;
         let table = row.u8()?;
-        row.skip(1)?;
-        let matching = read_match(version, &mut row)?;
-        let age = read_span(&mut row)?;
+        let at = row.at();
+        let reason = match row.u8()? {
+            0 => FlowStatsReason::Request,
+            1 => FlowStatsReason::Trigger,
+            other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+        };
         let priority = row.u16()?;
-        let (idle_timeout_s, hard_timeout_s) = (row.u16()?, row.u16()?);
-        row.skip(6)?;
-        let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
-        let instructions = read_action_list(version, &mut row)?;
-        Ok(FlowStats {
-            table,
-            matching,
-            priority,
-            cookie,
-            age,
-            idle_age: None,
-            idle_timeout_s,
-            hard_timeout_s,
-            flags: FlowModFlags::NONE,
-            importance: 0,
-            packets,
-            bytes,
-            instructions,
-        })
+        let matching = read_match(version, &mut row)?;
+        let counters = read_counters(&mut row)?;
+        row.finish()?;
+        Ok(FlowCounters { table, reason, priority, matching, counters })
     }
 }

@@ -1,22 +1,74 @@
 //! Matches as bytes.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.3. The fixed structure that 1.0 has is in `fixed`.
+//! Source: OpenFlow 1.0.0 section 5.2.3, 1.1.0 section A.2.3, 1.2.0 section A.2.3 and later. The
+//! fixed structures of 1.0 and 1.1 are in `fixed` and `wide`, rows of fields in `oxm`. From 1.1 on a
+//! match says its type and length; from 1.2 on it is padded to eight bytes.
 
 mod fixed;
+pub(super) mod oxm;
+mod wide;
 
-use super::bytes::Reader;
+use packet::error::{Malformed, Why};
+
+use super::bytes::{Put, Reader};
 use super::{Fault, What};
 use crate::model::matching::Match;
-use crate::version::Version;
+use crate::version::{ErrorCode, Version};
 
 pub(super) use fixed::{wildcards_from_wire, wildcards_to_wire};
 
+/// The type of a match that is a row of fields.
+const ROW_OF_FIELDS: u16 = 1;
+
+/// Bytes of type and length.
+const PREFIX_BYTES: usize = 4;
+
 /// Appends the match.
 pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
-    fixed::put_match(version, value, out)
+    match version {
+        Version::V1_0 => fixed::put_match(version, value, out),
+        Version::V1_1 => wide::put_match(value, out),
+        _ => {
+            let start = out.len();
+            out.put_u16(ROW_OF_FIELDS);
+            out.put_u16(0);
+            oxm::put_fields(version, value, out)?;
+            let bytes = out.len() - start;
+            let length = u16::try_from(bytes).map_err(|_| What::TooLong {
+                field: "match",
+                bytes,
+                bytes_max: u16::MAX.into(),
+            })?;
+            out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
+            out.put_zeros(bytes.next_multiple_of(8) - bytes);
+            Ok(())
+        }
+    }
 }
 
 /// Reads a match.
 pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
-    fixed::read_match(version, reader)
+    match version {
+        Version::V1_0 => fixed::read_match(version, reader),
+        Version::V1_1 => wide::read_match(reader),
+        _ => read_row(version, reader),
+    }
+}
+
+fn read_row(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
+    let at = reader.at();
+    let kind = reader.u16()?;
+    if kind != ROW_OF_FIELDS {
+        let malformed = Malformed { at, why: Why::BadValue(kind.into()) };
+        return Err(Fault::new(malformed, ErrorCode::MatchBadType));
+    }
+    let length = usize::from(reader.u16()?);
+    let bad = |_| {
+        let malformed = Malformed { at: at + 2, why: Why::BadLength(length) };
+        Fault::new(malformed, ErrorCode::MatchBadLength)
+    };
+    let body = length.checked_sub(PREFIX_BYTES).ok_or(()).map_err(bad)?;
+    let mut fields = reader.within(body).map_err(|_| bad(()))?;
+    reader.skip(length.next_multiple_of(8) - length).map_err(|_| bad(()))?;
+    oxm::read_fields(version, &mut fields)
 }

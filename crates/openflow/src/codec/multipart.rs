@@ -80,9 +80,9 @@ pub(super) fn put_request(
         | MultipartRequestBody::ControllerStatus
         | MultipartRequestBody::GroupFeatures
         | MultipartRequestBody::MeterFeatures => Ok(()),
-        MultipartRequestBody::Flow(which) | MultipartRequestBody::Aggregate(which) => {
-            put_which(version, which, out)
-        }
+        MultipartRequestBody::Flow(which)
+        | MultipartRequestBody::Aggregate(which)
+        | MultipartRequestBody::FlowStats(which) => put_which(version, which, out),
         MultipartRequestBody::Port(port) => put_which_port(version, *port, out),
         MultipartRequestBody::Queue { port, queue }
         | MultipartRequestBody::QueueDesc { port, queue } => {
@@ -105,9 +105,7 @@ pub(super) fn put_request(
             meter::put_which_meter(*meter, out);
             Ok(())
         }
-        MultipartRequestBody::FlowStats(_) | MultipartRequestBody::FlowMonitor(_) => {
-            Err(What::Multipart(request.body.kind()))
-        }
+        MultipartRequestBody::FlowMonitor(_) => Err(What::Multipart(request.body.kind())),
         MultipartRequestBody::BundleFeatures(request) => {
             put_features_request(version, request, out)
         }
@@ -154,7 +152,8 @@ pub(super) fn read_request(
             MultipartRequestBody::MeterConfig(meter::read_which_meter(reader)?)
         }
         MultipartKind::MeterFeatures => MultipartRequestBody::MeterFeatures,
-        MultipartKind::FlowStats | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::FlowStats => MultipartRequestBody::FlowStats(read_which(version, reader)?),
+        MultipartKind::FlowMonitor => return Err(not_read(kind)),
         MultipartKind::BundleFeatures => {
             MultipartRequestBody::BundleFeatures(read_features_request(version, reader)?)
         }
@@ -207,10 +206,7 @@ pub(super) fn put_reply(
     match &reply.body {
         MultipartReplyBody::Desc(desc) => put_switch(desc, out),
         MultipartReplyBody::Flow(rows) => put_rows(version, rows, out),
-        MultipartReplyBody::Aggregate(sum) => {
-            put_aggregate(sum, out);
-            Ok(())
-        }
+        MultipartReplyBody::Aggregate(sum) => put_aggregate(version, sum, out),
         MultipartReplyBody::Table(rows) => put_rows(version, rows, out),
         MultipartReplyBody::Port(rows) => put_rows(version, rows, out),
         MultipartReplyBody::Queue(rows) => put_rows(version, rows, out),
@@ -224,9 +220,8 @@ pub(super) fn put_reply(
         MultipartReplyBody::Meter(rows) => put_rows(version, rows, out),
         MultipartReplyBody::MeterConfig(rows) => put_rows(version, rows, out),
         MultipartReplyBody::MeterFeatures(features) => meter::put_features(version, features, out),
-        MultipartReplyBody::FlowStats(_) | MultipartReplyBody::FlowMonitor(_) => {
-            Err(What::Multipart(reply.body.kind()))
-        }
+        MultipartReplyBody::FlowStats(rows) => put_rows(version, rows, out),
+        MultipartReplyBody::FlowMonitor(_) => Err(What::Multipart(reply.body.kind())),
         MultipartReplyBody::ControllerStatus(rows) => put_rows(version, rows, out),
         MultipartReplyBody::BundleFeatures(features) => put_features(version, features, out),
         MultipartReplyBody::Experimenter(vendor) => put_vendor(version, vendor, out),
@@ -239,7 +234,7 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
     let body = match kind {
         MultipartKind::Desc => MultipartReplyBody::Desc(read_switch(reader)?),
         MultipartKind::Flow => MultipartReplyBody::Flow(read_rows(version, reader)?),
-        MultipartKind::Aggregate => MultipartReplyBody::Aggregate(read_aggregate(reader)?),
+        MultipartKind::Aggregate => MultipartReplyBody::Aggregate(read_aggregate(version, reader)?),
         MultipartKind::Table => MultipartReplyBody::Table(read_rows(version, reader)?),
         MultipartKind::Port => MultipartReplyBody::Port(read_rows(version, reader)?),
         MultipartKind::Queue => MultipartReplyBody::Queue(read_rows(version, reader)?),
@@ -259,7 +254,8 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
         MultipartKind::MeterFeatures => {
             MultipartReplyBody::MeterFeatures(meter::read_features(version, reader)?)
         }
-        MultipartKind::FlowStats | MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::FlowStats => MultipartReplyBody::FlowStats(read_rows(version, reader)?),
+        MultipartKind::FlowMonitor => return Err(not_read(kind)),
         MultipartKind::ControllerStatus => {
             MultipartReplyBody::ControllerStatus(read_rows(version, reader)?)
         }
@@ -293,13 +289,13 @@ pub fn split(
         Body::PortDesc(rows) => pack(version, rows, Body::PortDesc),
         Body::TableDesc(rows) => pack(version, rows, Body::TableDesc),
         Body::QueueDesc(rows) => pack(version, rows, Body::QueueDesc),
+        Body::FlowStats(rows) => pack(version, rows, Body::FlowStats),
         Body::ControllerStatus(rows) => pack(version, rows, Body::ControllerStatus),
         body @ (Body::Desc(_)
         | Body::Aggregate(_)
         | Body::BundleFeatures(_)
         | Body::GroupFeatures(_)
         | Body::MeterFeatures(_)
-        | Body::FlowStats(_)
         | Body::FlowMonitor(_)
         | Body::Experimenter(_)) => Ok(vec![body.into()]),
     };

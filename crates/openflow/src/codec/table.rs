@@ -7,7 +7,6 @@ use packet::error::{Malformed, Why};
 use packet::field::{Field, FieldSet};
 
 use super::bytes::{Put, Reader};
-use super::field_code::{field_code, field_of};
 use super::matching::{wildcards_from_wire, wildcards_to_wire};
 use super::multipart::Row;
 use super::property::{
@@ -20,7 +19,7 @@ use crate::model::table::{
     EvictionFlags, TableAbilities, TableConfig, TableDescription, TableMiss, TableMod,
     TableModProperty, TableStats, TableStatus, TableStatusReason,
 };
-use crate::version::{ErrorCode, Version};
+use crate::version::{ErrorCode, Version, oxm_field, oxm_number};
 
 /// Bytes of a table's name.
 pub(super) const NAME_BYTES: usize = 32;
@@ -361,12 +360,12 @@ fn fields_of_bits(table: FieldBits, wire: u32) -> FieldSet {
 /// The bits with the fields' numbers.
 fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, What> {
     fields.iter().try_fold(0, |wire, field| {
-        let number = field_code(version, field).ok_or(What::Bit(field.name()))?;
+        let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
         Ok(wire | 1 << number)
     })
 }
 
 /// The fields whose numbers' bits are set.
 fn fields_of_numbers(version: Version, wire: u64) -> FieldSet {
-    (0..64).filter(|number| wire & 1 << number != 0).filter_map(|n| field_of(version, n)).collect()
+    (0..64).filter(|number| wire & 1 << number != 0).filter_map(|n| oxm_field(version, n)).collect()
 }

@@ -7,8 +7,8 @@ use packet::error::{Malformed, Why};
 use packet::field::Field;
 
 use super::bytes::{Put, Reader};
-use super::field_code::{CLASS_BASIC, field_bytes, field_code};
 use super::field_id::{put_field_ids, read_field_ids};
+use super::matching::oxm::CLASS_BASIC;
 use super::multipart::Row;
 use super::property::{
     Errors, Property, put_experimenter, put_length, put_property, read_length, read_properties,
@@ -21,7 +21,7 @@ use crate::model::table_features::{
     ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
     When,
 };
-use crate::version::{ActionKind, ErrorCode, InstructionKind, Version};
+use crate::version::{ActionKind, ErrorCode, InstructionKind, Version, oxm_bytes, oxm_number};
 
 /// Bytes of a table's features without properties.
 const BYTES_MIN: usize = 64;
@@ -252,8 +252,8 @@ fn read_tables(property: Property) -> Result<Vec<u8>, Fault> {
 /// The header of a packet type in a list.
 fn packet_type_header(version: Version) -> Result<u32, What> {
     let field = Field::PacketType;
-    let number = field_code(version, field).ok_or(What::Bit(field.name()))?;
-    Ok(u32::from(CLASS_BASIC) << 16 | u32::from(number) << 9 | field_bytes(field) as u32)
+    let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
+    Ok(u32::from(CLASS_BASIC) << 16 | u32::from(number) << 9 | oxm_bytes(field) as u32)
 }
 
 fn put_packet_type(version: Version, value: u32, out: &mut Vec<u8>) -> Result<(), What> {

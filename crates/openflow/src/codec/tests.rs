@@ -3,7 +3,7 @@
 use super::*;
 use crate::header::MESSAGE_BYTES_MAX;
 use crate::model::{
-    Action, ErrorMessage, Experimenter, Field, FieldMatch, FlowMod, FlowStats, Instruction, Match,
+    Action, ErrorMessage, Experimenter, Field, FlowMod, FlowStats, Instruction, Match,
     MultipartReplyBody, PRIORITY_DEFAULT, PacketOut, PortDescription, PortFeatures, PortStatus,
     PortStatusReason, SwitchDescription, Text, VLAN_PRESENT, reserved,
 };
@@ -145,8 +145,8 @@ fn what_1_0_cannot_say_is_named() {
     assert_eq!(not_expressible(flow_for(matching)), What::Field(Field::IpEcn));
     let matching = Match::ANY.with(Field::TcpDst, 80u8);
     assert_eq!(not_expressible(flow_for(matching)), What::Prerequisite(Field::TcpDst));
-    let masked = Action::SetField(FieldMatch::masked(Field::EthSrc, 2u8, 0xffu8));
-    assert_eq!(not_expressible(flow_with(vec![masked])), What::Mask(Field::EthSrc));
+    let what = What::Action(ActionKind::Group);
+    assert_eq!(not_expressible(flow_with(vec![Action::Group(1)])), what);
     let goto = FlowMod { instructions: vec![Instruction::GotoTable(1)], ..FlowMod::default() };
     let what = What::Instruction(InstructionKind::GotoTable);
     assert_eq!(not_expressible(Message::FlowMod(goto)), what);

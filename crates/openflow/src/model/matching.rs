@@ -228,17 +228,20 @@ impl Match {
 
     /// The first field that only some frames have, which the other fields do not ask for.
     pub fn unmet(&self) -> Option<Field> {
-        let is_met = |field| match field {
-            Field::EthType => self.eth_type().map(u128::from),
-            field => self.value(field),
+        self.fields.iter().map(|row| row.field).find(|&field| self.lacks(field))
+    }
+
+    /// Whether only some of the frames that match have this field.
+    pub fn lacks(&self, field: Field) -> bool {
+        let is_met = |needed, values: &[u128]| {
+            let value = match needed {
+                Field::EthType => self.eth_type().map(u128::from),
+                needed => self.value(needed),
+            };
+            value.is_some_and(|value| values.contains(&value))
         };
-        self.fields.iter().map(|row| row.field).find(|&field| {
-            let needs = field.needs().iter();
-            let mut lacks = needs.filter(|(needed, values)| {
-                !is_met(*needed).is_some_and(|value| values.contains(&value))
-            });
-            lacks.next().is_some() || field == Field::VlanPcp && !self.wants_tag()
-        })
+        !field.needs().iter().all(|&(needed, values)| is_met(needed, values))
+            || field == Field::VlanPcp && !self.wants_tag()
     }
 
     /// Whether a frame must have a tag.

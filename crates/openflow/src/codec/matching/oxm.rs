@@ -1,0 +1,443 @@
+//! Fields as a row of types, lengths and values: OXM of 1.2 and later, and Nicira's NXM.
+//!
+//! Source: OpenFlow 1.3.5 section 7.2.3; `nicira-ext.h` of Open vSwitch for classes 0 and 1.
+//! ```text
+//! class:2 number:7bits has_mask:1bit length:1 value:n mask:n
+//! ```
+//! A field stands after those that say a frame has it, and at most once; a value has no bits where
+//! its mask has none. Fields of other classes are kept as they came, but for those of which a twin
+//! is among the basic ones.
+
+use packet::error::{Malformed, Why};
+
+use super::super::bytes::{Put, Reader};
+use super::super::port::{port_from_wire, port_to_wire};
+use super::super::{Fault, What};
+use crate::model::matching::{ExperimenterField, Field, FieldMatch, Match, VLAN_PRESENT};
+use crate::version::{ErrorCode, Version, oxm_bytes, oxm_field, oxm_number};
+
+/// The class of the fields of the specifications.
+pub(crate) const CLASS_BASIC: u16 = 0x8000;
+/// The class of fields whose value starts with the number of an experimenter.
+pub(crate) const CLASS_EXPERIMENTER: u16 = 0xffff;
+const CLASS_NXM_0: u16 = 0;
+const CLASS_NXM_1: u16 = 1;
+
+/// The Open Networking Foundation's number as an experimenter.
+const ONF: u32 = 0x4f4e_4600;
+
+/// Bytes of a header.
+const HEADER_BYTES: usize = 4;
+
+/// `NXM_OF_VLAN_TCI`: priority, tag present and identifier in one.
+const NXM_VLAN_TCI: u8 = 4;
+const TCI_PCP_SHIFT: u32 = 13;
+
+/// A field's header, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FieldHeader {
+    pub class: u16,
+    pub number: u8,
+    pub has_mask: bool,
+    pub length: u8,
+}
+
+impl FieldHeader {
+    pub(crate) fn from_wire(wire: u32) -> FieldHeader {
+        FieldHeader {
+            class: (wire >> 16) as u16,
+            number: (wire >> 9) as u8 & 0x7f,
+            has_mask: wire & 0x100 != 0,
+            length: wire as u8,
+        }
+    }
+
+    pub(crate) fn to_wire(self) -> u32 {
+        u32::from(self.class) << 16
+            | u32::from(self.number) << 9
+            | u32::from(self.has_mask) << 8
+            | u32::from(self.length)
+    }
+}
+
+/// How a field stands on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    class: u16,
+    number: u8,
+    /// Bytes of the value.
+    bytes: usize,
+    /// How far the value is moved up in them.
+    shift: u32,
+}
+
+impl Place {
+    fn basic(number: u8, field: Field) -> Place {
+        Place { class: CLASS_BASIC, number, bytes: oxm_bytes(field), shift: 0 }
+    }
+
+    /// Bytes of an experimenter's number.
+    fn extra(self) -> usize {
+        if self.class == CLASS_EXPERIMENTER { 4 } else { 0 }
+    }
+
+    pub(crate) fn header(self, has_mask: bool) -> FieldHeader {
+        let length = self.extra() + self.bytes * (1 + usize::from(has_mask));
+        FieldHeader { class: self.class, number: self.number, has_mask, length: length as u8 }
+    }
+}
+
+/// Nicira's numbers of the fields that it had before there was OXM.
+const NXM: [(u16, u8, Field); 30] = [
+    (CLASS_NXM_0, 1, Field::EthDst),
+    (CLASS_NXM_0, 2, Field::EthSrc),
+    (CLASS_NXM_0, 3, Field::EthType),
+    (CLASS_NXM_0, 6, Field::IpProto),
+    (CLASS_NXM_0, 7, Field::Ipv4Src),
+    (CLASS_NXM_0, 8, Field::Ipv4Dst),
+    (CLASS_NXM_0, 9, Field::TcpSrc),
+    (CLASS_NXM_0, 10, Field::TcpDst),
+    (CLASS_NXM_0, 11, Field::UdpSrc),
+    (CLASS_NXM_0, 12, Field::UdpDst),
+    (CLASS_NXM_0, 13, Field::Icmpv4Type),
+    (CLASS_NXM_0, 14, Field::Icmpv4Code),
+    (CLASS_NXM_0, 15, Field::ArpOp),
+    (CLASS_NXM_0, 16, Field::ArpSpa),
+    (CLASS_NXM_0, 17, Field::ArpTpa),
+    (CLASS_NXM_1, 16, Field::TunnelId),
+    (CLASS_NXM_1, 17, Field::ArpSha),
+    (CLASS_NXM_1, 18, Field::ArpTha),
+    (CLASS_NXM_1, 19, Field::Ipv6Src),
+    (CLASS_NXM_1, 20, Field::Ipv6Dst),
+    (CLASS_NXM_1, 21, Field::Icmpv6Type),
+    (CLASS_NXM_1, 22, Field::Icmpv6Code),
+    (CLASS_NXM_1, 23, Field::Ipv6NdTarget),
+    (CLASS_NXM_1, 24, Field::Ipv6NdSll),
+    (CLASS_NXM_1, 25, Field::Ipv6NdTll),
+    (CLASS_NXM_1, 27, Field::Ipv6Flabel),
+    (CLASS_NXM_1, 28, Field::IpEcn),
+    (CLASS_NXM_1, 34, Field::TcpFlags),
+    (CLASS_NXM_0, 0, Field::InPort),
+    (CLASS_NXM_0, 5, Field::IpDscp),
+];
+
+/// The place of one of Nicira's fields.
+fn nxm_place(class: u16, number: u8, field: Field) -> Place {
+    let (bytes, shift) = match field {
+        Field::InPort => (2, 0),
+        Field::IpDscp => (1, 2),
+        field => (oxm_bytes(field), 0),
+    };
+    Place { class, number, bytes, shift }
+}
+
+/// Where a version has a field. 1.0 stands for NXM, which takes OXM for fields that it lacks.
+pub(crate) fn place(version: Version, field: Field) -> Option<Place> {
+    if version == Version::V1_0 {
+        let row = NXM.iter().find(|row| row.2 == field);
+        let nxm = row.map(|&(class, number, field)| nxm_place(class, number, field));
+        return nxm.or_else(|| Some(Place::basic(oxm_number(Version::V1_5, field)?, field)));
+    }
+    if let Some(number) = oxm_number(version, field) {
+        return Some(Place::basic(number, field));
+    }
+    let has_extension = version == Version::V1_3 || version == Version::V1_4;
+    match field {
+        Field::TcpFlags | Field::ActsetOutput if has_extension => {
+            let number = oxm_number(Version::V1_5, field)?;
+            let bytes = oxm_bytes(field);
+            Some(Place { class: CLASS_EXPERIMENTER, number, bytes, shift: 0 })
+        }
+        _ => None,
+    }
+}
+
+/// The field that stands so. `experimenter` is the number at the start of the body, in that class.
+pub(crate) fn field_of(
+    version: Version,
+    header: FieldHeader,
+    experimenter: Option<u32>,
+) -> Option<(Field, Place)> {
+    let FieldHeader { class, number, .. } = header;
+    match class {
+        CLASS_BASIC => {
+            let column = if version == Version::V1_0 { Version::V1_5 } else { version };
+            let field = oxm_field(column, number)?;
+            Some((field, Place::basic(number, field)))
+        }
+        CLASS_NXM_0 | CLASS_NXM_1 => {
+            let row = NXM.iter().find(|row| (row.0, row.1) == (class, number));
+            row.map(|&(class, number, field)| (field, nxm_place(class, number, field)))
+        }
+        CLASS_EXPERIMENTER if experimenter == Some(ONF) => {
+            let field = oxm_field(Version::V1_5, number)?;
+            let place = place(version, field)?;
+            (place.class == CLASS_EXPERIMENTER).then_some((field, place))
+        }
+        _ => None,
+    }
+}
+
+/// Appends the fields of a match.
+pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+    if let Some(field) = value.unmet() {
+        return Err(What::Prerequisite(field));
+    }
+    // What the packet type says comes before all that needs it.
+    let is_type = |row: &&FieldMatch| row.field == Field::PacketType;
+    let rest = value.fields().iter().filter(|row| !is_type(row));
+    for row in value.fields().iter().filter(is_type).chain(rest) {
+        if !row.is_exact() && !row.field.maskable() {
+            return Err(What::Mask(row.field));
+        }
+        if version == Version::V1_0 && matches!(row.field, Field::VlanVid | Field::VlanPcp) {
+            continue;
+        }
+        put_field(version, row, out)?;
+    }
+    if version == Version::V1_0 {
+        put_tci(value, out);
+    }
+    value.experimenter().iter().try_for_each(|field| put_experimenter(field, out))
+}
+
+/// Appends one field with its value, and its mask if that leaves bits open.
+pub(crate) fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
+    put_field_masked(version, row, !row.is_exact(), out)
+}
+
+/// Appends one field with its value, and its mask if that is wanted.
+pub(crate) fn put_field_masked(
+    version: Version,
+    row: &FieldMatch,
+    has_mask: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let place = place(version, row.field).ok_or(What::Field(row.field))?;
+    if row.field == Field::VlanVid && row.is_exact() && (1..VLAN_PRESENT).contains(&row.value) {
+        return Err(What::Value { field: "vlan_vid", value: row.value as u64 });
+    }
+    out.put_u32(place.header(has_mask).to_wire());
+    if place.class == CLASS_EXPERIMENTER {
+        out.put_u32(ONF);
+    }
+    let value = match row.field {
+        Field::InPort if place.bytes == 2 => port_to_wire(version, row.value as u32)?.into(),
+        _ => row.value << place.shift,
+    };
+    put_number(value, place.bytes, out);
+    if has_mask {
+        put_number(row.mask << place.shift, place.bytes, out);
+    }
+    Ok(())
+}
+
+fn put_number(value: u128, bytes: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_be_bytes()[16 - bytes..]);
+}
+
+/// Appends tag and priority as NXM has them.
+fn put_tci(value: &Match, out: &mut Vec<u8>) {
+    let (vid, mut mask) = value.get(Field::VlanVid).unwrap_or_default();
+    let (pcp, pcp_mask) = value.get(Field::VlanPcp).unwrap_or_default();
+    if mask == Field::VlanVid.ones() && vid == 0 {
+        mask = 0xffff;
+    }
+    let (tci, mask) = (vid | pcp << TCI_PCP_SHIFT, mask | pcp_mask << TCI_PCP_SHIFT);
+    if mask == 0 {
+        return;
+    }
+    let has_mask = mask != 0xffff;
+    let place = Place { class: CLASS_NXM_0, number: NXM_VLAN_TCI, bytes: 2, shift: 0 };
+    out.put_u32(place.header(has_mask).to_wire());
+    out.put_u16(tci as u16);
+    if has_mask {
+        out.put_u16(mask as u16);
+    }
+}
+
+fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), What> {
+    let ExperimenterField { class, number, has_mask, ref body } = *field;
+    let length = u8::try_from(body.len()).map_err(|_| What::TooLong {
+        field: "experimenter's field",
+        bytes: body.len(),
+        bytes_max: 255,
+    })?;
+    let number = number & 0x7f;
+    out.put_u32(FieldHeader { class, number, has_mask, length }.to_wire());
+    out.extend_from_slice(body);
+    Ok(())
+}
+
+/// A field that has been read.
+pub(crate) enum Read {
+    /// One that has a meaning here.
+    Known(FieldMatch, FieldHeader),
+    /// One of somebody else's.
+    Other(ExperimenterField),
+    /// Nicira's tag control information: value and mask.
+    Tci(u16, u16),
+}
+
+/// What is wrong with a field, and where.
+pub(crate) struct Wrong {
+    pub malformed: Malformed,
+    pub answer: ErrorCode,
+}
+
+fn wrong(at: usize, value: u32, answer: ErrorCode) -> Wrong {
+    Wrong { malformed: Malformed { at, why: Why::BadValue(value.into()) }, answer }
+}
+
+/// Reads one field.
+pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, Wrong> {
+    let short = |malformed| Wrong { malformed, answer: ErrorCode::MatchBadLength };
+    let at = reader.at();
+    let wire = reader.u32().map_err(short)?;
+    let header = FieldHeader::from_wire(wire);
+    let mut body = reader.within(header.length.into()).map_err(short)?;
+    let experimenter = match header.class {
+        CLASS_EXPERIMENTER => Some(body.clone().u32().map_err(short)?),
+        _ => None,
+    };
+    if (header.class, header.number) == (CLASS_NXM_0, NXM_VLAN_TCI) {
+        return read_tci(header, &mut body).map_err(short);
+    }
+    let Some((field, place)) = field_of(version, header, experimenter) else {
+        return match header.class {
+            CLASS_EXPERIMENTER | CLASS_NXM_0 | CLASS_NXM_1 => {
+                let FieldHeader { class, number, has_mask, .. } = header;
+                let body = body.rest().to_vec();
+                Ok(Read::Other(ExperimenterField { class, number, has_mask, body }))
+            }
+            _ => Err(wrong(at, wire, ErrorCode::MatchBadField)),
+        };
+    };
+    if header != place.header(header.has_mask) {
+        let malformed = Malformed { at, why: Why::BadLength(header.length.into()) };
+        return Err(Wrong { malformed, answer: ErrorCode::MatchBadLength });
+    }
+    body.skip(place.extra()).map_err(short)?;
+    let value = read_number(&mut body, place.bytes).map_err(short)?;
+    let mask = match header.has_mask {
+        true => read_number(&mut body, place.bytes).map_err(short)?,
+        false => field.ones() << place.shift,
+    };
+    let all = field.ones() << place.shift;
+    let row = FieldMatch { field, value: value >> place.shift, mask: mask >> place.shift };
+    let answer = if value & !all != 0 {
+        ErrorCode::MatchBadValue
+    } else if mask & !all != 0 {
+        ErrorCode::MatchBadMask
+    } else if value & !mask != 0 {
+        ErrorCode::MatchBadWildcards
+    } else if field == Field::VlanVid && row.is_exact() && (1..VLAN_PRESENT).contains(&row.value) {
+        ErrorCode::MatchBadValue
+    } else {
+        return Ok(Read::Known(widened(version, row, place), header));
+    };
+    Err(wrong(at + HEADER_BYTES + place.extra(), value as u32, answer))
+}
+
+/// A port of 16 bits as one of 32.
+fn widened(version: Version, row: FieldMatch, place: Place) -> FieldMatch {
+    match row.field {
+        Field::InPort if place.bytes == 2 => {
+            FieldMatch::exact(row.field, port_from_wire(version, row.value as u16))
+        }
+        _ => row,
+    }
+}
+
+fn read_number(body: &mut Reader, bytes: usize) -> Result<u128, Malformed> {
+    let bytes = body.take(bytes)?;
+    Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte)))
+}
+
+fn read_tci(header: FieldHeader, body: &mut Reader) -> Result<Read, Malformed> {
+    let value = body.u16()?;
+    let mask = if header.has_mask { body.u16()? } else { 0xffff };
+    body.finish()?;
+    Ok(Read::Tci(value & mask, mask))
+}
+
+/// Reads fields up to the end into a match.
+pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
+    let mut matching = Match::with_capacity(reader.left() / 8);
+    let mut seen = packet::field::FieldSet::NONE;
+    while reader.left() > 0 {
+        let at = reader.at();
+        let refuse = |answer| {
+            let malformed = Malformed { at, why: Why::BadValue(0) };
+            Fault::new(malformed, in_version(version, answer))
+        };
+        let read = read_field(version, reader)
+            .map_err(|wrong| Fault::new(wrong.malformed, in_version(version, wrong.answer)))?;
+        match read {
+            Read::Known(row, header) => {
+                if header.has_mask && !row.field.maskable() && !row.is_exact() {
+                    return Err(refuse(ErrorCode::MatchBadMask));
+                }
+                if seen.has(row.field) {
+                    return Err(refuse(ErrorCode::MatchDuplicateField));
+                }
+                if matching.lacks(row.field) {
+                    return Err(refuse(ErrorCode::MatchBadPrerequisite));
+                }
+                seen = seen.with(row.field);
+                matching.set(row);
+            }
+            Read::Tci(value, mask) => {
+                if seen.has(Field::VlanVid) {
+                    return Err(refuse(ErrorCode::MatchDuplicateField));
+                }
+                seen = seen.with(Field::VlanVid);
+                set_tci(&mut matching, value, mask).map_err(refuse)?;
+            }
+            Read::Other(field) => {
+                let is_same = |other: &ExperimenterField| {
+                    (other.class, other.number) == (field.class, field.number)
+                        && (field.class != CLASS_EXPERIMENTER || other.body[..4] == field.body[..4])
+                };
+                if matching.experimenter().iter().any(is_same) {
+                    return Err(refuse(ErrorCode::MatchDuplicateField));
+                }
+                matching.push_experimenter(field);
+            }
+        }
+    }
+    Ok(matching)
+}
+
+/// Asks for what Nicira's tag control information does: no tag, a tag, its identifier, its
+/// priority.
+fn set_tci(matching: &mut Match, value: u16, mask: u16) -> Result<(), ErrorCode> {
+    let (value, mask) = (u128::from(value), u128::from(mask));
+    let vid = FieldMatch::masked(Field::VlanVid, value, mask);
+    let (pcp, pcp_mask) = (value >> TCI_PCP_SHIFT, mask >> TCI_PCP_SHIFT);
+    matching.set(vid);
+    if vid.value & VLAN_PRESENT == 0 {
+        // Without a tag there is neither identifier nor priority.
+        let is_whole = vid.mask & VLAN_PRESENT != 0 && value == 0;
+        if is_whole {
+            matching.set(FieldMatch::exact(Field::VlanVid, 0u8));
+        }
+        return if is_whole || mask == 0 { Ok(()) } else { Err(ErrorCode::MatchBadValue) };
+    }
+    match pcp_mask {
+        0 => {}
+        7 => matching.set(FieldMatch::exact(Field::VlanPcp, pcp)),
+        _ => return Err(ErrorCode::MatchBadMask),
+    }
+    Ok(())
+}
+
+/// The error in the version's words: 1.0 has none about matches.
+fn in_version(version: Version, answer: ErrorCode) -> ErrorCode {
+    match answer {
+        answer if answer.to_wire(version).is_some() => answer,
+        ErrorCode::MatchBadLength => ErrorCode::RequestBadLength,
+        _ if version == Version::V1_0 => ErrorCode::FlowModUnsupported,
+        _ => ErrorCode::MatchBadField,
+    }
+}

@@ -1,0 +1,80 @@
+//! Which fields each version has, and their numbers in the basic class of OXM.
+//!
+//! Source: `oxm_ofb_match_fields` of the OpenFlow Switch Specifications 1.2.0 to 1.5.1. What 1.0
+//! and 1.1 have is fixed by the structures of their matches.
+
+use packet::field::Field;
+
+use super::Version;
+
+/// The field's number, if this version has it in the basic class.
+pub(crate) fn oxm_number(version: Version, field: Field) -> Option<u8> {
+    let (number, since) = match field {
+        Field::PbbUca => (41, Version::V1_4),
+        Field::TcpFlags => (42, Version::V1_5),
+        Field::ActsetOutput => (43, Version::V1_5),
+        Field::PacketType => (44, Version::V1_5),
+        Field::MplsBos | Field::PbbIsid | Field::TunnelId | Field::Ipv6Exthdr => {
+            (field as u8, Version::V1_3)
+        }
+        _ => (field as u8, Version::V1_2),
+    };
+    (version >= since).then_some(number)
+}
+
+/// The field with this number, if this version has it in the basic class.
+pub(crate) fn oxm_field(version: Version, number: u8) -> Option<Field> {
+    let place = match number {
+        0..=39 => usize::from(number),
+        41..=44 => usize::from(number) - 1,
+        _ => return None,
+    };
+    let field = Field::ALL[place];
+    oxm_number(version, field).map(|_| field)
+}
+
+/// Bytes of a value on the wire.
+pub(crate) fn oxm_bytes(field: Field) -> usize {
+    match field {
+        Field::Ipv6Flabel | Field::MplsLabel => 4,
+        _ => field.bits().div_ceil(8) as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_means_its_field_again() {
+        for version in Version::ALL {
+            for field in Field::ALL {
+                if let Some(number) = oxm_number(version, field) {
+                    assert_eq!(oxm_field(version, number), Some(field));
+                }
+            }
+        }
+        let counts = Version::ALL.map(|version| {
+            Field::ALL.into_iter().filter(|&field| oxm_number(version, field).is_some()).count()
+        });
+        assert_eq!(counts, [0, 0, 36, 40, 41, 44]);
+        assert_eq!(oxm_field(Version::V1_5, 40), None);
+        assert_eq!(oxm_number(Version::V1_3, Field::Ipv6Exthdr), Some(39));
+    }
+
+    #[test]
+    fn values_have_the_bytes_of_the_specification() {
+        for (field, bytes) in [
+            (Field::VlanVid, 2),
+            (Field::PbbIsid, 3),
+            (Field::Ipv6Flabel, 4),
+            (Field::MplsBos, 1),
+            (Field::Ipv6Exthdr, 2),
+            (Field::EthDst, 6),
+            (Field::Metadata, 8),
+            (Field::Ipv6Src, 16),
+        ] {
+            assert_eq!(oxm_bytes(field), bytes, "{field}");
+        }
+    }
+}
