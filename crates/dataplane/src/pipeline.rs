@@ -268,9 +268,22 @@ impl Pipeline {
     /// how many different keys in a row there are.
     #[inline]
     fn extract(&mut self, port: PortNo, frames: &[Frame]) -> usize {
+        match self.tables.asked(0).1 {
+            0 => self.extract_with::<false>(port, frames, 0),
+            words => self.extract_with::<true>(port, frames, words),
+        }
+    }
+
+    /// The same, with or without the wide fields that entries ask for.
+    #[inline]
+    fn extract_with<const WIDE: bool>(
+        &mut self,
+        port: PortNo,
+        frames: &[Frame],
+        words: WordSet,
+    ) -> usize {
         let settings = self.egress.settings(port);
         let ask_more = settings != PortSettings::default() || self.drop_fragments;
-        let words = self.tables.asked(0).1;
         let stage = &mut self.stage;
         let mut keys = 0;
         for (place, frame) in frames.iter().enumerate() {
@@ -284,7 +297,7 @@ impl Pipeline {
             }
             let key = key::extract(port, bytes);
             let mut same = keys > 0 && key == stage.keys[keys - 1];
-            if words != 0 {
+            if WIDE {
                 let wide = wide_fields(port, bytes, words);
                 same = same && wide == stage.wide[keys - 1];
                 stage.wide[if same { keys - 1 } else { keys }] = wide;
@@ -308,26 +321,34 @@ impl Pipeline {
         match self.stage.verdicts[key] {
             Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
-            Some(Verdict::List) => {
-                let found = self.stage.found[key];
-                way.context = start(way.in_port);
-                self.enter(0, found, way);
-                let actions = &self.tables.instructions(found).apply;
-                if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
-                    self.egress.drops.add(DropReason::NoDestination);
-                }
-            }
+            Some(Verdict::List) => self.do_list(key, frame, way),
             Some(Verdict::Program) => {
                 way.context = start(way.in_port);
                 self.follow(key, frame, way);
             }
-            None => {
-                way.context = start(way.in_port);
-                match self.next_on_miss(0) {
-                    Some(next) => self.follow_from(next, key, frame, way),
-                    None => self.miss(frame, way),
-                }
-            }
+            None => self.pass_over(key, frame, way),
+        }
+    }
+
+    /// Does the list of actions of the entry for a key.
+    #[inline(never)]
+    fn do_list(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+        let found = self.stage.found[key];
+        way.context = start(way.in_port);
+        self.enter(0, found, way);
+        let actions = &self.tables.instructions(found).apply;
+        if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
+            self.egress.drops.add(DropReason::NoDestination);
+        }
+    }
+
+    /// What becomes of a frame that table 0 has no entry for.
+    #[inline(never)]
+    fn pass_over(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+        way.context = start(way.in_port);
+        match self.next_on_miss(0) {
+            Some(next) => self.follow_from(next, key, frame, way),
+            None => self.miss(frame, way),
         }
     }
 

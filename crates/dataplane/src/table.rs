@@ -54,6 +54,10 @@ pub const WILDCARD_ENTRIES_MAX: usize = 100;
 /// Time-outs looked at in one call of [`Tables::expire`].
 pub const EXPIRE_STEPS_MAX: usize = 4096;
 
+/// Pieces of news that may wait for each entry that fits: that it came, that it went, and the same
+/// for who asked to be told of that one alone.
+const NEWS_OF_AN_ENTRY: usize = 3;
+
 /// Entries for which memory is set aside at first, so that filling the table never moves it (it is
 /// not touched before it is used). Larger tables grow by doubling.
 const RESERVED_MAX: usize = 1 << 18;
@@ -120,7 +124,7 @@ impl Tables {
             instructions: Shared::default(),
             shapes: Shared::default(),
             wheel: Wheel::default(),
-            news: News::new(fit),
+            news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
             undo: None,
             asked: vec![(Key::ZERO, 0); settings.len()],
             watch: false,

@@ -12,11 +12,11 @@ mod language;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dataplane::flow::{FlowFilter, FlowRecord, ModifyRules, Part};
+use dataplane::flow::{FlowFilter, FlowRecord, Part, Source};
 use dataplane::forwarder::{Event, Forwarder, Outputs};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::table::TableSettings;
-use language::{Line, show_actions, show_match};
+use language::{Line, show_instructions, show_match};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::show::Show;
 use packet::time::Nanos;
@@ -83,12 +83,28 @@ impl Case {
                 let port = line.number("number") as PortNo;
                 return answer(self.pipeline.set_port(port, line.port_settings()));
             }
-            "add" => return answer(self.pipeline.add(&line.flow(), self.now, &mut self.out)),
+            "table" => {
+                let table = line.number("number") as u8;
+                return answer(self.pipeline.set_table(table, line.table_config()));
+            }
+            "watch" => self.pipeline.watch(true),
+            "group" => return answer(self.pipeline.add_group(line.group(), self.now)),
+            "ungroup" => {
+                let (number, source) = (line.number("number") as u32, Source::default());
+                let (now, out) = (self.now, &mut self.out);
+                let gone = self.pipeline.delete_group(number, source, now, out);
+                return answer(gone).into_iter().chain(self.left()).collect();
+            }
+            "add" => {
+                let added = self.pipeline.add(&line.flow(), self.now, &mut self.out);
+                return answer(added).into_iter().chain(self.left()).collect();
+            }
             "modify" => {
                 let (flow, filter) = (line.flow(), line.filter());
-                let rules = ModifyRules { add: true, cookie: true };
+                let rules = line.rules();
                 let (now, out) = (self.now, &mut self.out);
-                return answer(self.pipeline.modify(&flow, &filter, rules, now, out));
+                let modified = self.pipeline.modify(&flow, &filter, rules, now, out);
+                return answer(modified).into_iter().chain(self.left()).collect();
             }
             "delete" => {
                 let filter = line.filter();
@@ -99,6 +115,9 @@ impl Case {
                 let mut batch = Batch::new(1000);
                 for _ in 0..line.number_or("times", 1) {
                     batch.push_bytes(&line.frame());
+                }
+                if line.has("and_label") {
+                    batch.push_bytes(&line.frame_labelled("and_label"));
                 }
                 let port = line.number("from") as PortNo;
                 self.pipeline.forward(port, &mut batch, self.now, &mut self.out);
@@ -132,10 +151,14 @@ impl Case {
     fn make(&mut self, line: &Line) {
         let ports: Vec<PortNo> = line.numbers("ports").map(|port| port as PortNo).collect();
         let settings = Settings {
-            tables: vec![TableSettings::of(
-                line.number_or("exact", 100) as usize,
-                line.number_or("wildcard", 100) as usize,
-            )],
+            tables: (0..line.number_or("tables", 1))
+                .map(|_| {
+                    TableSettings::of(
+                        line.number_or("exact", 100) as usize,
+                        line.number_or("wildcard", 100) as usize,
+                    )
+                })
+                .collect(),
             on_miss: match line.text_or("miss", "controller") {
                 "controller" => OnMiss::Controller,
                 "drop" => OnMiss::Drop,
@@ -166,10 +189,23 @@ impl Case {
             Event::PacketIn { port, bytes_max, context, frame } => {
                 let why = context.why;
                 let limit = bytes_max.map_or(String::new(), |bytes| format!(" {bytes} bytes"));
-                format!("controller: {why:?}{limit} from {port}: {}", Show(frame.bytes()))
+                let mut from = port.to_string();
+                if context.table > 0 {
+                    from += &format!(" table {}", context.table);
+                }
+                if context.fields.metadata > 0 {
+                    from += &format!(" metadata {:#x}", context.fields.metadata);
+                }
+                format!("controller: {why:?}{limit} from {from}: {}", Show(frame.bytes()))
             }
             Event::FlowRemoved { flow, why } => format!("removed: {why:?} {}", show_flow(&flow)),
-            other => format!("{other:?}"),
+            Event::FlowChanged { flow, change, .. } => {
+                format!("watched: {change:?} {}", show_flow(&flow))
+            }
+            Event::FlowTriggered { flow } => format!("triggered: {}", show_flow(&flow)),
+            Event::Vacancy { table, down } => {
+                format!("table {table}: {} room", if down { "less" } else { "more" })
+            }
         }));
         collapse(&lines)
     }
@@ -183,7 +219,11 @@ impl Case {
 
     fn tables(&self) -> Vec<String> {
         let show = |id| format!("{id:?} {:?}", self.pipeline.tables().part_account(0, id));
-        [Part::Exact, Part::Wildcard].map(show).to_vec()
+        let mut lines = [Part::Exact, Part::Wildcard].map(show).to_vec();
+        for table in 1..self.pipeline.tables().count_tables() {
+            lines.push(format!("{table} {:?}", self.pipeline.tables().account(table as u8)));
+        }
+        lines
     }
 }
 
@@ -202,11 +242,12 @@ fn collapse(lines: &[String]) -> Vec<String> {
 
 fn show_flow(flow: &FlowRecord) -> String {
     format!(
-        "{:?} priority={} {} actions={} cookie={} frames={} bytes={} age={} idle={}",
+        "{}{:?} priority={} {} {} cookie={} frames={} bytes={} age={} idle={}",
+        if flow.table > 0 { format!("{} ", flow.table) } else { String::new() },
         flow.part,
         flow.priority,
         show_match(&flow.matching),
-        show_actions(&flow.instructions.apply),
+        show_instructions(&flow.instructions),
         flow.cookie,
         flow.frames,
         flow.bytes,

@@ -51,6 +51,7 @@ impl Egress {
         self.account(port, sent);
     }
 
+    #[inline(never)]
     fn deliver_shaped(
         &mut self,
         port: PortNo,
@@ -108,6 +109,10 @@ impl Egress {
         why: PacketInReason,
         way: &mut Way,
     ) {
+        let unasked = why == PacketInReason::NoMatch && self.settings(way.in_port).no_packet_in;
+        if unasked {
+            return self.drops.add(DropReason::NoMatch);
+        }
         if !self.meter(CONTROLLER, frame, way.now) {
             return;
         }

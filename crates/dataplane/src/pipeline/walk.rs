@@ -44,6 +44,7 @@ struct Walk {
 impl Pipeline {
     /// Takes a frame whose key stands at a place of the stage on from the entry that table 0 has
     /// for it.
+    #[inline(never)]
     pub(super) fn follow(&mut self, place: usize, frame: &mut Frame, way: &mut Way) {
         if self.trail.key != Some(place) {
             self.trail.key = Some(place);

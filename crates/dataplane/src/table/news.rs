@@ -1,6 +1,6 @@
 //! What the control plane has yet to be told, in order.
 //!
-//! Invariant: at most one piece of news waits for each entry that fits; what is more is counted.
+//! Invariant: a bounded number of pieces waits; what is more is counted as lost.
 
 use std::collections::VecDeque;
 

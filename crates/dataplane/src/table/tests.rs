@@ -287,7 +287,7 @@ fn no_removal_is_lost_when_more_go_than_events_may_wait() {
 #[test]
 fn removals_that_nobody_fetches_are_bounded_and_counted() {
     let (mut table, mut out) = (table(), outputs());
-    let waiting = crate::forwarder::EVENTS_MAX + 8;
+    let waiting = crate::forwarder::EVENTS_MAX + 8 * NEWS_OF_AN_ENTRY + 1;
     for number in 0..waiting as u64 + 5 {
         let spec = notified(FlowSpec::new(exact(number), 0, &output(1)));
         table.add(&spec, Nanos::ZERO, &mut out).unwrap();

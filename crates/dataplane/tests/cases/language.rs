@@ -6,18 +6,26 @@
 //! then one of `arp=1 ip=`, `ip= udp=1>2`, `tcp=`, `icmp=8/0`, `type=` for anything else; `tos=`,
 //! `part=first|later` for fragments, `bytes=` for the length without padding, `cut=` for the rest
 //! of it cut off.
+//!
+//! Fields of later versions stand behind `match=`, each with its name of [`packet::field`], a value
+//! and perhaps a mask: `match=eth_type:0x86dd,ipv6_dst:1/0xff`. An entry with `plain` ranks by its
+//! priority alone; one of 1.0 does not need it. Instructions are `meter=`, `actions=` (applied),
+//! `clear`, `write=`, `metadata=value/mask` and `goto=`.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use dataplane::action::Action;
 use dataplane::egress::PortSettings;
-use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, Part, rank_exact_first};
+use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, ModifyRules, Part, rank_exact_first};
+use dataplane::group::{BucketSpec, GroupKind, GroupSpec};
+use dataplane::instruction::Instructions;
 use dataplane::key::{Field, Key, VLAN_PRESENT};
-use dataplane::matching::Match;
+use dataplane::matching::{Asked, Match};
+use dataplane::table::{TableConfig, TableMiss, Vacancy};
 use packet::build::Builder;
 use packet::field;
-use packet::header::{arp, icmp, ipv4, tcp};
+use packet::header::{arp, icmp, ipv4, ipv6, tcp};
 use packet::time::Nanos;
 
 const FIELDS: [(&str, Field); 12] = [
@@ -96,28 +104,91 @@ impl<'a> Line<'a> {
             cookie: self.number_or("cookie", 0),
             idle_timeout: Nanos::from_secs(self.number_or("idle", 0)),
             hard_timeout: Nanos::from_secs(self.number_or("hard", 0)),
+            importance: self.number_or("importance", 0) as u16,
+            table: self.number_or("table", 0) as u8,
+            rank: self.rank(),
             flags: FlowFlags {
                 notify_removed: self.has("notify"),
                 check_overlap: self.has("check_overlap"),
-                reset_counts: self.command == "add",
-                ..FlowFlags::default()
+                reset_counts: self.has("reset") || self.command == "add" && !self.has("plain"),
+                no_frame_counts: self.has("no_frame_counts"),
+                no_byte_counts: self.has("no_byte_counts"),
+                miss: self.has("miss"),
             },
-            ..FlowSpec::new(self.matching(), self.priority(), &self.actions())
+            ..FlowSpec::doing(self.matching(), self.priority(), self.instructions())
         }
-        .exact_first()
     }
 
     fn priority(&self) -> u16 {
         self.number_or("priority", 0) as u16
     }
 
+    fn rank(&self) -> u32 {
+        match self.has("plain") {
+            true => self.priority().into(),
+            false => rank_exact_first(&self.matching(), self.priority()),
+        }
+    }
+
+    /// What a modification does besides: as 1.0 does, unless `plain`.
+    pub fn rules(&self) -> ModifyRules {
+        ModifyRules { add: !self.has("plain"), cookie: !self.has("plain") }
+    }
+
+    fn masked(&self, name: &str) -> Option<(u64, u64)> {
+        let (value, mask) = self.words.get(name)?.split_once('/').unwrap();
+        Some((number(value), number(mask)))
+    }
+
+    fn instructions(&self) -> Instructions {
+        Instructions {
+            trigger: None,
+            meter: self.has("meter").then(|| self.number("meter") as u32),
+            apply: self.actions().into(),
+            clear: self.has("clear"),
+            write: self.actions_of("write").into(),
+            metadata: self.masked("metadata"),
+            goto: self.has("goto").then(|| self.number("goto") as u8),
+        }
+    }
+
+    pub fn table_config(&self) -> TableConfig {
+        TableConfig {
+            on_miss: match self.text_or("on_miss", "pipeline") {
+                "pipeline" => TableMiss::Pipeline,
+                "controller" => TableMiss::Controller,
+                "continue" => TableMiss::Continue,
+                "drop" => TableMiss::Drop,
+                other => panic!("{}: no way to miss {other}", self.place),
+            },
+            eviction: self.has("eviction"),
+            vacancy: self
+                .masked("vacancy")
+                .map(|(down, up)| Vacancy { down: down as u8, up: up as u8 }),
+        }
+    }
+
+    /// A group, its buckets as `bucket=` and `bucket2=`.
+    pub fn group(&self) -> GroupSpec {
+        let named = ["bucket", "bucket2", "bucket3"].into_iter().zip(0..);
+        let named = named.filter(|(name, _)| self.has(name));
+        GroupSpec {
+            number: self.number("number") as u32,
+            kind: GroupKind::All,
+            buckets: named
+                .map(|(name, id)| BucketSpec::new(id, 0, &self.actions_of(name)))
+                .collect(),
+        }
+    }
+
     pub fn filter(&self) -> FlowFilter {
         let destination = self.has("destination").then(|| action(self.text_or("destination", "")));
-        let matching = self.matching();
-        let rank = rank_exact_first(&matching, self.priority());
         FlowFilter {
-            matching,
-            strict_rank: self.has("strict").then_some(rank),
+            matching: self.matching(),
+            table: self.has("table").then(|| self.number("table") as u8),
+            strict_rank: self.has("strict").then(|| self.rank()),
+            cookie: self.masked("with_cookie").unwrap_or((0, 0)),
+            group: self.has("to_group").then(|| self.number("to_group") as u32),
             destination,
             part: match self.text_or("part", "") {
                 "exact" => Some(Part::Exact),
@@ -128,8 +199,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The match of the named fields; `exact` asks for all the others to be zero.
+    /// The match of the named fields, or of those behind `match=`; `exact` asks for all the others to be zero.
     pub fn matching(&self) -> Match {
+        if let Some(text) = self.words.get("match") {
+            let fields: Vec<Asked> = text.split(',').map(asked).collect();
+            return Match::asking(&fields);
+        }
         let mut value = Key::ZERO;
         let mut mask = if self.has("exact") { Key::FULL } else { Key::ZERO };
         for (name, field) in FIELDS {
@@ -142,16 +217,29 @@ impl<'a> Line<'a> {
     }
 
     pub fn actions(&self) -> Vec<Action> {
-        let list = self.text_or("actions", "");
+        self.actions_of("actions")
+    }
+
+    fn actions_of(&self, name: &str) -> Vec<Action> {
+        let list = self.text_or(name, "");
         list.split(',').filter(|word| !word.is_empty()).map(action).collect()
     }
 
     pub fn frame(&self) -> Vec<u8> {
+        self.frame_labelled("label")
+    }
+
+    /// The frame, with the flow label that is named so.
+    pub fn frame_labelled(&self, label: &str) -> Vec<u8> {
         let (source, destination) = pair(self.text_or("eth", "1>2"));
         let mut builder = Builder::new(mac(destination), mac(source));
         if self.has("vlan") {
             let id = self.number("vlan") as u16;
             builder = builder.vlan((self.number_or("pcp", 0) as u16) << 13 | id);
+        }
+        if self.has("ip6") {
+            builder = self.datagram6(builder, self.number_or(label, 0) as u32);
+            return builder.bytes();
         }
         let (source, destination) = pair(self.text_or("ip", "10.0.0.1>10.0.0.2"));
         let addresses = (source.parse().unwrap(), destination.parse().unwrap());
@@ -187,8 +275,24 @@ impl<'a> Line<'a> {
             protocol: self.number_or("proto", 0) as u8,
             more_fragments: part == "first",
             fragment_offset: if part == "later" { 1480 } else { 0 },
+            ttl: self.number_or("ttl", 64) as u8,
             ..ipv4::Header::new(source, destination)
         });
+        self.transport(builder)
+    }
+
+    fn datagram6(&self, builder: Builder, flow_label: u32) -> Builder {
+        let (source, destination) = pair(self.text_or("ip6", ""));
+        let addresses = (source.parse().unwrap(), destination.parse().unwrap());
+        let header = ipv6::Header {
+            traffic_class: self.number_or("tos", 0) as u8,
+            flow_label,
+            ..ipv6::Header::new(addresses.0, addresses.1)
+        };
+        self.transport(builder.ipv6(header))
+    }
+
+    fn transport(&self, builder: Builder) -> Builder {
         let ports = |name| {
             let (source, destination) = pair(self.text_or(name, ""));
             (number(source) as u16, number(destination) as u16)
@@ -258,6 +362,27 @@ fn action(word: &str) -> Action {
             let (port, queue) = value.split_once(':').unwrap();
             Action::Enqueue { port: number(port) as u32, queue: number(queue) as u32 }
         }
+        "set_queue" => Action::SetQueue(number(value) as u32),
+        "group" => Action::Group(number(value) as u32),
+        "meter" => Action::Meter(number(value) as u32),
+        "set" => {
+            let (field, value, mask) = asked(value);
+            Action::SetField { field, value, mask }
+        }
+        "copy" => copy(value),
+        "push_vlan" => Action::PushVlan(number(value) as u16),
+        "pop_vlan" => Action::PopVlan,
+        "push_mpls" => Action::PushMpls(number(value) as u16),
+        "push_mpls_behind_vlan" => Action::PushMplsBehindVlan(number(value) as u16),
+        "pop_mpls" => Action::PopMpls(number(value) as u16),
+        "push_pbb" => Action::PushPbb(number(value) as u16),
+        "pop_pbb" => Action::PopPbb,
+        "copy_ttl_out" => Action::CopyTtlOut,
+        "copy_ttl_in" => Action::CopyTtlIn,
+        "set_mpls_ttl" => Action::SetMplsTtl(number(value) as u8),
+        "dec_mpls_ttl" => Action::DecMplsTtl,
+        "set_ip_ttl" => Action::SetIpTtl(number(value) as u8),
+        "dec_ip_ttl" => Action::DecIpTtl,
         "set_vlan" => Action::SetVlan(number(value) as u16),
         "set_pcp" => Action::SetVlanPriority(number(value) as u8),
         "strip_vlan" => Action::PopVlan,
@@ -272,12 +397,51 @@ fn action(word: &str) -> Action {
     }
 }
 
+/// A field with its value and perhaps a mask: `eth_type:0x800`, `eth_dst:1/1`.
+fn asked(text: &str) -> Asked {
+    let (name, value) = text.split_once(':').unwrap_or_else(|| panic!("{text} names no value"));
+    let field = field::Field::from_name(name).unwrap_or_else(|| panic!("no field {name}"));
+    let (value, mask) = value.split_once('/').unwrap_or((value, ""));
+    let mask = if mask.is_empty() { field.ones() } else { wide_number(mask) };
+    (field, wide_number(value) & mask, mask)
+}
+
+fn wide_number(text: &str) -> u128 {
+    match text.strip_prefix("0x") {
+        Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
+        None => text.parse().unwrap(),
+    }
+}
+
+/// Bits of one field into another: `copy:ip_ecn:0:eth_dst:0:2`.
+fn copy(text: &str) -> Action {
+    let parts: Vec<&str> = text.split(':').collect();
+    let [from, from_bit, to, to_bit, bits] = parts[..] else { panic!("{text} copies nothing") };
+    let field = |name| field::Field::from_name(name).unwrap();
+    let bit = |text| number(text) as u8;
+    Action::CopyField {
+        from: field(from),
+        from_bit: bit(from_bit),
+        to: field(to),
+        to_bit: bit(to_bit),
+        bits: bit(bits),
+    }
+}
+
 fn number_of(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |sum, &byte| sum << 8 | u128::from(byte))
 }
 
 /// The fields that are asked for, a mask behind those that are asked for in part.
 pub fn show_match(matching: &Match) -> String {
+    if matching.wide_words() != 0 {
+        let asked = matching.asked(matching.fields_asked());
+        let show = |(field, value, mask): &Asked| match *mask == field.ones() {
+            true => format!("{field}={value:#x}"),
+            false => format!("{field}={value:#x}/{mask:#x}"),
+        };
+        return asked.iter().map(show).collect::<Vec<_>>().join(" ");
+    }
     if matching.is_exact() {
         let key = format!("{:x?}", matching.value().0);
         return format!("exact {key}");
@@ -291,6 +455,27 @@ pub fn show_match(matching: &Match) -> String {
         }
     }
     if words.is_empty() { "any".into() } else { words.join(" ") }
+}
+
+/// Instructions; a list of actions alone as such.
+pub fn show_instructions(of: &Instructions) -> String {
+    let mut text = format!("actions={}", show_actions(&of.apply));
+    if let Some(meter) = of.meter {
+        text += &format!(" meter={meter}");
+    }
+    if of.clear {
+        text += " clear";
+    }
+    if !of.write.is_empty() {
+        text += &format!(" write={}", show_actions(&of.write));
+    }
+    if let Some((value, mask)) = of.metadata {
+        text += &format!(" metadata={value:#x}/{mask:#x}");
+    }
+    if let Some(table) = of.goto {
+        text += &format!(" goto={table}");
+    }
+    text
 }
 
 pub fn show_actions(actions: &[Action]) -> String {
