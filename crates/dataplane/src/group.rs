@@ -176,7 +176,7 @@ pub enum GroupError {
 }
 
 /// The groups, by number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GroupTable {
     limits: GroupLimits,
     groups: HashMap<GroupNo, Group, Seeded>,
@@ -189,7 +189,7 @@ pub struct GroupTable {
     seed: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Group {
     kind: GroupKind,
     buckets: Vec<Bucket>,
@@ -200,7 +200,7 @@ struct Group {
     live: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Bucket {
     spec: BucketSpec,
     /// Its actions in the order in which they are done.

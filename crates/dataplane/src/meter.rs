@@ -117,13 +117,13 @@ pub enum MeterError {
 }
 
 /// The meters, by number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MeterTable {
     limits: MeterLimits,
     meters: HashMap<MeterNo, Meter, Seeded>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Meter {
     spec: MeterSpec,
     buckets: Vec<Bucket>,

@@ -22,10 +22,10 @@ use crate::counter::{DropCounters, DropReason};
 use crate::egress::{Egress, PortSettings, Ran, Way};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
 use crate::forwarder::{Context, Forwarder, NO_COOKIE, Outputs, PacketInReason};
-use crate::group::GroupLimits;
+use crate::group::{GroupLimits, GroupTable};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
-use crate::meter::MeterLimits;
+use crate::meter::{MeterLimits, MeterTable};
 use crate::table::{TableConfig, TableMiss, TableSettings, Tables};
 
 /// Commands about groups, meters, queues and ports.
@@ -99,6 +99,8 @@ pub struct Pipeline {
     trail: Trail,
     /// A copy for the tables of a frame that is needed afterwards.
     spare: Frame,
+    /// Groups and meters as they were at [`Pipeline::begin`].
+    before: Option<Box<(GroupTable, MeterTable)>>,
 }
 
 /// What one stage hands to the next.
@@ -145,6 +147,7 @@ impl Pipeline {
             set: ActionSet::default(),
             trail: Trail::default(),
             spare: Frame::default(),
+            before: None,
         }
     }
 

@@ -39,6 +39,11 @@ impl<T: Eq + Hash> Shared<T> {
         }
     }
 
+    /// The ones in use, each with the number of its users.
+    pub fn iter(&self) -> impl Iterator<Item = (&T, usize)> + '_ {
+        self.users.iter().map(|(value, users)| (&**value, *users))
+    }
+
     /// How many different ones are in use.
     pub fn count(&self) -> usize {
         self.users.len()

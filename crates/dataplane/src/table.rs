@@ -35,11 +35,14 @@ mod news;
 mod one;
 /// Taking back what commands have changed.
 mod undo;
+/// How many entries refer to what.
+mod references;
 
 pub use crate::classifier::Classifier;
 use news::News;
 use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
+pub use references::References;
 use undo::Undo;
 
 /// Tables that there can be.

@@ -1,7 +1,7 @@
-//! The switch's end of OpenFlow 1.0: controllers come and go, ask and order, and are told.
+//! The switch's end of OpenFlow: controllers come and go, ask and order, and are told.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 4 and 5. All controllers are equal:
-//! each may change everything, each is told everything. The agent does no I/O but through its
+//! Source: OpenFlow switch specification 1.0.0, sections 4 and 5; 1.3.5, sections 6 and 7. Controllers
+//! of all versions are there at once. The agent does no I/O but through its
 //! channels and reads no clock; whoever runs it calls `serve` with the data plane, lets
 //! the frames out that this produced, and then calls `flush`, so that a barrier is
 //! answered when what came before it is really done.
@@ -12,15 +12,18 @@ use std::os::fd::RawFd;
 
 use dataplane::forwarder::Outputs;
 use dataplane::pipeline::Pipeline;
+use openflow::model::role::{ControllerProperty, ControllerStatus, ControllerStatusReason, Role};
 use openflow::model::{FragmentHandling, Message, PortDescription, PortStatus, PortStatusReason};
 use openflow::session;
+use openflow::version::{AsyncKind, Version};
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Listener, Tls, Url};
 
-use crate::config::OpenFlowConfig;
+use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::forward::{Lane, mac_of};
+use crate::lower::express;
 
 /// Frames that wait until a controller says what to do with them.
 pub mod buffers;
@@ -32,13 +35,39 @@ pub mod dialer;
 pub mod door;
 /// What happens to frames without match while there is no controller.
 pub mod failover;
+/// Which part each controller plays.
+pub mod roles;
+/// Which news each controller gets.
+pub mod interests;
+/// So many a second and no more.
+pub mod pace;
+/// Requests in several messages.
+pub mod parts;
 /// What each message does.
 mod handle;
 /// Connections come and go.
 mod meet;
-/// Statistics.
-pub mod multipart;
-/// News: frames, removals, ports.
+/// What changes the switch.
+mod change;
+/// What tables are set to do.
+mod tables;
+/// What tables can do.
+mod features;
+/// What is told of groups, meters and queues.
+mod shaping;
+/// Messages that are collected to be done together.
+pub mod bundle;
+/// Doing them together.
+mod commit;
+/// Doing them at a set time.
+pub mod schedule;
+/// Statistics and descriptions.
+mod multipart;
+/// Long replies.
+pub mod dump;
+/// Watching entries.
+pub mod monitor;
+/// News: frames, entries, tables, ports.
 mod news;
 /// What controllers know of the ports.
 pub mod port_book;
@@ -47,8 +76,12 @@ use buffers::Buffers;
 use connection::Connection;
 use dialer::Dialer;
 use door::{Door, Guest};
-use failover::{Failover, Misses};
+use failover::Failover;
+use features::Features;
+use pace::Pace;
 use port_book::PortBook;
+use roles::Roles;
+use schedule::Schedule;
 
 /// Parts of a long reply that are made in one turn, so that frames do not wait for all of it.
 const PARTS_A_TURN: usize = 8;
@@ -59,6 +92,18 @@ const FULL_RETRY: Nanos = Nanos::from_millis(1);
 /// The agent.
 pub struct Agent {
     datapath_id: u64,
+    opened_at: Nanos,
+    versions: Vec<Version>,
+    limits: Limits,
+    roles: Roles,
+    pace: Pace,
+    schedule: Schedule,
+    features: Features,
+    /// While a bundle is tried: the kept frames that it would use up.
+    rehearsal: Option<Vec<u32>>,
+    /// The time of the day minus our own; wraps.
+    wall_offset: u64,
+    connections_made: u32,
     fragments: FragmentHandling,
     miss_send_bytes: u16,
     probe: Nanos,
@@ -87,8 +132,16 @@ pub struct AgentCounters {
     pub frames_unheard: u64,
     /// Those of them that were not kept, for want of room.
     pub frames_not_kept: u64,
+    /// Those of them that were not told because they came faster than is allowed.
+    pub frames_over_rate: u64,
     /// Messages that were not understood.
     pub refused: u64,
+    /// Messages that were understood and could not be done.
+    pub failed: u64,
+    /// Connections that were closed because there were too many.
+    pub connections_refused: u64,
+    /// Bundles that were forgotten because nothing was said about them for too long.
+    pub bundles_expired: u64,
     /// News that was not told because too much waited for the controller to read it.
     pub news_lost: u64,
 }
@@ -113,6 +166,16 @@ impl Agent {
     pub fn open(config: &OpenFlowConfig, lanes: &[Lane], now: Nanos) -> Result<Self, ChannelError> {
         let mut agent = Agent {
             datapath_id: config.datapath_id.unwrap_or_else(|| datapath_id_of(lanes)),
+            opened_at: now,
+            versions: config.versions.clone(),
+            roles: Roles::default(),
+            pace: Pace::new(config.limits.packet_ins_per_s, config.limits.packet_in_burst, now),
+            schedule: Schedule::default(),
+            features: Features::new(config),
+            limits: config.limits.clone(),
+            rehearsal: None,
+            wall_offset: 0,
+            connections_made: 0,
             fragments: FragmentHandling::Normal,
             miss_send_bytes: config.miss_send_len,
             probe: Nanos::from_millis(config.probe_ms),
@@ -164,9 +227,11 @@ impl Agent {
             self.serve_one(at, datapath);
         }
         self.tell_news(datapath);
-        if let Some(misses) = self.failover.turn(self.controllers() > 0, datapath.now) {
-            self.set_misses(misses, datapath);
+        let changed = self.failover.turn(self.controllers() > 0, datapath.now);
+        if let Some(misses) = changed {
+            self.log_misses(misses);
         }
+        self.set_misses(self.failover.misses(), datapath);
     }
 
     /// Sends what waits and lets go of connections that ended.
@@ -185,7 +250,9 @@ impl Agent {
         guest: Option<Guest>,
         now: Nanos,
     ) {
-        let mut connection = Connection::new(channel, dialer, self.probe, now);
+        self.connections_made = self.connections_made.wrapping_add(1);
+        let known = (self.connections_made, &self.versions[..]);
+        let mut connection = Connection::new(channel, dialer, known, self.probe, now);
         connection.arrive(guest);
         connection.miss_send_bytes = self.miss_send_bytes;
         self.connections.push(connection);
@@ -194,6 +261,7 @@ impl Agent {
     /// What was left from the last turn, then what has arrived since.
     fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         self.continue_dump(at, datapath);
+        self.bundles_due(at, datapath);
         self.handle_waiting(at, datapath);
         let connection = &mut self.connections[at];
         connection.receive(&mut self.read_buffer, datapath.now);
@@ -212,13 +280,14 @@ impl Agent {
     fn handle_event(&mut self, at: usize, event: session::Event, datapath: &mut Datapath<'_>) {
         match event {
             session::Event::Up { .. } => {
-                self.connections[at].up = true;
+                self.connections[at].came_up();
                 self.events.push(Event::ControllerUp(self.connections[at].peer.clone()));
+                self.tell_controller_status(at, ControllerStatusReason::ChannelStatus);
             }
             session::Event::Message { xid, message, offending, .. } => {
-                if let Err(code) = self.handle(at, xid, &message, datapath) {
-                    let error = Message::error(code, offending.as_bytes());
-                    self.connections[at].reply(xid, &error);
+                if let Err(code) = self.handle(at, xid, message, datapath) {
+                    self.counters.failed += 1;
+                    self.connections[at].refuse(xid, code, offending.as_bytes());
                 }
             }
             session::Event::Refused(error) => {
@@ -251,13 +320,12 @@ impl Agent {
         }
     }
 
-    fn set_misses(&mut self, misses: Misses, datapath: &mut Datapath<'_>) {
+    fn log_misses(&mut self, misses: failover::Misses) {
         match misses {
-            Misses::ToController => {}
-            Misses::Dropped => self.events.push(Event::FailSecure),
-            Misses::Bridged => self.events.push(Event::FailStandalone),
+            failover::Misses::ToController => {}
+            failover::Misses::Dropped => self.events.push(Event::FailSecure),
+            failover::Misses::Bridged => self.events.push(Event::FailStandalone),
         }
-        handle::set_misses(misses, datapath);
     }
 
     /// A port's link changed: controllers are told.
@@ -267,16 +335,59 @@ impl Agent {
         }
     }
 
-    fn tell_port(&mut self, port: PortDescription) {
-        let status = PortStatus { reason: PortStatusReason::Modify, port };
-        let message = Message::PortStatus(status);
-        self.tell_all(&message);
+    /// Says what time of the day it is: nanoseconds since 1970.
+    pub fn set_wall_clock(&mut self, since_1970: Nanos, now: Nanos) {
+        self.wall_offset = since_1970.0.wrapping_sub(now.0);
     }
 
-    fn tell_all(&mut self, message: &Message) {
-        for connection in &mut self.connections {
-            self.counters.news_lost += u64::from(!connection.tell(message));
+    /// The time of the day.
+    fn wall(&self, now: Nanos) -> Nanos {
+        Nanos(now.0.wrapping_add(self.wall_offset))
+    }
+
+    fn tell_port(&mut self, port: PortDescription) {
+        // While a bundle is tried nobody hears of it.
+        if self.rehearsal.is_some() {
+            return;
         }
+        let reason = PortStatusReason::Modify;
+        for connection in &mut self.connections {
+            if connection.wants(AsyncKind::PortStatus, reason as u32) {
+                let port = express::port(connection.version(), port.clone());
+                let told = connection.tell(&Message::PortStatus(PortStatus { reason, port }));
+                self.counters.news_lost += u64::from(!told);
+            }
+        }
+    }
+
+    /// Tells every controller that wants it how one of them does.
+    fn tell_controller_status(&mut self, at: usize, reason: ControllerStatusReason) {
+        let status = self.controller_status(&self.connections[at], reason);
+        let news = Message::ControllerStatus(status);
+        self.tell_some(&news, |connection| {
+            connection.version() >= Version::V1_5
+                && connection.wants(AsyncKind::ControllerStatus, reason as u32)
+        });
+    }
+
+    fn controller_status(
+        &self,
+        connection: &Connection,
+        reason: ControllerStatusReason,
+    ) -> ControllerStatus {
+        ControllerStatus {
+            short_id: connection.short_id,
+            role: if connection.up { connection.role } else { Role::Equal },
+            reason,
+            is_up: connection.up && connection.ended.is_none(),
+            properties: vec![ControllerProperty::Uri(connection.peer.as_str().into())],
+        }
+    }
+
+    /// How every controller does.
+    fn controller_statuses(&self) -> Vec<ControllerStatus> {
+        let up = self.connections.iter().filter(|connection| connection.up);
+        up.map(|it| self.controller_status(it, ControllerStatusReason::Request)).collect()
     }
 
     /// When something is due that no arriving byte announces.
@@ -288,9 +399,12 @@ impl Agent {
                 (false, false) => connection.session.next_timeout(),
             }
         });
+        let idle_max = Nanos::from_millis(self.limits.bundle_ms);
+        let bundles = self.connections.iter().filter_map(|it| it.bundles.next_event(idle_max));
         let dialers = self.dialers.iter().filter_map(Dialer::next_event);
         let door = self.next_at_door();
-        sessions.chain(dialers).chain(self.failover.next_event()).chain(door).min()
+        let others = self.failover.next_event().into_iter().chain(door);
+        sessions.chain(bundles).chain(dialers).chain(others).min()
     }
 
     /// The descriptors to wait for, each with whether it is to be waited for until writable.

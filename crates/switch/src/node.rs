@@ -111,6 +111,9 @@ impl Node {
         if let Some(agent) = &mut self.agent {
             agent.link_changed(number, up);
         }
+        if let Plane::OpenFlow(pipeline) = &mut self.forward.forwarder {
+            pipeline.set_link(number, up);
+        }
         let fault = self.forward.lane(number).and_then(|lane| lane.fault.as_ref());
         self.events.push(match (up, fault) {
             (true, _) => Event::PortUp(number),
@@ -130,6 +133,13 @@ impl Node {
     /// Where it listens for controllers, with the ports that the system chose.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.agent.iter().flat_map(Agent::addresses)
+    }
+
+    /// Says what time of the day it is (nanoseconds since 1970): orders can have one.
+    pub fn set_wall_clock(&mut self, since_1970: Nanos, now: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.set_wall_clock(since_1970, now);
+        }
     }
 
     /// When a turn and a serving are due although nothing arrives.

@@ -5,16 +5,20 @@
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
 use dataplane::forwarder::{Forwarder, Outputs};
+use dataplane::group::GroupLimits;
+use dataplane::meter::MeterLimits;
 use dataplane::neighbor::Place;
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router, RouterError};
-use dataplane::table::TableSettings;
+use dataplane::table::{Classifier, TableConfig, TableSettings};
 use packet::frame::{Batch, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
 
-use crate::config::{BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig};
+use crate::config::{
+    self, BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig,
+};
 use crate::forward::{NumberedPort, mac_of};
 
 /// A data plane of some kind.
@@ -70,8 +74,23 @@ impl Plane {
 
 /// Until a controller is there, frames without match are dropped: the agent says otherwise.
 fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
+    let table = |number: u8| TableSettings {
+        exact_entries_max: if number == 0 { config.exact_flows_max } else { 0 },
+        wildcard_entries_max: config.flows_max_of(number),
+        classifier: match config.classifier_of(number) {
+            config::Classifier::Linear => Classifier::Linear,
+            config::Classifier::Tuple => Classifier::TupleSpace,
+        },
+        config: TableConfig::default(),
+    };
     let settings = Settings {
-        tables: vec![TableSettings::of(config.exact_flows_max, config.wildcard_flows_max)],
+        tables: (0..config.tables as u8).map(table).collect(),
+        groups: GroupLimits {
+            groups_max: config.groups_max,
+            buckets_max: config.buckets_max,
+            ..GroupLimits::default()
+        },
+        meters: MeterLimits { meters_max: config.meters_max, ..MeterLimits::default() },
         hash_seed: seed,
         on_miss: OnMiss::Drop,
         normal: Some(bridge::Settings { seed, ..bridge::Settings::default() }),

@@ -17,6 +17,9 @@ use crate::node::{Node, OpenError};
 /// While frames keep coming, controllers and clients are served this often.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
 
+/// The time of the day is asked for this often.
+const WALL_INTERVAL: Nanos = Nanos::from_secs(1);
+
 /// Longest wait: after that the flag is looked at again.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
 
@@ -51,8 +54,14 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let mut wait = Wait::new();
     let pollable = node.is_pollable();
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
+    let mut wall_at = Nanos::ZERO;
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();
+        // The time of the day is steered and may be set: it is asked for now and then.
+        if now >= wall_at {
+            node.set_wall_clock(clock::since_1970(), now);
+            wall_at = now.saturating_add(WALL_INTERVAL);
+        }
         if node.turn(now).frames > 0 {
             spin_until = now.saturating_add(spin);
         }

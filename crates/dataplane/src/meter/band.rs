@@ -52,7 +52,7 @@ pub struct Band {
 }
 
 /// The tokens of one band, and what it was applied to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Bucket {
     /// Frames that exceeded its rate and that it was applied to.
     pub(super) traffic: Traffic,

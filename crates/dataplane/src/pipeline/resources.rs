@@ -15,6 +15,24 @@ use crate::meter::{MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
 
 impl Pipeline {
+    /// Begins to remember how entries, groups, meters and tables' settings are (see
+    /// [`Tables::begin`](crate::table::Tables::begin)).
+    pub fn begin(&mut self) {
+        self.tables.begin();
+        self.before = Some(Box::new((self.egress.groups().clone(), self.egress.meters.clone())));
+    }
+
+    /// Makes all of that again what it was at the beginning. No frame may have been forwarded
+    /// since.
+    pub fn take_back(&mut self) {
+        self.tables.take_back();
+        if let Some(before) = self.before.take() {
+            let (groups, meters) = *before;
+            *self.egress.groups_mut() = groups;
+            self.egress.meters = meters;
+        }
+    }
+
     /// The groups and their counters.
     pub fn groups(&self) -> &GroupTable {
         self.egress.groups()

@@ -68,6 +68,13 @@ impl Buffers {
         Some(fills << 16 | index as u32)
     }
 
+    /// Whether there is a frame with this identity.
+    pub fn check(&self, id: u32) -> Result<(), NoBuffer> {
+        let place = self.places.get((id & 0xffff) as usize).filter(|it| it.fills == id >> 16);
+        let place = place.ok_or(NoBuffer::Unknown)?;
+        if place.frame.is_some() { Ok(()) } else { Err(NoBuffer::Empty) }
+    }
+
     /// Takes the frame with this identity out, with the port that it came in on.
     pub fn take(&mut self, id: u32) -> Result<(PortNo, Frame), NoBuffer> {
         let place = self.places.get_mut((id & 0xffff) as usize).ok_or(NoBuffer::Unknown)?;

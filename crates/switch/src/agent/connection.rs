@@ -8,13 +8,19 @@ use std::os::fd::RawFd;
 
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::Message;
-use openflow::session::{Session, Settings};
-use openflow::version::End;
+use openflow::model::role::Role;
+use openflow::session::{SendError, Session, Settings};
+use openflow::version::{AsyncKind, End, ErrorCode, Version};
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Progress};
 
+use super::bundle::Bundles;
 use super::door::Guest;
-use super::multipart::Dump;
+use super::dump::Dump;
+use super::interests::Interests;
+use super::monitor::Monitors;
+use super::parts::Parts;
+use crate::lower::express;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
@@ -26,6 +32,8 @@ const _: () = assert!(READ_BYTES <= MESSAGE_BYTES_MAX);
 
 /// A connection.
 pub struct Connection {
+    /// A number that no other connection of this switch has or had.
+    pub id: u32,
     /// Name of the other end.
     pub peer: String,
     /// Which of the switch's own attempts it came from, if the controller did not connect.
@@ -38,6 +46,21 @@ pub struct Connection {
     pub refused: bool,
     /// Bytes of a frame without match that this controller wants.
     pub miss_send_bytes: u16,
+    /// Which part the controller plays.
+    pub role: Role,
+    /// Which news it gets.
+    pub interests: Interests,
+    /// The controller's own number among those of the switch, or 0.
+    pub short_id: u16,
+    /// Whether a controller of 1.0 means the numbers of all tables (Nicira's extension), not the
+    /// two parts of the first one.
+    pub table_ids: bool,
+    /// Messages that it collects to be done together.
+    pub bundles: Bundles,
+    /// Which entries it watches.
+    pub monitors: Monitors,
+    /// A request that has come in part.
+    pub parts: Parts,
     /// A long reply that is under way.
     pub dump: Option<Dump>,
     /// Why the connection has to end.
@@ -50,8 +73,15 @@ pub struct Connection {
 impl Connection {
     /// A switch's session on this channel, probed after so long without a byte from the other
     /// end, and given up after as long again.
-    pub fn new(channel: Box<dyn Channel>, dialer: Option<usize>, probe: Nanos, now: Nanos) -> Self {
+    pub fn new(
+        channel: Box<dyn Channel>,
+        dialer: Option<usize>,
+        (id, versions): (u32, &[Version]),
+        probe: Nanos,
+        now: Nanos,
+    ) -> Self {
         let settings = Settings {
+            versions: versions.to_vec(),
             echo_idle: Some(probe),
             echo_timeout: probe,
             // Replies go past the limit at which news stops, so that none is ever lost.
@@ -59,12 +89,20 @@ impl Connection {
             ..Settings::new(End::Switch)
         };
         Connection {
+            id,
             session: Session::new(settings, now),
             peer: channel.peer().to_string(),
             dialer,
             up: false,
             refused: false,
             miss_send_bytes: 0,
+            role: Role::Equal,
+            interests: Interests::new(Version::V1_0),
+            short_id: 0,
+            table_ids: false,
+            bundles: Bundles::default(),
+            monitors: Monitors::default(),
+            parts: Parts::default(),
             dump: None,
             ended: None,
             channel,
@@ -125,6 +163,27 @@ impl Connection {
         self.session.transmit().len() >= BACKLOG_BYTES_MAX
     }
 
+    /// Whether nothing waits to be sent.
+    pub fn has_read_all(&self) -> bool {
+        self.session.transmit().is_empty()
+    }
+
+    /// The session came up: what depends on its version is made.
+    pub fn came_up(&mut self) {
+        self.up = true;
+        self.interests = Interests::new(self.version());
+    }
+
+    /// The version that is spoken; 1.0 before it is known.
+    pub fn version(&self) -> Version {
+        self.session.version().unwrap_or(Version::V1_0)
+    }
+
+    /// Whether the first table counts as two, as 1.0 has it.
+    pub fn sees_parts(&self) -> bool {
+        self.version() == Version::V1_0 && !self.table_ids
+    }
+
     /// Answers the message with this number.
     pub fn reply(&mut self, xid: Xid, message: &Message) {
         if let Err(error) = self.session.answer(xid, message) {
@@ -132,9 +191,26 @@ impl Connection {
         }
     }
 
-    /// Tells news. False if that is lost because too much waits already.
+    /// Answers the message with this number, which began with these bytes, with an error: the
+    /// nearest that the version has.
+    pub fn refuse(&mut self, xid: Xid, code: ErrorCode, request: &[u8]) {
+        let code = express::error(self.version(), code);
+        self.reply(xid, &Message::error(code, request));
+    }
+
+    /// Whether the controller wants news of this kind for this reason.
+    pub fn wants(&self, kind: AsyncKind, reason: u32) -> bool {
+        self.up && self.interests.wants(self.role, kind, reason)
+    }
+
+    /// Tells news. False if that is lost because too much waits already. What the version has no
+    /// words for is nothing to tell.
     pub fn tell(&mut self, message: &Message) -> bool {
-        !self.up || (!self.is_full() && self.session.answer(0, message).is_ok())
+        if !self.up {
+            return true;
+        }
+        let told = |outcome| matches!(outcome, Ok(()) | Err(SendError::NotExpressible(_)));
+        !self.is_full() && told(self.session.answer(0, message))
     }
 
     /// Sends what waits, here or in the channel, as far as there is room.

@@ -51,6 +51,11 @@ impl Failover {
         (std::mem::replace(&mut self.misses, misses) != misses).then_some(misses)
     }
 
+    /// Where frames without match go now.
+    pub fn misses(&self) -> Misses {
+        self.misses
+    }
+
     /// When it will go on without a controller.
     pub fn next_event(&self) -> Option<Nanos> {
         let waits = self.mode == FailMode::Standalone && self.misses == Misses::Dropped;

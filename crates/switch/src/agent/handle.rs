@@ -1,38 +1,26 @@
 //! What each message does, and with which error it is refused.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.3 and 5.4.4. Messages of one
-//! connection are done in the order in which they came, each to its end; a long reply holds the
-//! next one up until it is sent. That is why a barrier can be answered when its turn comes.
+//! Source: OpenFlow switch specification 1.0.0, section 5.3; 1.3.5, section 7.3; 1.5.1, section 7.3.
+//! Messages of one connection are done in the order in which they came, each to its end; a long
+//! reply holds the next one up until it is sent. That is why a barrier can be answered when its
+//! turn comes. What changes the switch is in [`super::change`], and so can be part of a bundle.
 
-use dataplane::action::Action;
-use dataplane::egress::PortSettings;
-use dataplane::flow::{FlowError, FlowFilter, ModifyRules};
 use dataplane::pipeline::OnMiss;
 use openflow::header::Xid;
+use openflow::model::bundle::RequestForward;
+use openflow::model::role::{Role, RoleRequest, RoleStatus, RoleStatusReason};
 use openflow::model::{
-    ActionKinds, Capabilities, Features, FlowMod, FlowModCommand, FlowModFlags, FragmentHandling,
-    Message, MultipartReplyBody, MultipartRequestBody, PacketOut, PortConfig, PortMod, PortNo,
-    QUEUE_ALL, QueueConfig, QueueStats, SwitchConfig, reserved,
+    ActionKinds, Capabilities, Features, FragmentHandling, Message, QueueConfig, SwitchConfig,
+    reserved,
 };
-use openflow::version::{ErrorCode, Version};
-use packet::frame::{FRAME_BYTES_MAX, Frame};
-use packet::time::Nanos;
+use openflow::version::{AsyncKind, ErrorCode, Version};
 
-use crate::lower;
+use crate::lower::express;
 
-use super::buffers::NoBuffer;
+use super::change::Who;
+use super::dump::Dump;
 use super::failover::Misses;
-use super::multipart::{self, Dump};
-use super::{Agent, Datapath};
-
-/// Sets where frames without match go.
-pub(super) fn set_misses(misses: Misses, datapath: &mut Datapath<'_>) {
-    datapath.pipeline.on_miss = match misses {
-        Misses::ToController => OnMiss::Controller,
-        Misses::Dropped => OnMiss::Drop,
-        Misses::Bridged => OnMiss::Normal,
-    };
-}
+use super::{Agent, Datapath, shaping};
 
 impl Agent {
     /// Does what one message asks and queues the reply; an error is what the sender is told.
@@ -40,48 +28,45 @@ impl Agent {
         &mut self,
         at: usize,
         xid: Xid,
-        message: &Message,
+        message: Message,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         let reply = match message {
-            Message::FeaturesRequest => Message::FeaturesReply(self.features()),
-            Message::GetConfigRequest => Message::GetConfigReply(SwitchConfig {
-                fragments: self.fragments,
-                miss_send_bytes: self.connections[at].miss_send_bytes,
-                ..SwitchConfig::default()
-            }),
-            Message::SetConfig(config) => return self.set_config(at, config, datapath),
-            Message::FlowMod(change) => return self.flow_mod(change, datapath),
-            Message::PacketOut(packet) => return self.packet_out(packet, datapath),
-            Message::PortMod(change) => return self.port_mod(change, datapath),
+            Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::MeterMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+            | Message::PacketOut(_) => return self.order(at, xid, &message, datapath),
+            Message::FeaturesRequest => Message::FeaturesReply(self.features(at, datapath)),
+            Message::GetConfigRequest => Message::GetConfigReply(self.config(at)),
+            Message::SetConfig(config) => return self.set_config(at, &config, datapath),
             Message::BarrierRequest => {
                 self.tell_news(datapath);
                 Message::BarrierReply
             }
-            Message::MultipartRequest(request) => {
-                match self.statistics(at, xid, &request.body, datapath)? {
-                    Some(body) => multipart::whole(body),
-                    None => return Ok(()),
-                }
+            Message::MultipartRequest(part) => {
+                return self.multipart(at, xid, part, datapath);
             }
-            Message::QueueGetConfigRequest(port) => match self.ports.find(*port) {
-                Some(_) => {
-                    Message::QueueGetConfigReply(QueueConfig { port: *port, queues: Vec::new() })
-                }
-                None => return Err(ErrorCode::QueueOpBadPort),
-            },
+            Message::QueueGetConfigRequest(port) => {
+                self.check_queue_port(port)?;
+                let version = self.connections[at].version();
+                let queues = shaping::queue_descriptions(port, None, version, datapath);
+                Message::QueueGetConfigReply(QueueConfig { port, queues })
+            }
+            Message::RoleRequest(request) => Message::RoleReply(self.role_request(at, &request)?),
+            Message::GetAsyncRequest => {
+                Message::GetAsyncReply(self.connections[at].interests.told())
+            }
+            Message::SetAsync(chosen) => return self.connections[at].interests.set(&chosen),
+            Message::BundleControl(control) => {
+                return self.bundle_control(at, xid, &control, datapath);
+            }
+            Message::BundleAddMessage(add) => return self.bundle_add(at, xid, add, datapath.now),
             Message::Experimenter(_) => return Err(ErrorCode::RequestBadExperimenter),
             // What a controller answers or complains of needs no answer.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
-            Message::EchoRequest(data) => Message::EchoReply(data.clone()),
-            Message::GroupMod(_)
-            | Message::MeterMod(_)
-            | Message::TableMod(_)
-            | Message::RoleRequest(_)
-            | Message::GetAsyncRequest
-            | Message::SetAsync(_)
-            | Message::BundleControl(_)
-            | Message::BundleAddMessage(_) => return Err(ErrorCode::RequestBadType),
+            Message::EchoRequest(data) => Message::EchoReply(data),
             // What only a switch sends.
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
@@ -102,212 +87,202 @@ impl Agent {
         Ok(())
     }
 
-    fn features(&self) -> Features {
-        Features {
-            datapath_id: self.datapath_id,
-            buffers: self.buffers.capacity() as u32,
-            tables: lower::flow::TABLES.len() as u8,
-            capabilities: Capabilities::FLOW_STATS
-                | Capabilities::TABLE_STATS
-                | Capabilities::PORT_STATS
-                | Capabilities::QUEUE_STATS
-                | Capabilities::ARP_MATCH_IP,
-            actions: ActionKinds::of(Version::V1_0),
-            ports: self.ports.descriptions().to_vec(),
-            ..Features::default()
+    /// Who a message comes from.
+    pub(super) fn who(&self, at: usize, xid: Xid) -> Who {
+        let connection = &self.connections[at];
+        Who {
+            owner: connection.id,
+            xid,
+            version: connection.version(),
+            parts: connection.sees_parts(),
         }
     }
 
-    /// Fragments are not put together here: a controller that asks for it finds, as the
-    /// specification foresees, that the setting has not changed.
+    /// What changes the switch: a slave may not, and some of it other controllers hear of.
+    fn order(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        message: &Message,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        self.check_not_slave(at)?;
+        self.change(self.who(at, xid), message, datapath)?;
+        self.forward_request(self.connections[at].id, xid, message);
+        Ok(())
+    }
+
+    pub(super) fn check_not_slave(&self, at: usize) -> Result<(), ErrorCode> {
+        match self.connections[at].role {
+            Role::Slave => Err(ErrorCode::RequestIsSlave),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the other controllers that want it of a group-mod or meter-mod that was done.
+    pub(super) fn forward_request(&mut self, owner: u32, xid: Xid, message: &Message) {
+        let reason = match message {
+            Message::GroupMod(_) => 0,
+            Message::MeterMod(_) => 1,
+            _ => return,
+        };
+        let others = self
+            .connections
+            .iter()
+            .any(|other| other.id != owner && other.wants(AsyncKind::RequestForward, reason));
+        if others {
+            let request = Box::new(message.clone());
+            let news = Message::RequestForward(RequestForward { xid, request });
+            self.tell_some(&news, |other| {
+                other.id != owner && other.wants(AsyncKind::RequestForward, reason)
+            });
+        }
+    }
+
+    fn features(&self, at: usize, datapath: &Datapath<'_>) -> Features {
+        let version = self.connections[at].version();
+        let mut capabilities = Capabilities::FLOW_STATS
+            | Capabilities::TABLE_STATS
+            | Capabilities::PORT_STATS
+            | Capabilities::QUEUE_STATS;
+        if version <= Version::V1_1 {
+            capabilities |= Capabilities::ARP_MATCH_IP;
+        }
+        if version >= Version::V1_1 {
+            capabilities |= Capabilities::GROUP_STATS;
+        }
+        if version >= Version::V1_4 {
+            capabilities |= Capabilities::BUNDLES | Capabilities::FLOW_MONITORING;
+        }
+        let ports = self.ports.descriptions().iter();
+        Features {
+            datapath_id: self.datapath_id,
+            buffers: self.buffers.capacity() as u32,
+            tables: match self.connections[at].sees_parts() {
+                true => crate::lower::flow::PARTS.len() as u8,
+                false => datapath.pipeline.tables().count_tables() as u8,
+            },
+            auxiliary: 0,
+            capabilities,
+            actions: ActionKinds::of(version),
+            ports: ports.map(|port| express::port(version, port.clone())).collect(),
+        }
+    }
+
+    fn config(&self, at: usize) -> SwitchConfig {
+        let connection = &self.connections[at];
+        let with_flag = matches!(connection.version(), Version::V1_1 | Version::V1_2);
+        SwitchConfig {
+            fragments: self.fragments,
+            invalid_ttl_to_controller: with_flag && connection.interests.invalid_ttl(),
+            miss_send_bytes: connection.miss_send_bytes,
+        }
+    }
+
+    /// Fragments are not put together here: 1.0 has no error for that, so that a controller finds
+    /// that the setting has not changed; later versions have one.
     fn set_config(
         &mut self,
         at: usize,
         config: &SwitchConfig,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        if config.fragments != FragmentHandling::Reassemble {
-            self.fragments = config.fragments;
-            datapath.pipeline.drop_fragments = config.fragments == FragmentHandling::Drop;
+        let version = self.connections[at].version();
+        match config.fragments {
+            FragmentHandling::Reassemble if version > Version::V1_0 => {
+                return Err(ErrorCode::SwitchConfigBadFlags);
+            }
+            FragmentHandling::Reassemble => {}
+            // What holds for the whole switch is not a slave's to change; its own length is.
+            other if self.connections[at].role != Role::Slave => {
+                self.fragments = other;
+                datapath.pipeline.drop_fragments = other == FragmentHandling::Drop;
+            }
+            _ => {}
         }
-        self.connections[at].miss_send_bytes = config.miss_send_bytes;
+        let connection = &mut self.connections[at];
+        connection.miss_send_bytes = config.miss_send_bytes;
+        if matches!(version, Version::V1_1 | Version::V1_2) {
+            connection.interests.set_invalid_ttl(config.invalid_ttl_to_controller);
+        }
         Ok(())
     }
 
-    fn flow_mod(&mut self, change: &FlowMod, datapath: &mut Datapath<'_>) -> Result<(), ErrorCode> {
-        let now = datapath.now;
-        if change.table != 0 {
-            // The upper byte of the command, which is a table only to those who have agreed on it.
-            return Err(ErrorCode::FlowModBadCommand);
-        }
-        if change.flags.contains(FlowModFlags::EMERGENCY) {
-            return Err(no_emergency_table(change));
-        }
-        match change.command {
-            FlowModCommand::Delete | FlowModCommand::DeleteStrict => {
-                let strict = change.command == FlowModCommand::DeleteStrict;
-                let filter = lower::filter_down(change, strict);
-                datapath.pipeline.delete(&filter, now, datapath.outputs);
-                *datapath.due = Some(Nanos::ZERO);
-                return Ok(());
+    /// Gives a controller the role that it asks for; a new master makes the old one a slave.
+    fn role_request(&mut self, at: usize, request: &RoleRequest) -> Result<RoleRequest, ErrorCode> {
+        self.roles.admit(request.role, request.generation)?;
+        if request.short_id != 0 {
+            let taken = |(other, connection): (usize, &super::Connection)| {
+                other != at && connection.short_id == request.short_id
+            };
+            if self.connections.iter().enumerate().any(taken) {
+                return Err(ErrorCode::RoleRequestIdInUse);
             }
-            FlowModCommand::Add | FlowModCommand::Modify | FlowModCommand::ModifyStrict => {}
+            self.connections[at].short_id = request.short_id;
         }
-        let actions = lower::actions_down(change.applied(), self.ports.numbers(), false)?;
-        let spec = lower::spec_down(change, actions);
-        let strict = change.command == FlowModCommand::ModifyStrict;
-        let outcome = match change.command {
-            FlowModCommand::Add => datapath.pipeline.add(&spec, now, datapath.outputs),
-            _ => {
-                let filter = FlowFilter {
-                    strict_rank: strict.then_some(spec.rank),
-                    ..FlowFilter::covered_by(spec.matching)
-                };
-                let rules = ModifyRules { add: true, cookie: true };
-                datapath.pipeline.modify(&spec, &filter, rules, now, datapath.outputs)
+        if request.role != Role::NoChange {
+            if request.role == Role::Master {
+                self.depose(at);
             }
-        };
-        outcome.map_err(flow_error_up)?;
-        *datapath.due = Some(Nanos::ZERO);
-        match change.buffer_id {
-            // As later versions say it: the kept frame then goes through the tables.
-            Some(id) => self.release(id, None, &[Action::Table], datapath),
-            None => Ok(()),
+            let changed = self.connections[at].role != request.role;
+            self.connections[at].role = request.role;
+            if changed {
+                self.tell_controller_status(at, super::ControllerStatusReason::Role);
+            }
         }
+        let connection = &self.connections[at];
+        Ok(RoleRequest {
+            role: connection.role,
+            short_id: connection.short_id,
+            generation: self.roles.generation(),
+        })
     }
 
-    fn packet_out(
-        &mut self,
-        packet: &PacketOut,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
-        let actions = lower::actions_down(&packet.actions, self.ports.numbers(), true)?;
-        let in_port = lower::port_down(packet.in_port);
-        if let Some(id) = packet.buffer_id {
-            let named = (packet.in_port != reserved::NONE).then_some(in_port);
-            return self.release(id, named, &actions, datapath);
-        }
-        if packet.data.len() > FRAME_BYTES_MAX {
-            return Err(ErrorCode::RequestBadLength);
-        }
-        let mut frame = Frame::from_bytes(&packet.data);
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, in_port, &actions, *now, outputs);
-        Ok(())
-    }
-
-    /// Does actions with a kept frame, which came in on the port that the packet-out names or
-    /// else on the port that it was kept with.
-    fn release(
-        &mut self,
-        id: u32,
-        in_port: Option<packet::frame::PortNo>,
-        actions: &[Action],
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
-        let (port, mut frame) = self.buffers.take(id).map_err(|why| match why {
-            NoBuffer::Unknown => ErrorCode::RequestBufferUnknown,
-            NoBuffer::Empty => ErrorCode::RequestBufferEmpty,
-        })?;
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, in_port.unwrap_or(port), actions, *now, outputs);
-        Ok(())
-    }
-
-    fn port_mod(&mut self, change: &PortMod, datapath: &mut Datapath<'_>) -> Result<(), ErrorCode> {
-        let Some(port) = self.ports.modify(change)? else { return Ok(()) };
-        let has = |bit| port.config.contains(bit);
-        let settings = PortSettings {
-            down: has(PortConfig::PORT_DOWN),
-            no_receive: has(PortConfig::NO_RECEIVE),
-            no_receive_spanning_tree: has(PortConfig::NO_RECEIVE_STP),
-            no_flood: has(PortConfig::NO_FLOOD),
-            no_forward: has(PortConfig::NO_FORWARD),
-            no_packet_in: has(PortConfig::NO_PACKET_IN),
-        };
-        datapath.pipeline.set_port(port.number, settings);
-        self.tell_port(port);
-        Ok(())
-    }
-
-    /// The reply's body, or `None` if it is made in parts from now on.
-    fn statistics(
-        &mut self,
-        at: usize,
-        xid: Xid,
-        request: &MultipartRequestBody,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
-        Ok(Some(match request {
-            MultipartRequestBody::Desc => {
-                multipart::description(&format!("{:016x}", self.datapath_id))
-            }
-            MultipartRequestBody::Flow(which) => match lower::flow::stats_filter_down(which) {
-                Some(filter) => {
-                    self.connections[at].dump = Some(Dump::new(xid, filter));
-                    self.continue_dump(at, datapath);
-                    return Ok(None);
-                }
-                None => MultipartReplyBody::Flow(Vec::new()),
-            },
-            MultipartRequestBody::Aggregate(which) => {
-                let filter = lower::flow::stats_filter_down(which);
-                multipart::aggregate(datapath.pipeline, filter.as_ref())
-            }
-            MultipartRequestBody::Table => multipart::tables(datapath.pipeline),
-            MultipartRequestBody::Port(port) => multipart::ports(datapath.lanes, *port),
-            MultipartRequestBody::Queue { port, queue } => {
-                MultipartReplyBody::Queue(self.queues(*port, *queue, datapath)?)
-            }
-            MultipartRequestBody::Experimenter(_) => {
-                return Err(ErrorCode::RequestBadExperimenter);
-            }
-            _ => return Err(ErrorCode::RequestBadMultipart),
-        }))
-    }
-
-    fn queues(
-        &mut self,
-        port: PortNo,
-        queue: u32,
-        datapath: &Datapath<'_>,
-    ) -> Result<Vec<QueueStats>, ErrorCode> {
-        if port != reserved::ALL && self.ports.find(port).is_none() {
-            return Err(ErrorCode::QueueOpBadPort);
-        }
-        let wanted = |row: &QueueStats| {
-            (port == reserved::ALL || row.port == port)
-                && (queue == QUEUE_ALL || row.queue == queue)
-        };
-        let rows = datapath.pipeline.egress().queues().map(|(port, queue, traffic)| QueueStats {
-            port,
-            queue,
-            tx_bytes: traffic.bytes,
-            tx_packets: traffic.frames,
-            tx_errors: 0,
-            ..QueueStats::default()
+    /// Makes every other master a slave and tells it so.
+    fn depose(&mut self, new: usize) {
+        let status = Message::RoleStatus(RoleStatus {
+            role: Role::Slave,
+            reason: RoleStatusReason::MasterRequest,
+            generation: self.roles.generation(),
+            properties: Vec::new(),
         });
-        let rows: Vec<_> = rows.filter(wanted).collect();
-        match rows.is_empty() && queue != QUEUE_ALL {
-            true => Err(ErrorCode::QueueOpBadQueue),
-            false => Ok(rows),
+        for at in 0..self.connections.len() {
+            if at != new && self.connections[at].role == Role::Master {
+                let connection = &mut self.connections[at];
+                connection.role = Role::Slave;
+                if connection.wants(AsyncKind::RoleStatus, 0) {
+                    self.counters.news_lost += u64::from(!connection.tell(&status));
+                }
+                self.tell_controller_status(at, super::ControllerStatusReason::Role);
+            }
         }
     }
-}
 
-/// There is no emergency table: it is full from the start.
-fn no_emergency_table(change: &FlowMod) -> ErrorCode {
-    match change.idle_timeout_s | change.hard_timeout_s {
-        0 => ErrorCode::FlowModTableFull,
-        _ => ErrorCode::FlowModBadTimeout,
+    /// Frames without match go where the controllers that are there expect it: to the controller by
+    /// 1.2, nowhere from 1.3 on, where an entry says so.
+    pub(super) fn set_misses(&mut self, misses: Misses, datapath: &mut Datapath<'_>) {
+        let asked = |it: &super::Connection| it.up && it.version() < Version::V1_3;
+        datapath.pipeline.on_miss = match misses {
+            Misses::ToController if self.connections.iter().any(asked) => OnMiss::Controller,
+            Misses::ToController | Misses::Dropped => OnMiss::Drop,
+            Misses::Bridged => OnMiss::Normal,
+        };
+        // The reason's number in the specification.
+        let ttl = |it: &super::Connection| it.wants(AsyncKind::PacketIn, 2);
+        datapath.pipeline.tell_invalid_ttl(self.connections.iter().any(ttl));
     }
-}
 
-fn flow_error_up(error: FlowError) -> ErrorCode {
-    match error {
-        FlowError::TableFull(_) => ErrorCode::FlowModTableFull,
-        FlowError::Overlap => ErrorCode::FlowModOverlap,
-        // What names tables, groups and meters is not of OpenFlow 1.0.
-        _ => ErrorCode::FlowModUnsupported,
+    pub(super) fn check_queue_port(&mut self, port: u32) -> Result<(), ErrorCode> {
+        let every = [reserved::ALL, reserved::NONE].contains(&port);
+        match every || self.ports.find(port).is_some() {
+            true => Ok(()),
+            false => Err(ErrorCode::QueueOpBadPort),
+        }
+    }
+
+    /// Begins a reply of several parts; the rest is sent as the controller reads.
+    pub(super) fn begin(&mut self, at: usize, dump: Dump, datapath: &mut Datapath<'_>) {
+        self.connections[at].dump = Some(dump);
+        self.continue_dump(at, datapath);
     }
 }

@@ -1,121 +1,255 @@
-//! Statistics: short ones at once, those of entries in parts while the controller reads them.
+//! Statistics and descriptions: short ones at once, long ones in parts while they are read.
 //!
-//! Source: OpenFlow switch specification 1.0.0, section 5.3.5. A walk over the entries remembers
-//! its place, not the entries, so that a reply of any length costs one part of memory; entries
-//! that come or go meanwhile may or may not be in it, every other one is in it once.
+//! Source: OpenFlow switch specification 1.0.0, section 5.3.5; 1.3.5, section 7.3.5; 1.5.1, section
+//! 7.3.5.
 
-use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
+use openflow::codec;
 use openflow::header::Xid;
-use openflow::model::{
-    AggregateStats, FlowStats, Message, MultipartReply, MultipartReplyBody, PortNo,
-    SwitchDescription, TableStats, reserved,
+use openflow::model::bundle::BundleFeaturesRequest;
+use openflow::model::monitor::FlowMonitorRequest;
+use openflow::model::multipart::{
+    AggregateStats, FlowStatsRequest, MultipartReply, MultipartReplyBody, MultipartRequest,
+    MultipartRequestBody, SwitchDescription,
 };
-use packet::time::Nanos;
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{Message, PortNo, reserved};
+use openflow::version::{ErrorCode, Version};
 
 use crate::forward::Lane;
-use crate::lower;
+use crate::lower::express;
+use crate::lower::flow::stats_filter_down;
 
-use super::port_book;
+use super::dump::{Dump, in_parts};
+use super::{Agent, Datapath, port_book, shaping, tables};
 
-/// Entries in one part of a reply: with as many actions as an entry can have (64) they stay below
-/// the 64 KiB that a message may have.
-const PART_FLOWS: usize = 64;
-
-/// Actions in one part of a reply.
-const PART_ACTIONS: usize = 2048;
-
-/// A walk over the entries for a reply that is under way.
-#[derive(Debug)]
-pub struct Dump {
-    xid: Xid,
-    filter: FlowFilter,
-    place: usize,
-}
-
-impl Dump {
-    /// Begins to answer the request with this number.
-    pub fn new(xid: Xid, filter: FlowFilter) -> Self {
-        Dump { xid, filter, place: 0 }
+impl Agent {
+    /// Takes a part of a request; once that is whole it is answered, or a long answer begun.
+    pub(super) fn multipart(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        part: MultipartRequest,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let whole = !part.more && !self.connections[at].parts.has_begun();
+        let body = if whole { Some(part.body) } else { self.take_part(at, xid, part)? };
+        let Some(body) = body else { return Ok(()) };
+        if let Some(reply) = self.statistics(at, xid, body, datapath)? {
+            let more = false;
+            let reply = Message::MultipartReply(MultipartReply { more, body: reply });
+            self.connections[at].reply(xid, &reply);
+        }
+        Ok(())
     }
 
-    /// The number of the request that it answers.
-    pub fn xid(&self) -> Xid {
-        self.xid
+    fn take_part(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        part: MultipartRequest,
+    ) -> Result<Option<MultipartRequestBody>, ErrorCode> {
+        let bytes = self.size(at, &Message::MultipartRequest(part.clone()));
+        let bytes_max = self.limits.multipart_request_bytes;
+        self.connections[at].parts.take(xid, part, bytes, bytes_max)
     }
 
-    /// The next part, and whether it is the last.
-    pub fn next(&mut self, pipeline: &Pipeline, now: Nanos) -> (Message, bool) {
-        let mut flows: Vec<FlowStats> = Vec::new();
-        let mut actions = 0;
-        let mut last = true;
-        for record in pipeline.tables().records(&self.filter, self.place, now) {
-            actions += record.instructions.actions().count();
-            if flows.len() == PART_FLOWS || (!flows.is_empty() && actions > PART_ACTIONS) {
-                last = false;
-                break;
+    /// Bytes of a message that has come.
+    pub(super) fn size(&self, at: usize, message: &Message) -> usize {
+        let mut bytes = Vec::new();
+        // What has come can be said again; if not, it counts as much as a message can.
+        match codec::encode(self.connections[at].version(), 0, message, &mut bytes) {
+            Ok(()) => bytes.len(),
+            Err(_) => usize::from(u16::MAX),
+        }
+    }
+
+    /// The reply's body, or `None` if it is made in parts from now on.
+    fn statistics(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        request: MultipartRequestBody,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
+        use MultipartRequestBody as Ask;
+        let version = self.connections[at].version();
+        let parts = match request {
+            Ask::Desc => return Ok(Some(description(&format!("{:016x}", self.datapath_id)))),
+            Ask::Flow(which) => return self.flows(at, xid, &which, datapath),
+            Ask::FlowStats(which) => {
+                check_table(which.table, datapath.pipeline)?;
+                let filter = stats_filter_down(&which, self.who(at, xid).speaker())?;
+                let filter = filter.expect("only 1.0 asks for parts of a table");
+                self.begin(at, Dump::flow_counters(xid, version, filter), datapath);
+                return Ok(None);
             }
-            self.place = record.place + 1;
-            flows.push(lower::flow_stats_up(&record));
+            Ask::Aggregate(which) => {
+                return self.aggregate(at, xid, &which, datapath).map(Some);
+            }
+            Ask::Table => in_parts(self.tables(at, datapath), 128, MultipartReplyBody::Table),
+            Ask::Port(port) => return self.port_stats(port, version, datapath).map(Some),
+            Ask::PortDesc(port) => {
+                let asked = |it: &&openflow::model::PortDescription| {
+                    port == reserved::NONE || it.number == port
+                };
+                let ports = self.ports.descriptions().iter().filter(asked);
+                let ports = ports.map(|port| express::port(version, port.clone())).collect();
+                in_parts(ports, 256, MultipartReplyBody::PortDesc)
+            }
+            Ask::Queue { port, queue } => {
+                self.check_queue_port(port)?;
+                let rows = shaping::queue_stats(port, queue, datapath)?;
+                in_parts(rows, 512, MultipartReplyBody::Queue)
+            }
+            Ask::QueueDesc { port, queue } => {
+                self.check_queue_port(port)?;
+                let rows = shaping::queue_descriptions(port, Some(queue), version, datapath);
+                in_parts(rows, 512, MultipartReplyBody::QueueDesc)
+            }
+            Ask::Group(group) => {
+                in_parts(shaping::group_stats(group, datapath), 64, MultipartReplyBody::Group)
+            }
+            Ask::GroupDesc(group) => shaping::group_descriptions(group, version, datapath),
+            Ask::GroupFeatures => {
+                let features = shaping::group_features(version, datapath.pipeline);
+                return Ok(Some(MultipartReplyBody::GroupFeatures(features)));
+            }
+            Ask::Meter(meter) => {
+                let rows = shaping::meter_stats(meter, datapath)?;
+                in_parts(rows, 64, MultipartReplyBody::Meter)
+            }
+            Ask::MeterConfig(meter) => {
+                let rows = shaping::meter_configs(meter, datapath)?;
+                in_parts(rows, 64, MultipartReplyBody::MeterConfig)
+            }
+            Ask::MeterFeatures => {
+                let features = shaping::meter_features(version, datapath.pipeline);
+                return Ok(Some(MultipartReplyBody::MeterFeatures(features)));
+            }
+            Ask::TableFeatures(wanted) => self.table_features(at, &wanted, datapath)?,
+            Ask::TableDesc => in_parts(
+                tables::descriptions(datapath.pipeline),
+                512,
+                MultipartReplyBody::TableDesc,
+            ),
+            Ask::FlowMonitor(requests) => return self.watch(at, xid, &requests, datapath),
+            Ask::ControllerStatus => {
+                let rows = self.controller_statuses();
+                in_parts(rows, 64, MultipartReplyBody::ControllerStatus)
+            }
+            Ask::BundleFeatures(request) => {
+                return self.bundle_features(&request, datapath).map(Some);
+            }
+            Ask::Experimenter(_) => return Err(ErrorCode::RequestBadExperimenter),
+        };
+        self.begin(at, Dump::ready(xid, version, parts), datapath);
+        Ok(None)
+    }
+
+    fn flows(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        which: &FlowStatsRequest,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
+        let who = self.who(at, xid);
+        if !who.parts {
+            check_table(which.table, datapath.pipeline)?;
         }
-        (reply_part(MultipartReplyBody::Flow(flows), !last), last)
+        let Some(filter) = stats_filter_down(which, who.speaker())? else {
+            return Ok(Some(MultipartReplyBody::Flow(Vec::new())));
+        };
+        self.begin(at, Dump::flows(xid, who.version, filter, who.parts), datapath);
+        Ok(None)
+    }
+
+    fn aggregate(
+        &self,
+        at: usize,
+        xid: Xid,
+        which: &FlowStatsRequest,
+        datapath: &Datapath<'_>,
+    ) -> Result<MultipartReplyBody, ErrorCode> {
+        let who = self.who(at, xid);
+        if !who.parts {
+            check_table(which.table, datapath.pipeline)?;
+        }
+        let filter = stats_filter_down(which, who.speaker())?;
+        let tables = datapath.pipeline.tables();
+        let totals = filter.map(|filter| tables.totals(&filter)).unwrap_or_default();
+        Ok(MultipartReplyBody::Aggregate(AggregateStats {
+            packets: totals.frames,
+            bytes: totals.bytes,
+            flows: totals.entries as u32,
+        }))
+    }
+
+    /// One port, or all with [`reserved::NONE`]. Of a port that does not exist 1.0 and 1.1 tell
+    /// nothing; later versions have an error for it.
+    fn port_stats(
+        &mut self,
+        port: PortNo,
+        version: Version,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<MultipartReplyBody, ErrorCode> {
+        let known = port == reserved::NONE || self.ports.find(port).is_some();
+        if !known && version >= Version::V1_2 {
+            return Err(ErrorCode::RequestBadPort);
+        }
+        let age = datapath.now.since(self.opened_at);
+        let wanted = |lane: &&mut Lane| port == reserved::NONE || lane.number == port;
+        let rows = datapath.lanes.iter_mut().filter(wanted);
+        let rows = rows.map(|lane| port_book::stats(lane, age)).collect();
+        Ok(MultipartReplyBody::Port(rows))
+    }
+
+    /// Sets monitors up, changes and ends them; all of it or nothing. The reply is what there is at
+    /// the beginning of those that ask for it.
+    fn watch(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        requests: &[FlowMonitorRequest],
+        datapath: &mut Datapath<'_>,
+    ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
+        let tables = datapath.pipeline.tables().count_tables();
+        let there =
+            |it: &FlowMonitorRequest| it.table == TABLE_ALL || usize::from(it.table) < tables;
+        if !requests.iter().all(there) {
+            return Err(ErrorCode::FlowMonitorBadTable);
+        }
+        // What happened before belongs to the monitors that there were.
+        self.tell_news(datapath);
+        let monitors_max = self.limits.monitors;
+        let begun = self.connections[at].monitors.set_all(requests, monitors_max)?;
+        let any = self.connections.iter().any(|connection| !connection.monitors.is_empty());
+        datapath.pipeline.watch(any);
+        let initial = begun.into_iter().filter(|monitor| monitor.tells_initial()).collect();
+        let version = self.connections[at].version();
+        self.begin(at, Dump::monitors(xid, version, initial), datapath);
+        Ok(None)
+    }
+
+    fn bundle_features(
+        &mut self,
+        request: &BundleFeaturesRequest,
+        datapath: &Datapath<'_>,
+    ) -> Result<MultipartReplyBody, ErrorCode> {
+        let wall = self.wall(datapath.now);
+        self.schedule.features(request, wall).map(MultipartReplyBody::BundleFeatures)
     }
 }
 
-fn reply_part(body: MultipartReplyBody, more: bool) -> Message {
-    Message::MultipartReply(MultipartReply { more, body })
-}
-
-/// A reply in one message.
-pub fn whole(body: MultipartReplyBody) -> Message {
-    reply_part(body, false)
-}
-
-/// The sums over the entries.
-pub fn aggregate(pipeline: &Pipeline, filter: Option<&FlowFilter>) -> MultipartReplyBody {
-    let totals = filter.map(|filter| pipeline.tables().totals(filter)).unwrap_or_default();
-    MultipartReplyBody::Aggregate(AggregateStats {
-        packets: totals.frames,
-        bytes: totals.bytes,
-        flows: totals.entries as u32,
-    })
-}
-
-/// The tables.
-pub fn tables(pipeline: &Pipeline) -> MultipartReplyBody {
-    use dataplane::flow::Part;
-    use openflow::model::{FIELDS_1_0, TableAbilities};
-    use packet::field::FieldSet;
-    let rows = lower::flow::TABLES.map(|table| {
-        let account = pipeline.tables().part_account(0, table);
-        let (name, wildcards) = match table {
-            Part::Exact => ("exact", FieldSet::NONE),
-            Part::Wildcard => ("wildcard", FIELDS_1_0),
-        };
-        TableStats {
-            table: lower::flow::table_up(table),
-            entries: account.entries as u32,
-            lookups: account.lookups,
-            matched: account.matched,
-            abilities: Some(TableAbilities {
-                name: name.into(),
-                wildcards,
-                entries_max: account.entries_max as u32,
-                ..TableAbilities::default()
-            }),
-        }
-    });
-    MultipartReplyBody::Table(rows.to_vec())
-}
-
-/// One port, or all with [`reserved::NONE`].
-pub fn ports(lanes: &mut [Lane], port: PortNo) -> MultipartReplyBody {
-    let wanted = |lane: &&mut Lane| port == reserved::NONE || lane.number == port;
-    MultipartReplyBody::Port(lanes.iter_mut().filter(wanted).map(port_book::stats).collect())
+/// A table that does not exist is an error from 1.1 on.
+fn check_table(table: u8, pipeline: &Pipeline) -> Result<(), ErrorCode> {
+    let known = usize::from(table) < pipeline.tables().count_tables();
+    if known || table == TABLE_ALL { Ok(()) } else { Err(ErrorCode::RequestBadTable) }
 }
 
 /// Who made the switch, and its names.
-pub fn description(datapath: &str) -> MultipartReplyBody {
+fn description(datapath: &str) -> MultipartReplyBody {
     MultipartReplyBody::Desc(SwitchDescription {
         manufacturer: "planimeter".into(),
         hardware: "user space".into(),

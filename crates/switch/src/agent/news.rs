@@ -1,16 +1,30 @@
-//! News: frames for the controllers, and entries that are gone.
+//! News: frames for the controllers, entries that come, change and go, tables that fill up.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.4.1 and 5.4.2. A frame is kept once,
-//! whoever is told of it; the first controller to answer gets it.
+//! Source: OpenFlow switch specification 1.0.0, sections 5.4.1 and 5.4.2; 1.3.5, section 7.4; 1.5.1,
+//! section 7.4. A frame is kept once, whoever is told of it; the first controller to answer gets it.
+//! Who is told what is up to role and choice ([`super::interests`]).
 
-use dataplane::forwarder::{Event, PacketInReason};
-use openflow::model::{self, Message, PacketIn};
-use packet::frame::Frame;
-use packet::time::Nanos;
+use dataplane::flow::FlowRecord;
+use dataplane::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
+use openflow::model::flow_counters::{FlowCounters, FlowStatsReason};
+use openflow::model::instruction::Counters;
+use openflow::model::monitor::FlowUpdate;
+use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use openflow::model::{self, Match, Message, PacketIn};
+use openflow::version::{AsyncKind, Version};
+use packet::field::Field;
+use packet::frame::{Frame, PortNo};
 
-use crate::lower;
+use crate::lower::{self, express, port_up};
 
+use super::connection::Connection;
 use super::{Agent, Datapath};
+
+/// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
+const WHOLE: u16 = 0xffff;
+
+/// Updates of flow monitors in one message.
+const UPDATES_MAX: usize = 64;
 
 impl Agent {
     /// Tells every controller what the data plane has to tell.
@@ -19,56 +33,184 @@ impl Agent {
         for event in events.drain(..) {
             match event {
                 Event::PacketIn { port, bytes_max, context, frame } => {
-                    self.tell_frame(port, context.why, bytes_max, frame, datapath.now);
+                    self.tell_frame(port, bytes_max, context, frame, datapath);
                 }
                 Event::FlowRemoved { flow, why } => {
-                    let message = Message::FlowRemoved(lower::flow_removed_up(&flow, why));
-                    self.tell_all(&message);
+                    let news = lower::flow_removed_up(&flow, why);
+                    self.tell_removed(&news);
                 }
-                Event::FlowChanged { .. } | Event::FlowTriggered { .. } | Event::Vacancy { .. } => {
+                Event::FlowChanged { flow, change, source } => {
+                    for connection in &mut self.connections {
+                        let owner = connection.id;
+                        connection.monitors.note(&flow, change, source, owner);
+                    }
                 }
+                Event::FlowTriggered { flow } => self.tell_triggered(&flow),
+                Event::Vacancy { table, down } => self.tell_table(table, down, datapath),
             }
         }
         // The vector goes back, so that it is not allocated anew for every turn.
         datapath.outputs.events = events;
+        for connection in &mut self.connections {
+            tell_updates(connection);
+        }
     }
 
     fn tell_frame(
         &mut self,
-        port: packet::frame::PortNo,
-        why: PacketInReason,
+        port: PortNo,
         bytes_max: Option<u16>,
+        context: Context,
         frame: Frame,
-        now: Nanos,
+        datapath: &Datapath<'_>,
     ) {
         self.counters.frames += 1;
-        if self.controllers() == 0 {
+        let hears = |connection: &Connection| hears(connection, context);
+        if !self.connections.iter().any(hears) {
             self.counters.frames_unheard += 1;
             return;
         }
+        if !self.pace.admit(datapath.now) {
+            self.counters.frames_over_rate += 1;
+            return;
+        }
+        let whole = frame.bytes().to_vec();
         let mut message = PacketIn {
             buffer_id: None,
-            frame_bytes: frame.len() as u16,
-            in_port: lower::port_up(port),
-            reason: match why {
-                PacketInReason::NoMatch => model::PacketInReason::NoMatch,
-                _ => model::PacketInReason::Action,
-            },
-            data: frame.bytes().to_vec(),
-            ..PacketIn::default()
+            frame_bytes: whole.len() as u16,
+            in_port: port_up(port),
+            fields: fields_up(context),
+            reason: reason_up(context.why),
+            table: context.table,
+            cookie: context.cookie,
+            data: Vec::new(),
         };
-        message.buffer_id = self.buffers.store(port, frame, now);
-        self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());
-        let whole = std::mem::take(&mut message.data);
-        for connection in self.connections.iter_mut().filter(|connection| connection.up) {
-            let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
-            let length = match message.buffer_id {
-                Some(_) => wanted.min(whole.len()),
-                None => whole.len(),
-            };
-            let data = whole[..length].to_vec();
-            let told = connection.tell(&Message::PacketIn(PacketIn { data, ..message.clone() }));
-            self.counters.news_lost += u64::from(!told);
+        let kept = |connection: &Connection| wants_buffer(connection, bytes_max);
+        if self.connections.iter().any(|it| hears(it) && kept(it)) {
+            message.buffer_id = self.buffers.store(port, frame, datapath.now);
+            self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());
         }
+        for connection in self.connections.iter_mut().filter(|it| hears(it)) {
+            let buffer_id = message.buffer_id.filter(|_| kept(connection));
+            let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
+            let length = if buffer_id.is_some() { wanted.min(whole.len()) } else { whole.len() };
+            let data = whole[..length].to_vec();
+            let news = Message::PacketIn(PacketIn { buffer_id, data, ..message.clone() });
+            self.counters.news_lost += u64::from(!connection.tell(&news));
+        }
+    }
+
+    fn tell_removed(&mut self, news: &model::FlowRemoved) {
+        let reason = news.reason as u32;
+        for connection in &mut self.connections {
+            if connection.wants(AsyncKind::FlowRemoved, reason) {
+                let told = express::flow_removed(connection.version(), news.clone());
+                let told = connection.tell(&Message::FlowRemoved(told));
+                self.counters.news_lost += u64::from(!told);
+            }
+        }
+    }
+
+    /// An entry's counters reached what it has a trigger for: they are told as statistics that
+    /// nobody asked for (1.5).
+    fn tell_triggered(&mut self, flow: &FlowRecord) {
+        let row = counters_up(&lower::flow_stats_up(flow, false), FlowStatsReason::Trigger);
+        let body = MultipartReplyBody::FlowStats(vec![row]);
+        let news = Message::MultipartReply(MultipartReply { more: false, body });
+        self.tell_some(&news, |connection| {
+            connection.version() >= Version::V1_5 && connection.wants(AsyncKind::FlowStats, 1)
+        });
+    }
+
+    /// Tells news to every controller that is to hear it.
+    pub(super) fn tell_some(&mut self, news: &Message, who: impl Fn(&Connection) -> bool) {
+        for connection in self.connections.iter_mut().filter(|connection| who(connection)) {
+            self.counters.news_lost += u64::from(!connection.tell(news));
+        }
+    }
+}
+
+/// Whether a controller gets a frame that was at this place. From 1.3 on one that no entry matched
+/// is not the controller's: an entry for such frames has to send it.
+fn hears(connection: &Connection, context: Context) -> bool {
+    let unasked = context.why == PacketInReason::NoMatch && context.cookie == NO_COOKIE;
+    let version = connection.version();
+    let reason = reason_up(context.why);
+    let bit = if version < Version::V1_4 && !matches!(context.why, PacketInReason::InvalidTtl) {
+        (reason as u32).min(1)
+    } else {
+        reason as u32
+    };
+    (!unasked || version < Version::V1_3) && connection.wants(AsyncKind::PacketIn, bit)
+}
+
+/// Whether a controller may be given a part of a frame and a buffer.
+fn wants_buffer(connection: &Connection, bytes_max: Option<u16>) -> bool {
+    let wanted = bytes_max.unwrap_or(connection.miss_send_bytes);
+    wanted != WHOLE || connection.version() <= Version::V1_1
+}
+
+fn reason_up(why: PacketInReason) -> model::PacketInReason {
+    match why {
+        PacketInReason::NoMatch => model::PacketInReason::NoMatch,
+        PacketInReason::Action => model::PacketInReason::Action,
+        PacketInReason::InvalidTtl => model::PacketInReason::InvalidTtl,
+        PacketInReason::ActionSet => model::PacketInReason::ActionSet,
+        PacketInReason::Group => model::PacketInReason::Group,
+        PacketInReason::PacketOut => model::PacketInReason::PacketOut,
+    }
+}
+
+/// What the pipeline knows of a frame besides its port, where that is not nothing.
+fn fields_up(context: Context) -> Match {
+    let mut fields = Match::ANY;
+    let of = context.fields;
+    let numbers = [(Field::Metadata, of.metadata), (Field::TunnelId, of.tunnel_id)];
+    for (field, value) in numbers.into_iter().filter(|(_, value)| *value != 0) {
+        fields = fields.with(field, value);
+    }
+    match context.actset_output {
+        Some(port) => fields.with(Field::ActsetOutput, port_up(port)),
+        None => fields,
+    }
+}
+
+/// Sends what a controller's monitors have to tell, or stops their news while too much waits.
+fn tell_updates(connection: &mut Connection) {
+    if connection.monitors.is_empty() && connection.monitors.news.is_empty() {
+        return;
+    }
+    let dumping = connection.dump.is_some();
+    if dumping || connection.is_full() {
+        // Told last before the silence, so that the controller knows of it.
+        connection.monitors.hold(dumping);
+    } else if connection.monitors.is_held() && connection.has_read_all() {
+        connection.monitors.release();
+    }
+    let mut news = std::mem::take(&mut connection.monitors.news).into_iter().peekable();
+    while news.peek().is_some() {
+        let part: Vec<FlowUpdate> = news.by_ref().take(UPDATES_MAX).collect();
+        let body = MultipartReplyBody::FlowMonitor(part);
+        connection.reply(0, &Message::MultipartReply(MultipartReply { more: false, body }));
+    }
+    if connection.monitors.lost {
+        connection.end("it missed more changes of entries than can be kept for it");
+    }
+}
+
+/// What 1.5 says of an entry's counters alone.
+pub fn counters_up(from: &FlowStats, reason: FlowStatsReason) -> FlowCounters {
+    FlowCounters {
+        table: from.table,
+        reason,
+        priority: from.priority,
+        matching: from.matching.clone(),
+        counters: Counters {
+            age: Some(from.age),
+            idle: from.idle_age,
+            flows: None,
+            packets: Some(from.packets),
+            bytes: Some(from.bytes),
+        },
     }
 }

@@ -1,12 +1,14 @@
 //! What controllers know of the ports: descriptions, settings, counters.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5. Speeds and media
-//! are not known of a port here, so that their bits are zero.
+//! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5; 1.3.5, sections 7.2.1,
+//! 7.3.4.3 and 7.3.5.6. Speeds and media that a port does not know are zero.
 
 use openflow::model::{
-    COUNTER_UNKNOWN, PortConfig, PortDescription, PortMod, PortNo, PortState, PortStats, Text,
+    COUNTER_UNKNOWN, PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState,
+    PortStats, Text,
 };
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
+use packet::time::Nanos;
 use ports::port::PortDrop;
 
 use crate::forward::{Lane, mac_of};
@@ -16,24 +18,28 @@ const NAME_BYTES_MAX: usize = 15;
 
 /// The settings that a port can be given. Without a spanning tree those about it are kept and
 /// change nothing.
-fn settable() -> PortConfig {
-    PortConfig::PORT_DOWN
-        | PortConfig::NO_STP
+fn settable(version: Version) -> PortConfig {
+    let all = PortConfig::PORT_DOWN
         | PortConfig::NO_RECEIVE
-        | PortConfig::NO_RECEIVE_STP
-        | PortConfig::NO_FLOOD
         | PortConfig::NO_FORWARD
-        | PortConfig::NO_PACKET_IN
+        | PortConfig::NO_PACKET_IN;
+    match version {
+        Version::V1_0 => {
+            all | PortConfig::NO_STP | PortConfig::NO_RECEIVE_STP | PortConfig::NO_FLOOD
+        }
+        _ => all,
+    }
 }
 
 /// All ports, in the order of their numbers.
+#[derive(Clone)]
 pub struct PortBook {
     ports: Vec<PortDescription>,
     numbers: Vec<PortNo>,
 }
 
 impl PortBook {
-    /// The ports of these lanes, all up and without settings.
+    /// The ports of these lanes, all live and without settings.
     pub fn new(lanes: &[Lane]) -> Self {
         let mut ports: Vec<_> = lanes.iter().map(describe).collect();
         ports.sort_by_key(|port| port.number);
@@ -56,16 +62,28 @@ impl PortBook {
         self.ports.iter_mut().find(|port| port.number == number)
     }
 
-    /// Changes a port's settings; returns its description if anything changed.
-    pub fn modify(&mut self, change: &PortMod) -> Result<Option<PortDescription>, ErrorCode> {
+    /// Changes a port's settings; returns its description if anything changed. What a port
+    /// advertises cannot be changed here.
+    pub fn modify(
+        &mut self,
+        change: &PortMod,
+        version: Version,
+    ) -> Result<Option<PortDescription>, ErrorCode> {
         let port = self.find(change.number).ok_or(ErrorCode::PortModBadPort)?;
         if port.mac != change.mac {
             return Err(ErrorCode::PortModBadHardwareAddress);
         }
-        let mask = change.mask.and(settable());
+        if version > Version::V1_0 && change.advertise != PortFeatures::NONE {
+            return Err(ErrorCode::PortModBadAdvertise);
+        }
+        if !change.properties.is_empty() {
+            return Err(ErrorCode::PropertyBadType);
+        }
+        let mask = change.mask.and(settable(version));
         let config = port.config.without(mask) | change.config.and(mask);
         let changed = config != port.config;
         port.config = config;
+        set_live(port);
         Ok(changed.then(|| port.clone()))
     }
 
@@ -76,8 +94,18 @@ impl PortBook {
             true => port.state.without(PortState::LINK_DOWN),
             false => port.state | PortState::LINK_DOWN,
         };
+        set_live(port);
         Some(port.clone())
     }
+}
+
+/// A port is live while it is neither down nor without link.
+fn set_live(port: &mut PortDescription) {
+    let down = port.config.contains(PortConfig::PORT_DOWN);
+    port.state = match down || port.state.contains(PortState::LINK_DOWN) {
+        true => port.state.without(PortState::LIVE),
+        false => port.state | PortState::LIVE,
+    };
 }
 
 fn describe(lane: &Lane) -> PortDescription {
@@ -86,12 +114,13 @@ fn describe(lane: &Lane) -> PortDescription {
         number: lane.number,
         mac: mac_of(lane.number, lane.port.as_ref()),
         name: Text::from_bytes(&name[..name.len().min(NAME_BYTES_MAX)]),
+        state: PortState::LIVE,
         ..PortDescription::default()
     }
 }
 
-/// A port's counters.
-pub fn stats(lane: &mut Lane) -> PortStats {
+/// The counters of a port that has been there for so long.
+pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
     let counters = lane.port.counters();
     let lost = |reasons: &[PortDrop]| reasons.iter().map(|&reason| counters.lost(reason)).sum();
     let refused: u64 =
@@ -110,6 +139,7 @@ pub fn stats(lane: &mut Lane) -> PortStats {
         rx_overruns: COUNTER_UNKNOWN,
         rx_crc_errors: COUNTER_UNKNOWN,
         collisions: COUNTER_UNKNOWN,
-        ..PortStats::default()
+        age: Some(age),
+        properties: Vec::new(),
     }
 }

@@ -1,78 +1,130 @@
 //! Actions: down with the checks that a switch owes its controller, and up for statistics.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 3.3, 5.2.4 and 5.4.4 (`ofp_bad_action`).
+//! Source: OpenFlow switch specification 1.0.0, sections 3.3 and 5.4.4; 1.3.5, sections 5.12, 7.2.5
+//! and 7.4.4 (`ofp_bad_action`).
 
 use dataplane::action::Action;
-use openflow::model::matching::FieldMatch;
-use openflow::model::{self, reserved};
-use openflow::version::ErrorCode;
+use dataplane::pipeline::Pipeline;
+use openflow::model::{self, CopyField, FieldMatch, reserved};
+use openflow::version::{ErrorCode, Version};
 use packet::field::Field;
 
-use super::{port_down, port_up};
+use super::{first_known, is_port, port_down, port_up};
 
-/// Most actions of one entry or packet-out.
+/// Most actions of one list.
 pub const ACTIONS_MAX: usize = 64;
 
-/// The ports that the switch has.
-pub type PortNumbers<'a> = &'a [packet::frame::PortNo];
+/// What actions may refer to, and who says them.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The ports that there are.
+    pub ports: &'a [packet::frame::PortNo],
+    /// Groups, meters and queues.
+    pub pipeline: &'a Pipeline,
+    /// The version in which it is said.
+    pub version: Version,
+}
 
-/// The core's actions, or what is wrong with the first that cannot be done. `from_packet_out`
-/// allows what only a packet-out may do: send the frame through the tables.
+/// What a list of actions is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// An entry.
+    Flow,
+    /// A bucket.
+    Bucket,
+    /// A packet-out, which alone may send the frame through the tables.
+    PacketOut,
+}
+
+/// The core's actions, or what is wrong with the first that cannot be done.
 pub fn actions_down(
     from: &[model::Action],
-    ports: PortNumbers<'_>,
-    from_packet_out: bool,
+    place: Place,
+    world: &World<'_>,
 ) -> Result<Vec<Action>, ErrorCode> {
     if from.len() > ACTIONS_MAX {
         return Err(ErrorCode::ActionTooMany);
     }
-    from.iter().map(|action| action_down(action, ports, from_packet_out)).collect()
+    from.iter().map(|action| action_down(action, place, world)).collect()
 }
 
-fn action_down(
-    from: &model::Action,
-    ports: PortNumbers<'_>,
-    from_packet_out: bool,
-) -> Result<Action, ErrorCode> {
+fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<Action, ErrorCode> {
+    use model::Action as From;
     Ok(match *from {
-        model::Action::Output { port: reserved::TABLE, .. } if !from_packet_out => {
+        From::Output { port, bytes_max } => output_down(port, bytes_max, place, world)?,
+        From::Group(group) if world.has_group(group) => Action::Group(group),
+        From::Group(_) => return Err(ErrorCode::ActionBadOutGroup),
+        From::SetQueue(queue) if world.has_queue(None, queue) => Action::SetQueue(queue),
+        From::Enqueue { port, .. } if !world.has_port(port) => {
             return Err(ErrorCode::ActionBadOutPort);
         }
-        model::Action::Output { port, bytes_max } => output_down(port, bytes_max, ports)?,
-        model::Action::Enqueue { port, queue } => match ports.contains(&port) {
-            true => Action::Enqueue { port, queue },
-            false => return Err(ErrorCode::ActionBadOutPort),
-        },
-        model::Action::SetVlanVid(id) if id > 0xfff => return Err(ErrorCode::ActionBadArgument),
-        model::Action::SetVlanVid(id) => Action::SetVlan(id),
-        model::Action::SetVlanPcp(pcp) if pcp > 7 => return Err(ErrorCode::ActionBadArgument),
-        model::Action::SetVlanPcp(priority) => Action::SetVlanPriority(priority),
-        model::Action::PopVlan => Action::PopVlan,
-        model::Action::SetField(row) => field_down(&row)?,
-        model::Action::SetTransportSrc(port) => Action::SetL4Src(port),
-        model::Action::SetTransportDst(port) => Action::SetL4Dst(port),
-        model::Action::Experimenter(_) => return Err(ErrorCode::ActionBadExperimenter),
-        _ => return Err(ErrorCode::ActionBadType),
+        From::Enqueue { port, queue } if world.has_queue(Some(port), queue) => {
+            Action::Enqueue { port: port_down(port), queue }
+        }
+        From::SetQueue(_) | From::Enqueue { .. } => return Err(ErrorCode::ActionBadQueue),
+        From::SetField(set) => set_field_down(&set, world.version)?,
+        From::CopyField(copy) => copy_field_down(&copy)?,
+        From::PushVlan(kind) if matches!(kind, 0x8100 | 0x88a8) => Action::PushVlan(kind),
+        From::PushMpls(kind) if !matches!(kind, 0x8847 | 0x8848) => {
+            return Err(ErrorCode::ActionBadArgument);
+        }
+        From::PushMpls(kind) if world.version < Version::V1_3 => Action::PushMplsBehindVlan(kind),
+        From::PushMpls(kind) => Action::PushMpls(kind),
+        From::PushPbb(0x88e7) => Action::PushPbb(0x88e7),
+        From::PushVlan(_) | From::PushPbb(_) => return Err(ErrorCode::ActionBadArgument),
+        From::PopVlan => Action::PopVlan,
+        From::PopMpls(kind) => Action::PopMpls(kind),
+        From::PopPbb => Action::PopPbb,
+        From::CopyTtlOut => Action::CopyTtlOut,
+        From::CopyTtlIn => Action::CopyTtlIn,
+        From::SetMplsTtl(0) | From::SetNwTtl(0) => return Err(ErrorCode::ActionBadArgument),
+        From::SetMplsTtl(ttl) => Action::SetMplsTtl(ttl),
+        From::DecMplsTtl => Action::DecMplsTtl,
+        From::SetNwTtl(ttl) => Action::SetIpTtl(ttl),
+        From::DecNwTtl => Action::DecIpTtl,
+        From::Meter(meter) if world.has_meter(meter) => Action::Meter(meter),
+        From::Meter(_) => return Err(ErrorCode::ActionBadMeter),
+        From::SetVlanVid(id) if id > 0xfff => return Err(ErrorCode::ActionBadArgument),
+        From::SetVlanVid(id) => Action::SetVlan(id),
+        From::SetVlanPcp(pcp) if pcp > 7 => return Err(ErrorCode::ActionBadArgument),
+        From::SetVlanPcp(priority) => Action::SetVlanPriority(priority),
+        From::SetTransportSrc(port) => Action::SetL4Src(port),
+        From::SetTransportDst(port) => Action::SetL4Dst(port),
+        From::Experimenter(_) => return Err(ErrorCode::ActionBadExperimenter),
     })
 }
 
-fn field_down(row: &FieldMatch) -> Result<Action, ErrorCode> {
-    let FieldMatch { field, value, mask } = *row;
-    match field {
-        _ if !row.is_exact() => Err(ErrorCode::ActionBadArgument),
-        Field::EthSrc | Field::EthDst | Field::Ipv4Src | Field::Ipv4Dst | Field::IpDscp => {
-            Ok(Action::SetField { field, value, mask })
-        }
-        _ => Err(ErrorCode::ActionBadType),
+impl World<'_> {
+    /// Whether there is such a port that frames can be sent to by name.
+    pub fn has_port(&self, port: model::PortNo) -> bool {
+        self.ports.contains(&port)
+    }
+
+    /// Whether there is such a group.
+    pub fn has_group(&self, group: u32) -> bool {
+        self.pipeline.groups().contains(group)
+    }
+
+    /// Whether there is such a meter.
+    pub fn has_meter(&self, meter: u32) -> bool {
+        self.pipeline.meters().contains(meter)
+    }
+
+    /// Whether there is such a queue at this port, or at any.
+    pub fn has_queue(&self, port: Option<model::PortNo>, queue: u32) -> bool {
+        let has = |port: &model::PortNo| self.pipeline.egress().shaped().contains(*port, queue);
+        port.as_ref().map_or_else(|| self.ports.iter().any(has), has)
     }
 }
 
 fn output_down(
     port: model::PortNo,
     bytes_max: u16,
-    ports: PortNumbers<'_>,
+    place: Place,
+    world: &World<'_>,
 ) -> Result<Action, ErrorCode> {
     Ok(match port {
+        reserved::TABLE if place != Place::PacketOut => return Err(ErrorCode::ActionBadOutPort),
         reserved::IN_PORT => Action::InPort,
         reserved::TABLE => Action::Table,
         reserved::NORMAL => Action::Normal,
@@ -80,8 +132,51 @@ fn output_down(
         reserved::ALL => Action::All,
         reserved::CONTROLLER => Action::Controller { bytes_max },
         reserved::LOCAL => Action::Local,
-        port if ports.contains(&port) => Action::Output { port },
+        port if world.has_port(port) => Action::Output { port },
         _ => return Err(ErrorCode::ActionBadOutPort),
+    })
+}
+
+/// Fields of the frame's way, not of the frame: before 1.5 they cannot be set. The tunnel's number
+/// can.
+const OF_THE_WAY: [Field; 5] =
+    [Field::InPort, Field::InPhyPort, Field::Metadata, Field::ActsetOutput, Field::PacketType];
+
+/// Fields that follow from how the frame is made up.
+const OF_THE_FORM: [Field; 2] = [Field::Ipv6Exthdr, Field::MplsBos];
+
+/// Whether set-field and copy-field may write it.
+pub fn is_writable(field: Field, version: Version) -> bool {
+    let metadata = field == Field::Metadata && version >= Version::V1_5;
+    metadata || (!OF_THE_WAY.contains(&field) && !OF_THE_FORM.contains(&field))
+}
+
+fn set_field_down(set: &FieldMatch, version: Version) -> Result<Action, ErrorCode> {
+    let FieldMatch { field, value, mask } = *set;
+    if !is_writable(field, version) {
+        let errors = [ErrorCode::ActionBadSetType, ErrorCode::ActionBadType];
+        return Err(first_known(version, &errors));
+    }
+    Ok(Action::SetField { field, value, mask })
+}
+
+fn copy_field_down(copy: &CopyField) -> Result<Action, ErrorCode> {
+    let CopyField { bits, src, src_offset, dst, dst_offset } = *copy;
+    let fits = |field: Field, offset: u16| {
+        u32::from(offset) + u32::from(bits) <= field.bits() && !is_port(field)
+    };
+    if bits == 0 || !fits(src, src_offset) || !fits(dst, dst_offset) {
+        return Err(ErrorCode::ActionBadArgument);
+    }
+    if !is_writable(dst, Version::V1_5) {
+        return Err(ErrorCode::ActionBadSetType);
+    }
+    Ok(Action::CopyField {
+        from: src,
+        from_bit: src_offset as u8,
+        to: dst,
+        to_bit: dst_offset as u8,
+        bits: bits as u8,
     })
 }
 
@@ -106,27 +201,44 @@ pub fn actions_up(from: &[Action]) -> Vec<model::Action> {
 }
 
 fn action_up(from: &Action) -> model::Action {
-    let output = |port| model::Action::Output { port, bytes_max: 0 };
+    use model::Action as To;
+    let output = |port| To::Output { port, bytes_max: 0 };
     match *from {
         Action::Output { port } => output(port_up(port)),
         Action::InPort => output(reserved::IN_PORT),
         Action::All => output(reserved::ALL),
         Action::Flood => output(reserved::FLOOD),
-        Action::Controller { bytes_max } => {
-            model::Action::Output { port: reserved::CONTROLLER, bytes_max }
-        }
+        Action::Controller { bytes_max } => To::Output { port: reserved::CONTROLLER, bytes_max },
         Action::Normal => output(reserved::NORMAL),
         Action::Local => output(reserved::LOCAL),
         Action::Table => output(reserved::TABLE),
-        Action::Enqueue { port, queue } => model::Action::Enqueue { port: port_up(port), queue },
-        Action::SetVlan(id) => model::Action::SetVlanVid(id),
-        Action::SetVlanPriority(priority) => model::Action::SetVlanPcp(priority),
-        Action::PopVlan => model::Action::PopVlan,
-        Action::SetField { field, value, mask } => {
-            model::Action::SetField(FieldMatch::masked(field, value, mask))
-        }
-        Action::SetL4Src(port) => model::Action::SetTransportSrc(port),
-        Action::SetL4Dst(port) => model::Action::SetTransportDst(port),
-        other => unreachable!("OpenFlow 1.0 installs no {other:?}"),
+        Action::Enqueue { port, queue } => To::Enqueue { port: port_up(port), queue },
+        Action::SetQueue(queue) => To::SetQueue(queue),
+        Action::Group(group) => To::Group(group),
+        Action::Meter(meter) => To::Meter(meter),
+        Action::SetField { field, value, mask } => To::SetField(FieldMatch { field, value, mask }),
+        Action::CopyField { from, from_bit, to, to_bit, bits } => To::CopyField(CopyField {
+            bits: bits.into(),
+            src: from,
+            src_offset: from_bit.into(),
+            dst: to,
+            dst_offset: to_bit.into(),
+        }),
+        Action::PushVlan(kind) => To::PushVlan(kind),
+        Action::PopVlan => To::PopVlan,
+        Action::PushMpls(kind) | Action::PushMplsBehindVlan(kind) => To::PushMpls(kind),
+        Action::PopMpls(kind) => To::PopMpls(kind),
+        Action::PushPbb(kind) => To::PushPbb(kind),
+        Action::PopPbb => To::PopPbb,
+        Action::CopyTtlOut => To::CopyTtlOut,
+        Action::CopyTtlIn => To::CopyTtlIn,
+        Action::SetMplsTtl(ttl) => To::SetMplsTtl(ttl),
+        Action::DecMplsTtl => To::DecMplsTtl,
+        Action::SetIpTtl(ttl) => To::SetNwTtl(ttl),
+        Action::DecIpTtl => To::DecNwTtl,
+        Action::SetVlan(id) => To::SetVlanVid(id),
+        Action::SetVlanPriority(priority) => To::SetVlanPcp(priority),
+        Action::SetL4Src(port) => To::SetTransportSrc(port),
+        Action::SetL4Dst(port) => To::SetTransportDst(port),
     }
 }

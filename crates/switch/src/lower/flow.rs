@@ -1,99 +1,193 @@
 //! Entries: what a flow-mod says, and what statistics and removals tell.
+//!
+//! 1.0 sees the first table only, as two: the hash of exact matches and the rest, in the order in
+//! which they are looked up; an exact match goes before every other there. From 1.1 on a table is
+//! one table, and priority decides.
 
-use dataplane::action::Action;
-use dataplane::flow::{self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, Part, rank_exact_first};
-use openflow::model::{
-    self, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowStats, FlowStatsRequest,
-    TABLE_ALL,
+use dataplane::flow::{
+    self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, ModifyRules, Part, Source, rank_exact_first,
 };
+use dataplane::instruction::Instructions;
+use dataplane::matching::Match;
+use openflow::model::multipart::{FlowStats, FlowStatsRequest};
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{self, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved};
+use openflow::version::{ErrorCode, Version};
 
 use super::action::destination_down;
-use super::{actions_up, match_down, match_up, seconds_down, seconds_up};
+use super::{instructions_up, match_down, match_up, seconds_down, seconds_up};
+use openflow::model::group::GROUP_ANY;
+
+/// Who says it, and how table numbers are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Speaker {
+    /// The version of the connection.
+    pub version: Version,
+    /// Whether 1.0's two tables are meant, and not the numbers of all tables.
+    pub parts: bool,
+    /// Who is said to have ordered a change.
+    pub source: Source,
+}
 
 /// The entry that a flow-mod asks for.
-pub fn spec_down(from: &FlowMod, actions: Vec<Action>) -> FlowSpec {
-    let (matching, named) = match_down(&from.matching);
-    FlowSpec {
+pub fn spec_down(
+    from: &FlowMod,
+    instructions: Instructions,
+    speaker: Speaker,
+) -> Result<FlowSpec, ErrorCode> {
+    let (matching, named) = match_down(&from.matching)?;
+    let has = |flag| from.flags.contains(flag);
+    let adds = from.command == FlowModCommand::Add;
+    let is_miss = matching == Match::ANY && from.priority == 0;
+    Ok(FlowSpec {
+        table: table_down(from.table, speaker),
+        matching,
         named,
+        priority: from.priority,
+        rank: rank(&matching, from.priority, speaker.version),
         cookie: from.cookie,
         idle_timeout: seconds_down(from.idle_timeout_s),
         hard_timeout: seconds_down(from.hard_timeout_s),
+        importance: from.importance,
         flags: FlowFlags {
-            notify_removed: from.flags.contains(FlowModFlags::SEND_FLOW_REMOVED),
-            check_overlap: from.flags.contains(FlowModFlags::CHECK_OVERLAP),
-            reset_counts: from.command == FlowModCommand::Add,
-            ..FlowFlags::default()
+            notify_removed: has(FlowModFlags::SEND_FLOW_REMOVED),
+            check_overlap: has(FlowModFlags::CHECK_OVERLAP),
+            // Until 1.1 what is added starts anew, and what is changed never does.
+            reset_counts: has(FlowModFlags::RESET_COUNTS)
+                || (speaker.version <= Version::V1_1 && adds),
+            no_frame_counts: has(FlowModFlags::NO_PACKET_COUNTS),
+            no_byte_counts: has(FlowModFlags::NO_BYTE_COUNTS),
+            miss: is_miss && speaker.version >= Version::V1_3,
         },
-        ..FlowSpec::new(matching, from.priority, &actions)
-    }
-    .exact_first()
-}
-
-/// The entries that a flow-mod is about; `strict` for the one with its match and priority.
-pub fn filter_down(from: &FlowMod, strict: bool) -> FlowFilter {
-    let matching = match_down(&from.matching).0;
-    let rank = rank_exact_first(&matching, from.priority);
-    FlowFilter {
-        strict_rank: strict.then_some(rank),
-        destination: destination_down(from.out_port),
-        ..FlowFilter::covered_by(matching)
-    }
-}
-
-/// The entries that a request for statistics is about, or `None` if it names a table that does
-/// not exist.
-pub fn stats_filter_down(from: &FlowStatsRequest) -> Option<FlowFilter> {
-    let part = match from.table {
-        TABLE_ALL => None,
-        number => Some(TABLES.into_iter().find(|&table| table_up(table) == number)?),
-    };
-    Some(FlowFilter {
-        destination: destination_down(from.out_port),
-        part,
-        ..FlowFilter::covered_by(match_down(&from.matching).0)
+        instructions: instructions.into(),
+        source: speaker.source,
     })
 }
 
-/// The tables, in the order in which they are looked up.
-pub const TABLES: [Part; 2] = [Part::Exact, Part::Wildcard];
+fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
+    match version {
+        Version::V1_0 => rank_exact_first(matching, priority),
+        _ => priority.into(),
+    }
+}
 
-/// A table's number.
-pub fn table_up(table: Part) -> u8 {
-    match table {
+/// A flow-mod without a table of its own means the first.
+fn table_down(table: u8, speaker: Speaker) -> u8 {
+    if speaker.parts || (speaker.version == Version::V1_0 && table == TABLE_ALL) {
+        0
+    } else {
+        table
+    }
+}
+
+/// The entries that a flow-mod changes or deletes.
+pub fn filter_down(from: &FlowMod, speaker: Speaker) -> Result<FlowFilter, ErrorCode> {
+    let (matching, _) = match_down(&from.matching)?;
+    let strict =
+        matches!(from.command, FlowModCommand::ModifyStrict | FlowModCommand::DeleteStrict);
+    let deletes = matches!(from.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+    let every = from.table == TABLE_ALL && speaker.version > Version::V1_0;
+    Ok(FlowFilter {
+        table: (!every).then(|| table_down(from.table, speaker)),
+        part: None,
+        matching,
+        strict_rank: strict.then(|| rank(&matching, from.priority, speaker.version)),
+        cookie: (from.cookie, from.cookie_mask),
+        destination: if deletes { destination_down(from.out_port) } else { None },
+        group: group_down(from.out_group).filter(|_| deletes),
+        source: speaker.source,
+    })
+}
+
+fn group_down(group: u32) -> Option<u32> {
+    (group != GROUP_ANY).then_some(group)
+}
+
+/// What changing entries does besides, version by version.
+pub fn modify_rules(from: &FlowMod, version: Version) -> ModifyRules {
+    let add = match version {
+        Version::V1_0 => true,
+        Version::V1_1 => from.cookie_mask == 0,
+        _ => false,
+    };
+    ModifyRules { add, cookie: version == Version::V1_0 }
+}
+
+/// The entries that a request for statistics is about, or `None` if it names a table of 1.0 that
+/// does not exist.
+pub fn stats_filter_down(
+    from: &FlowStatsRequest,
+    speaker: Speaker,
+) -> Result<Option<FlowFilter>, ErrorCode> {
+    let (matching, _) = match_down(&from.matching)?;
+    let (table, part) = match (speaker.parts, from.table) {
+        (true, TABLE_ALL) => (Some(0), None),
+        (true, number) => match PARTS.into_iter().find(|&part| part_up(part) == number) {
+            Some(part) => (Some(0), Some(part)),
+            None => return Ok(None),
+        },
+        (false, TABLE_ALL) => (None, None),
+        (false, number) => (Some(number), None),
+    };
+    Ok(Some(FlowFilter {
+        table,
+        part,
+        matching,
+        strict_rank: None,
+        cookie: (from.cookie, from.cookie_mask),
+        destination: destination_down(from.out_port),
+        group: group_down(from.out_group),
+        source: speaker.source,
+    }))
+}
+
+/// The parts of the first table, in the order in which they are looked up.
+pub const PARTS: [Part; 2] = [Part::Exact, Part::Wildcard];
+
+/// A part's number, where it counts as a table.
+pub fn part_up(part: Part) -> u8 {
+    match part {
         Part::Exact => 0,
         Part::Wildcard => 1,
     }
 }
 
 /// An entry as statistics tell of it.
-pub fn flow_stats_up(from: &FlowRecord) -> FlowStats {
+pub fn flow_stats_up(from: &FlowRecord, parts: bool) -> FlowStats {
     FlowStats {
-        table: table_up(from.part),
+        table: if parts { part_up(from.part) } else { from.table },
         matching: match_up(&from.matching, from.named),
         priority: from.priority,
         cookie: from.cookie,
         age: from.age,
+        idle_age: Some(from.idle),
         idle_timeout_s: seconds_up(from.idle_timeout),
         hard_timeout_s: seconds_up(from.hard_timeout),
+        flags: flags_up(from.flags),
+        importance: from.importance,
         packets: from.frames,
         bytes: from.bytes,
-        instructions: model::Instruction::apply(actions_up(&from.instructions.apply)),
-        ..FlowStats::default()
+        instructions: instructions_up(&from.instructions),
     }
+}
+
+fn flags_up(from: FlowFlags) -> FlowModFlags {
+    let rows = [
+        (from.notify_removed, FlowModFlags::SEND_FLOW_REMOVED),
+        (from.check_overlap, FlowModFlags::CHECK_OVERLAP),
+        (from.reset_counts, FlowModFlags::RESET_COUNTS),
+        (from.no_frame_counts, FlowModFlags::NO_PACKET_COUNTS),
+        (from.no_byte_counts, FlowModFlags::NO_BYTE_COUNTS),
+    ];
+    let set = rows.into_iter().filter(|(set, _)| *set);
+    set.fold(FlowModFlags::NONE, |flags, (_, flag)| flags | flag)
 }
 
 /// The news that an entry is gone.
 pub fn flow_removed_up(from: &FlowRecord, why: flow::FlowRemovedReason) -> FlowRemoved {
     FlowRemoved {
-        reason: match why {
-            flow::FlowRemovedReason::IdleTimeout => model::FlowRemovedReason::IdleTimeout,
-            flow::FlowRemovedReason::HardTimeout => model::FlowRemovedReason::HardTimeout,
-            flow::FlowRemovedReason::Deleted
-            | flow::FlowRemovedReason::GroupDelete
-            | flow::FlowRemovedReason::MeterDelete
-            | flow::FlowRemovedReason::Eviction => model::FlowRemovedReason::Delete,
-        },
-        table: 0,
+        reason: reason_up(why),
+        table: from.table,
         matching: match_up(&from.matching, from.named),
         priority: from.priority,
         cookie: from.cookie,
@@ -102,5 +196,19 @@ pub fn flow_removed_up(from: &FlowRecord, why: flow::FlowRemovedReason) -> FlowR
         hard_timeout_s: seconds_up(from.hard_timeout),
         packets: from.frames,
         bytes: from.bytes,
+    }
+}
+
+/// Why an entry went.
+pub fn reason_up(why: flow::FlowRemovedReason) -> model::FlowRemovedReason {
+    use flow::FlowRemovedReason as From;
+    use model::FlowRemovedReason as To;
+    match why {
+        From::IdleTimeout => To::IdleTimeout,
+        From::HardTimeout => To::HardTimeout,
+        From::Deleted => To::Delete,
+        From::GroupDelete => To::GroupDelete,
+        From::MeterDelete => To::MeterDelete,
+        From::Eviction => To::Eviction,
     }
 }

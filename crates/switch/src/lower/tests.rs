@@ -4,10 +4,25 @@ use std::net::Ipv4Addr;
 
 use dataplane::action::Action;
 use dataplane::key::{self, wide::Wide};
+use dataplane::pipeline::{Pipeline, Settings};
+use dataplane::queue::{PortQueues, QueueSpec};
 use openflow::model::{self, Field, FieldMatch, Match, VLAN_PRESENT};
 use openflow::version::ErrorCode;
 
+use super::action::Place;
 use super::*;
+
+/// Two ports, of which the second has a queue.
+fn pipeline() -> Pipeline {
+    let mut pipeline = Pipeline::new(&[1, 2], &Settings::default());
+    let queues = PortQueues { port: 2, rate: None, queues: vec![QueueSpec::new(7)] };
+    pipeline.set_queues(&queues, Nanos::ZERO).unwrap();
+    pipeline
+}
+
+fn world(pipeline: &Pipeline) -> World<'_> {
+    World { ports: &[1, 2], pipeline, version: Version::V1_0 }
+}
 
 fn full() -> Match {
     Match::ANY
@@ -26,7 +41,7 @@ fn full() -> Match {
 }
 
 fn there_and_back(matching: &Match) -> Match {
-    let (down, named) = match_down(matching);
+    let (down, named) = match_down(matching).unwrap();
     match_up(&down, named)
 }
 
@@ -77,7 +92,7 @@ fn untagged_and_fields_of_other_types_come_back() {
         .with_mac(Field::EthDst, [2, 0, 0, 0, 0x80, 2])
         .untagged()
         .with(Field::EthType, 0x86ddu16);
-    assert!(match_down(&exact).0.is_exact());
+    assert!(match_down(&exact).unwrap().0.is_exact());
     assert_eq!(there_and_back(&exact), exact);
 }
 
@@ -94,7 +109,7 @@ fn a_match_chooses_the_frames_that_it_names() {
     frame.extend([0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 200, 3, 4, 10, 129, 0, 1]);
     frame.extend([0x03, 0xe8, 0x07, 0xd0, 0, 8, 0, 0]);
     let key = key::extract(3, &frame);
-    assert!(match_down(&full()).0.matches(&key, &Wide::ZERO));
+    assert!(match_down(&full()).unwrap().0.matches(&key, &Wide::ZERO));
     for other in [
         full().with(Field::InPort, 4u8),
         full().with(Field::EthSrc, 2u8),
@@ -106,7 +121,7 @@ fn a_match_chooses_the_frames_that_it_names() {
         full().with(Field::UdpSrc, 1001u16),
         full().with(Field::UdpDst, 1001u16),
     ] {
-        assert!(!match_down(&other).0.matches(&key, &Wide::ZERO), "{other}");
+        assert!(!match_down(&other).unwrap().0.matches(&key, &Wide::ZERO), "{other}");
     }
 }
 
@@ -143,14 +158,17 @@ fn actions_come_back_as_they_were() {
         model::Action::SetTransportSrc(1),
         model::Action::SetTransportDst(2),
     ];
-    let down = actions_down(&all, &[1, 2], true).unwrap();
+    let pipeline = pipeline();
+    let down = actions_down(&all, Place::PacketOut, &world(&pipeline)).unwrap();
     assert_eq!(actions_up(&down), all);
     assert_eq!(down[16], Action::set(packet::field::Field::IpDscp, 0x3f));
 }
 
 #[test]
 fn actions_that_cannot_be_done_are_refused_with_their_error() {
-    let refused = |action| actions_down(&[action], &[1, 2], false).unwrap_err();
+    let pipeline = pipeline();
+    let world = world(&pipeline);
+    let refused = |action| actions_down(&[action], Place::Flow, &world).unwrap_err();
     let output = |port| model::Action::Output { port, bytes_max: 0 };
     for port in [0, 3, 0xff00, reserved::NONE, reserved::TABLE, reserved::MAX] {
         assert_eq!(refused(output(port)), ErrorCode::ActionBadOutPort, "{port:#x}");
@@ -159,12 +177,18 @@ fn actions_that_cannot_be_done_are_refused_with_their_error() {
     assert_eq!(refused(enqueue), ErrorCode::ActionBadOutPort);
     assert_eq!(refused(model::Action::SetVlanVid(4096)), ErrorCode::ActionBadArgument);
     assert_eq!(refused(model::Action::SetVlanPcp(8)), ErrorCode::ActionBadArgument);
-    let half = FieldMatch::masked(Field::EthSrc, 2u8, 3u8);
-    assert_eq!(refused(model::Action::SetField(half)), ErrorCode::ActionBadArgument);
-    assert_eq!(refused(model::Action::DecNwTtl), ErrorCode::ActionBadType);
+    let unknown = model::Action::Enqueue { port: 1, queue: 7 };
+    assert_eq!(refused(unknown), ErrorCode::ActionBadQueue);
+    assert_eq!(refused(model::Action::SetQueue(9)), ErrorCode::ActionBadQueue);
+    assert_eq!(refused(model::Action::Group(9)), ErrorCode::ActionBadOutGroup);
+    assert_eq!(refused(model::Action::SetNwTtl(0)), ErrorCode::ActionBadArgument);
+    assert_eq!(refused(model::Action::PushVlan(0x0800)), ErrorCode::ActionBadArgument);
+    let metadata = model::Action::SetField(FieldMatch::exact(Field::Metadata, 2u8));
+    assert_eq!(refused(metadata), ErrorCode::ActionBadType);
     let vendor = model::Experimenter { experimenter: 1, body: vec![0; 4] };
     let vendor = refused(model::Action::Experimenter(vendor));
     assert_eq!(vendor, ErrorCode::ActionBadExperimenter);
     let many = vec![model::Action::PopVlan; action::ACTIONS_MAX + 1];
-    assert_eq!(actions_down(&many, &[1], false).unwrap_err(), ErrorCode::ActionTooMany);
+    let many = actions_down(&many, Place::Flow, &world);
+    assert_eq!(many.unwrap_err(), ErrorCode::ActionTooMany);
 }

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use openflow::header::Xid;
 use openflow::model::{self, Action, Field, FlowMod, Match, Message, PRIORITY_DEFAULT};
 use openflow::session::{self, Session, Settings};
-use openflow::version::{End, ErrorCode};
+use openflow::version::{End, ErrorCode, Version};
 use packet::frame::Batch;
 use packet::time::Clock;
 use ports::channel::memory::MemoryChannel;
@@ -63,12 +63,25 @@ impl Rig {
         rig
     }
 
-    /// Adds a controller on a channel that holds so many bytes, and brings it up.
+    /// The same with a controller of this version.
+    fn speaking(version: Version, settings: OpenFlowConfig) -> Rig {
+        let mut rig = Rig::new(settings);
+        rig.connect_as(version, 1 << 20);
+        rig
+    }
+
+    /// Adds a controller of 1.0 on a channel that holds so many bytes, and brings it up.
     fn connect(&mut self, bytes: usize) -> usize {
+        self.connect_as(Version::V1_0, bytes)
+    }
+
+    /// The same with a controller of this version.
+    fn connect_as(&mut self, version: Version, bytes: usize) -> usize {
         let label = format!("c{}", self.controllers.len());
         let (ours, theirs) = ports::channel::memory::pair(bytes, &label);
         self.node.adopt(Box::new(ours), self.now);
-        let settings = Settings { echo_idle: None, ..Settings::new(End::Controller) };
+        let versions = vec![version];
+        let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };
         self.controllers.push(Controller {
             session: Session::new(settings, self.now),
             channel: theirs,
@@ -78,7 +91,7 @@ impl Rig {
             down: false,
         });
         self.settle();
-        assert!(self.controllers.last().unwrap().session.version().is_some());
+        assert_eq!(self.controllers.last().unwrap().session.version(), Some(version));
         self.controllers.len() - 1
     }
 

@@ -33,7 +33,7 @@ fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
 }
 
 fn flow(record: &FlowRecord) -> Value {
-    let told = lower::flow_stats_up(record);
+    let told = lower::flow_stats_up(record, record.table == 0);
     let actions = Instruction::applied(&told.instructions);
     let actions: Vec<String> = actions.iter().map(ToString::to_string).collect();
     json!({
@@ -53,7 +53,7 @@ fn flow(record: &FlowRecord) -> Value {
 
 /// What the tables count.
 pub(super) fn tables(pipeline: &Pipeline) -> Value {
-    let tables = lower::flow::TABLES.map(|id| {
+    let tables = lower::flow::PARTS.map(|id| {
         let account = pipeline.tables().part_account(0, id);
         json!({
             "name": table_name(id),

@@ -138,7 +138,7 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
     rig.arrive(1, &frame(2, 1));
     let all = rig.ask(r#"{"get":"counters"}"#);
     assert_eq!(all["tables"][0]["lookups"], json!(1));
-    assert_eq!(all["tables"][1]["entries_max"], json!(100));
+    assert_eq!(all["tables"][1]["entries_max"], json!(65_536));
     assert_eq!(all["drops"], json!({"no_match": 1}));
     assert_eq!(all["controllers"]["connected"], json!(0));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#), json!("a switch cannot get macs"));

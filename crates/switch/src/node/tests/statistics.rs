@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use openflow::model::{
-    FlowStatsRequest, MultipartReplyBody, MultipartRequestBody, PortConfig, PortMod, PortState,
-    PortStatusReason, QUEUE_ALL, QueueConfig, TABLE_ALL, TableStats, reserved,
+    FlowStatsRequest, MultipartReplyBody, MultipartRequestBody, PacketQueue, PortConfig, PortMod,
+    PortState, PortStatusReason, QUEUE_ALL, QueueProperty, TABLE_ALL, TableStats, reserved,
 };
 
 use super::*;
+use crate::config::{PortRateConfig, QueueConfig};
 
 fn entries_max(row: &TableStats) -> u32 {
     row.abilities.as_ref().unwrap().entries_max
@@ -75,12 +76,26 @@ fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
         .iter()
         .map(|row| (entries_max(row), row.entries, row.lookups, row.matched))
         .collect();
-    assert_eq!(rows, [(131_072, 1, 4, 3), (100, 1, 1, 1)]);
+    assert_eq!(rows, [(131_072, 1, 4, 3), (65_536, 1, 1, 1)]);
 }
 
 #[test]
 fn ports_and_queues_are_counted() {
-    let mut rig = Rig::connected(OpenFlowConfig::default());
+    let plain =
+        QueueConfig { port: 2, queue: 4, rate_bps_min: None, rate_bps_max: None, frames_max: None };
+    let shared = QueueConfig {
+        port: 3,
+        queue: 1,
+        rate_bps_min: Some(250_000),
+        rate_bps_max: Some(500_000),
+        frames_max: None,
+    };
+    let settings = OpenFlowConfig {
+        queues: vec![plain, shared],
+        port_rates: vec![PortRateConfig { port: 3, rate_bps: 1_000_000 }],
+        ..OpenFlowConfig::default()
+    };
+    let mut rig = Rig::connected(settings);
     let actions = vec![Action::Enqueue { port: 2, queue: 4 }];
     rig.order(&Message::FlowMod(FlowMod::add(exact(0), PRIORITY_DEFAULT, actions)));
     rig.arrive(1, &udp(0, 100));
@@ -101,7 +116,7 @@ fn ports_and_queues_are_counted() {
     let all = MultipartRequestBody::Queue { port: reserved::ALL, queue: QUEUE_ALL };
     let MultipartReplyBody::Queue(rows) = body(&mut rig, all) else { panic!() };
     let counts: Vec<_> = rows.iter().map(|row| (row.port, row.queue, row.tx_packets)).collect();
-    assert_eq!(counts, [(2, 4, 2)]);
+    assert_eq!(counts, [(2, 4, 2), (3, 1, 0)]);
     for (port, queue, code) in [
         (9, QUEUE_ALL, ErrorCode::QueueOpBadPort),
         (2, 5, ErrorCode::QueueOpBadQueue),
@@ -110,9 +125,11 @@ fn ports_and_queues_are_counted() {
         let request = MultipartRequestBody::Queue { port, queue };
         assert_eq!(rig.refused(&Message::ask(request)).0, code);
     }
-    let config = rig.ask(0, &Message::QueueGetConfigRequest(2));
-    let none = QueueConfig { port: 2, queues: Vec::new() };
-    assert_eq!(config, [Message::QueueGetConfigReply(none)]);
+    for (port, id, properties) in [(2, 4, vec![]), (3, 1, vec![QueueProperty::MinRate(250)])] {
+        let told = rig.ask(0, &Message::QueueGetConfigRequest(port));
+        let queues = vec![PacketQueue { port, id, properties }];
+        assert_eq!(told, [Message::QueueGetConfigReply(model::QueueConfig { port, queues })]);
+    }
     let unknown = Message::QueueGetConfigRequest(9);
     assert_eq!(rig.refused(&unknown).0, ErrorCode::QueueOpBadPort);
 }

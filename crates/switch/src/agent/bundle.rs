@@ -1,0 +1,241 @@
+//! Bundles: messages that a controller collects, to be done together.
+//!
+//! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6
+//! (scheduled). Here they are only kept; what a commit does is in [`super::commit`].
+//!
+//! Invariant: memory is bounded by the limits on bundles, messages and bytes of a connection; a
+//! bundle about which nothing is said for too long is forgotten.
+
+use openflow::header::Xid;
+use openflow::model::Message;
+use openflow::model::bundle::BundleFlags;
+use openflow::version::ErrorCode;
+use packet::time::Nanos;
+
+use crate::config::Limits;
+
+/// The bundles of one connection.
+#[derive(Debug, Default)]
+pub struct Bundles {
+    open: Vec<Bundle>,
+    bytes: usize,
+}
+
+/// One bundle.
+#[derive(Debug)]
+pub struct Bundle {
+    id: u32,
+    flags: BundleFlags,
+    closed: bool,
+    touched: Nanos,
+    bytes: usize,
+    /// When it is to be committed, if that was said: the request's number goes along.
+    due: Option<(Nanos, Xid)>,
+    /// Its messages with their transaction ids, in the order in which they came.
+    pub messages: Vec<(Xid, Message)>,
+}
+
+impl Bundle {
+    /// The controller's number for it.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// How it is to be done.
+    pub fn flags(&self) -> BundleFlags {
+        self.flags
+    }
+}
+
+impl Bundles {
+    /// Opens a bundle. One that has this number already is discarded.
+    pub fn open(
+        &mut self,
+        id: u32,
+        flags: BundleFlags,
+        limits: &Limits,
+        now: Nanos,
+    ) -> Result<(), ErrorCode> {
+        if self.take(id).is_some() {
+            return Err(ErrorCode::BundleExists);
+        }
+        if self.open.len() >= limits.bundles {
+            return Err(ErrorCode::BundleOutOfBundles);
+        }
+        let messages = Vec::new();
+        let (closed, bytes, due) = (false, 0, None);
+        self.open.push(Bundle { id, flags, closed, touched: now, bytes, due, messages });
+        Ok(())
+    }
+
+    /// Lets no more messages into a bundle. What is said wrongly discards it.
+    pub fn close(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<(), ErrorCode> {
+        let bundle = self.find(id, flags, now)?;
+        if std::mem::replace(&mut bundle.closed, true) {
+            self.take(id);
+            return Err(ErrorCode::BundleClosed);
+        }
+        Ok(())
+    }
+
+    /// Puts a message of so many bytes into a bundle, which is opened if there is none.
+    pub fn add(
+        &mut self,
+        id: u32,
+        flags: BundleFlags,
+        (xid, message, bytes): (Xid, Message, usize),
+        limits: &Limits,
+        now: Nanos,
+    ) -> Result<(), ErrorCode> {
+        if !self.open.iter().any(|bundle| bundle.id == id) {
+            self.open(id, flags, limits, now)?;
+        }
+        let room = self.bytes.saturating_add(bytes) <= limits.bundle_bytes;
+        let bundle = self.find(id, flags, now)?;
+        if bundle.closed {
+            self.take(id);
+            return Err(ErrorCode::BundleClosed);
+        }
+        if !room || bundle.messages.len() >= limits.bundle_messages {
+            return Err(ErrorCode::BundleMessageTooMany);
+        }
+        bundle.messages.push((xid, message));
+        bundle.bytes += bytes;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes out a bundle that is to be committed now.
+    pub fn commit(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<Bundle, ErrorCode> {
+        self.find(id, flags, now)?;
+        self.take(id).ok_or(ErrorCode::BundleBadId)
+    }
+
+    /// Keeps a bundle until it is to be committed, at `due` by request `xid`.
+    pub fn schedule(
+        &mut self,
+        id: u32,
+        flags: BundleFlags,
+        (due, xid): (Nanos, Xid),
+        now: Nanos,
+    ) -> Result<(), ErrorCode> {
+        let bundle = self.find(id, flags, now)?;
+        bundle.closed = true;
+        bundle.due = Some((due, xid));
+        Ok(())
+    }
+
+    /// A bundle whose time has come, with the number of the request to commit it.
+    pub fn due(&mut self, now: Nanos) -> Option<(Bundle, Xid)> {
+        let is_due = |bundle: &&Bundle| bundle.due.is_some_and(|(at, _)| at <= now);
+        let next = self.open.iter().filter(is_due).min_by_key(|bundle| bundle.due)?;
+        let (id, (_, xid)) = (next.id, next.due?);
+        Some((self.take(id)?, xid))
+    }
+
+    /// Forgets a bundle. One that does not exist is an error.
+    pub fn discard(&mut self, id: u32) -> Result<(), ErrorCode> {
+        self.take(id).map(drop).ok_or(ErrorCode::BundleBadId)
+    }
+
+    /// Forgets the bundles about which nothing was said for so long, and returns how many.
+    pub fn expire(&mut self, idle_max: Nanos, now: Nanos) -> usize {
+        let old = |bundle: &&Bundle| bundle.due.is_none() && now.since(bundle.touched) >= idle_max;
+        let ids: Vec<u32> = self.open.iter().filter(old).map(|bundle| bundle.id).collect();
+        ids.into_iter().filter(|&id| self.take(id).is_some()).count()
+    }
+
+    /// When the next bundle is due or too old.
+    pub fn next_event(&self, idle_max: Nanos) -> Option<Nanos> {
+        let event = |bundle: &Bundle| match bundle.due {
+            Some((at, _)) => at,
+            None => bundle.touched.saturating_add(idle_max),
+        };
+        self.open.iter().map(event).min()
+    }
+
+    /// The bundle with this number, if its flags are these: others discard it.
+    fn find(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<&mut Bundle, ErrorCode> {
+        let place = self.open.iter().position(|bundle| bundle.id == id);
+        let place = place.ok_or(ErrorCode::BundleBadId)?;
+        if self.open[place].flags != flags {
+            self.take(id);
+            return Err(ErrorCode::BundleBadFlags);
+        }
+        let bundle = &mut self.open[place];
+        bundle.touched = now;
+        Ok(bundle)
+    }
+
+    fn take(&mut self, id: u32) -> Option<Bundle> {
+        let place = self.open.iter().position(|bundle| bundle.id == id)?;
+        let bundle = self.open.remove(place);
+        self.bytes -= bundle.bytes;
+        Some(bundle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
+
+    fn limits() -> Limits {
+        Limits { bundles: 2, bundle_messages: 3, bundle_bytes: 100, ..Limits::default() }
+    }
+
+    fn add(bundles: &mut Bundles, id: u32, bytes: usize) -> Result<(), ErrorCode> {
+        bundles.add(id, ATOMIC, (9, Message::BarrierRequest, bytes), &limits(), Nanos(5))
+    }
+
+    #[test]
+    fn a_bundle_is_opened_filled_closed_and_taken_out() {
+        let mut bundles = Bundles::default();
+        bundles.open(1, ATOMIC, &limits(), Nanos(0)).unwrap();
+        add(&mut bundles, 1, 10).unwrap();
+        add(&mut bundles, 2, 10).unwrap();
+        bundles.close(1, ATOMIC, Nanos(1)).unwrap();
+        let bundle = bundles.commit(1, ATOMIC, Nanos(2)).unwrap();
+        assert_eq!((bundle.id(), bundle.flags(), bundle.messages.len()), (1, ATOMIC, 1));
+        assert_eq!(bundles.commit(1, ATOMIC, Nanos(2)).unwrap_err(), ErrorCode::BundleBadId);
+        assert_eq!(bundles.discard(2), Ok(()));
+        assert_eq!((bundles.discard(2), bundles.bytes), (Err(ErrorCode::BundleBadId), 0));
+    }
+
+    #[test]
+    fn what_is_said_wrongly_discards_the_bundle() {
+        let other = BundleFlags::ORDERED;
+        let mut bundles = Bundles::default();
+        let open = |bundles: &mut Bundles| bundles.open(1, ATOMIC, &limits(), Nanos(0));
+        open(&mut bundles).unwrap();
+        assert_eq!(open(&mut bundles), Err(ErrorCode::BundleExists));
+        open(&mut bundles).unwrap();
+        assert_eq!(bundles.close(1, other, Nanos(1)), Err(ErrorCode::BundleBadFlags));
+        open(&mut bundles).unwrap();
+        bundles.close(1, ATOMIC, Nanos(1)).unwrap();
+        assert_eq!(add(&mut bundles, 1, 10), Err(ErrorCode::BundleClosed));
+        assert_eq!(bundles.discard(1), Err(ErrorCode::BundleBadId));
+    }
+
+    #[test]
+    fn bundles_messages_and_bytes_have_limits_and_time_runs_out() {
+        let mut bundles = Bundles::default();
+        add(&mut bundles, 1, 90).unwrap();
+        assert_eq!(add(&mut bundles, 1, 11), Err(ErrorCode::BundleMessageTooMany));
+        add(&mut bundles, 1, 1).unwrap();
+        add(&mut bundles, 1, 1).unwrap();
+        assert_eq!(add(&mut bundles, 1, 1), Err(ErrorCode::BundleMessageTooMany));
+        add(&mut bundles, 2, 1).unwrap();
+        assert_eq!(add(&mut bundles, 3, 1), Err(ErrorCode::BundleOutOfBundles));
+        bundles.schedule(2, ATOMIC, (Nanos(500), 77), Nanos(5)).unwrap();
+        assert_eq!(bundles.next_event(Nanos(100)), Some(Nanos(105)));
+        assert_eq!(
+            (bundles.expire(Nanos(100), Nanos(104)), bundles.expire(Nanos(100), Nanos(105))),
+            (0, 1)
+        );
+        assert!(bundles.due(Nanos(499)).is_none());
+        let (bundle, xid) = bundles.due(Nanos(500)).unwrap();
+        assert_eq!((bundle.id(), xid, bundles.bytes), (2, 77, 0));
+    }
+}

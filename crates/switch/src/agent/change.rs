@@ -1,0 +1,299 @@
+//! What changes the switch: entries, groups, meters, ports, tables, and frames that it sends.
+//!
+//! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6 and
+//! 7.3.4. Invariant: each message takes effect whole, or is refused and changes nothing.
+
+use dataplane::action::Action;
+use dataplane::egress::PortSettings;
+use dataplane::flow::{FlowError, FlowFilter, Source};
+use openflow::header::Xid;
+use openflow::model::group::{GroupMod, GroupModCommand};
+use openflow::model::meter::{MeterMod, MeterModCommand};
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{
+    FlowMod, FlowModCommand, FlowModFlags, Message, PacketOut, PortConfig, PortDescription,
+    PortMod, reserved,
+};
+use openflow::version::{ErrorCode, Version};
+use packet::frame::{FRAME_BYTES_MAX, Frame};
+use packet::time::Nanos;
+
+use crate::lower::action::Place;
+use crate::lower::flow::{Speaker, modify_rules};
+use crate::lower::{self, World};
+
+use super::buffers::NoBuffer;
+use super::{Agent, Datapath};
+
+/// Who orders a change, and in which words.
+#[derive(Debug, Clone, Copy)]
+pub struct Who {
+    /// The connection.
+    pub owner: u32,
+    /// The message.
+    pub xid: Xid,
+    /// The connection's version.
+    pub version: Version,
+    /// Whether the first table counts as two, as 1.0 has it.
+    pub parts: bool,
+}
+
+impl Who {
+    /// The same for whoever watches entries.
+    pub fn source(&self) -> Source {
+        Source { owner: self.owner, xid: self.xid }
+    }
+
+    /// The same for whoever translates.
+    pub fn speaker(&self) -> Speaker {
+        Speaker { version: self.version, parts: self.parts, source: self.source() }
+    }
+}
+
+impl Agent {
+    /// Does what one message orders.
+    pub(super) fn change(
+        &mut self,
+        who: Who,
+        message: &Message,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        match message {
+            Message::FlowMod(change) => self.flow_mod(who, change, datapath),
+            Message::GroupMod(change) => self.group_mod(who, change, datapath),
+            Message::MeterMod(change) => self.meter_mod(who, change, datapath),
+            Message::PortMod(change) => self.port_mod(who, change, datapath),
+            Message::TableMod(change) => self.table_mod(who.version, change, datapath),
+            Message::PacketOut(packet) => self.packet_out(who, packet, datapath),
+            _ => Err(ErrorCode::RequestBadType),
+        }
+    }
+
+    /// What actions may refer to.
+    pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> World<'a> {
+        World { ports: self.ports.numbers(), pipeline: datapath.pipeline, version: who.version }
+    }
+
+    fn flow_mod(
+        &mut self,
+        who: Who,
+        change: &FlowMod,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        if change.flags.contains(FlowModFlags::EMERGENCY) {
+            return Err(no_emergency_table(change));
+        }
+        self.check_table(who, change)?;
+        let (now, speaker) = (datapath.now, who.speaker());
+        let filter = lower::filter_down(change, speaker)?;
+        if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
+            datapath.pipeline.delete(&filter, now, datapath.outputs);
+            *datapath.due = Some(Nanos::ZERO);
+            return Ok(());
+        }
+        let table = if speaker.parts { 0 } else { change.table };
+        let instructions = lower::instructions_down(
+            &change.instructions,
+            &change.matching,
+            table,
+            &self.world(who, datapath),
+        )?;
+        let spec = lower::spec_down(change, instructions, speaker)?;
+        let same =
+            FlowFilter { table: Some(table), ..FlowFilter::strictly(spec.matching, spec.rank) };
+        self.features.check(change, table, &same, datapath.pipeline)?;
+        if let Some(id) = change.buffer_id {
+            self.buffers.check(id).map_err(buffer_error_up)?;
+        }
+        let outcome = match change.command {
+            FlowModCommand::Add => datapath.pipeline.add(&spec, now, datapath.outputs),
+            _ => {
+                let rules = modify_rules(change, who.version);
+                datapath.pipeline.modify(&spec, &filter, rules, now, datapath.outputs)
+            }
+        };
+        outcome.map_err(flow_error_up)?;
+        *datapath.due = Some(Nanos::ZERO);
+        match change.buffer_id {
+            // As later versions say it: the kept frame then goes through the tables.
+            Some(id) => self.release(id, None, &[Action::Table], datapath),
+            None => Ok(()),
+        }
+    }
+
+    /// A table is named by its number; deletions may mean all.
+    fn check_table(&self, who: Who, change: &FlowMod) -> Result<(), ErrorCode> {
+        let deletes =
+            matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+        let every = change.table == TABLE_ALL && (deletes || who.version == Version::V1_0);
+        match who.parts || every || self.features.has(change.table) {
+            true => Ok(()),
+            false => Err(ErrorCode::FlowModBadTable),
+        }
+    }
+
+    fn group_mod(
+        &mut self,
+        who: Who,
+        change: &GroupMod,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let now = datapath.now;
+        let spec = lower::group::group_down(change, &self.world(who, datapath))?;
+        let place = lower::group::place_down(change.command_bucket);
+        let Datapath { pipeline, outputs, .. } = datapath;
+        let outcome = match change.command {
+            GroupModCommand::Add => pipeline.add_group(spec, now),
+            GroupModCommand::Modify => pipeline.modify_group(spec),
+            GroupModCommand::InsertBucket => {
+                pipeline.insert_buckets(change.group, place, spec.buckets)
+            }
+            GroupModCommand::RemoveBucket => pipeline.remove_buckets(change.group, place),
+            GroupModCommand::Delete => {
+                pipeline.delete_group(change.group, who.source(), now, outputs).map(drop)
+            }
+        };
+        *datapath.due = Some(Nanos::ZERO);
+        outcome.map_err(|error| lower::group::group_error_up(error, who.version))
+    }
+
+    fn meter_mod(
+        &mut self,
+        who: Who,
+        change: &MeterMod,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let now = datapath.now;
+        let spec = lower::meter::meter_down(change)?;
+        let Datapath { pipeline, outputs, .. } = datapath;
+        let outcome = match change.command {
+            MeterModCommand::Add => pipeline.add_meter(spec, now),
+            MeterModCommand::Modify => pipeline.modify_meter(spec, now),
+            MeterModCommand::Delete => {
+                pipeline.delete_meter(change.meter, who.source(), now, outputs);
+                Ok(())
+            }
+        };
+        *datapath.due = Some(Nanos::ZERO);
+        outcome.map_err(lower::meter::meter_error_up)
+    }
+
+    fn packet_out(
+        &mut self,
+        who: Who,
+        packet: &PacketOut,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let world = self.world(who, datapath);
+        let actions = lower::actions_down(&packet.actions, Place::PacketOut, &world)?;
+        let in_port = self.check_in_port(packet.in_port, who.version)?;
+        if let Some(id) = packet.buffer_id {
+            let named = (packet.in_port != reserved::NONE).then_some(in_port);
+            return self.release(id, named, &actions, datapath);
+        }
+        if packet.data.len() > FRAME_BYTES_MAX {
+            return Err(ErrorCode::RequestBadLength);
+        }
+        if packet.data.len() < packet::header::ethernet::HEADER_BYTES {
+            return Err(ErrorCode::RequestBadPacket);
+        }
+        if self.rehearsal.is_some() {
+            return Ok(());
+        }
+        let mut frame = Frame::from_bytes(&packet.data);
+        let Datapath { pipeline, outputs, now, .. } = datapath;
+        pipeline.execute(&mut frame, in_port, &actions, *now, outputs);
+        Ok(())
+    }
+
+    /// The port that a packet-out's frame is said to have come in on.
+    fn check_in_port(
+        &mut self,
+        port: u32,
+        version: Version,
+    ) -> Result<packet::frame::PortNo, ErrorCode> {
+        let named = match port {
+            reserved::CONTROLLER | reserved::LOCAL => true,
+            reserved::NONE => version <= Version::V1_1,
+            port => version == Version::V1_0 || self.ports.find(port).is_some(),
+        };
+        match named {
+            true => Ok(lower::port_down(port)),
+            false => Err(ErrorCode::RequestBadPort),
+        }
+    }
+
+    /// Does actions with a kept frame, which came in on the port that the packet-out names or
+    /// else on the port that it was kept with.
+    fn release(
+        &mut self,
+        id: u32,
+        in_port: Option<packet::frame::PortNo>,
+        actions: &[Action],
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        if let Some(used) = &mut self.rehearsal {
+            self.buffers.check(id).map_err(buffer_error_up)?;
+            if used.contains(&id) {
+                return Err(ErrorCode::RequestBufferEmpty);
+            }
+            used.push(id);
+            return Ok(());
+        }
+        let (port, mut frame) = self.buffers.take(id).map_err(buffer_error_up)?;
+        let Datapath { pipeline, outputs, now, .. } = datapath;
+        pipeline.execute(&mut frame, in_port.unwrap_or(port), actions, *now, outputs);
+        Ok(())
+    }
+
+    fn port_mod(
+        &mut self,
+        who: Who,
+        change: &PortMod,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let Some(port) = self.ports.modify(change, who.version)? else { return Ok(()) };
+        datapath.pipeline.set_port(port.number, settings_of(&port));
+        self.tell_port(port);
+        Ok(())
+    }
+}
+
+/// What a port is set to do, as the core has it.
+pub fn settings_of(port: &PortDescription) -> PortSettings {
+    let has = |bit| port.config.contains(bit);
+    PortSettings {
+        down: has(PortConfig::PORT_DOWN),
+        no_receive: has(PortConfig::NO_RECEIVE),
+        no_receive_spanning_tree: has(PortConfig::NO_RECEIVE_STP),
+        no_flood: has(PortConfig::NO_FLOOD),
+        no_forward: has(PortConfig::NO_FORWARD),
+        no_packet_in: has(PortConfig::NO_PACKET_IN),
+    }
+}
+
+/// There is no emergency table: it is full from the start.
+fn no_emergency_table(change: &FlowMod) -> ErrorCode {
+    match change.idle_timeout_s | change.hard_timeout_s {
+        0 => ErrorCode::FlowModTableFull,
+        _ => ErrorCode::FlowModBadTimeout,
+    }
+}
+
+fn buffer_error_up(why: NoBuffer) -> ErrorCode {
+    match why {
+        NoBuffer::Unknown => ErrorCode::RequestBufferUnknown,
+        NoBuffer::Empty => ErrorCode::RequestBufferEmpty,
+    }
+}
+
+fn flow_error_up(error: FlowError) -> ErrorCode {
+    match error {
+        FlowError::TableFull(_) => ErrorCode::FlowModTableFull,
+        FlowError::Overlap => ErrorCode::FlowModOverlap,
+        FlowError::NoSuchTable(_) => ErrorCode::FlowModBadTable,
+        FlowError::BadGoto(_) => ErrorCode::InstructionBadTable,
+        FlowError::NoSuchGroup(_) => ErrorCode::ActionBadOutGroup,
+        FlowError::NoSuchMeter(_) => ErrorCode::MeterModUnknownMeter,
+    }
+}

@@ -1,0 +1,413 @@
+//! What each table can do: told to controllers, and restricted by them.
+//!
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.5.5; 1.5.1, section 7.3.5.18. A table can do
+//! everything at first. A request describes the whole pipeline: each table that it names gets
+//! the features that it lists, which must be among those that the table could have, and a table
+//! that it does not name is out of use. From 1.5 on a request may also be about some tables only.
+//!
+//! Invariant: a request takes effect whole or not at all; what an entry may not have is refused
+//! with the error that says what.
+
+use dataplane::flow::FlowFilter;
+use dataplane::pipeline::Pipeline;
+use openflow::model::field_id::FieldId;
+use openflow::model::multipart::MultipartReplyBody;
+use openflow::model::table::TableConfig;
+use openflow::model::table_features::{
+    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
+    When,
+};
+use openflow::model::{Action, FieldSet, FlowMod, FlowModCommand, Instruction, Match};
+use openflow::version::{ActionKind, ErrorCode, InstructionKind, Version};
+use packet::field::Field;
+
+use crate::config::OpenFlowConfig;
+use crate::lower::action::is_writable;
+use crate::lower::express;
+
+use super::dump::in_parts;
+use super::tables::fields_of;
+use super::{Agent, Datapath};
+
+/// Rows of full length in one part of a reply.
+const PART_ROWS: usize = 24;
+
+/// The packet type of Ethernet.
+const ETHERNET: u32 = 0;
+
+/// What the tables were restricted to.
+#[derive(Debug, Clone)]
+pub struct Features {
+    tables: Vec<Table>,
+}
+
+#[derive(Debug, Clone)]
+struct Table {
+    in_use: bool,
+    /// Features that a controller has set, in place of all.
+    set: Option<Box<TableFeatures>>,
+}
+
+impl Agent {
+    /// Answers with what the tables can do; first sets that, if the request says so.
+    pub(super) fn table_features(
+        &mut self,
+        at: usize,
+        wanted: &[TableFeatures],
+        datapath: &Datapath<'_>,
+    ) -> Result<Vec<MultipartReplyBody>, ErrorCode> {
+        let version = self.connections[at].version();
+        if !wanted.is_empty() {
+            self.check_not_slave(at)?;
+            self.features.set(wanted, version, datapath.pipeline)?;
+        }
+        let rows = self.features.rows(version, datapath.pipeline);
+        Ok(in_parts(rows, PART_ROWS, MultipartReplyBody::TableFeatures))
+    }
+}
+
+impl Features {
+    /// Every table of the configuration is in use and can do everything.
+    pub fn new(config: &OpenFlowConfig) -> Self {
+        Features { tables: vec![Table { in_use: true, set: None }; config.tables] }
+    }
+
+    /// Whether there is such a table and it is in use.
+    pub fn has(&self, table: u8) -> bool {
+        self.tables.get(usize::from(table)).is_some_and(|table| table.in_use)
+    }
+
+    /// What the tables in use can do, in the words of the version.
+    fn rows(&self, version: Version, pipeline: &Pipeline) -> Vec<TableFeatures> {
+        let in_use = self.tables.iter().enumerate().filter(|(_, table)| table.in_use);
+        let row = |(number, table): (usize, &Table)| {
+            let set = table.set.as_deref().filter(|set| can_say(version, set));
+            set.cloned().unwrap_or_else(|| full(number as u8, version, pipeline))
+        };
+        in_use.map(row).collect()
+    }
+
+    /// Replaces the features of tables.
+    fn set(
+        &mut self,
+        wanted: &[TableFeatures],
+        version: Version,
+        pipeline: &Pipeline,
+    ) -> Result<(), ErrorCode> {
+        let mut after = self.clone();
+        let replaces = wanted.iter().any(|it| it.command == TableFeaturesCommand::Replace);
+        if replaces {
+            after.tables.iter_mut().for_each(|table| table.in_use = false);
+        }
+        for (place, row) in wanted.iter().enumerate() {
+            let twice = wanted[..place].iter().any(|other| other.table == row.table);
+            let table = after.tables.get_mut(usize::from(row.table));
+            let table = table.filter(|_| !twice).ok_or(ErrorCode::TableFeaturesBadTable)?;
+            match row.command {
+                TableFeaturesCommand::Replace | TableFeaturesCommand::Modify => {
+                    check_row(row, version, pipeline)?;
+                    table.in_use = true;
+                    table.set = Some(Box::new(row.clone()));
+                }
+                TableFeaturesCommand::Enable => table.in_use = true,
+                TableFeaturesCommand::Disable => table.in_use = false,
+            }
+        }
+        // The first table is where frames come in.
+        if !after.has(0) {
+            return Err(ErrorCode::TableFeaturesBadTable);
+        }
+        after.check_entries(pipeline)?;
+        *self = after;
+        Ok(())
+    }
+
+    /// A table with entries cannot go out of use, nor become smaller than they are many.
+    fn check_entries(&self, pipeline: &Pipeline) -> Result<(), ErrorCode> {
+        for (number, table) in self.tables.iter().enumerate() {
+            let entries = pipeline.tables().account(number as u8).entries;
+            let fit = table.set.as_ref().map_or(usize::MAX, |set| set.entries_max as usize);
+            if (!table.in_use && entries > 0) || entries > fit {
+                return Err(ErrorCode::TableFeaturesPermission);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry may be added or changed so.
+    pub fn check(
+        &self,
+        change: &FlowMod,
+        table: u8,
+        same: &FlowFilter,
+        pipeline: &Pipeline,
+    ) -> Result<(), ErrorCode> {
+        let to = change.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::GotoTable(to) => Some(*to),
+            _ => None,
+        });
+        if to.is_some_and(|to| !self.has(to)) {
+            return Err(ErrorCode::InstructionBadTable);
+        }
+        let set = self.tables.get(usize::from(table)).and_then(|table| table.set.as_deref());
+        let Some(features) = set else { return Ok(()) };
+        check_match(&change.matching, features)?;
+        let miss = change.matching.is_any() && change.priority == 0;
+        check_instructions(&change.instructions, features, miss)?;
+        let full = pipeline.tables().account(table).entries >= features.entries_max as usize;
+        let adds = change.command == FlowModCommand::Add;
+        if adds && full && pipeline.tables().totals(same).entries == 0 {
+            return Err(ErrorCode::FlowModTableFull);
+        }
+        Ok(())
+    }
+}
+
+fn can_say(version: Version, row: &TableFeatures) -> bool {
+    let body = MultipartReplyBody::TableFeatures(vec![row.clone()]);
+    express::can_say(version, &openflow::model::Message::MultipartReply(body.into()))
+}
+
+/// Everything that a table can do.
+fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
+    let fields = fields_of(version);
+    let written: FieldSet = fields.iter().filter(|field| is_writable(*field, version)).collect();
+    let kinds = InstructionKind::ALL.iter().copied();
+    let kinds =
+        kinds.filter(|kind| kind.code(version).is_some() && *kind != InstructionKind::Experimenter);
+    let actions = ActionKind::ALL.iter().copied();
+    let actions: Vec<ActionId> = actions
+        .filter(|kind| kind.code(version).is_some() && *kind != ActionKind::Experimenter)
+        .map(ActionId::Known)
+        .collect();
+    let count = pipeline.tables().count_tables() as u8;
+    let mut properties = vec![
+        TableProperty::Instructions { miss: false, ids: kinds.map(InstructionId::Known).collect() },
+        TableProperty::NextTables { miss: false, tables: (table + 1..count).collect() },
+    ];
+    for when in [When::Write, When::Apply] {
+        properties.push(TableProperty::Actions { when, miss: false, ids: actions.clone() });
+    }
+    properties.push(TableProperty::Match(FieldId::maskable(fields)));
+    properties.push(TableProperty::Wildcards(FieldId::plain(fields)));
+    for when in [When::Write, When::Apply] {
+        let ids = FieldId::plain(written);
+        properties.push(TableProperty::SetField { when, miss: false, ids });
+    }
+    if version >= Version::V1_5 {
+        for when in [When::Write, When::Apply] {
+            let ids = FieldId::plain(written);
+            properties.push(TableProperty::CopyField { when, miss: false, ids });
+        }
+        properties.push(TableProperty::PacketTypes(vec![ETHERNET]));
+    }
+    TableFeatures {
+        table,
+        command: TableFeaturesCommand::Replace,
+        flags: if version >= Version::V1_5 {
+            TableFeatureFlags::INGRESS
+        } else {
+            TableFeatureFlags::NONE
+        },
+        name: format!("table{table}").as_str().into(),
+        metadata_match: u64::MAX,
+        metadata_write: u64::MAX,
+        capabilities: TableConfig {
+            eviction: version >= Version::V1_4,
+            vacancy_events: version >= Version::V1_4,
+            ..TableConfig::default()
+        },
+        entries_max: pipeline.tables().account(table).entries_max as u32,
+        properties,
+    }
+}
+
+/// Whether a table could have these features.
+fn check_row(row: &TableFeatures, version: Version, pipeline: &Pipeline) -> Result<(), ErrorCode> {
+    let all = full(row.table, version, pipeline);
+    if row.entries_max > all.entries_max {
+        return Err(bad_value(version, ErrorCode::TableFeaturesBadEntriesMax));
+    }
+    for property in &row.properties {
+        check_property(property, row.table, &all, version)?;
+    }
+    Ok(())
+}
+
+/// What a value that cannot be is called: 1.3, 1.4 and 1.5 each have their own word.
+fn bad_value(version: Version, since_1_5: ErrorCode) -> ErrorCode {
+    let words = [since_1_5, ErrorCode::TableFeaturesBadArgument, ErrorCode::PropertyBadValue];
+    crate::lower::first_known(version, &words)
+}
+
+fn check_property(
+    property: &TableProperty,
+    table: u8,
+    all: &TableFeatures,
+    version: Version,
+) -> Result<(), ErrorCode> {
+    let fits = match property {
+        TableProperty::Instructions { ids, .. } => {
+            let known = instructions(all, false);
+            ids.iter().all(|id| matches!(id, InstructionId::Known(kind) if known.contains(kind)))
+        }
+        TableProperty::NextTables { tables, .. } => tables.iter().all(|next| *next > table),
+        TableProperty::Actions { when, ids, .. } => {
+            let known = actions(all, *when, false);
+            ids.iter().all(|id| matches!(id, ActionId::Known(kind) if known.contains(kind)))
+        }
+        TableProperty::Match(ids) | TableProperty::Wildcards(ids) => {
+            let field = |id: &FieldId| {
+                matches!(id, FieldId::Known { field, masked }
+                if !masked || field.maskable())
+            };
+            ids.iter().all(field)
+        }
+        TableProperty::SetField { ids, .. } | TableProperty::CopyField { ids, .. } => {
+            let field = |id: &FieldId| {
+                matches!(id, FieldId::Known { field, .. }
+                if is_writable(*field, version))
+            };
+            ids.iter().all(field)
+        }
+        // Each table keeps entries of its own, and every frame has an Ethernet header.
+        TableProperty::SynchronizedFrom(tables) => tables.is_empty(),
+        TableProperty::PacketTypes(types) => types.iter().all(|kind| *kind == ETHERNET),
+        TableProperty::Experimenter { .. } => false,
+    };
+    if fits { Ok(()) } else { Err(bad_value(version, ErrorCode::TableFeaturesBadFeatures)) }
+}
+
+/// The property for table-miss entries if there is one, else the one for entries in general.
+fn of<'a, T: ?Sized>(
+    features: &'a TableFeatures,
+    miss: bool,
+    get: impl Fn(&'a TableProperty, bool) -> Option<&'a T>,
+) -> Option<&'a T> {
+    let find = |miss: bool| features.properties.iter().find_map(|property| get(property, miss));
+    if miss { find(true).or_else(|| find(false)) } else { find(false) }
+}
+
+fn instructions(features: &TableFeatures, miss: bool) -> Vec<InstructionKind> {
+    let ids = of(features, miss, |property, wanted| match property {
+        TableProperty::Instructions { miss, ids } if *miss == wanted => Some(&ids[..]),
+        _ => None,
+    });
+    let kind = |id: &InstructionId| match id {
+        InstructionId::Known(kind) => Some(*kind),
+        InstructionId::Experimenter(_) => None,
+    };
+    ids.unwrap_or_default().iter().filter_map(kind).collect()
+}
+
+fn actions(features: &TableFeatures, when: When, miss: bool) -> Vec<ActionKind> {
+    let ids = of(features, miss, |property, wanted| match property {
+        TableProperty::Actions { when: at, miss, ids } if *at == when && *miss == wanted => {
+            Some(&ids[..])
+        }
+        _ => None,
+    });
+    let kind = |id: &ActionId| match id {
+        ActionId::Known(kind) => Some(*kind),
+        ActionId::Experimenter(_) => None,
+    };
+    ids.unwrap_or_default().iter().filter_map(kind).collect()
+}
+
+fn set_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
+    let ids = of(features, miss, |property, wanted| match property {
+        TableProperty::SetField { when: at, miss, ids } if *at == when && *miss == wanted => {
+            Some(&ids[..])
+        }
+        _ => None,
+    });
+    FieldId::known(ids.unwrap_or_default())
+}
+
+fn next_tables(features: &TableFeatures, miss: bool) -> &[u8] {
+    let tables = of(features, miss, |property, wanted| match property {
+        TableProperty::NextTables { miss, tables } if *miss == wanted => Some(&tables[..]),
+        _ => None,
+    });
+    tables.unwrap_or_default()
+}
+
+/// Whether the table has the fields that a match asks for, and may leave the others open.
+fn check_match(matching: &Match, features: &TableFeatures) -> Result<(), ErrorCode> {
+    let (mut fields, mut masked, mut open) = (FieldSet::NONE, FieldSet::NONE, FieldSet::NONE);
+    for property in &features.properties {
+        match property {
+            TableProperty::Match(ids) => {
+                fields = FieldId::known(ids);
+                let with_mask = ids.iter().filter_map(|id| match id {
+                    FieldId::Known { field, masked: true } => Some(*field),
+                    _ => None,
+                });
+                masked = with_mask.collect();
+            }
+            TableProperty::Wildcards(ids) => open = FieldId::known(ids),
+            _ => {}
+        }
+    }
+    for row in matching.fields() {
+        if !fields.has(row.field) {
+            return Err(ErrorCode::MatchBadField);
+        }
+        let metadata = row.field == Field::Metadata;
+        let of_metadata = u128::from(features.metadata_match);
+        if (!row.is_exact() && !masked.has(row.field)) || (metadata && row.mask & !of_metadata != 0)
+        {
+            return Err(ErrorCode::MatchBadMask);
+        }
+    }
+    let left_out = fields.iter().find(|field| !open.has(*field) && !matching.names().has(*field));
+    match left_out {
+        // The table-miss entry leaves everything open in any table.
+        Some(_) if !matching.is_any() => Err(ErrorCode::MatchBadWildcards),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the table has these instructions with these actions.
+fn check_instructions(
+    from: &[Instruction],
+    features: &TableFeatures,
+    miss: bool,
+) -> Result<(), ErrorCode> {
+    let known = instructions(features, miss);
+    for instruction in from {
+        if !known.contains(&instruction.kind()) {
+            return Err(ErrorCode::InstructionUnsupported);
+        }
+        match instruction {
+            Instruction::GotoTable(to) if !next_tables(features, miss).contains(to) => {
+                return Err(ErrorCode::InstructionBadTable);
+            }
+            Instruction::WriteMetadata { mask, .. } if mask & !features.metadata_write != 0 => {
+                return Err(ErrorCode::InstructionUnsupportedMetadataMask);
+            }
+            Instruction::ApplyActions(list) => check_actions(list, features, When::Apply, miss)?,
+            Instruction::WriteActions(list) => check_actions(list, features, When::Write, miss)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_actions(
+    from: &[Action],
+    features: &TableFeatures,
+    when: When,
+    miss: bool,
+) -> Result<(), ErrorCode> {
+    let (known, fields) = (actions(features, when, miss), set_fields(features, when, miss));
+    for action in from {
+        if !known.contains(&action.kind()) {
+            return Err(ErrorCode::ActionBadType);
+        }
+        if matches!(action, Action::SetField(set) if !fields.has(set.field)) {
+            return Err(ErrorCode::ActionBadSetType);
+        }
+    }
+    Ok(())
+}

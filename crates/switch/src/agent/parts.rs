@@ -1,0 +1,105 @@
+//! Requests that come in several messages, put together.
+//!
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.5: parts have the same transaction id, and
+//! each but the last says that more follow. Invariant: memory is bounded by the limit on the bytes
+//! of one request; only one is put together at a time, and another one begins anew.
+
+use openflow::header::Xid;
+use openflow::model::multipart::{MultipartRequest, MultipartRequestBody};
+use openflow::version::ErrorCode;
+
+/// What has come of a request so far.
+#[derive(Debug, Default)]
+pub struct Parts {
+    begun: Option<Begun>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    xid: Xid,
+    body: MultipartRequestBody,
+    bytes: usize,
+}
+
+impl Parts {
+    /// Takes a part of so many bytes and gives the whole request once that is complete.
+    pub fn take(
+        &mut self,
+        xid: Xid,
+        part: MultipartRequest,
+        bytes: usize,
+        bytes_max: usize,
+    ) -> Result<Option<MultipartRequestBody>, ErrorCode> {
+        let before = self.begun.take().filter(|begun| begun.xid == xid);
+        let (body, bytes) = match before {
+            None => (part.body, bytes),
+            Some(begun) => (join(begun.body, part.body)?, begun.bytes.saturating_add(bytes)),
+        };
+        if bytes > bytes_max {
+            return Err(ErrorCode::RequestMultipartOverflow);
+        }
+        if !part.more {
+            return Ok(Some(body));
+        }
+        self.begun = Some(Begun { xid, body, bytes });
+        Ok(None)
+    }
+
+    /// Whether a part is waited for.
+    pub fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+}
+
+/// One request of two parts: only lists can be longer than one message.
+fn join(
+    before: MultipartRequestBody,
+    after: MultipartRequestBody,
+) -> Result<MultipartRequestBody, ErrorCode> {
+    use MultipartRequestBody::{FlowMonitor, TableFeatures};
+    match (before, after) {
+        (TableFeatures(before), TableFeatures(after)) => {
+            Ok(TableFeatures([before, after].concat()))
+        }
+        (FlowMonitor(before), FlowMonitor(after)) => Ok(FlowMonitor([before, after].concat())),
+        (before, after) if before == after => Ok(after),
+        _ => Err(ErrorCode::RequestBadMultipart),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(tables: usize, more: bool) -> MultipartRequest {
+        let tables = vec![Default::default(); tables];
+        MultipartRequest { more, body: MultipartRequestBody::TableFeatures(tables) }
+    }
+
+    #[test]
+    fn parts_of_one_number_are_joined_and_others_begin_anew() {
+        let mut parts = Parts::default();
+        assert_eq!(parts.take(1, part(2, true), 10, 100), Ok(None));
+        let Ok(Some(MultipartRequestBody::TableFeatures(all))) =
+            parts.take(1, part(3, false), 10, 100)
+        else {
+            panic!("it is complete")
+        };
+        assert_eq!((all.len(), parts.has_begun()), (5, false));
+        assert_eq!(parts.take(2, part(2, true), 10, 100), Ok(None));
+        let desc = MultipartRequest { more: false, body: MultipartRequestBody::Desc };
+        assert_eq!(parts.take(3, desc, 10, 100), Ok(Some(MultipartRequestBody::Desc)));
+        assert!(!parts.has_begun());
+    }
+
+    #[test]
+    fn what_is_too_long_or_mixed_is_refused() {
+        let mut parts = Parts::default();
+        assert_eq!(parts.take(1, part(1, true), 60, 100), Ok(None));
+        let overflow = Err(ErrorCode::RequestMultipartOverflow);
+        assert_eq!(parts.take(1, part(1, true), 60, 100), overflow);
+        assert_eq!(parts.take(1, part(1, true), 60, 100), Ok(None));
+        let desc = MultipartRequest { more: false, body: MultipartRequestBody::Desc };
+        assert_eq!(parts.take(1, desc, 1, 100), Err(ErrorCode::RequestBadMultipart));
+    }
+}

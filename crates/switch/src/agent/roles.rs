@@ -1,0 +1,54 @@
+//! Which part each controller plays: equal, master or slave.
+//!
+//! Source: OpenFlow switch specification 1.2, section 6.3.4; 1.3.5, sections 6.3.5 and 7.3.9. Elections
+//! among controllers have numbers that grow; a request from an election older than one that the
+//! switch knows of is stale. Invariant: at most one connection is master.
+
+use openflow::model::role::{GENERATION_UNKNOWN, Role};
+use openflow::version::ErrorCode;
+
+/// The last election that the switch knows of.
+#[derive(Debug, Default)]
+pub struct Roles {
+    generation: Option<u64>,
+}
+
+impl Roles {
+    /// Takes note of the election from which a role comes, or says that it is over. Numbers wrap:
+    /// the one of two that is less than half the range ahead is the newer one.
+    pub fn admit(&mut self, role: Role, generation: u64) -> Result<(), ErrorCode> {
+        if !matches!(role, Role::Master | Role::Slave) {
+            return Ok(());
+        }
+        let is_stale = |known: u64| (generation.wrapping_sub(known) as i64) < 0;
+        if self.generation.is_some_and(is_stale) {
+            return Err(ErrorCode::RoleRequestStale);
+        }
+        self.generation = Some(generation);
+        Ok(())
+    }
+
+    /// The number of the last election, as a reply has it.
+    pub fn generation(&self) -> u64 {
+        self.generation.unwrap_or(GENERATION_UNKNOWN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_election_is_stale_even_when_numbers_wrap() {
+        let mut roles = Roles::default();
+        assert_eq!(roles.generation(), GENERATION_UNKNOWN);
+        assert_eq!(roles.admit(Role::Equal, 7), Ok(()));
+        assert_eq!(roles.generation(), GENERATION_UNKNOWN, "an equal takes part in no election");
+        assert_eq!(roles.admit(Role::Master, u64::MAX - 1), Ok(()));
+        assert_eq!(roles.admit(Role::Slave, u64::MAX - 2), Err(ErrorCode::RoleRequestStale));
+        assert_eq!(roles.admit(Role::Slave, u64::MAX - 1), Ok(()));
+        assert_eq!(roles.admit(Role::Master, 3), Ok(()));
+        assert_eq!(roles.admit(Role::Master, u64::MAX), Err(ErrorCode::RoleRequestStale));
+        assert_eq!(roles.generation(), 3);
+    }
+}

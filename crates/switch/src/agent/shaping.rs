@@ -1,0 +1,172 @@
+//! What is told of groups, meters and queues.
+//!
+//! Source: OpenFlow switch specification 1.3.5, sections 7.2.2 and 7.3.5.8 to 7.3.5.14.
+
+use dataplane::pipeline::Pipeline;
+use dataplane::queue::QueueRecord;
+use openflow::model::ActionKinds;
+use openflow::model::group::{GroupCapabilities, GroupFeatures, GroupKinds, GroupStats};
+use openflow::model::meter::{
+    METER_ALL, METER_CONTROLLER, METER_SLOWPATH, MeterBandKinds, MeterConfig, MeterFeatureFlags,
+    MeterFeatures, MeterFlags, MeterStats,
+};
+use openflow::model::multipart::MultipartReplyBody;
+use openflow::model::queue::{PacketQueue, QUEUE_ALL, QueueProperty, QueueStats};
+use openflow::model::{PortNo, reserved};
+use openflow::version::{ErrorCode, Version};
+
+use crate::lower::express;
+use crate::lower::group::{group_stats_up, group_up};
+use crate::lower::meter::{meter_config_up, meter_stats_up};
+
+use super::Datapath;
+
+/// Actions that the rest of a message can hold beside its first group.
+const PART_ACTIONS: usize = 512;
+
+/// The queues that a request names.
+fn queues(port: PortNo, queue: Option<u32>, datapath: &Datapath<'_>) -> Vec<QueueRecord> {
+    let every_port = [reserved::ALL, reserved::NONE].contains(&port);
+    let queue = queue.filter(|queue| *queue != QUEUE_ALL);
+    let mut rows = datapath.pipeline.egress().queue_records(datapath.now);
+    rows.retain(|row| {
+        (every_port || row.port == port) && queue.is_none_or(|queue| queue == row.spec.queue)
+    });
+    rows
+}
+
+/// Counters of queues; one that is named has to exist.
+pub fn queue_stats(
+    port: PortNo,
+    queue: u32,
+    datapath: &Datapath<'_>,
+) -> Result<Vec<QueueStats>, ErrorCode> {
+    let rows = queues(port, Some(queue), datapath);
+    if rows.is_empty() && queue != QUEUE_ALL {
+        return Err(ErrorCode::QueueOpBadQueue);
+    }
+    let row = |row: &QueueRecord| QueueStats {
+        port: row.port,
+        queue: row.spec.queue,
+        tx_bytes: row.bytes,
+        tx_packets: row.frames,
+        tx_errors: row.errors,
+        age: Some(row.age),
+        properties: Vec::new(),
+    };
+    Ok(rows.iter().map(row).collect())
+}
+
+/// What queues promise, in tenths of a per cent of their port's rate where that is known.
+pub fn queue_descriptions(
+    port: PortNo,
+    queue: Option<u32>,
+    version: Version,
+    datapath: &Datapath<'_>,
+) -> Vec<PacketQueue> {
+    let share = |rate: Option<u64>, of: Option<u64>| {
+        let (rate, of) = (u128::from(rate?), u128::from(of?));
+        u16::try_from((rate * 1000).div_ceil(of.max(1))).ok()
+    };
+    // 1.0 and 1.1 have no word for it.
+    let max =
+        |row: QueueRecord| share(row.spec.max, row.port_rate).filter(|_| version >= Version::V1_2);
+    let row = |row: QueueRecord| PacketQueue {
+        port: row.port,
+        id: row.spec.queue,
+        properties: share(row.spec.min, row.port_rate)
+            .map(QueueProperty::MinRate)
+            .into_iter()
+            .chain(max(row).map(QueueProperty::MaxRate))
+            .collect(),
+    };
+    queues(port, queue, datapath).into_iter().map(row).collect()
+}
+
+/// Counters of the groups that a request names, or of none if that does not exist.
+pub fn group_stats(group: u32, datapath: &Datapath<'_>) -> Vec<GroupStats> {
+    let records = datapath.pipeline.groups().records(group, datapath.now);
+    let entries = datapath.pipeline.tables().references().groups;
+    let row = |record: &dataplane::group::GroupRecord| {
+        group_stats_up(record, entries.get(&record.spec.number).copied().unwrap_or(0))
+    };
+    records.iter().map(row).collect()
+}
+
+/// Groups as they are installed, in parts.
+pub fn group_descriptions(
+    group: u32,
+    version: Version,
+    datapath: &Datapath<'_>,
+) -> Vec<MultipartReplyBody> {
+    let records = datapath.pipeline.groups().records(group, datapath.now);
+    let rows = records.iter().map(|record| express::group(version, group_up(&record.spec)));
+    let mut parts: Vec<Vec<_>> = vec![Vec::new()];
+    let mut actions = 0;
+    for row in rows {
+        actions += row.buckets.iter().map(|bucket| 2 + bucket.actions.len()).sum::<usize>() + 1;
+        let last = parts.last_mut().expect("there is one from the beginning");
+        if actions > PART_ACTIONS && !last.is_empty() {
+            actions = 0;
+            parts.push(vec![row]);
+        } else {
+            last.push(row);
+        }
+    }
+    parts.into_iter().map(MultipartReplyBody::GroupDesc).collect()
+}
+
+/// What groups can do.
+pub fn group_features(version: Version, pipeline: &Pipeline) -> GroupFeatures {
+    let actions = ActionKinds::of(version);
+    GroupFeatures {
+        kinds: GroupKinds::ALL,
+        capabilities: GroupCapabilities::ALL,
+        groups_max: [pipeline.groups().limits().groups_max as u32; 4],
+        actions: [actions; 4],
+    }
+}
+
+/// The meters that a request names: one that is named has to exist.
+fn meters(
+    meter: u32,
+    datapath: &Datapath<'_>,
+) -> Result<Vec<dataplane::meter::MeterRecord>, ErrorCode> {
+    let records = datapath.pipeline.meters().records(meter, datapath.now);
+    let named = ![METER_ALL, METER_CONTROLLER, METER_SLOWPATH].contains(&meter);
+    match named && records.is_empty() {
+        true => Err(ErrorCode::MeterModUnknownMeter),
+        false => Ok(records),
+    }
+}
+
+/// Counters of meters.
+pub fn meter_stats(meter: u32, datapath: &Datapath<'_>) -> Result<Vec<MeterStats>, ErrorCode> {
+    let entries = datapath.pipeline.tables().references().meters;
+    let records = meters(meter, datapath)?;
+    let row = |record: &dataplane::meter::MeterRecord| {
+        meter_stats_up(record, entries.get(&record.spec.number).copied().unwrap_or(0) as u32)
+    };
+    Ok(records.iter().map(row).collect())
+}
+
+/// Meters as they were described.
+pub fn meter_configs(meter: u32, datapath: &Datapath<'_>) -> Result<Vec<MeterConfig>, ErrorCode> {
+    Ok(meters(meter, datapath)?.iter().map(|record| meter_config_up(&record.spec)).collect())
+}
+
+/// What meters can do.
+pub fn meter_features(version: Version, pipeline: &Pipeline) -> MeterFeatures {
+    let limits = pipeline.meters().limits();
+    MeterFeatures {
+        meters_max: limits.meters_max as u32,
+        band_kinds: MeterBandKinds::DROP | MeterBandKinds::DSCP_REMARK,
+        capabilities: MeterFlags::ALL,
+        bands_max: u8::try_from(limits.bands_max).unwrap_or(u8::MAX),
+        colours_max: 0,
+        flags: match version {
+            Version::V1_5 => MeterFeatureFlags::ANY_POSITION | MeterFeatureFlags::MULTI_LIST,
+            _ => MeterFeatureFlags::NONE,
+        },
+    }
+}

@@ -1,0 +1,235 @@
+//! What tables are set to do, and what they tell of it.
+//!
+//! Source: OpenFlow switch specification 1.1.0, section A.3.3; 1.4.1, sections 7.3.4.1, 7.3.5.16 and
+//! 7.4.5. Of a frame without match only 1.1 and 1.2 can say what becomes; from 1.3 on the bits
+//! for it mean nothing, and an entry says so.
+
+use dataplane::pipeline::Pipeline;
+use dataplane::table::{TableConfig, TableMiss, Vacancy};
+use openflow::model::table::TABLE_ALL;
+use openflow::model::table::{
+    self, EvictionFlags, TableAbilities, TableDescription, TableMod, TableModProperty, TableStats,
+    TableStatus, TableStatusReason,
+};
+use openflow::model::{ActionKinds, FieldSet, InstructionKinds, Message};
+use openflow::version::{AsyncKind, ErrorCode, Version};
+use packet::field::Field;
+
+use crate::lower::action::is_writable;
+use crate::lower::flow::{PARTS, part_up};
+
+use super::{Agent, Datapath};
+
+impl Agent {
+    /// Sets what a table, or every one, is to do.
+    pub(super) fn table_mod(
+        &mut self,
+        version: Version,
+        change: &TableMod,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let count = datapath.pipeline.tables().count_tables();
+        let chosen = match change.table {
+            TABLE_ALL => 0..count,
+            table if usize::from(table) < count => usize::from(table)..usize::from(table) + 1,
+            _ => return Err(ErrorCode::TableModBadTable),
+        };
+        let mut changes = Vec::new();
+        for table in chosen {
+            let table = table as u8;
+            let now = *datapath.pipeline.tables().config(table).expect("the table is there");
+            changes.push((table, config_down(now, change, version)?));
+        }
+        for (table, config) in changes {
+            datapath.pipeline.set_table(table, config);
+        }
+        Ok(())
+    }
+
+    /// Tells who wants it that so much room is left in a table.
+    pub(super) fn tell_table(&mut self, table: u8, down: bool, datapath: &Datapath<'_>) {
+        let reason = match down {
+            true => TableStatusReason::VacancyDown,
+            false => TableStatusReason::VacancyUp,
+        };
+        // Their numbers in the specification.
+        let bit = if down { 3 } else { 4 };
+        let table = description(table, datapath.pipeline);
+        let news = Message::TableStatus(TableStatus { reason, table });
+        self.tell_some(&news, |connection| connection.wants(AsyncKind::TableStatus, bit));
+    }
+
+    /// The tables' counters; before 1.3 with what they can do.
+    pub(super) fn tables(&self, at: usize, datapath: &Datapath<'_>) -> Vec<TableStats> {
+        let connection = &self.connections[at];
+        let (version, pipeline) = (connection.version(), &datapath.pipeline);
+        if connection.sees_parts() {
+            return PARTS.map(|part| part_stats(part, pipeline)).to_vec();
+        }
+        let row = |table: u8| {
+            let account = pipeline.tables().account(table);
+            let config = pipeline.tables().config(table).expect("the table is there");
+            let abilities = (version < Version::V1_3).then(|| TableAbilities {
+                entries_max: account.entries_max as u32,
+                config: table::TableConfig {
+                    miss: miss_up(config.on_miss),
+                    ..table::TableConfig::default()
+                },
+                ..abilities(&format!("table{table}"), version)
+            });
+            TableStats {
+                table,
+                entries: account.entries as u32,
+                lookups: account.lookups,
+                matched: account.matched,
+                abilities,
+            }
+        };
+        (0..pipeline.tables().count_tables() as u8).map(row).collect()
+    }
+}
+
+fn part_stats(part: dataplane::flow::Part, pipeline: &Pipeline) -> TableStats {
+    use dataplane::flow::Part;
+    let account = pipeline.tables().part_account(0, part);
+    let (name, wildcards) = match part {
+        Part::Exact => ("exact", FieldSet::NONE),
+        Part::Wildcard => ("wildcard", fields_of(Version::V1_0)),
+    };
+    TableStats {
+        table: part_up(part),
+        entries: account.entries as u32,
+        lookups: account.lookups,
+        matched: account.matched,
+        abilities: Some(TableAbilities {
+            wildcards,
+            entries_max: account.entries_max as u32,
+            ..abilities(name, Version::V1_0)
+        }),
+    }
+}
+
+/// What every table can do, as the versions before 1.3 say it.
+fn abilities(name: &str, version: Version) -> TableAbilities {
+    let fields = fields_of(version);
+    let set = fields.iter().filter(|field| is_writable(*field, version)).collect();
+    let actions = ActionKinds::of(version);
+    TableAbilities {
+        name: name.into(),
+        wildcards: fields,
+        entries_max: 0,
+        matches: fields,
+        instructions: InstructionKinds::of(version),
+        write_actions: actions,
+        apply_actions: actions,
+        write_fields: set,
+        apply_fields: set,
+        metadata_match: u64::MAX,
+        metadata_write: u64::MAX,
+        config: table::TableConfig::default(),
+    }
+}
+
+/// The fields that a version can name.
+pub fn fields_of(version: Version) -> FieldSet {
+    let after = |field: Field| match field {
+        Field::PbbUca => Version::V1_4,
+        Field::TcpFlags | Field::ActsetOutput | Field::PacketType => Version::V1_5,
+        Field::MplsBos | Field::PbbIsid | Field::TunnelId | Field::Ipv6Exthdr => Version::V1_3,
+        Field::Ipv6Src
+        | Field::Ipv6Dst
+        | Field::Ipv6Flabel
+        | Field::Icmpv6Type
+        | Field::Icmpv6Code
+        | Field::Ipv6NdTarget
+        | Field::Ipv6NdSll
+        | Field::Ipv6NdTll
+        | Field::InPhyPort
+        | Field::IpEcn
+        | Field::ArpSha
+        | Field::ArpTha => Version::V1_2,
+        Field::Metadata | Field::SctpSrc | Field::SctpDst | Field::MplsLabel | Field::MplsTc => {
+            Version::V1_1
+        }
+        _ => Version::V1_0,
+    };
+    Field::ALL.into_iter().filter(|field| after(*field) <= version).collect()
+}
+
+/// What a table is to do from now on.
+fn config_down(
+    now: TableConfig,
+    change: &TableMod,
+    version: Version,
+) -> Result<TableConfig, ErrorCode> {
+    let mut config = now;
+    if version < Version::V1_3 {
+        config.on_miss = match change.config.miss {
+            table::TableMiss::Controller => TableMiss::Controller,
+            table::TableMiss::Continue => TableMiss::Continue,
+            table::TableMiss::Drop => TableMiss::Drop,
+        };
+    }
+    if version < Version::V1_4 {
+        return Ok(config);
+    }
+    config.eviction = change.config.eviction;
+    let mut limits = now.vacancy;
+    for property in &change.properties {
+        match property {
+            // Least important first, and among those the one that ends soonest: nothing else.
+            TableModProperty::Eviction(flags) if flags.contains(EvictionFlags::OTHER) => {
+                return Err(ErrorCode::TableModBadConfig);
+            }
+            TableModProperty::Eviction(_) => {}
+            TableModProperty::Vacancy { down, up, .. } => {
+                if *down > 100 || *up > 100 || down > up {
+                    return Err(ErrorCode::PropertyBadValue);
+                }
+                limits = Some(Vacancy { down: *down, up: *up });
+            }
+            TableModProperty::Experimenter(_) => return Err(ErrorCode::PropertyBadExperimenter),
+        }
+    }
+    config.vacancy = limits.filter(|_| change.config.vacancy_events);
+    if change.config.vacancy_events && config.vacancy.is_none() {
+        return Err(ErrorCode::TableModBadConfig);
+    }
+    Ok(config)
+}
+
+fn miss_up(miss: TableMiss) -> table::TableMiss {
+    match miss {
+        TableMiss::Pipeline | TableMiss::Controller => table::TableMiss::Controller,
+        TableMiss::Continue => table::TableMiss::Continue,
+        TableMiss::Drop => table::TableMiss::Drop,
+    }
+}
+
+/// What every table is set to do.
+pub fn descriptions(pipeline: &Pipeline) -> Vec<TableDescription> {
+    (0..pipeline.tables().count_tables() as u8).map(|table| description(table, pipeline)).collect()
+}
+
+fn description(table: u8, pipeline: &Pipeline) -> TableDescription {
+    let config = pipeline.tables().config(table).expect("the table is there");
+    let account = pipeline.tables().account(table);
+    let free = account.entries_max.saturating_sub(account.entries);
+    let vacancy = (free.saturating_mul(100) / account.entries_max.max(1)) as u8;
+    let eviction = EvictionFlags::IMPORTANCE | EvictionFlags::LIFETIME;
+    let evicts = config.eviction.then_some(TableModProperty::Eviction(eviction));
+    let tells = config.vacancy.map(|limits| TableModProperty::Vacancy {
+        down: limits.down,
+        up: limits.up,
+        vacancy,
+    });
+    TableDescription {
+        table,
+        config: table::TableConfig {
+            eviction: config.eviction,
+            vacancy_events: config.vacancy.is_some(),
+            ..table::TableConfig::default()
+        },
+        properties: evicts.into_iter().chain(tells).collect(),
+    }
+}

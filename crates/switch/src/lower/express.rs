@@ -1,0 +1,169 @@
+//! What a version cannot say, left out of what is told.
+//!
+//! A controller of any version may look at what controllers of other versions have installed. What
+//! its version has no words for is left out, piece by piece, as the codec says: a field, an action,
+//! an instruction, a flag. Whole rows are tried first, so that this costs nothing where nothing is
+//! left out. Invariant: what comes out can be encoded in the version, or it is nothing.
+
+use openflow::codec;
+use openflow::model::group::{Bucket, GroupDescription};
+use openflow::model::{
+    Action, FlowModFlags, FlowRemoved, FlowRemovedReason, FlowStats, Instruction, Match, Message,
+    MultipartReply, MultipartReplyBody, PortConfig, PortDescription, PortFeatures, PortState,
+};
+use openflow::version::{ErrorCode, Version};
+
+/// Whether the version can say this.
+pub fn can_say(version: Version, message: &Message) -> bool {
+    codec::encode(version, 0, message, &mut Vec::new()).is_ok()
+}
+
+fn can_say_rows(version: Version, body: MultipartReplyBody) -> bool {
+    can_say(version, &Message::MultipartReply(MultipartReply { more: false, body }))
+}
+
+/// An entry as far as the version can say it.
+pub fn flow_stats(version: Version, row: FlowStats) -> FlowStats {
+    let fits = |row: &FlowStats| can_say_rows(version, MultipartReplyBody::Flow(vec![row.clone()]));
+    if fits(&row) {
+        return row;
+    }
+    let mut told = FlowStats {
+        matching: Match::ANY,
+        flags: FlowModFlags::NONE,
+        instructions: Vec::new(),
+        ..row.clone()
+    };
+    told.matching = fields(&row.matching, |matching| {
+        fits(&FlowStats { matching: matching.clone(), ..told.clone() })
+    });
+    told.instructions = instructions(&row.instructions, |instructions| {
+        fits(&FlowStats { instructions: instructions.to_vec(), ..told.clone() })
+    });
+    if fits(&FlowStats { flags: row.flags, ..told.clone() }) {
+        told.flags = row.flags;
+    }
+    told
+}
+
+/// The news of a removal as far as the version can say it.
+pub fn flow_removed(version: Version, news: FlowRemoved) -> FlowRemoved {
+    let fits = |news: &FlowRemoved| can_say(version, &Message::FlowRemoved(news.clone()));
+    if fits(&news) {
+        return news;
+    }
+    let mut told = FlowRemoved { matching: Match::ANY, ..news.clone() };
+    if !fits(&told) {
+        told.reason = FlowRemovedReason::Delete;
+    }
+    told.matching = fields(&news.matching, |matching| {
+        fits(&FlowRemoved { matching: matching.clone(), ..told.clone() })
+    });
+    told
+}
+
+/// A group as far as the version can say it.
+pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
+    let fits = |row: &GroupDescription| {
+        can_say_rows(version, MultipartReplyBody::GroupDesc(vec![row.clone()]))
+    };
+    if fits(&row) {
+        return row;
+    }
+    let buckets = row.buckets.iter().map(|bucket| {
+        let actions = prefix_free(&bucket.actions, |actions| {
+            let bucket = Bucket { actions: actions.to_vec(), ..bucket.clone() };
+            fits(&GroupDescription { buckets: vec![bucket], ..row.clone() })
+        });
+        Bucket { actions, ..bucket.clone() }
+    });
+    GroupDescription { buckets: buckets.collect(), ..row.clone() }
+}
+
+/// The fields of a match that the version has, as far as it has those that they need.
+pub fn fields(from: &Match, fits: impl Fn(&Match) -> bool) -> Match {
+    from.fields().iter().fold(Match::ANY, |told, field| {
+        let mut more = told.clone();
+        more.set(*field);
+        if fits(&more) { more } else { told }
+    })
+}
+
+/// The instructions that the version has, with those of their actions that it has.
+fn instructions(from: &[Instruction], fits: impl Fn(&[Instruction]) -> bool) -> Vec<Instruction> {
+    let mut told: Vec<Instruction> = Vec::new();
+    for instruction in from {
+        let with = |last: Instruction| [told.clone(), vec![last]].concat();
+        let list = |of: fn(Vec<Action>) -> Instruction, actions: &[Action]| {
+            of(prefix_free(actions, |actions| fits(&with(of(actions.to_vec())))))
+        };
+        let last = match instruction {
+            Instruction::ApplyActions(actions) => list(Instruction::ApplyActions, actions),
+            Instruction::WriteActions(actions) => list(Instruction::WriteActions, actions),
+            other => other.clone(),
+        };
+        let more = with(last);
+        if fits(&more) {
+            told = more;
+        }
+    }
+    told
+}
+
+/// The actions without those that do not fit behind the ones before them.
+fn prefix_free(from: &[Action], fits: impl Fn(&[Action]) -> bool) -> Vec<Action> {
+    let mut told: Vec<Action> = Vec::new();
+    for action in from {
+        told.push(action.clone());
+        if !fits(&told) {
+            told.pop();
+        }
+    }
+    told
+}
+
+/// A port as far as the version can say it: each has bits that others lack.
+pub fn port(version: Version, mut port: PortDescription) -> PortDescription {
+    if version == Version::V1_0 {
+        port.state = port.state.without(PortState::BLOCKED | PortState::LIVE);
+        let new = PortFeatures::SPEED_40G_FULL
+            | PortFeatures::SPEED_100G_FULL
+            | PortFeatures::SPEED_1T_FULL
+            | PortFeatures::SPEED_OTHER;
+        for features in
+            [&mut port.current, &mut port.advertised, &mut port.supported, &mut port.peer]
+        {
+            *features = features.without(new);
+        }
+    } else {
+        let old = PortConfig::NO_STP | PortConfig::NO_RECEIVE_STP | PortConfig::NO_FLOOD;
+        port.config = port.config.without(old);
+        port.state = port.state.without(PortState::STP_LOW | PortState::STP_HIGH);
+    }
+    if version < Version::V1_4 {
+        port.properties.clear();
+    }
+    port
+}
+
+/// The error that the version has for this, the nearest if it has none of its own.
+pub fn error(version: Version, code: ErrorCode) -> ErrorCode {
+    use ErrorCode::*;
+    let stand_ins: &[ErrorCode] = match code {
+        RequestIsSlave => &[RequestPermission],
+        RequestBadPort => &[ActionBadOutPort],
+        RequestBadPacket => &[RequestBadLength],
+        RequestBadTable | FlowModBadTable => &[FlowModUnsupported, RequestPermission],
+        ActionBadOutGroup | ActionBadTag | ActionBadSetArgument => &[ActionBadArgument],
+        ActionBadMeter | ActionMatchInconsistent => &[ActionBadArgument],
+        ActionBadSetType | ActionBadSetLength | ActionBadSetMask => &[ActionBadType],
+        InstructionDuplicate => &[InstructionUnsupported, FlowModUnsupported],
+        InstructionUnknown | InstructionUnsupported | InstructionBadTable => &[FlowModUnsupported],
+        MatchBadField | MatchBadValue | MatchBadPrerequisite | MatchBadMask
+        | MatchDuplicateField => &[MatchBadField, MatchBadType, FlowModUnsupported],
+        _ => &[],
+    };
+    let known = |code: &&ErrorCode| code.to_wire(version).is_some();
+    let candidates = std::iter::once(&code).chain(stand_ins);
+    candidates.chain(&[RequestPermission]).find(known).copied().unwrap_or(code)
+}

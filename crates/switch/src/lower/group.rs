@@ -1,0 +1,121 @@
+//! Groups: what a group-mod says, and what statistics tell.
+//!
+//! Source: OpenFlow switch specification 1.3.5, sections 6.5, 7.3.4.2 and 7.4.7
+//! (`ofp_group_mod_failed`); 1.5.1, section 7.3.4.3 (buckets of their own).
+
+use dataplane::counter::Traffic;
+use dataplane::group::{self, BucketPlace, BucketSpec, GroupError, GroupRecord, GroupSpec};
+use openflow::model::group::{
+    BUCKET_ALL, BUCKET_FIRST, BUCKET_LAST, Bucket, BucketCounters, GROUP_ANY, GroupDescription,
+    GroupKind, GroupMod, GroupStats,
+};
+use openflow::model::reserved;
+use openflow::version::{ErrorCode, Version};
+
+use super::action::{Place, World, actions_down, actions_up};
+use super::{port_down, port_up};
+
+/// The group that a group-mod describes.
+pub fn group_down(from: &GroupMod, world: &World<'_>) -> Result<GroupSpec, ErrorCode> {
+    if !from.experimenter.is_empty() {
+        return Err(ErrorCode::PropertyBadExperimenter);
+    }
+    let buckets: Result<Vec<_>, _> =
+        from.buckets.iter().map(|bucket| bucket_down(bucket, world)).collect();
+    Ok(GroupSpec { number: from.group, kind: kind_down(from.kind), buckets: buckets? })
+}
+
+fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode> {
+    if !from.experimenter.is_empty() {
+        return Err(ErrorCode::PropertyBadExperimenter);
+    }
+    let port = (from.watch_port != reserved::NONE).then(|| port_down(from.watch_port));
+    Ok(BucketSpec {
+        id: from.id,
+        weight: from.weight,
+        watch_port: port,
+        watch_group: (from.watch_group != GROUP_ANY).then_some(from.watch_group),
+        actions: actions_down(&from.actions, Place::Bucket, world)?.into(),
+    })
+}
+
+fn kind_down(from: GroupKind) -> group::GroupKind {
+    match from {
+        GroupKind::All => group::GroupKind::All,
+        GroupKind::Select => group::GroupKind::Select,
+        GroupKind::Indirect => group::GroupKind::Indirect,
+        GroupKind::FastFailover => group::GroupKind::FastFailover,
+    }
+}
+
+/// The place of buckets that a command names.
+pub fn place_down(from: u32) -> BucketPlace {
+    match from {
+        BUCKET_FIRST => BucketPlace::First,
+        BUCKET_LAST => BucketPlace::Last,
+        BUCKET_ALL => BucketPlace::All,
+        id => BucketPlace::Id(id),
+    }
+}
+
+/// What a controller is told of a refused group-mod.
+pub fn group_error_up(error: GroupError, version: Version) -> ErrorCode {
+    let since_1_2 =
+        |code: ErrorCode| super::first_known(version, &[code, ErrorCode::GroupModInvalid]);
+    match error {
+        GroupError::GroupExists(_) => ErrorCode::GroupModExists,
+        GroupError::InvalidGroup(_) => ErrorCode::GroupModInvalid,
+        GroupError::OutOfGroups(_) => ErrorCode::GroupModOutOfGroups,
+        GroupError::OutOfBuckets(_) => ErrorCode::GroupModOutOfBuckets,
+        GroupError::ChainTooLong(_) => ErrorCode::GroupModChainingUnsupported,
+        GroupError::Loop(_) => ErrorCode::GroupModLoop,
+        GroupError::UnknownGroup(_) => ErrorCode::GroupModUnknownGroup,
+        GroupError::ChainedGroup(_) => since_1_2(ErrorCode::GroupModChainedGroup),
+        GroupError::BadType(_) => since_1_2(ErrorCode::GroupModBadType),
+        GroupError::BadCommand(_) => since_1_2(ErrorCode::GroupModBadCommand),
+        GroupError::BadBucket(_) => since_1_2(ErrorCode::GroupModBadBucket),
+        GroupError::BadWatchPort(_) | GroupError::BadWatchGroup(_) => {
+            since_1_2(ErrorCode::GroupModBadWatch)
+        }
+        GroupError::UnknownBucket(_) => since_1_2(ErrorCode::GroupModUnknownBucket),
+        GroupError::BucketExists(_) => since_1_2(ErrorCode::GroupModBucketExists),
+        GroupError::BadOutGroup(_) => ErrorCode::ActionBadOutGroup,
+    }
+}
+
+/// A group as it was described.
+pub fn group_up(from: &GroupSpec) -> GroupDescription {
+    let kind = match from.kind {
+        group::GroupKind::All => GroupKind::All,
+        group::GroupKind::Select => GroupKind::Select,
+        group::GroupKind::Indirect => GroupKind::Indirect,
+        group::GroupKind::FastFailover => GroupKind::FastFailover,
+    };
+    let buckets = from.buckets.iter().map(bucket_up).collect();
+    GroupDescription { kind, group: from.number, buckets, experimenter: Vec::new() }
+}
+
+fn bucket_up(from: &BucketSpec) -> Bucket {
+    Bucket {
+        id: from.id,
+        weight: from.weight,
+        watch_port: from.watch_port.map_or(reserved::NONE, port_up),
+        watch_group: from.watch_group.unwrap_or(GROUP_ANY),
+        actions: actions_up(&from.actions),
+        experimenter: Vec::new(),
+    }
+}
+
+/// A group's counters; so many entries send frames to it, besides other groups.
+pub fn group_stats_up(from: &GroupRecord, entries: usize) -> GroupStats {
+    let counters =
+        |traffic: &Traffic| BucketCounters { packets: traffic.frames, bytes: traffic.bytes };
+    GroupStats {
+        group: from.spec.number,
+        references: (from.references + entries) as u32,
+        packets: from.traffic.frames,
+        bytes: from.traffic.bytes,
+        age: from.age,
+        buckets: from.buckets.iter().map(counters).collect(),
+    }
+}

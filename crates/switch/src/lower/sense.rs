@@ -1,0 +1,155 @@
+//! Whether actions make sense for the frames that an entry matches.
+//!
+//! Source: OpenFlow switch specification 1.1.0 and later, `OFPBAC_MATCH_INCONSISTENT` ("action
+//! can't apply for this match, or set-field missing prerequisite"). 1.0 has no such error: there an
+//! action on a header that a frame does not have does nothing.
+
+use openflow::model::{Action, Match};
+use packet::field::{Field, VLAN_PRESENT};
+
+const MPLS: [u16; 2] = [0x8847, 0x8848];
+const IP: [u16; 2] = [0x0800, 0x86dd];
+const PBB: u16 = 0x88e7;
+
+/// Whether these actions, done in this order with frames that match, always find what they need.
+pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
+    let mut known = Known { fields: matching.clone() };
+    actions.iter().all(|action| known.allows(action))
+}
+
+/// The same for actions of an action set, which are done in the order of the set.
+pub fn written_make_sense(matching: &Match, actions: &[Action]) -> bool {
+    let mut sorted: Vec<&Action> = actions.iter().collect();
+    sorted.sort_by_key(|action| step(action));
+    let mut known = Known { fields: matching.clone() };
+    sorted.into_iter().all(|action| known.allows(action))
+}
+
+/// When an action of a set is done (1.3.5, section 5.10).
+fn step(action: &Action) -> u8 {
+    match action {
+        Action::CopyTtlIn => 1,
+        Action::PopVlan | Action::PopMpls(_) | Action::PopPbb => 2,
+        Action::PushMpls(_) => 3,
+        Action::PushPbb(_) => 4,
+        Action::PushVlan(_) => 5,
+        Action::CopyTtlOut => 6,
+        Action::DecMplsTtl | Action::DecNwTtl => 7,
+        Action::SetField(_) | Action::SetMplsTtl(_) | Action::SetNwTtl(_) => 8,
+        _ => 9,
+    }
+}
+
+/// What is known of a frame at some point of a list of actions.
+struct Known {
+    fields: Match,
+}
+
+impl Known {
+    /// Whether the action finds what it needs; it is then taken to be done.
+    fn allows(&mut self, action: &Action) -> bool {
+        match action {
+            Action::SetField(set) => self.has(set.field),
+            Action::CopyField(copy) => self.has(copy.src) && self.has(copy.dst),
+            Action::PopVlan => {
+                let tagged = self.is_tagged();
+                self.fields = self.fields.clone().without(Field::VlanVid);
+                tagged
+            }
+            Action::PushVlan(_) => {
+                self.set_tagged();
+                true
+            }
+            Action::PushMpls(kind) => self.becomes(true, Some(*kind)),
+            Action::PopMpls(kind) => self.becomes(self.is_one_of(&MPLS), Some(*kind)),
+            Action::PushPbb(kind) => self.becomes(true, Some(*kind)),
+            Action::PopPbb => self.becomes(self.is_one_of(&[PBB]), None),
+            Action::SetMplsTtl(_) | Action::DecMplsTtl => self.is_one_of(&MPLS),
+            Action::SetNwTtl(_) | Action::DecNwTtl => self.is_one_of(&IP),
+            _ => true,
+        }
+    }
+
+    /// Whether a frame is known to have the field.
+    fn has(&self, field: Field) -> bool {
+        let met = |needed: Field, values: &[u128]| match needed {
+            Field::EthType => self.fields.eth_type().is_some_and(|it| values.contains(&it.into())),
+            needed => self.fields.value(needed).is_some_and(|it| values.contains(&it)),
+        };
+        let in_tag = matches!(field, Field::VlanVid | Field::VlanPcp);
+        (!in_tag || self.is_tagged()) && field.needs().iter().all(|(of, values)| met(*of, values))
+    }
+
+    fn is_one_of(&self, kinds: &[u16]) -> bool {
+        self.fields.eth_type().is_some_and(|kind| kinds.contains(&kind))
+    }
+
+    fn is_tagged(&self) -> bool {
+        let tag = self.fields.get(Field::VlanVid);
+        let pcp = self.fields.get(Field::VlanPcp);
+        tag.is_some_and(|(value, _)| value & VLAN_PRESENT != 0) || pcp.is_some()
+    }
+
+    fn set_tagged(&mut self) {
+        let fields = std::mem::take(&mut self.fields);
+        self.fields = fields.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
+    }
+
+    /// The frame is of this Ethernet type from here on; nothing else is known of what is behind.
+    fn becomes(&mut self, allowed: bool, kind: Option<u16>) -> bool {
+        let tagged = self.is_tagged();
+        self.fields = match kind {
+            Some(kind) => Match::ANY.with(Field::EthType, kind),
+            None => Match::ANY,
+        };
+        if tagged {
+            self.set_tagged();
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow::model::FieldMatch;
+
+    use super::*;
+
+    fn set(field: Field) -> Action {
+        Action::SetField(FieldMatch::exact(field, 1u8))
+    }
+
+    #[test]
+    fn a_field_needs_its_header_and_its_tag() {
+        let ip = Match::ANY.with(Field::EthType, 0x0800u16);
+        let tcp = ip.clone().with(Field::IpProto, 6u8);
+        assert!(applied_make_sense(&ip, &[set(Field::Ipv4Src), Action::DecNwTtl]));
+        assert!(!applied_make_sense(&Match::ANY, &[set(Field::Ipv4Src)]));
+        assert!(!applied_make_sense(&ip, &[set(Field::TcpSrc)]));
+        assert!(applied_make_sense(&tcp, &[set(Field::TcpSrc)]));
+        assert!(!applied_make_sense(&tcp, &[set(Field::VlanVid)]));
+        assert!(applied_make_sense(&tcp.with_vlan(3), &[set(Field::VlanVid), Action::PopVlan]));
+    }
+
+    #[test]
+    fn what_is_pushed_and_popped_counts_from_there_on() {
+        let ip = Match::ANY.with(Field::EthType, 0x0800u16);
+        let push = [Action::PushVlan(0x8100), set(Field::VlanPcp), Action::PopVlan];
+        assert!(applied_make_sense(&ip, &push));
+        assert!(!applied_make_sense(&ip, &[Action::PopVlan]));
+        let mpls = [Action::PushMpls(0x8847), set(Field::MplsLabel)];
+        assert!(applied_make_sense(&ip, &mpls));
+        let behind = [Action::PushMpls(0x8847), set(Field::Ipv4Src)];
+        assert!(!applied_make_sense(&ip, &behind));
+        let back = [Action::PushMpls(0x8847), Action::PopMpls(0x0800), set(Field::Ipv4Src)];
+        assert!(applied_make_sense(&ip, &back));
+    }
+
+    #[test]
+    fn an_action_set_is_done_in_its_own_order() {
+        let ip = Match::ANY.with(Field::EthType, 0x0800u16);
+        let written = [set(Field::VlanVid), Action::PushVlan(0x8100)];
+        assert!(written_make_sense(&ip, &written));
+        assert!(!applied_make_sense(&ip, &written));
+    }
+}
