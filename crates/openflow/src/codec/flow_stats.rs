@@ -9,7 +9,7 @@ use packet::error::{Malformed, Why};
 use super::bytes::{Put, Reader};
 use super::flow::{known, put_span, read_span};
 use super::instruction::{put_instructions, read_instructions};
-use super::matching::{put_match, read_match};
+use super::matching::{put_match, put_told_match, read_match, read_told_match};
 use super::multipart::Row;
 use super::oxs::{put_counters, read_counters};
 use super::port::{put_port, read_port};
@@ -201,7 +201,7 @@ fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), W
     out.put_u16(if version >= Version::V1_4 { row.importance } else { 0 });
     out.put_zeros(2);
     put_tail(row, out);
-    put_match(version, &row.matching, out)
+    put_told_match(version, &row.matching, out)
 }
 
 fn read_row(version: Version, row: &mut Reader) -> Result<FlowStats, Fault> {
@@ -212,7 +212,7 @@ fn read_row(version: Version, row: &mut Reader) -> Result<FlowStats, Fault> {
     let (flags, importance) = (row.u16()?, row.u16()?);
     row.skip(2)?;
     let (cookie, packets, bytes) = (row.u64()?, row.u64()?, row.u64()?);
-    let matching = read_match(version, row)?;
+    let matching = read_told_match(version, row)?;
     let flags = match version >= Version::V1_3 {
         true => FlowModFlags::from_wire(version, flags.into()).0,
         false => FlowModFlags::NONE,

@@ -11,6 +11,7 @@ mod wide;
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
+use super::property::{pad, put_length};
 use super::{Fault, What};
 use crate::model::matching::Match;
 use crate::version::{ErrorCode, Version};
@@ -28,21 +29,40 @@ pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> R
     match version {
         Version::V1_0 => fixed::put_match(version, value, out),
         Version::V1_1 => wide::put_match(value, out),
-        _ => {
-            let start = out.len();
-            out.put_u16(ROW_OF_FIELDS);
-            out.put_u16(0);
-            oxm::put_fields(version, value, out)?;
-            let bytes = out.len() - start;
-            let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-                field: "match",
-                bytes,
-                bytes_max: u16::MAX.into(),
-            })?;
-            out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
-            out.put_zeros(bytes.next_multiple_of(8) - bytes);
-            Ok(())
-        }
+        _ => put_row(version, value, out),
+    }
+}
+
+fn put_row(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+    let start = out.len();
+    out.put_u16(ROW_OF_FIELDS);
+    out.put_u16(0);
+    oxm::put_fields(version, value, out)?;
+    put_length("match", out, start, 2)?;
+    pad(out, start);
+    Ok(())
+}
+
+/// Appends the match of an entry that is told of. Open vSwitch says with a row of Nicira's fields
+/// in 1.1 what the structure cannot say.
+pub(super) fn put_told_match(
+    version: Version,
+    value: &Match,
+    out: &mut Vec<u8>,
+) -> Result<(), What> {
+    let start = out.len();
+    put_match(version, value, out).or_else(|what| {
+        out.truncate(start);
+        if version == Version::V1_1 { put_row(Version::V1_0, value, out) } else { Err(what) }
+    })
+}
+
+/// Reads the match of an entry that is told of: in 1.1 possibly such a row.
+pub(super) fn read_told_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
+    let is_row = reader.clone().u16()? == ROW_OF_FIELDS;
+    match version {
+        Version::V1_1 if is_row => read_row(Version::V1_0, reader),
+        version => read_match(version, reader),
     }
 }
 

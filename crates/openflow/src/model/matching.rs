@@ -34,10 +34,12 @@ pub struct FieldMatch {
     pub mask: u128,
 }
 
-/// A field that somebody else defines, or one of Nicira's without a twin: kept as it came.
+/// A field that somebody else defines, one of Nicira's without a twin, or one of a later version:
+/// kept as it came. A switch refuses those that it does not know as a bad field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExperimenterField {
-    /// The class of its header: 0xffff for experimenters, 0 and 1 for Nicira.
+    /// The class of its header: 0xffff for experimenters, 0 and 1 for Nicira, 0x8000 for the
+    /// specifications.
     pub class: u16,
     /// Its number in the class, 0 to 127.
     pub number: u8,

@@ -167,7 +167,10 @@ pub(crate) fn field_of(
         }
         CLASS_NXM_0 | CLASS_NXM_1 => {
             let row = NXM.iter().find(|row| (row.0, row.1) == (class, number));
-            row.map(|&(class, number, field)| (field, nxm_place(class, number, field)))
+            // A field that the version has no own name for stays Nicira's.
+            let has_own = |field| version == Version::V1_0 || place(version, field).is_some();
+            row.filter(|row| has_own(row.2))
+                .map(|&(class, number, field)| (field, nxm_place(class, number, field)))
         }
         CLASS_EXPERIMENTER if experimenter == Some(ONF) => {
             let field = oxm_field(Version::V1_5, number)?;
@@ -304,8 +307,11 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
         return read_tci(header, &mut body).map_err(short);
     }
     let Some((field, place)) = field_of(version, header, experimenter) else {
+        // Fields of later versions come from peers that know no better.
+        let is_later = oxm_field(Version::V1_5, header.number).is_some();
         return match header.class {
-            CLASS_EXPERIMENTER | CLASS_NXM_0 | CLASS_NXM_1 => {
+            CLASS_BASIC if !is_later => Err(wrong(at, wire, ErrorCode::MatchBadField)),
+            CLASS_EXPERIMENTER | CLASS_NXM_0 | CLASS_NXM_1 | CLASS_BASIC => {
                 let FieldHeader { class, number, has_mask, .. } = header;
                 let body = body.rest().to_vec();
                 Ok(Read::Other(ExperimenterField { class, number, has_mask, body }))
