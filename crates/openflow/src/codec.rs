@@ -228,5 +228,8 @@ impl fmt::Display for NotExpressible {
 
 impl std::error::Error for NotExpressible {}
 
+/// How tests say and read messages.
+#[cfg(test)]
+mod check;
 #[cfg(test)]
 mod tests;

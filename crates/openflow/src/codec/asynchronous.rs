@@ -94,3 +94,43 @@ fn read_news(version: Version, property: Property, config: &mut AsyncConfig) -> 
     config.set(kind, slave, reasons);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::version::{ErrorCode, MessageKind};
+
+    #[test]
+    fn six_sets_in_1_3_are_properties_later() {
+        let mut config = AsyncConfig::default();
+        for (place, kind) in KINDS_1_3.into_iter().enumerate() {
+            config.set(kind, false, place as u32 + 1);
+            config.set(kind, true, 7);
+        }
+        let hex = "00000001 00000007 00000002 00000007 00000003 00000007";
+        check(Version::V1_3, &Message::SetAsync(config.clone()), hex);
+        config.masks.truncate(2);
+        assert!(body_of(Version::V1_3, &Message::SetAsync(config.clone())).is_err());
+        check(
+            Version::V1_4,
+            &Message::SetAsync(config.clone()),
+            "00010008 00000001 00000008 00000007",
+        );
+        config.set(AsyncKind::ControllerStatus, true, 1);
+        let error = body_of(Version::V1_4, &Message::SetAsync(config)).unwrap_err();
+        assert_eq!(error, What::Bit("controller_status"));
+    }
+
+    #[test]
+    fn bad_properties_have_their_errors() {
+        let refused = |hex: &str| refused(Version::V1_4, MessageKind::SetAsync, hex);
+        assert_eq!(refused("000e0008 00000001"), ErrorCode::PropertyBadType);
+        assert_eq!(refused("00000007 00000001"), ErrorCode::PropertyBadLength);
+        assert_eq!(refused("00000003 00000001"), ErrorCode::PropertyBadLength);
+        assert_eq!(refused("00000010 00000001"), ErrorCode::PropertyBadLength);
+        let twice = "00000008 00000001 00000008 00000001";
+        assert_eq!(refused(twice), ErrorCode::PropertyDuplicateType);
+    }
+}

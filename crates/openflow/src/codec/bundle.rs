@@ -314,3 +314,65 @@ fn read_feature_properties(
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::model::table::TableMod;
+
+    #[test]
+    fn a_bundle_is_controlled_by_numbers() {
+        let mut control = BundleControl {
+            id: 0x11,
+            command: BundleCommand::Commit,
+            is_reply: true,
+            flags: BundleFlags::ATOMIC | BundleFlags::ORDERED,
+            properties: Vec::new(),
+        };
+        check(Version::V1_4, &Message::BundleControl(control.clone()), "00000011 0005 0003");
+        let time = WallTime { seconds: 1, nanoseconds: 999_999_999 };
+        control.properties.push(BundleProperty::Time(time));
+        let hex = "00000011 0005 0003 0001 0018 00000000 0000000000000001 3b9ac9ff 00000000";
+        check(Version::V1_5, &Message::BundleControl(control.clone()), hex);
+        assert!(body_of(Version::V1_4, &Message::BundleControl(control)).is_err());
+        let refused = |hex: &str| refused(Version::V1_4, MessageKind::BundleControl, hex);
+        assert_eq!(refused("00000011 0008 0000"), ErrorCode::BundleBadType);
+        assert_eq!(refused("00000011 0000 0004"), ErrorCode::BundleBadFlags);
+    }
+
+    #[test]
+    fn a_message_stands_inside_a_message() {
+        let inner = Message::TableMod(TableMod { table: 3, ..TableMod::default() });
+        let mut add = BundleAddMessage {
+            id: 1,
+            flags: BundleFlags::NONE,
+            message: Box::new(inner),
+            properties: Vec::new(),
+        };
+        let hex = "00000001 0000 0000 05110010 00000007 03000000 00000000";
+        check(Version::V1_4, &Message::BundleAddMessage(add.clone()), hex);
+        add.message = Box::new(Message::BundleAddMessage(add.clone()));
+        let error = body_of(Version::V1_4, &Message::BundleAddMessage(add)).unwrap_err();
+        assert_eq!(error, What::Message(MessageKind::BundleAddMessage));
+    }
+
+    #[test]
+    fn what_is_wrong_inside_has_its_error() {
+        let refused = |hex: &str| refused(Version::V1_4, MessageKind::BundleAddMessage, hex);
+        let prefix = "00000001 0000 0000";
+        for (inner, answer) in [
+            ("05110010 00000008 03000000 00000000", ErrorCode::BundleMessageBadXid),
+            ("05110018 00000007 03000000 00000000", ErrorCode::BundleMessageBadLength),
+            ("05110007 00000007", ErrorCode::BundleMessageBadLength),
+            ("04110010 00000007 03000000 00000000", ErrorCode::RequestBadVersion),
+            ("05220010 00000007 00000001 00000000", ErrorCode::BundleMessageUnsupported),
+            ("05020008 00000007", ErrorCode::BundleMessageUnsupported),
+            ("05630008 00000007", ErrorCode::BundleMessageUnsupported),
+            ("05110010 00000007 03000000 00000010", ErrorCode::TableModBadConfig),
+        ] {
+            assert_eq!(refused(&format!("{prefix}{inner}")), answer, "{inner}");
+        }
+    }
+}

@@ -414,3 +414,45 @@ pub(super) fn read_features(
     }
     Ok(features)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::version::MessageKind;
+
+    #[test]
+    fn a_bucket_has_fixed_places_and_later_properties() {
+        let bucket = Bucket { weight: 5, watch_port: 3, ..Bucket::default() };
+        let mut change = GroupMod {
+            kind: GroupKind::Select,
+            group: 9,
+            buckets: vec![bucket],
+            ..GroupMod::default()
+        };
+        let hex = "0000 01 00 00000009 0010 0005 00000003 ffffffff 00000000";
+        check(Version::V1_1, &Message::GroupMod(change.clone()), hex);
+        check(Version::V1_4, &Message::GroupMod(change.clone()), hex);
+        change.command = GroupModCommand::InsertBucket;
+        change.command_bucket = 1;
+        let hex = "0003 01 00 00000009 0018 0000 00000001 0018 0000 00000000
+            0000 0008 0005 0000 0001 0008 00000003";
+        check(Version::V1_5, &Message::GroupMod(change.clone()), hex);
+        assert!(body_of(Version::V1_4, &Message::GroupMod(change)).is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_error() {
+        let refused = |version, hex: &str| refused(version, MessageKind::GroupMod, hex);
+        let v3 = Version::V1_3;
+        assert_eq!(refused(v3, "0003 00 00 00000001"), ErrorCode::GroupModBadCommand);
+        assert_eq!(refused(v3, "0000 04 00 00000001"), ErrorCode::GroupModBadType);
+        let short = "0000 00 00 00000001 000f 0000 00000000 00000000 00000000";
+        assert_eq!(refused(v3, short), ErrorCode::GroupModBadBucket);
+        let long = "0000 00 00 00000001 0018 0000 00000000 00000000 00000000";
+        assert_eq!(refused(v3, long), ErrorCode::GroupModBadBucket);
+        let list = "0000 00 00 00000001 0008 0000 00000000";
+        assert_eq!(refused(Version::V1_5, list), ErrorCode::RequestBadLength);
+    }
+}

@@ -227,3 +227,60 @@ pub(super) fn read_features(
     }
     Ok(features)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::model::multipart::MultipartReplyBody;
+    use crate::version::MessageKind;
+
+    #[test]
+    fn bands_follow_a_meter() {
+        let bands = vec![
+            MeterBand { rate: 1000, burst: 10, kind: MeterBandKind::Drop },
+            MeterBand { rate: 7, burst: 0, kind: MeterBandKind::DscpRemark { levels: 1 } },
+        ];
+        let change = MeterMod {
+            flags: MeterFlags::KBPS | MeterFlags::BURST,
+            meter: 3,
+            bands,
+            ..MeterMod::default()
+        };
+        let hex = "0000 0005 00000003 0001 0010 000003e8 0000000a 00000000
+            0002 0010 00000007 00000000 01 000000";
+        check(Version::V1_3, &Message::MeterMod(change), hex);
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_error() {
+        let refused = |hex: &str| refused(Version::V1_3, MessageKind::MeterMod, hex);
+        assert_eq!(refused("0003 0000 00000001"), ErrorCode::MeterModBadCommand);
+        assert_eq!(refused("0000 0010 00000001"), ErrorCode::MeterModBadFlags);
+        let band = "0000 0001 00000001 0003 0010 00000001 00000000 00000000";
+        assert_eq!(refused(band), ErrorCode::MeterModBadBand);
+        let short = "0000 0001 00000001 0001 000c 00000001 00000000";
+        assert_eq!(refused(short), ErrorCode::RequestBadLength);
+    }
+
+    #[test]
+    fn counters_have_their_length_behind_the_number() {
+        let stats = MeterStats {
+            meter: 1,
+            references: 2,
+            bands: vec![BandCounters { packets: 3, bytes: 4 }],
+            ..MeterStats::default()
+        };
+        let zeros = "00".repeat(24);
+        let hex = format!(
+            "0009 0000 00000000 00000001 0038 000000000000 00000002 {zeros}
+            0000000000000003 0000000000000004"
+        );
+        check(
+            Version::V1_3,
+            &Message::MultipartReply(MultipartReplyBody::Meter(vec![stats]).into()),
+            &hex,
+        );
+    }
+}

@@ -254,10 +254,13 @@ pub(super) fn read_port_mod(version: Version, reader: &mut Reader) -> Result<Por
         reader.skip(4)?;
         return Ok(change);
     }
-    while let Some(mut property) = read_property(version, reader)? {
+    while let Some(property) = read_property(version, reader)? {
         if property.kind == ETHERNET {
-            change.advertise = read_advertise(version, &mut property.body)?;
-            property.read(|_| Ok(()))?;
+            let at = property.body.at();
+            let (features, unknown) =
+                property.read(|body| Ok(PortFeatures::from_wire(version, body.u32()?)))?;
+            refuse(version, at, unknown, ErrorCode::PortModBadAdvertise)?;
+            change.advertise = features;
         } else {
             change.properties.push(read_mod_property(version, property)?);
         }
@@ -312,4 +315,67 @@ pub(super) fn read_port_status(version: Version, reader: &mut Reader) -> Result<
     };
     reader.skip(7)?;
     Ok(PortStatus { reason, port: read_description(version, reader)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::model::port_property::{OpticalPort, PortProperty};
+    use crate::version::MessageKind;
+
+    fn status(port: PortDescription) -> Message {
+        Message::PortStatus(PortStatus { reason: PortStatusReason::Modify, port })
+    }
+
+    #[test]
+    fn the_link_of_a_port_is_a_property_from_1_4_on() {
+        let port = PortDescription {
+            number: 0x1_0002,
+            mac: [2, 0, 0, 0, 0, 1],
+            state: PortState::LIVE,
+            current: PortFeatures::COPPER,
+            current_speed_kbps: 5,
+            ..PortDescription::default()
+        };
+        let identity = format!("020000000001 0000 {} 00000000 00000004", "00".repeat(16));
+        let link = "00000800 00000000 00000000 00000000 00000005 00000000";
+        let old = format!("02 00000000000000 00010002 00000000 {identity} {link}");
+        check(Version::V1_1, &status(port.clone()), &old);
+        let new =
+            format!("02 00000000000000 00010002 0048 0000 {identity} 0000 0020 00000000 {link}");
+        check(Version::V1_4, &status(port.clone()), &new);
+        let error = body_of(Version::V1_0, &status(port)).unwrap_err();
+        assert_eq!(error, What::Port(0x1_0002));
+    }
+
+    #[test]
+    fn light_and_pipelines_are_properties() {
+        let properties = vec![
+            PortProperty::Optical(OpticalPort { tx_power_max: 3, ..OpticalPort::default() }),
+            PortProperty::Recirculate(vec![1]),
+        ];
+        let port = PortDescription { number: 1, properties, ..PortDescription::default() };
+        let body = body_of(Version::V1_5, &status(port.clone())).unwrap();
+        assert_eq!(body.len(), 8 + 40 + 40 + 8);
+        assert_eq!(body[88..], [0, 4, 0, 8, 0, 0, 0, 1]);
+        check(Version::V1_5, &status(port.clone()), &format!("{}", crate::model::text::Hex(&body)));
+        assert!(body_of(Version::V1_4, &status(port.clone())).is_err());
+        assert!(body_of(Version::V1_3, &status(port)).is_err());
+    }
+
+    #[test]
+    fn a_change_of_bits_that_do_not_exist_is_refused() {
+        let refused = |version, hex: &str| refused(version, MessageKind::PortMod, hex);
+        let head = "00000001 00000000 020000000001 0000";
+        let config = format!("{head} 00000002 00000000 00000000 00000000");
+        assert_eq!(refused(Version::V1_3, &config), ErrorCode::PortModBadConfig);
+        let advertise = format!("{head} 00000000 00000000 00010000 00000000");
+        assert_eq!(refused(Version::V1_3, &advertise), ErrorCode::PortModBadAdvertise);
+        let property = format!("{head} 00000000 00000000 0002 0008 00000000");
+        assert_eq!(refused(Version::V1_4, &property), ErrorCode::PropertyBadType);
+        let length = format!("{head} 00000000 00000000 0000 0004 00000000");
+        assert_eq!(refused(Version::V1_4, &length), ErrorCode::PropertyBadLength);
+    }
 }

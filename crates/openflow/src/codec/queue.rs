@@ -306,3 +306,50 @@ fn read_stats(version: Version, reader: &mut Reader) -> Result<QueueStats, Fault
         properties: Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::model::multipart::MultipartReplyBody;
+    use packet::time::Nanos;
+
+    #[test]
+    fn promises_grow_and_become_statistics() {
+        let properties = vec![QueueProperty::MinRate(100)];
+        let mut config =
+            QueueConfig { port: 1, queues: vec![PacketQueue { port: 1, id: 2, properties }] };
+        let reply = |config: &QueueConfig| Message::QueueGetConfigReply(config.clone());
+        let property = "0001 0010 00000000 0064 000000000000";
+        let old = format!("00000001 00000000 00000002 0018 0000 {property}");
+        check(Version::V1_1, &reply(&config), &old);
+        let later = format!("00000001 00000000 00000002 00000001 0020 000000000000 {property}");
+        check(Version::V1_3, &reply(&config), &later);
+        config.queues[0].properties.push(QueueProperty::MaxRate(RATE));
+        assert_eq!(body_of(Version::V1_1, &reply(&config)), Err(What::Bit("max_rate")));
+        let rows = Message::MultipartReply(MultipartReplyBody::QueueDesc(config.queues).into());
+        let hex = "000f 0000 00000000 00000001 00000002 0020 000000000000
+            0001 0008 0064 0000 0002 0008 03e8 0000";
+        check(Version::V1_4, &rows, hex);
+    }
+
+    const RATE: u16 = 1000;
+
+    #[test]
+    fn ages_are_told_from_1_3_on() {
+        let stats = QueueStats { port: 1, queue: 2, tx_bytes: 3, ..QueueStats::default() };
+        let reply = |stats: &QueueStats| {
+            Message::MultipartReply(MultipartReplyBody::Queue(vec![stats.clone()]).into())
+        };
+        let counters = "0000000000000003 0000000000000000 0000000000000000";
+        let head = "0005 0000 00000000";
+        check(Version::V1_2, &reply(&stats), &format!("{head} 00000001 00000002 {counters}"));
+        let unknown = format!("{head} 00000001 00000002 {counters} ffffffff ffffffff");
+        check(Version::V1_3, &reply(&stats), &unknown);
+        let stats = QueueStats { age: Some(Nanos(1_000_000_005)), ..stats };
+        let known =
+            format!("{head} 0030 000000000000 00000001 00000002 {counters} 00000001 00000005");
+        check(Version::V1_4, &reply(&stats), &known);
+    }
+}

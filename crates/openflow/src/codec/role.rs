@@ -175,3 +175,51 @@ fn read_controller_property(property: Property) -> Result<ControllerProperty, Fa
         _ => return Err(property.unknown()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::version::MessageKind;
+
+    #[test]
+    fn a_role_has_a_generation_and_in_1_5_a_number() {
+        let mut request = RoleRequest { role: Role::Master, short_id: 0, generation: 0x1234 };
+        let hex = "00000002 00000000 0000000000001234";
+        check(Version::V1_2, &Message::RoleRequest(request), hex);
+        check(Version::V1_4, &Message::RoleReply(request), hex);
+        request.short_id = 0x55;
+        let hex = "00000002 00550000 0000000000001234";
+        check(Version::V1_5, &Message::RoleRequest(request), hex);
+        let unknown = "00000004 00000000 0000000000000000";
+        let answer = refused(Version::V1_3, MessageKind::RoleRequest, unknown);
+        assert_eq!(answer, ErrorCode::RoleRequestBadRole);
+        assert!(put_request(Version::V1_4, &request, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_controllers_status_says_where_it_is() {
+        let status = ControllerStatus {
+            short_id: 3,
+            role: Role::Slave,
+            reason: ControllerStatusReason::ChannelStatus,
+            is_up: false,
+            properties: vec![ControllerProperty::Uri(Text::from("tcp:[::1]"))],
+        };
+        let hex = "0020 0003 00000003 01 01 000000000000 0000 000d 7463703a5b3a3a315d 000000";
+        check(Version::V1_5, &Message::ControllerStatus(status), hex);
+    }
+
+    #[test]
+    fn a_role_status_says_why() {
+        let status = RoleStatus {
+            role: Role::Slave,
+            reason: RoleStatusReason::MasterRequest,
+            generation: 9,
+            properties: Vec::new(),
+        };
+        let hex = "00000003 00 000000 0000000000000009";
+        check(Version::V1_4, &Message::RoleStatus(status), hex);
+    }
+}

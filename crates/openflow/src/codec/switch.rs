@@ -116,3 +116,30 @@ pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<Switc
         miss_send_bytes: reader.u16()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::version::MessageKind;
+
+    #[test]
+    fn flags_that_do_not_exist_are_refused_from_1_1_on() {
+        let config = SwitchConfig { invalid_ttl_to_controller: true, ..SwitchConfig::default() };
+        check(Version::V1_2, &Message::SetConfig(config), "0004 0080");
+        assert!(body_of(Version::V1_3, &Message::SetConfig(config)).is_err());
+        let refused = |version, hex: &str| refused(version, MessageKind::SetConfig, hex);
+        assert_eq!(refused(Version::V1_3, "0004 0080"), ErrorCode::SwitchConfigBadFlags);
+        assert_eq!(refused(Version::V1_1, "0003 0080"), ErrorCode::SwitchConfigBadFlags);
+    }
+
+    #[test]
+    fn ports_are_told_before_1_3_and_the_connection_later() {
+        let features = Features { datapath_id: 1, auxiliary: 2, ..Features::default() };
+        let hex = "0000000000000001 00000000 00 02 0000 00000000 00000000";
+        check(Version::V1_3, &Message::FeaturesReply(features.clone()), hex);
+        let body = body_of(Version::V1_2, &Message::FeaturesReply(features)).unwrap();
+        assert_eq!(body[12..16], [0; 4]);
+    }
+}

@@ -369,3 +369,54 @@ fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, What> {
 fn fields_of_numbers(version: Version, wire: u64) -> FieldSet {
     (0..64).filter(|number| wire & 1 << number != 0).filter_map(|n| oxm_field(version, n)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::version::MessageKind;
+
+    #[test]
+    fn a_table_mod_has_properties_from_1_4_on() {
+        let mut change = TableMod { table: 0xff, ..TableMod::default() };
+        change.config.miss = TableMiss::Drop;
+        check(Version::V1_1, &Message::TableMod(change.clone()), "ff000000 00000002");
+        change.config = TableConfig { eviction: true, ..TableConfig::default() };
+        let eviction = EvictionFlags::OTHER | EvictionFlags::LIFETIME;
+        change.properties = vec![
+            TableModProperty::Eviction(eviction),
+            TableModProperty::Vacancy { down: 10, up: 20, vacancy: 0 },
+        ];
+        let hex = "ff000000 00000004 00020008 00000005 00030008 0a140000";
+        check(Version::V1_4, &Message::TableMod(change.clone()), hex);
+        let error = body_of(Version::V1_3, &Message::TableMod(change)).unwrap_err();
+        assert_eq!(error, What::Bit("eviction"));
+        let refused = |version, hex: &str| refused(version, MessageKind::TableMod, hex);
+        assert_eq!(refused(Version::V1_2, "01000000 00000003"), ErrorCode::TableModBadConfig);
+        assert_eq!(refused(Version::V1_3, "01000000 00000004"), ErrorCode::TableModBadConfig);
+        let unknown = "01000000 00000000 00020008 00000010";
+        assert_eq!(refused(Version::V1_4, unknown), ErrorCode::PropertyBadValue);
+    }
+
+    #[test]
+    fn statistics_shrank_in_1_3() {
+        let bytes = |version| {
+            let mut out = Vec::new();
+            TableStats::default().put(version, &mut out).unwrap();
+            out.len()
+        };
+        assert_eq!(Version::ALL.map(bytes), [64, 88, 128, 24, 24, 24]);
+        let abilities = TableAbilities {
+            matches: FieldSet::NONE.with(Field::InPort).with(Field::MplsTc),
+            ..TableAbilities::default()
+        };
+        let stats = TableStats { abilities: Some(abilities), ..TableStats::default() };
+        let mut out = Vec::new();
+        stats.put(Version::V1_2, &mut out).unwrap();
+        assert_eq!(out[40..48], [0, 0, 0, 8, 0, 0, 0, 1]);
+        let back = TableStats::read(Version::V1_2, &mut Reader::new(&out, 0)).unwrap();
+        assert_eq!(back, stats);
+        assert!(stats.put(Version::V1_3, &mut out).is_err());
+    }
+}

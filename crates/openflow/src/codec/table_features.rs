@@ -344,3 +344,71 @@ fn read_action_ids(version: Version, property: Property) -> Result<Vec<ActionId>
     });
     names.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{body_of, check, refused};
+    use super::*;
+    use crate::model::message::Message;
+    use crate::model::multipart::MultipartRequestBody;
+    use crate::version::MessageKind;
+    use packet::field::FieldSet;
+
+    fn request(features: TableFeatures) -> Message {
+        Message::ask(MultipartRequestBody::TableFeatures(vec![features]))
+    }
+
+    fn features(properties: Vec<TableProperty>) -> TableFeatures {
+        TableFeatures { table: 2, entries_max: 9, properties, ..TableFeatures::default() }
+    }
+
+    /// The bytes of features without properties, that say that they are this long.
+    fn start(length: &str) -> String {
+        let zeros = "00".repeat(32 + 16 + 4);
+        format!("000c 0000 00000000 {length} 02 00 00000000 {zeros} 00000009")
+    }
+
+    #[test]
+    fn properties_are_lists_of_names() {
+        let vid = FieldId::maskable(FieldSet::NONE.with(Field::VlanVid).with(Field::VlanPcp));
+        let properties = vec![
+            TableProperty::Instructions {
+                miss: false,
+                ids: vec![InstructionId::Known(InstructionKind::GotoTable)],
+            },
+            TableProperty::NextTables { miss: true, tables: vec![3, 4, 5] },
+            TableProperty::Wildcards(vid),
+        ];
+        let hex = "0000 0008 0001 0004 0003 0007 030405 00 000a 000c 80000d04 80000e01 00000000";
+        let hex = start("0060") + hex;
+        check(Version::V1_3, &request(features(properties.clone())), &hex);
+        check(Version::V1_4, &request(features(properties)), &hex);
+    }
+
+    #[test]
+    fn later_properties_are_not_for_earlier_versions() {
+        let types = vec![TableProperty::PacketTypes(vec![0x0001_0800])];
+        let hex = start("0050") + "0016 000c 80005804 00010800 00000000";
+        check(Version::V1_5, &request(features(types.clone())), &hex);
+        let error = body_of(Version::V1_4, &request(features(types))).unwrap_err();
+        assert_eq!(error, What::Bit("packet_types"));
+        let modify = TableFeatures { command: TableFeaturesCommand::Modify, ..features(vec![]) };
+        assert!(body_of(Version::V1_4, &request(modify)).is_err());
+    }
+
+    #[test]
+    fn bad_properties_have_the_errors_of_their_version() {
+        let refused = |version, length: &str, hex: &str| {
+            refused(version, MessageKind::MultipartRequest, &(start(length) + hex))
+        };
+        let (v3, v4) = (Version::V1_3, Version::V1_4);
+        assert_eq!(refused(v3, "0048", "0009 0004 00000000"), ErrorCode::TableFeaturesBadType);
+        assert_eq!(refused(v4, "0048", "0009 0004 00000000"), ErrorCode::PropertyBadType);
+        assert_eq!(refused(v3, "0048", "0002 0003 00000000"), ErrorCode::TableFeaturesBadLength);
+        assert_eq!(refused(v4, "0048", "0008 0007 80000000"), ErrorCode::PropertyBadLength);
+        assert_eq!(refused(v3, "0048", "0000 0008 0009 0004"), ErrorCode::TableFeaturesBadArgument);
+        let twice = "0002 0005 01000000 0002 0005 01000000";
+        assert_eq!(refused(v4, "0050", twice), ErrorCode::PropertyDuplicateType);
+        assert_eq!(refused(v3, "0020", ""), ErrorCode::TableFeaturesBadLength);
+    }
+}
