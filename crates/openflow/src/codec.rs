@@ -53,6 +53,8 @@ mod group;
 mod meter;
 /// Bundles, forwarded requests.
 mod bundle;
+/// Flow monitors.
+mod monitor;
 /// Queues.
 mod queue;
 

@@ -347,7 +347,10 @@ pub(super) fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Res
     place.map(|place| place as u8).ok_or(What::Bit(reason.name()))
 }
 
-fn read_reason(version: Version, reader: &mut Reader) -> Result<FlowRemovedReason, Fault> {
+pub(super) fn read_reason(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<FlowRemovedReason, Fault> {
     let (at, code) = (reader.at(), reader.u8()?);
     match FlowRemovedReason::ALL[..reasons(version)].get(usize::from(code)) {
         Some(&reason) => Ok(reason),

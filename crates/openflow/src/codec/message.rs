@@ -29,6 +29,9 @@ pub fn encode(
     message: &Message,
     out: &mut Vec<u8>,
 ) -> Result<(), NotExpressible> {
+    if !version.is_spoken() && !is_version_free(message.kind()) {
+        return Err(NotExpressible { version, what: What::Version });
+    }
     let start = out.len();
     let result = append(version, xid, message, out, start);
     result.map_err(|what| {
@@ -45,9 +48,6 @@ pub(super) fn append(
     start: usize,
 ) -> Result<(), What> {
     let kind = message.kind();
-    if !version.is_spoken() && !is_version_free(kind) {
-        return Err(What::Version);
-    }
     let code = kind.code(version).ok_or(What::Message(kind))?;
     let header = Header { version: version.wire(), kind: code, length: 0, xid };
     out.extend_from_slice(&header.bytes());

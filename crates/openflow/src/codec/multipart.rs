@@ -58,11 +58,6 @@ fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, 
     }
 }
 
-fn not_read(kind: MultipartKind) -> Fault {
-    let malformed = Malformed { at: HEADER_BYTES, why: Why::BadValue(kind as u64) };
-    Fault::new(malformed, ErrorCode::RequestBadMultipart)
-}
-
 /// Appends a request's body.
 pub(super) fn put_request(
     version: Version,
@@ -105,7 +100,7 @@ pub(super) fn put_request(
             meter::put_which_meter(*meter, out);
             Ok(())
         }
-        MultipartRequestBody::FlowMonitor(_) => Err(What::Multipart(request.body.kind())),
+        MultipartRequestBody::FlowMonitor(monitors) => put_rows(version, monitors, out),
         MultipartRequestBody::BundleFeatures(request) => {
             put_features_request(version, request, out)
         }
@@ -153,7 +148,9 @@ pub(super) fn read_request(
         }
         MultipartKind::MeterFeatures => MultipartRequestBody::MeterFeatures,
         MultipartKind::FlowStats => MultipartRequestBody::FlowStats(read_which(version, reader)?),
-        MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::FlowMonitor => {
+            MultipartRequestBody::FlowMonitor(read_rows(version, reader)?)
+        }
         MultipartKind::BundleFeatures => {
             MultipartRequestBody::BundleFeatures(read_features_request(version, reader)?)
         }
@@ -221,7 +218,7 @@ pub(super) fn put_reply(
         MultipartReplyBody::MeterConfig(rows) => put_rows(version, rows, out),
         MultipartReplyBody::MeterFeatures(features) => meter::put_features(version, features, out),
         MultipartReplyBody::FlowStats(rows) => put_rows(version, rows, out),
-        MultipartReplyBody::FlowMonitor(_) => Err(What::Multipart(reply.body.kind())),
+        MultipartReplyBody::FlowMonitor(rows) => put_rows(version, rows, out),
         MultipartReplyBody::ControllerStatus(rows) => put_rows(version, rows, out),
         MultipartReplyBody::BundleFeatures(features) => put_features(version, features, out),
         MultipartReplyBody::Experimenter(vendor) => put_vendor(version, vendor, out),
@@ -255,7 +252,7 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
             MultipartReplyBody::MeterFeatures(meter::read_features(version, reader)?)
         }
         MultipartKind::FlowStats => MultipartReplyBody::FlowStats(read_rows(version, reader)?),
-        MultipartKind::FlowMonitor => return Err(not_read(kind)),
+        MultipartKind::FlowMonitor => MultipartReplyBody::FlowMonitor(read_rows(version, reader)?),
         MultipartKind::ControllerStatus => {
             MultipartReplyBody::ControllerStatus(read_rows(version, reader)?)
         }
@@ -290,13 +287,13 @@ pub fn split(
         Body::TableDesc(rows) => pack(version, rows, Body::TableDesc),
         Body::QueueDesc(rows) => pack(version, rows, Body::QueueDesc),
         Body::FlowStats(rows) => pack(version, rows, Body::FlowStats),
+        Body::FlowMonitor(rows) => pack(version, rows, Body::FlowMonitor),
         Body::ControllerStatus(rows) => pack(version, rows, Body::ControllerStatus),
         body @ (Body::Desc(_)
         | Body::Aggregate(_)
         | Body::BundleFeatures(_)
         | Body::GroupFeatures(_)
         | Body::MeterFeatures(_)
-        | Body::FlowMonitor(_)
         | Body::Experimenter(_)) => Ok(vec![body.into()]),
     };
     parts.map_err(|what| NotExpressible { version, what })
