@@ -1,3 +1,5 @@
+//! Lists of actions on frames: what leaves, what is told, what is lost.
+
 use std::net::Ipv4Addr;
 
 use packet::build::Builder;

@@ -1,3 +1,5 @@
+//! Groups: who is chosen, who is live, what is refused, what stays when others go.
+
 use super::*;
 use crate::action::Action;
 use crate::dice::Dice;

@@ -1,3 +1,5 @@
+//! Meters: rates over five seconds, bands among each other, and what is refused.
+
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;

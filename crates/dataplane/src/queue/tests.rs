@@ -1,3 +1,5 @@
+//! Shaped queues, their frames fetched whenever they are due: rates, shares, limits.
+
 use super::*;
 
 const PORT: PortNo = 3;
