@@ -7,6 +7,8 @@
 //! Invariant: a frame (and each copy of it) either enters an output queue or becomes an event, or
 //! is counted as dropped for one reason.
 
+use std::collections::VecDeque;
+
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
@@ -61,6 +63,17 @@ pub struct Egress {
     depth: usize,
     /// Emptied frames, to be copied to.
     spares: Vec<Frame>,
+    /// Whether frames that are about to leave by a port wait for the egress tables.
+    pub(crate) defers: bool,
+    deferred: VecDeque<Deferred>,
+}
+
+/// A frame that waits for the egress tables.
+#[derive(Debug)]
+pub(crate) struct Deferred {
+    pub(crate) frame: Frame,
+    /// With the port that it is to leave by.
+    pub(crate) context: Context,
 }
 
 /// Where a frame comes from, and where it can go.
@@ -118,6 +131,8 @@ impl Egress {
             copies_left: 0,
             depth: 0,
             spares: Vec::new(),
+            defers: false,
+            deferred: VecDeque::new(),
         }
     }
 

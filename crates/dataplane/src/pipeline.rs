@@ -161,6 +161,13 @@ impl Pipeline {
         self.tables.watch = watched;
     }
 
+    /// Sets the egress tables (see [`Tables::set_first_egress`]).
+    pub fn set_first_egress(&mut self, first: Option<u8>) -> bool {
+        let set = self.tables.set_first_egress(first);
+        self.egress.defers = self.tables.first_egress().is_some();
+        set
+    }
+
     /// Changes what a table is set to do. False if there is no such table.
     pub fn set_table(&mut self, table: u8, config: TableConfig) -> bool {
         self.tables.set_config(table, config)
@@ -229,7 +236,12 @@ impl Pipeline {
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
             let context = Context { why: PacketInReason::PacketOut, ..start(in_port) };
-            match self.egress.run(segment, frame, keep, &mut Way { in_port, now, out, context }) {
+            let mut way = Way { in_port, now, out, context };
+            let ran = self.egress.run(segment, frame, keep, &mut way);
+            if self.egress.defers {
+                self.leave(&mut way);
+            }
+            match ran {
                 Ran::Sent => sent = true,
                 Ran::Nowhere => {}
                 Ran::Over => return,
@@ -263,6 +275,9 @@ impl Pipeline {
             let key = self.stage.key_of[place];
             if key != REFUSED {
                 self.act(usize::from(key), frame, &mut way);
+            }
+            if self.egress.defers {
+                self.leave(&mut way);
             }
         }
     }

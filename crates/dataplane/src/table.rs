@@ -82,6 +82,8 @@ pub struct Tables {
     undo: Option<Undo>,
     /// For each table, what the entries of it and of those after it ask for.
     asked: Vec<(Key, WordSet)>,
+    /// The first of the tables through which frames go that are about to leave by a port.
+    first_egress: Option<u8>,
     /// Whether every change of an entry is told, as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
@@ -130,6 +132,7 @@ impl Tables {
             news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
             undo: None,
             asked: vec![(Key::ZERO, 0); settings.len()],
+            first_egress: None,
             watch: false,
         }
     }
@@ -149,6 +152,22 @@ impl Tables {
         self.note_config(table);
         let known = self.tables.get_mut(usize::from(table));
         known.map(|table| table.set_config(config)).is_some()
+    }
+
+    /// The first of the tables through which frames go that are about to leave by a port.
+    pub fn first_egress(&self) -> Option<u8> {
+        self.first_egress
+    }
+
+    /// Sets which tables frames go through that are about to leave by a port: this one and those
+    /// after it (OpenFlow 1.5). False if there is no such table or it is the first of all. Entries
+    /// of earlier tables must not go on there.
+    pub fn set_first_egress(&mut self, first: Option<u8>) -> bool {
+        let fits = first.is_none_or(|at| at > 0 && usize::from(at) < self.tables.len());
+        if fits {
+            self.first_egress = first;
+        }
+        fits
     }
 
     /// What entries of this table and of those after it ask of a key, and which wide words.

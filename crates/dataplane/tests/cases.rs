@@ -87,6 +87,10 @@ impl Case {
                 let table = line.number("number") as u8;
                 return answer(self.pipeline.set_table(table, line.table_config()));
             }
+            "egress" => {
+                let first = line.has("first").then(|| line.number("first") as u8);
+                return answer(self.pipeline.set_first_egress(first));
+            }
             "watch" => self.pipeline.watch(true),
             "group" => return answer(self.pipeline.add_group(line.group(), self.now)),
             "ungroup" => {
@@ -192,6 +196,9 @@ impl Case {
                 let mut from = port.to_string();
                 if context.table > 0 {
                     from += &format!(" table {}", context.table);
+                }
+                if let Some(port) = context.actset_output {
+                    from += &format!(" for {port}");
                 }
                 if context.fields.metadata > 0 {
                     from += &format!(" metadata {:#x}", context.fields.metadata);

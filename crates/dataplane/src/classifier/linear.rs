@@ -56,16 +56,12 @@ impl LinearTable {
     /// The first entry whose match the key and the wide fields meet.
     #[inline]
     pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
-        let mut from = 0;
-        loop {
-            let hit = |asked: &(Key, Key)| differing(key, &asked.0, &asked.1) == 0;
-            let place = from + self.matches[from..].iter().position(hit)?;
-            let item = &self.entries[place];
-            if item.fits(wide) {
-                return Some(item.entry);
-            }
-            from = place + 1;
+        let hit = |asked: &(Key, Key)| differing(key, &asked.0, &asked.1) == 0;
+        let mut from = self.matches.iter().position(hit)?;
+        while !self.entries[from].fits(wide) {
+            from += 1 + self.matches[from + 1..].iter().position(hit)?;
         }
+        Some(self.entries[from].entry)
     }
 
     /// The entry with this very match and rank.

@@ -5,7 +5,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Egress, Next, QUEUES_COUNTED_MAX, Way};
+use super::{Deferred, Egress, Next, QUEUES_COUNTED_MAX, Way};
 use crate::action::LOCAL;
 use crate::counter::{DropReason, Traffic};
 use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
@@ -44,6 +44,9 @@ impl Egress {
         frame: &mut Frame,
         way: &mut Way,
     ) {
+        if self.defers && way.context.actset_output.is_none() {
+            return self.defer(port, queue, frame, way);
+        }
         if self.gates.get(port as usize).is_some_and(|gate| gate.shaped) {
             return self.deliver_shaped(port, queue, frame, way);
         }
@@ -66,6 +69,24 @@ impl Egress {
         }
     }
 
+    /// Lets the frame wait for the egress tables.
+    #[inline(never)]
+    fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut Way) {
+        let frame = std::mem::take(frame);
+        let context = Context { actset_output: Some(port), queue, ..way.context };
+        self.deferred.push_back(Deferred { frame, context });
+    }
+
+    /// The next frame that waits for the egress tables.
+    pub(crate) fn next_deferred(&mut self) -> Option<Deferred> {
+        self.deferred.pop_front()
+    }
+
+    /// Sends a frame that passed the egress tables out of its port.
+    pub(crate) fn leave(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
+        self.deliver(port, way.context.queue, frame, way);
+    }
+
     /// Lets go the frames in shaped queues whose time has come, and says when the next one's does.
     pub fn release(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.shaped.release(now, out);
@@ -76,7 +97,7 @@ impl Egress {
     pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut Way) {
         match to {
             None => {}
-            Some(Next::Port(port, _)) if !self.is_shaped(port) => {
+            Some(Next::Port(port, _)) if !self.defers && !self.is_shaped(port) => {
                 let sent = way.out.send_copy(port, frame);
                 self.account(port, sent);
             }

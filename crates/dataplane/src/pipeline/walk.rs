@@ -6,14 +6,14 @@
 //!
 //! Invariant: a walk only goes to later tables, so it ends.
 
-use packet::frame::Frame;
+use packet::frame::{Frame, PortNo};
 
 use super::{OnMiss, Pipeline};
 use crate::action::Action;
 use crate::classifier::NOWHERE;
 use crate::counter::DropReason;
-use crate::egress::{Ran, Way};
-use crate::forwarder::PacketInReason;
+use crate::egress::{Deferred, Ran, Way};
+use crate::forwarder::{Context, NO_COOKIE, PacketInReason};
 use crate::instruction::Instructions;
 use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
@@ -97,7 +97,8 @@ impl Pipeline {
         }
         self.set.write(write);
         if !apply.is_empty() {
-            let keep = goto.is_some() || !self.set.is_empty();
+            let leaves = way.context.actset_output.is_some();
+            let keep = goto.is_some() || !self.set.is_empty() || leaves;
             match self.egress.run(apply, frame, keep, way) {
                 Ran::Over => return Step::Over,
                 ran => walk.sent |= ran == Ran::Sent,
@@ -172,7 +173,8 @@ impl Pipeline {
     pub(super) fn next_on_miss(&self, table: u8) -> Option<u8> {
         let goes_on = self.on_miss != OnMiss::Normal
             && self.tables.config(table)?.on_miss == TableMiss::Continue
-            && usize::from(table) + 1 < self.tables.count_tables();
+            && usize::from(table) + 1 < self.tables.count_tables()
+            && self.tables.first_egress() != Some(table + 1);
         goes_on.then_some(table + 1)
     }
 
@@ -199,8 +201,44 @@ impl Pipeline {
         self.go_on(walk, frame, way);
     }
 
+    /// Takes the frames that are about to leave by a port through the egress tables.
+    #[inline(never)]
+    pub(super) fn leave(&mut self, way: &mut Way) {
+        let Some(table) = self.tables.first_egress() else { return };
+        while let Some(Deferred { mut frame, context }) = self.egress.next_deferred() {
+            way.context = Context { cookie: NO_COOKIE, ..context };
+            self.trail.key = None;
+            self.set.clear();
+            let mut walk = Walk {
+                table,
+                found: NOWHERE,
+                key: Key::ZERO,
+                wide: Wide::ZERO,
+                sent: false,
+                trodden: None,
+                stale: EVERYTHING,
+            };
+            walk.read(&frame, way, self.tables.asked(table).1);
+            self.look_up(&mut walk, &frame, way);
+            self.go_on(walk, &mut frame, way);
+        }
+    }
+
+    /// Does what egress tables wrote, and lets the frame leave by its port: that is not changed
+    /// any more.
+    fn finish_egress(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
+        let actions = self.set.actions();
+        let changes = actions.iter().position(Action::is_output).unwrap_or(actions.len());
+        if self.egress.run(&actions[..changes], frame, true, way) != Ran::Over {
+            self.egress.leave(port, frame, way);
+        }
+    }
+
     /// Does the action set.
     fn finish(&mut self, walk: &Walk, frame: &mut Frame, way: &mut Way) {
+        if let Some(port) = way.context.actset_output {
+            return self.finish_egress(port, frame, way);
+        }
         let mut ran = Ran::Nowhere;
         if !self.set.is_empty() {
             if way.context.why == PacketInReason::Action {

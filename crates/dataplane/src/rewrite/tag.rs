@@ -33,17 +33,23 @@ pub enum MplsPlace {
     BehindVlan,
 }
 
+/// Whether the frame has a tag, as [`Headers`] says.
+fn is_tagged(bytes: &[u8]) -> bool {
+    let at = ethernet::TYPE.start;
+    bytes.len() >= at + vlan::TAG_BYTES + 2 && vlan::is_tag(u16_at(bytes, at))
+}
+
 /// Adds an outermost tag of this type.
 pub fn push_vlan(frame: &mut Frame, type_: u16) {
-    let headers = Headers::of(frame.bytes());
     let copied = vlan::VID_MASK | 7 << vlan::PCP_SHIFT;
-    let control = if headers.tags > 0 { u16_at(frame.bytes(), CONTROL_AT) & copied } else { 0 };
+    let control =
+        if is_tagged(frame.bytes()) { u16_at(frame.bytes(), CONTROL_AT) & copied } else { 0 };
     insert_tag(frame, type_, control);
 }
 
 /// Removes the outermost tag, if there is one.
 pub fn pop_vlan(frame: &mut Frame) {
-    if Headers::of(frame.bytes()).tags > 0 {
+    if is_tagged(frame.bytes()) {
         frame.remove(ethernet::TYPE.start, vlan::TAG_BYTES);
     }
 }
@@ -51,7 +57,7 @@ pub fn pop_vlan(frame: &mut Frame) {
 /// Sets the bits of `mask` in the control information of the outermost tag, which is added if the
 /// frame has none (OpenFlow 1.0).
 pub fn set_tag(frame: &mut Frame, mask: u16, bits: u16) {
-    if Headers::of(frame.bytes()).tags > 0 {
+    if is_tagged(frame.bytes()) {
         let control = u16_at(frame.bytes(), CONTROL_AT);
         put_u16(frame.bytes_mut(), CONTROL_AT, control & !mask | bits & mask);
     } else {

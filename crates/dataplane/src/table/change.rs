@@ -114,7 +114,12 @@ impl Tables {
         if usize::from(spec.table) >= self.tables.len() {
             return Err(FlowError::NoSuchTable(spec.table));
         }
-        let there = |to: u8| to > spec.table && usize::from(to) < self.tables.len();
+        let leaves = |table: u8| self.first_egress.is_some_and(|first| table >= first);
+        let there = |to: u8| {
+            to > spec.table
+                && usize::from(to) < self.tables.len()
+                && leaves(to) == leaves(spec.table)
+        };
         match spec.instructions.goto {
             Some(to) if !there(to) => Err(FlowError::BadGoto(to)),
             _ => Ok(()),
