@@ -7,6 +7,8 @@
 
 /// Reading and appending numbers.
 mod bytes;
+/// Nicira's extensions of 1.0.
+pub mod nicira;
 /// Header, kind and body.
 mod message;
 /// `ofp_match`.

@@ -33,6 +33,8 @@ pub mod packet_io;
 pub mod switch;
 /// Statistics and descriptions.
 pub mod multipart;
+/// Nicira's extensions of 1.0.
+pub mod nicira;
 /// Queues of a port.
 pub mod queue;
 /// What ports are beyond Ethernet.

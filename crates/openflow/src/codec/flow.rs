@@ -87,7 +87,7 @@ pub(super) fn put_flow_mod(
 }
 
 /// Appends what stands between match and actions in 1.0, and in Nicira's flow-mod before both.
-fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
     let version = Version::V1_0;
     if change.cookie_mask != 0 {
         return Err(What::Bit("cookie_mask"));
@@ -146,7 +146,7 @@ pub(super) fn read_flow_mod(version: Version, reader: &mut Reader) -> Result<Flo
     Ok(change)
 }
 
-fn read_head_1_0(reader: &mut Reader) -> Result<FlowMod, Fault> {
+pub(super) fn read_head_1_0(reader: &mut Reader) -> Result<FlowMod, Fault> {
     let version = Version::V1_0;
     let cookie = reader.u64()?;
     let at = reader.at();
@@ -341,12 +341,14 @@ fn reasons(version: Version) -> usize {
     }
 }
 
+/// The reason's number.
 pub(super) fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
     let known = FlowRemovedReason::ALL[..reasons(version)].iter();
     let place = known.clone().position(|&other| other == reason);
     place.map(|place| place as u8).ok_or(What::Bit(reason.name()))
 }
 
+/// Reads the reason's number.
 pub(super) fn read_reason(
     version: Version,
     reader: &mut Reader,

@@ -65,7 +65,7 @@ fn physical_port(frame: &PacketIn) -> PortNo {
 }
 
 /// The reason's number; reasons that came later are told as an action.
-fn reason_to_wire(version: Version, reason: PacketInReason) -> u8 {
+pub(super) fn reason_to_wire(version: Version, reason: PacketInReason) -> u8 {
     const ACTION: u8 = 1;
     match reason {
         PacketInReason::NoMatch => 0,
@@ -78,7 +78,8 @@ fn reason_to_wire(version: Version, reason: PacketInReason) -> u8 {
     }
 }
 
-fn read_reason(version: Version, reader: &mut Reader) -> Result<PacketInReason, Fault> {
+/// Reads the reason's number.
+pub(super) fn read_reason(version: Version, reader: &mut Reader) -> Result<PacketInReason, Fault> {
     let at = reader.at();
     Ok(match reader.u8()? {
         0 => PacketInReason::NoMatch,
