@@ -201,6 +201,7 @@ impl Pipeline {
     /// Installs an entry (see [`Tables::add`]). The next [`Forwarder::tick`] may then be due
     /// earlier than the last one said.
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
+        self.check_references(&spec.instructions)?;
         self.tables.add(spec, now, out)
     }
 
@@ -213,6 +214,7 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<(), FlowError> {
+        self.check_references(&spec.instructions)?;
         self.tables.modify(spec, filter, rules, now, out)
     }
 

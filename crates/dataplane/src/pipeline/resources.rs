@@ -7,11 +7,12 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use super::Pipeline;
-use crate::flow::{FlowRemovedReason, Source};
+use crate::action::Action;
+use crate::flow::{FlowError, FlowRemovedReason, Source};
 use crate::forwarder::Outputs;
 use crate::group::{BucketPlace, BucketSpec, GroupError, GroupNo, GroupSpec, GroupTable};
 use crate::instruction::Instructions;
-use crate::meter::{MeterError, MeterNo, MeterSpec, MeterTable};
+use crate::meter::{METER_NO_MAX, MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
 
 impl Pipeline {
@@ -130,5 +131,25 @@ impl Pipeline {
     /// is said), or are dropped.
     pub fn tell_invalid_ttl(&mut self, told: bool) {
         self.egress.tell_invalid_ttl = told;
+    }
+
+    /// Whether the groups and meters that an entry uses exist.
+    pub(super) fn check_references(&self, instructions: &Instructions) -> Result<(), FlowError> {
+        let is_there = |meter: MeterNo| meter <= METER_NO_MAX && self.meters().contains(meter);
+        for action in instructions.actions() {
+            match *action {
+                Action::Group(group) if !self.groups().contains(group) => {
+                    return Err(FlowError::NoSuchGroup(group));
+                }
+                Action::Meter(meter) if !is_there(meter) => {
+                    return Err(FlowError::NoSuchMeter(meter));
+                }
+                _ => {}
+            }
+        }
+        match instructions.meter {
+            Some(meter) if !is_there(meter) => Err(FlowError::NoSuchMeter(meter)),
+            _ => Ok(()),
+        }
     }
 }
