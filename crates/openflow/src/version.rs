@@ -32,7 +32,7 @@ impl Version {
 
     /// The versions that the codec encodes and decodes in full. Hello and error messages are
     /// understood in every version, because negotiation needs them.
-    pub const SPOKEN: &[Version] = &[Version::V1_0];
+    pub const SPOKEN: &[Version] = &Version::ALL;
 
     /// The version with this number in the header, if there is one.
     pub fn from_wire(wire: u8) -> Option<Version> {

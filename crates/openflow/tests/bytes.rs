@@ -16,7 +16,7 @@ use std::path::Path;
 
 use openflow::codec::{decode, encode};
 use openflow::model::Message;
-use openflow::version::{MessageKind, MultipartKind, Version};
+use openflow::version::{ErrorCode, MessageKind, MultipartKind, Version};
 use samples::{Sample, files, folder, load};
 
 fn write_hex(out: &mut String, key: &str, bytes: &[u8]) {
@@ -104,6 +104,25 @@ fn every_sample_prints_as_expected_and_encodes_to_itself() {
     assert!(faults.is_empty(), "{faults}");
 }
 
+/// What neither Open vSwitch nor os-ken says in a version.
+const LACKING: [&[&str]; 6] = [
+    &[],
+    &["experimenter", "experimenter request", "experimenter reply"],
+    &["experimenter request", "experimenter reply"],
+    &["experimenter reply"],
+    &["role_status", "table_status", "requestforward", "experimenter reply"],
+    &[
+        "role_status",
+        "table_status",
+        "requestforward",
+        "controller_status",
+        "flow_stats reply",
+        "controller_status reply",
+        "bundle_features reply",
+        "experimenter reply",
+    ],
+];
+
 #[test]
 fn every_kind_of_message_and_of_statistics_has_a_sample() {
     for &version in Version::SPOKEN {
@@ -119,14 +138,48 @@ fn every_kind_of_message_and_of_statistics_has_a_sample() {
                 }
             }
         }
-        for kind in MessageKind::ALL.iter().filter(|kind| kind.code(version).is_some()) {
-            assert!(kinds.contains(kind), "{version} has no sample of {kind}");
+        let mut lacking = Vec::new();
+        for kind in MessageKind::of(version).filter(|kind| !kinds.contains(kind)) {
+            lacking.push(kind.to_string());
         }
         for kind in MultipartKind::ALL.iter().filter(|kind| kind.code(version).is_some()) {
-            assert!(requests.contains(kind), "{version} has no request of {kind}");
-            assert!(replies.contains(kind), "{version} has no reply of {kind}");
+            if !requests.contains(kind) {
+                lacking.push(format!("{kind} request"));
+            }
+            if !replies.contains(kind) {
+                lacking.push(format!("{kind} reply"));
+            }
         }
+        let known = LACKING[version as usize];
+        assert_eq!(lacking, known, "{version}");
     }
+}
+
+/// What the error message says.
+fn code_of(version: Version, error: &[u8]) -> ErrorCode {
+    let number = |at: usize| u16::from_be_bytes([error[at], error[at + 1]]);
+    ErrorCode::from_wire(version, number(8), number(10))
+}
+
+/// What becomes of a message that another switch refuses: why it is refused here, and what the
+/// other says if that is something else. Some messages are wrong in two ways, some only for a
+/// switch that holds no such table, group or bundle, and Open vSwitch has errors of its own.
+fn refusal(version: Version, sample: &Sample) -> String {
+    let theirs = sample.answer.clone().expect("a refused message has an answer");
+    let theirs_code = code_of(version, &theirs);
+    let error = match decode(&sample.hex) {
+        Err(error) => error,
+        Ok((_, message)) => return format!("is read: {message}; theirs: {theirs_code}"),
+    };
+    let answer = error.answer().expect("a request is answered");
+    let mut ours = Vec::new();
+    encode(version, error.header.unwrap().xid, &answer, &mut ours).unwrap();
+    if code_of(version, &ours) != theirs_code {
+        return format!("{error}; theirs: {theirs_code}");
+    }
+    let least = theirs.len().min(8 + 4 + 64);
+    assert_eq!(ours[4..least], theirs[4..least], "{:02x?}: {error}", sample.hex);
+    error.to_string()
 }
 
 #[test]
@@ -134,27 +187,16 @@ fn what_another_switch_refuses_is_answered_with_the_same_error() {
     for &version in Version::SPOKEN {
         let path = folder(version).join("refused.txt");
         let samples = load(&path);
-        let mut actual = Vec::new();
-        for sample in &samples {
-            let theirs = sample.answer.clone().expect("a refused message has an answer");
-            let what = format!("{path:?}: {:02x?}", sample.hex);
-            let error = match decode(&sample.hex) {
-                Err(error) => error,
-                Ok((_, message)) => panic!("{what} is to us {message}"),
-            };
-            let answer = error.answer().expect("a request is answered");
-            let mut ours = Vec::new();
-            encode(version, error.header.unwrap().xid, &answer, &mut ours).unwrap();
-            let least = theirs.len().min(8 + 4 + 64);
-            assert_eq!(ours[4..least], theirs[4..least], "{what}: {error}");
-            actual.push(Sample {
-                origin: sample.origin.clone(),
-                hex: sample.hex.clone(),
-                again: None,
-                answer: Some(theirs),
-                text: error.to_string(),
-            });
-        }
+        let run = |sample: &Sample| Sample {
+            origin: sample.origin.clone(),
+            hex: sample.hex.clone(),
+            again: None,
+            answer: sample.answer.clone(),
+            text: refusal(version, sample),
+        };
+        let actual: Vec<_> = samples.iter().map(run).collect();
+        let same = actual.iter().filter(|sample| !sample.text.contains("; theirs: ")).count();
+        assert!(same * 2 > actual.len(), "{version}: {same} of {}", actual.len());
         check(&path, &samples, &actual);
     }
 }

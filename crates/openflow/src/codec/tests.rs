@@ -71,7 +71,7 @@ fn wrong_actions_are_answered_with_the_bad_action_family() {
 #[test]
 fn wrong_requests_are_answered_with_what_fits() {
     let change = flow_with(vec![]);
-    assert_eq!(refused(&change, |bytes| bytes[0] = 4), (0, ErrorCode::RequestBadVersion));
+    assert_eq!(refused(&change, |bytes| bytes[0] = 7), (0, ErrorCode::RequestBadVersion));
     assert_eq!(refused(&change, |bytes| bytes[1] = 22), (1, ErrorCode::RequestBadType));
     assert_eq!(refused(&change, |bytes| bytes[57] = 5), (56, ErrorCode::FlowModBadCommand));
     assert_eq!(refused(&change, |bytes| bytes[71] = 8), (70, ErrorCode::FlowModUnsupported));
@@ -168,17 +168,6 @@ fn what_1_0_cannot_say_is_named() {
     assert_eq!(not_expressible(Message::PortStatus(status)), long);
     let long = What::TooLong { field: "message", bytes: 65_536, bytes_max: 65_535 };
     assert_eq!(not_expressible(Message::EchoRequest(vec![0; 65_528])), long);
-}
-
-#[test]
-fn only_hello_and_error_are_said_in_versions_that_are_not_spoken() {
-    let mut bytes = Vec::new();
-    let error = encode(Version::V1_3, 1, &Message::BarrierRequest, &mut bytes).unwrap_err();
-    assert_eq!(error.what, What::Version);
-    let refusal = Message::error(ErrorCode::HelloIncompatible, b"no");
-    encode(Version::V1_3, 1, &refusal, &mut bytes).unwrap();
-    let (header, message) = decode(&bytes).unwrap();
-    assert_eq!((header.version, message), (4, refusal));
 }
 
 #[test]

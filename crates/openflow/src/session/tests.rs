@@ -33,6 +33,11 @@ fn sent(session: &mut Session) -> Vec<(Header, Message)> {
     all
 }
 
+/// Settings of an end that speaks 1.0 only.
+fn settings(end: End) -> Settings {
+    Settings { versions: vec![Version::V1_0], ..Settings::new(end) }
+}
+
 /// Moves all bytes both ways until nothing moves.
 fn exchange(a: &mut Session, b: &mut Session, now: Nanos) -> (Vec<Event>, Vec<Event>) {
     let (mut at_a, mut at_b) = (Vec::new(), Vec::new());
@@ -48,8 +53,8 @@ fn exchange(a: &mut Session, b: &mut Session, now: Nanos) -> (Vec<Event>, Vec<Ev
 }
 
 fn pair() -> (Session, Session) {
-    let mut controller = Session::new(Settings::new(End::Controller), Nanos::ZERO);
-    let mut switch = Session::new(Settings::new(End::Switch), Nanos::ZERO);
+    let mut controller = Session::new(settings(End::Controller), Nanos::ZERO);
+    let mut switch = Session::new(settings(End::Switch), Nanos::ZERO);
     let (at_controller, at_switch) = exchange(&mut controller, &mut switch, Nanos::ZERO);
     let up = vec![Event::Up { version: Version::V1_0 }];
     assert_eq!((at_controller, at_switch), (up.clone(), up));
@@ -64,7 +69,7 @@ fn encoded(version: Version, xid: Xid, message: &Message) -> Vec<u8> {
 
 /// A session that got these first bytes, with its events.
 fn greeted_by(end: End, bytes: &[u8]) -> (Session, Vec<Event>) {
-    let mut session = Session::new(Settings::new(end), Nanos::ZERO);
+    let mut session = Session::new(settings(end), Nanos::ZERO);
     let hello = sent(&mut session);
     assert_eq!((hello[0].0.version, &hello[0].1), (1, &Message::Hello(Hello::default())));
     assert_eq!(session.receive(bytes, seconds(1)), bytes.len());
@@ -306,7 +311,7 @@ fn a_peer_that_never_reads_is_not_read_for_ever() {
 
 #[test]
 fn pending_requests_have_a_limit() {
-    let mut settings = Settings::new(End::Controller);
+    let mut settings = settings(End::Controller);
     settings.pending_max = 2;
     let mut controller = Session::new(settings, Nanos::ZERO);
     assert_eq!(controller.receive(&[1, 0, 0, 8, 0, 0, 0, 0], Nanos::ZERO), 8);
@@ -345,4 +350,46 @@ fn bytes_may_break_anywhere() {
         count += messages(&mut switch).len();
     }
     assert_eq!(count, 50);
+}
+
+#[test]
+fn the_highest_version_of_both_bitmaps_is_spoken() {
+    for (controllers, agreed) in [
+        (&Version::ALL[..], Some(Version::V1_5)),
+        (&[Version::V1_0, Version::V1_3], Some(Version::V1_3)),
+        (&[Version::V1_2], Some(Version::V1_2)),
+        (&[Version::V1_0, Version::V1_1], Some(Version::V1_1)),
+    ] {
+        let ours = Settings { versions: controllers.to_vec(), ..Settings::new(End::Controller) };
+        let mut controller = Session::new(ours, Nanos::ZERO);
+        let mut switch = Session::new(Settings::new(End::Switch), Nanos::ZERO);
+        exchange(&mut controller, &mut switch, Nanos::ZERO);
+        assert_eq!((controller.version(), switch.version()), (agreed, agreed));
+    }
+    let ours = Settings { versions: vec![Version::V1_3], ..Settings::new(End::Controller) };
+    let theirs =
+        Settings { versions: vec![Version::V1_0, Version::V1_4], ..Settings::new(End::Switch) };
+    let (mut controller, mut switch) =
+        (Session::new(ours, Nanos::ZERO), Session::new(theirs, Nanos::ZERO));
+    exchange(&mut controller, &mut switch, Nanos::ZERO);
+    assert!(controller.is_down() && switch.is_down());
+}
+
+#[test]
+fn another_versions_message_is_refused_before_it_is_read() {
+    let ours = Settings { versions: vec![Version::V1_3], ..Settings::new(End::Switch) };
+    let mut switch = Session::new(ours, Nanos::ZERO);
+    sent(&mut switch);
+    assert_eq!(switch.receive(&[4, 0, 0, 8, 0, 0, 0, 1], Nanos::ZERO), 8);
+    assert_eq!(events(&mut switch), [Event::Up { version: Version::V1_3 }]);
+    // A 1.4 table-mod without a body, and a 1.0 error.
+    assert_eq!(switch.receive(&[5, 17, 0, 8, 0, 0, 0, 9], Nanos::ZERO), 8);
+    assert_eq!(switch.receive(&[1, 1, 0, 12, 0, 0, 0, 3, 0, 1, 0, 1], Nanos::ZERO), 12);
+    let events = events(&mut switch);
+    assert!(matches!(&events[0], Event::Refused(error) if error.malformed.at == 0));
+    assert!(matches!(&events[1], Event::Message { message: Message::Error(_), .. }));
+    let answers = sent(&mut switch);
+    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+    assert_eq!((answers[0].0.xid, error.code), (9, ErrorCode::RequestBadVersion));
+    assert_eq!(answers[0].0.version, 4);
 }

@@ -201,7 +201,18 @@ pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> 
     if version == Version::V1_0 {
         put_tci(value, out);
     }
-    value.experimenter().iter().try_for_each(|field| put_experimenter(field, out))
+    value.experimenter().iter().try_for_each(|field| put_other(version, field, out))
+}
+
+/// Appends a field that is not known; one that this version knows would be read as that.
+fn put_other(version: Version, field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), What> {
+    let length = field.body.len() as u8;
+    let ExperimenterField { class, number, has_mask, .. } = *field;
+    let experimenter = field.body.first_chunk().map(|number| u32::from_be_bytes(*number));
+    match field_of(version, FieldHeader { class, number, has_mask, length }, experimenter) {
+        Some((known, _)) => Err(What::Field(known)),
+        None => put_experimenter(field, out),
+    }
 }
 
 /// Appends one field with its value, and its mask if that leaves bits open.
