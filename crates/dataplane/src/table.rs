@@ -39,6 +39,9 @@ mod undo;
 mod references;
 
 pub use crate::classifier::Classifier;
+/// Statistics that are told without being asked for.
+mod trigger;
+
 use news::News;
 use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
@@ -105,6 +108,8 @@ struct Flow {
     importance: u16,
     flags: FlowFlags,
     table: u8,
+    /// Of an entry with a trigger that reached a limit.
+    told: Option<Box<trigger::Told>>,
 }
 
 /// What many entries have in common besides their instructions.
@@ -253,6 +258,7 @@ impl Tables {
         // While the control plane does not keep up, nothing more is removed.
         while self.news.is_empty() {
             let Some(place) = self.wheel.pop(now, &mut steps) else { break };
+            self.reach_trigger(place, now);
             match self.due(place) {
                 Some((due, why)) if due <= now => self.say_farewell(place, why, None, now),
                 _ => self.schedule(place),
@@ -405,7 +411,10 @@ impl Tables {
     }
 
     fn schedule(&mut self, place: u32) {
-        if let Some((due, _)) = self.due(place) {
+        let gone = self.due(place).map(|due| due.0);
+        let last_match = self.entries[place as usize].last_match;
+        let trigger = self.flow(place).and_then(|flow| flow.trigger_due(last_match));
+        if let Some(due) = gone.into_iter().chain(trigger).min() {
             self.wheel.schedule(place, due);
         }
     }

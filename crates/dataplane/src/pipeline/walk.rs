@@ -83,6 +83,9 @@ impl Pipeline {
     /// Does the instructions of the entry that was found.
     fn step(&mut self, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
         self.enter(walk.table, walk.found, way);
+        if self.tables.instructions(walk.found).trigger.is_some() {
+            self.tables.look_at_trigger(walk.found, way.now, way.out);
+        }
         let instructions = self.tables.instructions(walk.found);
         if let Some(meter) = instructions.meter {
             if !self.egress.meter(meter, frame, way.now) {

@@ -195,6 +195,7 @@ impl Tables {
             importance: spec.importance,
             flags: spec.flags,
             table: spec.table,
+            told: None,
         }
     }
 
@@ -242,8 +243,11 @@ impl Tables {
                 flow.cookie = spec.cookie;
             }
             let old = std::mem::replace(&mut flow.instructions, list);
+            flow.told = None;
             self.instructions.release(&old);
         }
+        self.wheel.cancel(place);
+        self.schedule(place);
         self.tell_change(place, FlowChange::Modified, Some(spec.source), now);
     }
 

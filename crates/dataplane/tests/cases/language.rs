@@ -19,7 +19,7 @@ use dataplane::action::Action;
 use dataplane::egress::PortSettings;
 use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, ModifyRules, Part, rank_exact_first};
 use dataplane::group::{BucketSpec, GroupKind, GroupSpec};
-use dataplane::instruction::Instructions;
+use dataplane::instruction::{Instructions, StatTrigger};
 use dataplane::key::{Field, Key, VLAN_PRESENT};
 use dataplane::matching::{Asked, Match};
 use dataplane::table::{TableConfig, TableMiss, Vacancy};
@@ -140,9 +140,22 @@ impl<'a> Line<'a> {
         Some((number(value), number(mask)))
     }
 
+    /// `tell` with `every` (periodic), `only_first`, and the limits.
+    fn trigger(&self) -> StatTrigger {
+        let limit = |name| self.has(name).then(|| self.number(name));
+        StatTrigger {
+            periodic: self.has("every"),
+            only_first: self.has("only_first"),
+            frames: limit("at_frames"),
+            bytes: limit("at_bytes"),
+            age: limit("at_age").map(Nanos::from_secs),
+            idle: limit("at_idle").map(Nanos::from_secs),
+        }
+    }
+
     fn instructions(&self) -> Instructions {
         Instructions {
-            trigger: None,
+            trigger: self.has("tell").then(|| self.trigger()),
             meter: self.has("meter").then(|| self.number("meter") as u32),
             apply: self.actions().into(),
             clear: self.has("clear"),

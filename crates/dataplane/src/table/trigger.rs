@@ -1,0 +1,101 @@
+//! Statistics that are told without being asked for: when an entry's counters reach a limit.
+//!
+//! Source: OpenFlow switch specification 1.5.1, sections 5.5 and 7.2.4 (`OFPIT_STAT_TRIGGER`). Limits of
+//! frames and bytes are looked at when a frame matches, limits of time when they are due.
+//!
+//! Invariant: each multiple of a limit is told at most once, and without `periodic` only the first.
+
+use packet::time::Nanos;
+
+use super::{Flow, Tables};
+use crate::classifier::Entry;
+use crate::forwarder::{Event, Outputs};
+use crate::instruction::StatTrigger;
+
+/// How often each limit was reached and told.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    frames: u64,
+    bytes: u64,
+    age: u64,
+    idle: u64,
+    /// The match since which `idle` counts.
+    idle_since: Nanos,
+}
+
+impl Told {
+    /// How often a limit is reached that is to be told, of so many times that it was.
+    fn due(&self, trigger: &StatTrigger, before: u64, reached: u64) -> bool {
+        let any = self.frames | self.bytes | self.age | self.idle != 0;
+        let first = if trigger.only_first && !trigger.periodic { !any } else { before == 0 };
+        reached > before && (trigger.periodic || first)
+    }
+}
+
+/// How often a limit fits into a count; a limit of zero never.
+fn times(count: u64, limit: Option<u64>) -> u64 {
+    limit.and_then(|limit| count.checked_div(limit)).unwrap_or(0)
+}
+
+/// The first moment after so many times a span.
+fn after(start: Nanos, span: Option<Nanos>, times: u64) -> Option<Nanos> {
+    let span = span.filter(|span| *span != Nanos::ZERO)?;
+    Some(start.saturating_add(Nanos(span.0.saturating_mul(times + 1))))
+}
+
+impl Flow {
+    /// Takes note of the limits that are reached, and says whether that is to be told.
+    fn reach(&mut self, entry: &Entry, now: Nanos) -> bool {
+        let Some(trigger) = self.instructions.trigger else { return false };
+        let (age, idle) = (now.since(self.created), now.since(entry.last_match));
+        let told = self.told.get_or_insert_default();
+        if trigger.periodic && told.idle_since != entry.last_match {
+            (told.idle_since, told.idle) = (entry.last_match, 0);
+        }
+        let nanos = |span: Option<Nanos>| span.map(|span| span.0);
+        let reached = [
+            times(entry.frames, trigger.frames),
+            times(entry.bytes, trigger.bytes),
+            times(age.0, nanos(trigger.age)),
+            times(idle.0, nanos(trigger.idle)),
+        ];
+        let before = [told.frames, told.bytes, told.age, told.idle];
+        let news = before
+            .iter()
+            .zip(reached)
+            .any(|(before, reached)| told.due(&trigger, *before, reached));
+        let most = |at: usize| before[at].max(reached[at]);
+        [told.frames, told.bytes, told.age, told.idle] = [most(0), most(1), most(2), most(3)];
+        news
+    }
+
+    /// When the next limit of time is reached that may have to be told.
+    pub(super) fn trigger_due(&self, last_match: Nanos) -> Option<Nanos> {
+        let trigger = self.instructions.trigger.as_ref()?;
+        let told = self.told.as_deref().cloned().unwrap_or_default();
+        let again = trigger.periodic && told.idle_since != last_match;
+        let idle_told = if again { 0 } else { told.idle };
+        let once = |told: u64| trigger.periodic || told == 0;
+        let age = after(self.created, trigger.age, told.age).filter(|_| once(told.age));
+        let idle = after(last_match, trigger.idle, idle_told).filter(|_| once(idle_told));
+        age.into_iter().chain(idle).min()
+    }
+}
+
+impl Tables {
+    /// Tells of an entry if its counters reached a limit of its trigger.
+    pub(crate) fn look_at_trigger(&mut self, place: u32, now: Nanos, out: &mut Outputs) {
+        self.reach_trigger(place, now);
+        self.news.tell(out);
+    }
+
+    pub(super) fn reach_trigger(&mut self, place: u32, now: Nanos) {
+        let entry = &self.entries[place as usize];
+        let flow = self.flows[place as usize].as_mut();
+        let reached = flow.is_some_and(|flow| flow.reach(entry, now));
+        let record = if reached { self.record(place as usize, now) } else { None };
+        if let Some(flow) = record {
+            self.news.add(Event::FlowTriggered { flow: Box::new(flow) });
+        }
+    }
+}
