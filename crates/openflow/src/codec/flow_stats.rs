@@ -132,14 +132,17 @@ impl Row for FlowStats {
     }
 
     fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let (least, read): (_, fn(Version, &mut Reader) -> Result<FlowStats, Fault>) = match version
-        {
-            Version::V1_0 => (FLOW_BYTES_MIN_1_0, |_, row| read_1_0(row)),
-            Version::V1_5 => (FLOW_BYTES_MIN_1_5, |_, row| read_1_5(row)),
-            _ => (FLOW_BYTES_MIN, read_row),
+        let least = match version {
+            Version::V1_0 => FLOW_BYTES_MIN_1_0,
+            Version::V1_5 => FLOW_BYTES_MIN_1_5,
+            _ => FLOW_BYTES_MIN,
         };
         let mut body = read_length(reader, least, 0)?;
-        let row = read(version, &mut body)?;
+        let row = match version {
+            Version::V1_0 => read_1_0(&mut body)?,
+            Version::V1_5 => read_1_5(&mut body)?,
+            _ => read_row(version, &mut body)?,
+        };
         let instructions = read_instructions(version, &mut body)?;
         Ok(FlowStats { instructions, ..row })
     }

@@ -92,3 +92,6 @@ fn read_row(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     reader.skip(length.next_multiple_of(8) - length).map_err(|_| bad(()))?;
     oxm::read_fields(version, &mut fields)
 }
+
+#[cfg(test)]
+mod tests;

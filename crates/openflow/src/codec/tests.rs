@@ -171,6 +171,16 @@ fn what_1_0_cannot_say_is_named() {
 }
 
 #[test]
+fn hello_and_error_are_read_in_versions_that_are_not_known() {
+    let hello = decode(&[9, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    assert!(matches!(hello.1, Message::Hello(_)));
+    let error = decode(&[9, 1, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0]).unwrap();
+    assert_eq!(error.1, Message::error(ErrorCode::HelloIncompatible, &[]));
+    let barrier = decode(&[9, 18, 0, 8, 0, 0, 0, 1]).unwrap_err();
+    assert_eq!(barrier.answer, Some(ErrorCode::RequestBadVersion));
+}
+
+#[test]
 fn ports_keep_their_meaning_in_16_bits() {
     for (port, wire) in [(1, [0, 1]), (0xfeff, [0xfe, 0xff]), (reserved::LOCAL, [0xff, 0xfe])] {
         let message = Message::QueueGetConfigRequest(port);

@@ -301,7 +301,10 @@ fn read_outer(fields: &Fields, matching: &mut Match) -> Result<(), u64> {
         return Ok(());
     }
     let tag = match fields.vlan {
-        VLAN_NONE => return Ok(matching.set(FieldMatch::exact(Field::VlanVid, 0u8))),
+        VLAN_NONE => {
+            matching.set(FieldMatch::exact(Field::VlanVid, 0u8));
+            return Ok(());
+        }
         VLAN_ANY => FieldMatch::masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT),
         id @ 0..=0xfff => FieldMatch::exact(Field::VlanVid, VLAN_PRESENT | u128::from(id)),
         id => return Err(id.into()),
