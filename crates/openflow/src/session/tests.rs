@@ -52,11 +52,6 @@ fn exchange(a: &mut Session, b: &mut Session, now: Nanos) -> (Vec<Event>, Vec<Ev
     (at_a, at_b)
 }
 
-/// An end that speaks 1.0.
-fn settings(end: End) -> Settings {
-    Settings { versions: vec![Version::V1_0], ..Settings::new(end) }
-}
-
 fn pair() -> (Session, Session) {
     let mut controller = Session::new(settings(End::Controller), Nanos::ZERO);
     let mut switch = Session::new(settings(End::Switch), Nanos::ZERO);
