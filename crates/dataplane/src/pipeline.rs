@@ -2,9 +2,10 @@
 //!
 //! A batch goes through in stages of a few dozen frames: all keys, then all lookups, then all
 //! counters, then all actions, each a simple loop, so that cache misses of different frames
-//! overlap and a run of frames with the same key is decided once. Tables are looked up in a chain,
-//! exact matches first (bianco2010, section II); actions and misses follow the OpenFlow switch
-//! specification 1.0.0, sections 3.3 and 3.4.
+//! overlap and a run of frames with the same key is decided once. In a table exact matches are looked
+//! up first (bianco2010, section II). What comes to more than one output or one list of actions is
+//! followed frame by frame from table to table (`walk`). Actions and misses follow the OpenFlow switch
+//! specifications 1.0.0, sections 3.3 and 3.4, and 1.3.5, sections 5.1 to 5.4.
 //!
 //! Invariant: frames leave in the order in which they came, and every frame is queued, handed to
 //! the control plane or counted as dropped for one reason.
