@@ -1,9 +1,12 @@
 //! A whole switch over memory ports, with controllers over memory channels, in virtual time.
 
+mod bundles;
 mod faults;
 mod flows;
 mod frames;
+mod roles;
 mod statistics;
+mod tables;
 
 use std::net::Ipv4Addr;
 
