@@ -138,8 +138,6 @@ pub struct AgentCounters {
     pub refused: u64,
     /// Messages that were understood and could not be done.
     pub failed: u64,
-    /// Connections that were closed because there were too many.
-    pub connections_refused: u64,
     /// Bundles that were forgotten because nothing was said about them for too long.
     pub bundles_expired: u64,
     /// News that was not told because too much waited for the controller to read it.
@@ -232,6 +230,8 @@ impl Agent {
             self.log_misses(misses);
         }
         self.set_misses(self.failover.misses(), datapath);
+        let watched = self.connections.iter().any(|connection| !connection.monitors.is_empty());
+        datapath.pipeline.watch(watched);
     }
 
     /// Sends what waits and lets go of connections that ended.

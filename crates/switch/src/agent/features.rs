@@ -54,12 +54,20 @@ impl Agent {
         &mut self,
         at: usize,
         wanted: &[TableFeatures],
-        datapath: &Datapath<'_>,
+        datapath: &mut Datapath<'_>,
     ) -> Result<Vec<MultipartReplyBody>, ErrorCode> {
         let version = self.connections[at].version();
         if !wanted.is_empty() {
             self.check_not_slave(at)?;
+            let egress = first_egress(wanted, version)?;
+            let before = self.features.clone();
             self.features.set(wanted, version, datapath.pipeline)?;
+            if let Some(first) = egress
+                && !datapath.pipeline.set_first_egress(first)
+            {
+                self.features = before;
+                return Err(ErrorCode::TableFeaturesBadFeatures);
+            }
         }
         let rows = self.features.rows(version, datapath.pipeline);
         Ok(in_parts(rows, PART_ROWS, MultipartReplyBody::TableFeatures))
@@ -82,7 +90,9 @@ impl Features {
         let in_use = self.tables.iter().enumerate().filter(|(_, table)| table.in_use);
         let row = |(number, table): (usize, &Table)| {
             let set = table.set.as_deref().filter(|set| can_say(version, set));
-            set.cloned().unwrap_or_else(|| full(number as u8, version, pipeline))
+            let number = number as u8;
+            let row = set.cloned().unwrap_or_else(|| full(number, version, pipeline));
+            TableFeatures { flags: flags(number, version, pipeline), ..row }
         };
         in_use.map(row).collect()
     }
@@ -146,7 +156,9 @@ impl Features {
             Instruction::GotoTable(to) => Some(*to),
             _ => None,
         });
-        if to.is_some_and(|to| !self.has(to)) {
+        // Frames come to egress tables by their output alone.
+        let egress = |at: u8| pipeline.tables().first_egress().is_some_and(|first| at >= first);
+        if to.is_some_and(|to| !self.has(to) || egress(to) != egress(table)) {
             return Err(ErrorCode::InstructionBadTable);
         }
         let set = self.tables.get(usize::from(table)).and_then(|table| table.set.as_deref());
@@ -160,6 +172,24 @@ impl Features {
             return Err(ErrorCode::FlowModTableFull);
         }
         Ok(())
+    }
+}
+
+/// Which table is the first after output from now on, if the request says so: only 1.5 can.
+fn first_egress(
+    wanted: &[TableFeatures],
+    version: Version,
+) -> Result<Option<Option<u8>>, ErrorCode> {
+    if version < Version::V1_5 {
+        return Ok(None);
+    }
+    let first = |it: &&TableFeatures| it.flags.contains(TableFeatureFlags::FIRST_EGRESS);
+    let mut flagged = wanted.iter().filter(first).map(|row| row.table);
+    let replaces = wanted.iter().any(|it| it.command == TableFeaturesCommand::Replace);
+    match (flagged.next(), flagged.next()) {
+        (_, Some(_)) => Err(ErrorCode::TableFeaturesBadFeatures),
+        (Some(first), None) => Ok(Some(Some(first))),
+        (None, None) => Ok(replaces.then_some(None)),
     }
 }
 
@@ -204,11 +234,7 @@ fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
     TableFeatures {
         table,
         command: TableFeaturesCommand::Replace,
-        flags: if version >= Version::V1_5 {
-            TableFeatureFlags::INGRESS
-        } else {
-            TableFeatureFlags::NONE
-        },
+        flags: flags(table, version, pipeline),
         name: format!("table{table}").as_str().into(),
         metadata_match: u64::MAX,
         metadata_write: u64::MAX,
@@ -219,6 +245,19 @@ fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
         },
         entries_max: pipeline.tables().account(table).entries_max as u32,
         properties,
+    }
+}
+
+/// Where a table stands in the pipeline (told in 1.5).
+fn flags(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatureFlags {
+    let first = pipeline.tables().first_egress();
+    match first {
+        _ if version < Version::V1_5 => TableFeatureFlags::NONE,
+        Some(first) if first == table => {
+            TableFeatureFlags::EGRESS | TableFeatureFlags::FIRST_EGRESS
+        }
+        Some(first) if first < table => TableFeatureFlags::EGRESS,
+        _ => TableFeatureFlags::INGRESS,
     }
 }
 

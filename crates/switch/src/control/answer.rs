@@ -96,7 +96,10 @@ pub fn controllers(agent: &Agent) -> Value {
         "frames": agent.counters.frames,
         "frames_unheard": agent.counters.frames_unheard,
         "frames_not_kept": agent.counters.frames_not_kept,
+        "frames_over_rate": agent.counters.frames_over_rate,
         "messages_refused": agent.counters.refused,
+        "messages_failed": agent.counters.failed,
+        "bundles_expired": agent.counters.bundles_expired,
         "news_lost": agent.counters.news_lost,
     })
 }

@@ -4,6 +4,7 @@ mod bundles;
 mod faults;
 mod flows;
 mod frames;
+mod monitors;
 mod roles;
 mod statistics;
 mod tables;

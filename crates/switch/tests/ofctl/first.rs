@@ -1,165 +1,11 @@
-//! A switch thread driven by Open vSwitch's ovs-ofctl over a Unix socket, another implementation
-//! of the other end: what it prints is what it understood of ours.
-
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
-
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+//! What ovs-ofctl does with OpenFlow 1.0.
 
 use packet::frame::Batch;
-use packet::time::Nanos;
 use ports::clock;
-use ports::memory::{MemoryPort, pair};
 use ports::port::Port;
-use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use switch::node::Node;
-use switch::process::drive;
+use switch::config::OpenFlowConfig;
 
-/// Longest wait for a frame that has to come.
-const PATIENCE: Nanos = Nanos::from_secs(10);
-
-/// A running switch with three ports, its socket in a folder of its own.
-struct Rig {
-    folder: PathBuf,
-    tcp: String,
-    wires: Vec<MemoryPort>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Whether ovs-ofctl is there. Where CI runs as root it has to be.
-fn has_ofctl() -> bool {
-    let found = Command::new("ovs-ofctl").arg("--version").output().is_ok();
-    if !found {
-        let root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        let must = root && std::env::var_os("CI").is_some();
-        assert!(!must, "need: ovs-ofctl (apt-get install openvswitch-switch)");
-        println!("skipped; need: ovs-ofctl (apt-get install openvswitch-switch)");
-    }
-    found
-}
-
-impl Rig {
-    fn start(name: &str, settings: OpenFlowConfig) -> Option<Rig> {
-        if !has_ofctl() {
-            return None;
-        }
-        let folder = std::env::temp_dir().join(format!("ofctl-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let socket = format!("punix:{}", folder.join("s").display());
-        let listen = vec![socket, "ptcp:0:127.0.0.1".to_string()];
-        let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
-            listen,
-            datapath_id: Some(0x00ab_cdef_0123_4567),
-            ..settings
-        }));
-        let (mut ports, mut wires) = (Vec::new(), Vec::new());
-        for number in 1..=3 {
-            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
-            let (ours, theirs) = pair(1024, &format!("eth{number}"));
-            ports.push((number, Box::new(ours) as Box<dyn Port>));
-            wires.push(theirs);
-        }
-        let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
-        let tcp = node.addresses().nth(1).expect("the second address").to_string();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopping = stop.clone();
-        let spin = config.spin;
-        let thread = std::thread::spawn(move || drive(&mut node, spin, &stopping, &mut |_| {}));
-        // ptcp:PORT:IP as others connect to it.
-        let port = tcp.split(':').nth(1).expect("a port").to_string();
-        Some(Rig {
-            tcp: format!("tcp:127.0.0.1:{port}"),
-            folder,
-            wires,
-            stop,
-            thread: Some(thread),
-        })
-    }
-
-    fn output(&self, arguments: &[&str]) -> Output {
-        let (command, rest) = arguments.split_first().expect("a command");
-        let unix = format!("unix:{}", self.folder.join("s").display());
-        let url = if *command == "probe" { &self.tcp } else { &unix };
-        let mut ofctl = Command::new("ovs-ofctl");
-        ofctl.args(["-O", "OpenFlow10", "-t", "20", command, url]).args(rest);
-        ofctl.env("OVS_RUNDIR", &self.folder).output().expect("ovs-ofctl runs")
-    }
-
-    /// Runs a command that has to succeed, and returns what it printed.
-    fn ofctl(&self, arguments: &[&str]) -> String {
-        let output = self.output(arguments);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {text}{errors}");
-        assert!(!errors.contains("WARN"), "{arguments:?}: {errors}");
-        text
-    }
-
-    /// Runs a command that the switch has to refuse, and returns what was said.
-    fn refused(&self, arguments: &[&str]) -> String {
-        let output = self.output(arguments);
-        let text = [output.stdout, output.stderr].concat();
-        String::from_utf8_lossy(&text).into_owned()
-    }
-
-    /// The flows without what changes with time, in order.
-    fn flows(&self) -> Vec<String> {
-        let text = self.ofctl(&["dump-flows", "--no-stats"]);
-        let mut lines: Vec<_> = text.lines().map(|line| line.trim().to_string()).collect();
-        lines.sort();
-        lines
-    }
-
-    fn arrive(&mut self, port: usize, bytes: &[u8]) {
-        let mut batch = Batch::new(1);
-        batch.push_bytes(bytes);
-        assert_eq!(self.wires[port - 1].transmit(&mut batch, clock::now()).unwrap(), 1);
-    }
-
-    /// The next frame that leaves by a port.
-    fn leaves(&mut self, port: usize) -> Vec<u8> {
-        let mut batch = Batch::new(1);
-        let until = clock::now() + PATIENCE;
-        while self.wires[port - 1].receive(&mut batch, clock::now()).unwrap() == 0 {
-            assert!(clock::now() < until, "no frame left by port {port}");
-            std::thread::yield_now();
-        }
-        batch.frames()[0].bytes().to_vec()
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.thread.take().expect("started").join();
-        let left = Path::exists(&self.folder.join("s"));
-        std::fs::remove_dir_all(&self.folder).unwrap();
-        if !std::thread::panicking() {
-            ended.unwrap();
-            assert!(!left, "the socket file is left behind");
-        }
-    }
-}
-
-/// The value behind `key` in a text of `key=value` words.
-fn value<'a>(text: &'a str, key: &str) -> &'a str {
-    let from = text.find(key).unwrap_or_else(|| panic!("no {key} in {text}")) + key.len();
-    text[from..].split([',', ' ', '\n']).next().unwrap_or_default()
-}
-
-/// A UDP frame from 10.0.0.1:1000 to 10.0.0.2:2000.
-fn udp() -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    frame.extend([0x03, 0xe8, 0x07, 0xd0, 0, 26, 0, 0]);
-    frame.resize(60, 0);
-    frame
-}
+use super::rig::{Rig, udp, value, with_queues};
 
 #[test]
 fn show_and_description() {
@@ -182,7 +28,7 @@ fn show_and_description() {
 
 #[test]
 fn every_match_and_action_comes_back_as_it_was_said() {
-    let Some(rig) = Rig::start("flows", OpenFlowConfig::default()) else { return };
+    let Some(rig) = Rig::start("flows", with_queues(&[(2, 7)])) else { return };
     // What is added, and how ovs-ofctl prints what it is told of it.
     let flows = [
         ("priority=1 actions=output:2", "priority=1 actions=output:2"),
@@ -248,7 +94,7 @@ fn every_match_and_action_comes_back_as_it_was_said() {
 
 #[test]
 fn traffic_shows_in_every_count() {
-    let Some(mut rig) = Rig::start("counts", OpenFlowConfig::default()) else { return };
+    let Some(mut rig) = Rig::start("counts", with_queues(&[(1, 9)])) else { return };
     let exact = "in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,dl_vlan=0xffff,\
                  udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_tos=0,tp_src=1000,\
                  tp_dst=2000,actions=mod_nw_dst:10.9.9.9,output:2";
