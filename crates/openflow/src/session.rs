@@ -267,12 +267,12 @@ impl Session {
     /// Ends the session, if the peer's first bytes are no hello and no error, without waiting
     /// for as many bytes as they announce.
     fn starts_with_hello(&mut self) -> bool {
-        if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest()) {
-            if !is_version_free(kind) {
-                self.refuse_hello("the first message has to be a hello");
-                self.go_down(DownReason::NoHello { version, kind });
-                return false;
-            }
+        if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest())
+            && !is_version_free(kind)
+        {
+            self.refuse_hello("the first message has to be a hello");
+            self.go_down(DownReason::NoHello { version, kind });
+            return false;
         }
         true
     }
