@@ -360,13 +360,13 @@ impl Agent {
         }
     }
 
-    /// Tells every controller that wants it how one of them does.
+    /// Tells every other controller that wants it how one of them does.
     fn tell_controller_status(&mut self, at: usize, reason: ControllerStatusReason) {
+        let own = self.connections[at].id;
         let status = self.controller_status(&self.connections[at], reason);
         let news = Message::ControllerStatus(status);
         self.tell_some(&news, |connection| {
-            connection.version() >= Version::V1_5
-                && connection.wants(AsyncKind::ControllerStatus, reason as u32)
+            connection.id != own && connection.wants(AsyncKind::ControllerStatus, reason as u32)
         });
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 7.3.10; 1.4.1, section 7.3.10. Until a
 //! controller says otherwise, a master or equal gets all news but frames with an invalid TTL (as
-//! Open vSwitch has it; 1.1 and 1.2 have a setting for those) and other controllers' requests; a
-//! slave gets news of ports, roles and controllers only.
+//! Open vSwitch has it; 1.1 and 1.2 have a setting for those) and of other controllers; a slave gets
+//! news of ports and roles only.
 
 use openflow::model::asynchronous::{AsyncConfig, AsyncMask};
 use openflow::model::role::Role;
@@ -28,10 +28,8 @@ impl Interests {
             let (master, slave) = match kind {
                 AsyncKind::PacketIn => (all & !INVALID_TTL, 0),
                 AsyncKind::FlowRemoved | AsyncKind::TableStatus | AsyncKind::FlowStats => (all, 0),
-                AsyncKind::RequestForward => (0, 0),
-                AsyncKind::PortStatus | AsyncKind::RoleStatus | AsyncKind::ControllerStatus => {
-                    (all, all)
-                }
+                AsyncKind::RequestForward | AsyncKind::ControllerStatus => (0, 0),
+                AsyncKind::PortStatus | AsyncKind::RoleStatus => (all, all),
             };
             interests.reasons[0][kind as usize] = master;
             interests.reasons[1][kind as usize] = slave;

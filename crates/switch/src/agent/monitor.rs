@@ -254,18 +254,10 @@ impl Held {
             self.changes.len() - 1
         });
         let before = self.changes[place].take().map(|before| before.event);
-        self.changes[place] = match (before, update.event) {
-            // It came and went again: nobody has heard of it.
-            (Some(FlowEvent::Added), FlowEvent::Removed(_)) => None,
-            (Some(FlowEvent::Added), _) => {
-                update.event = FlowEvent::Added;
-                Some(update)
-            }
-            (Some(FlowEvent::Removed(_)), FlowEvent::Added) => {
-                update.event = FlowEvent::Modified;
-                Some(update)
-            }
-            _ => Some(update),
-        };
+        // An entry that came may have replaced one that is known, so that its end is told as well.
+        if (before, update.event) == (Some(FlowEvent::Added), FlowEvent::Modified) {
+            update.event = FlowEvent::Added;
+        }
+        self.changes[place] = Some(update);
     }
 }

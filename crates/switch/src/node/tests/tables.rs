@@ -106,7 +106,6 @@ fn what_an_entry_cannot_be_is_refused_and_nothing_is_kept() {
         (entry(0, any.clone(), set(Field::Ipv4Src)), ActionMatchInconsistent),
         (entry(0, ip(), set(Field::TcpDst)), ActionMatchInconsistent),
         (entry(0, any.clone(), one(Action::PopVlan)), ActionMatchInconsistent),
-        (entry(0, any.clone(), one(Action::PushVlan(0x1234))), ActionBadArgument),
         (entry(0, any.clone(), vec![apply(vec![Action::output(1); 65])]), ActionTooMany),
         (FlowMod { buffer_id: Some(77), ..entry(0, any.clone(), to(2)) }, RequestBufferUnknown),
         (
