@@ -6,12 +6,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod capture;
 mod generate;
 mod need;
 
 use std::path::Path;
-use std::process::Command;
 
+use capture::{capture, tshark};
 use openflow::codec::encode;
 use openflow::model::matching::bits_mac;
 use openflow::model::{Action, ErrorMessage, Field, FlowMod, Instruction, Message, PacketOut};
@@ -24,9 +25,6 @@ const RANDOM_MESSAGES: usize = 600;
 
 /// What tshark says of parts that it knows no further fields of.
 const NOT_READ: [&str; 2] = ["Message data not dissected yet", "Action not dissected yet"];
-
-const SWITCH_PORT: u16 = 40_000;
-const CONTROLLER_PORT: u16 = 6653;
 
 fn messages() -> Vec<Message> {
     let error = |&code| Message::Error(ErrorMessage { code, data: vec![1, 0, 0, 8, 0, 0, 0, 0] });
@@ -67,51 +65,6 @@ fn encoded(xid: u32, message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode(Version::V1_0, xid, message, &mut bytes).unwrap();
     bytes
-}
-
-/// An Ethernet frame with a TCP segment that carries `payload` at this place of the stream.
-fn frame(payload: &[u8], sequence: u32) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    frame.extend([0x45, 0]);
-    frame.extend((40 + payload.len() as u16).to_be_bytes());
-    frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]);
-    frame.extend(SWITCH_PORT.to_be_bytes());
-    frame.extend(CONTROLLER_PORT.to_be_bytes());
-    frame.extend(sequence.to_be_bytes());
-    frame.extend([0, 0, 0, 1, 0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
-    frame.extend(payload);
-    frame
-}
-
-/// A capture file (libpcap format, Ethernet) with one frame for each payload.
-fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
-        file.extend(word.to_le_bytes());
-    }
-    let mut sequence = 1;
-    for (place, payload) in payloads.iter().enumerate() {
-        let frame = frame(payload, sequence);
-        sequence += payload.len() as u32;
-        for word in [place as u32, 0, frame.len() as u32, frame.len() as u32] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(frame);
-    }
-    file
-}
-
-/// What tshark prints for these fields of each frame, one line for each, fields between tabs.
-fn tshark(file: &Path, fields: &[&str]) -> Vec<String> {
-    let mut command = Command::new("tshark");
-    command.arg("-n").arg("-r").arg(file).args(["-d", "tcp.port==6653,openflow"]);
-    command.args(["-o", "tcp.analyze_sequence_numbers:false", "-T", "fields"]);
-    fields.iter().for_each(|field| {
-        command.args(["-e", field]);
-    });
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
 }
 
 #[test]

@@ -13,47 +13,13 @@ use std::collections::HashSet;
 use openflow::codec::{decode, encode};
 use openflow::model::Message;
 use openflow::version::Version;
+use samples::{Numbers, changed};
 
 /// Changed copies of each sample.
 const COPIES: usize = 60;
 
 /// Bytes of text for a byte of a message, which is what rows without end would show in.
 const TEXT_FACTOR: usize = 40;
-
-/// Numbers that look random; the same ones in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % below
-    }
-}
-
-/// A copy with one to four bytes changed, or with a part cut out or put in twice, its length
-/// made right.
-fn changed(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for _ in 0..=numbers.next(4) {
-        let at = 8 + numbers.next(bytes.len().max(9) - 8);
-        match (numbers.next(12), bytes.get_mut(at)) {
-            (0, Some(_)) => drop(bytes.drain(at..(at + 8).min(bytes.len()))),
-            (1, Some(_)) => {
-                let part = bytes[at..(at + 8).min(bytes.len())].to_vec();
-                bytes.splice(at..at, part);
-            }
-            (2, Some(byte)) => *byte = 0xff,
-            (3, Some(byte)) => *byte = 0,
-            (4, Some(byte)) => *byte = byte.wrapping_add(8),
-            (_, Some(byte)) => *byte = numbers.next(256) as u8,
-            _ => {}
-        }
-    }
-    let length = bytes.len().min(usize::from(u16::MAX)) as u16;
-    bytes[2..4].copy_from_slice(&length.to_be_bytes());
-    bytes
-}
 
 /// Decodes bytes of any kind and checks what holds for all of them; the message, if it is one.
 fn check(version: Version, bytes: &[u8]) -> Option<Message> {
@@ -88,8 +54,13 @@ fn check_elsewhere(version: Version, message: &Message, unsaid: &mut HashSet<Str
     match encode(version, 7, message, &mut bytes) {
         Err(error) => drop(unsaid.insert(error.to_string())),
         Ok(()) => {
-            let (header, there) = decode(&bytes)
-                .unwrap_or_else(|error| panic!("{version}: {error}: {message}\n{bytes:02x?}"));
+            let (header, there) = match decode(&bytes) {
+                Ok(read) => read,
+                // A field of somebody else's in one version may be a known one, with needs of its
+                // own, in another.
+                Err(_) if message.to_string().contains("field_0x") => return,
+                Err(error) => panic!("{version}: {error}: {message}\n{bytes:02x?}"),
+            };
             assert_eq!((header.xid, header.version), (7, version.wire()));
             assert_eq!(there.kind(), message.kind(), "{version}: {message}");
             let mut again = Vec::new();

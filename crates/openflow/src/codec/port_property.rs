@@ -37,8 +37,8 @@ pub(super) fn put_port_property(
             out.put_zeros(4);
             out.put_u32(optical.supported.to_wire(version).map_err(What::Bit)?);
             optical.tx.iter().chain(&optical.rx).for_each(|number| out.put_u32(*number));
-            out.put_u32(optical.tx_power_min);
-            out.put_u32(optical.tx_power_max);
+            out.put_u16(optical.tx_power_min);
+            out.put_u16(optical.tx_power_max);
             Ok(())
         }),
         PortProperty::Experimenter(body) => put_experimenter(EXPERIMENTER, body, out),
@@ -69,8 +69,8 @@ pub(super) fn read_port_property(
                 supported: OpticalFeatures::from_wire(version, body.u32()?).0,
                 tx: read_three(body)?,
                 rx: read_three(body)?,
-                tx_power_min: body.u32()?,
-                tx_power_max: body.u32()?,
+                tx_power_min: body.u16()?,
+                tx_power_max: body.u16()?,
             })
         })?),
         PIPELINE_INPUT if is_1_5 => PortProperty::PipelineInput(read_field_ids(version, property)?),

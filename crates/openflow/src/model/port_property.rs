@@ -72,9 +72,9 @@ pub struct OpticalPort {
     /// Range and step of the receiver: lowest, highest, grid.
     pub rx: [u32; 3],
     /// Lowest power.
-    pub tx_power_min: u32,
+    pub tx_power_min: u16,
     /// Highest power.
-    pub tx_power_max: u32,
+    pub tx_power_max: u16,
 }
 
 /// How a port is to behave beyond Ethernet (`ofp_port_mod_prop_type`).

@@ -2,9 +2,11 @@
 //! CI set in the environment, where they have to be there.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Whether `program` can be run; if it has to be there, it is.
+#[allow(dead_code, reason = "not every test asks for one")]
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -16,4 +18,21 @@ pub fn is_there(program: &str) -> bool {
         println!("skipped: {program} is not installed");
     }
     found
+}
+
+/// The Python of a virtual environment that `tools/needs.sh tests` made; if it has to be there, it
+/// is.
+#[allow(dead_code, reason = "not every test needs one")]
+pub fn python(name: &str) -> Option<PathBuf> {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let place = cache.unwrap_or_default().join("planimeter/python").join(name);
+    let found = place.join("installed").exists();
+    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let needed = std::env::var_os("CI").is_some() && root;
+    assert!(found || !needed, "{name} is needed here: sh tools/needs.sh tests");
+    if !found {
+        println!("skipped: {name} is not installed (sh tools/needs.sh tests)");
+    }
+    found.then(|| place.join("bin/python"))
 }

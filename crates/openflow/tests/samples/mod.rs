@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use openflow::codec::decode;
+use openflow::model::Message;
 use openflow::version::Version;
 
 /// One sample: its origin, its bytes, and what is to come of them.
@@ -82,4 +84,53 @@ pub fn files(version: Version) -> Vec<(String, PathBuf)> {
 pub fn all(version: Version) -> Vec<Vec<u8>> {
     let files = files(version);
     files.iter().flat_map(|(_, path)| load(path)).map(|sample| sample.hex).collect()
+}
+
+/// Numbers that look random; the same ones in every run.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next one, below a limit.
+    pub fn next(&mut self, below: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % below
+    }
+}
+
+/// A copy with one to four bytes changed, or with a part cut out or put in twice, its length
+/// made right.
+pub fn changed(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=numbers.next(4) {
+        let at = 8 + numbers.next(bytes.len().max(9) - 8);
+        match (numbers.next(12), bytes.get_mut(at)) {
+            (0, Some(_)) => drop(bytes.drain(at..(at + 8).min(bytes.len()))),
+            (1, Some(_)) => {
+                let part = bytes[at..(at + 8).min(bytes.len())].to_vec();
+                bytes.splice(at..at, part);
+            }
+            (2, Some(byte)) => *byte = 0xff,
+            (3, Some(byte)) => *byte = 0,
+            (4, Some(byte)) => *byte = byte.wrapping_add(8),
+            (_, Some(byte)) => *byte = numbers.next(256) as u8,
+            _ => {}
+        }
+    }
+    let length = bytes.len().min(usize::from(u16::MAX)) as u16;
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+/// The messages that the samples of a version are, and those that `copies` changed copies of each
+/// still are.
+pub fn messages(version: Version, copies: usize) -> Vec<Message> {
+    let mut numbers = Numbers(u64::from(version.wire()));
+    let mut messages = Vec::new();
+    for bytes in all(version) {
+        messages.extend(decode(&bytes).map(|(_, message)| message));
+        let changed = (0..copies).map(|_| changed(&bytes, &mut numbers));
+        messages.extend(changed.filter_map(|bytes| Some(decode(&bytes).ok()?.1)));
+    }
+    messages
 }

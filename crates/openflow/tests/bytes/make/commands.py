@@ -222,7 +222,8 @@ def raw_messages(version):
     if version == 3:
         yield message(version, "set_async", struct.pack("!6I", 7, 7, 7, 7, 15, 15))
     if version >= 4:
-        masks = [(kind, 0x3f if kind < 2 else 15) for kind in range(6)] + [(8, 24), (9, 24), (10, 3), (11, 3)]
+        masks = [(0, 0x3f), (1, 0x3f), (2, 7), (3, 7), (4, 0x3f), (5, 0x3f), (6, 7), (7, 7),
+                 (8, 24), (9, 24), (10, 3), (11, 3)]
         yield message(version, "set_async", b"".join(struct.pack("!HHI", kind, 8, mask)
                                                      for kind, mask in masks))
         yield message(version, "get_async_request", b"")

@@ -146,7 +146,7 @@ def ports_and_tables(d, o, p, minor):
     where = dict(port_no=1, hw_addr="02:00:00:00:00:01", config=0x24, mask=0x65)
     if minor < 4:
         yield p.OFPPortMod(d, advertise=0x207f, **where)
-        yield p.OFPTableMod(d, 3, 3)
+        yield p.OFPTableMod(d, 3, 3 if minor == 3 else 1)
         yield p.OFPQueueGetConfigRequest(d, 4)
         return
     properties = [

@@ -18,10 +18,10 @@ OF11 = COMMON + ["group_mod", "port_mod", "table_mod", "multipart_request", "mul
                  "barrier_request", "barrier_reply", "queue_get_config_request",
                  "queue_get_config_reply", "role_request", "role_reply", "get_async_request",
                  "get_async_reply", "set_async", "meter_mod", "role_status", "table_status",
-                 "request_forward", "bundle_control", "bundle_add", "controller_status"]
+                 "requestforward", "bundle_control", "bundle_add", "controller_status"]
 MULTIPART = ["desc", "flow", "aggregate", "table", "port", "queue", "group", "group_desc",
              "group_features", "meter", "meter_config", "meter_features", "table_features",
-             "port_desc", "table_desc", "queue_desc", "flow_monitor", "flow", "controller_status",
+             "port_desc", "table_desc", "queue_desc", "flow_monitor", "flow_stats", "controller_status",
              "bundle_features"]
 
 
