@@ -1,25 +1,28 @@
-//! Any bytes, in any pieces, as what a peer says: a session never panics, never holds more than
-//! its limits, and goes down at most once.
+//! Any bytes, in any pieces, as what a peer of any version says: a session never panics, never
+//! holds more than its limits, and goes down at most once.
 //!
-//! The first byte chooses the end and whether a proper hello comes first; then each piece is led
-//! by a byte with its length.
+//! The first byte chooses the end, whether a proper hello comes first, and of which version; then
+//! each piece is led by a byte with its length.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use openflow::header::MESSAGE_BYTES_MAX;
 use openflow::session::{ANSWER_BYTES_MAX, Event, Session, Settings};
-use openflow::version::End;
+use openflow::version::{End, Version};
 use packet::time::Nanos;
-
-const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, mut rest)) = bytes.split_first() else { return };
     let end = if choice & 1 == 0 { End::Switch } else { End::Controller };
-    let mut session = Session::new(Settings::new(end), Nanos::ZERO);
+    let settings = Settings::new(end);
+    let most = settings.transmit_bytes_max + ANSWER_BYTES_MAX + MESSAGE_BYTES_MAX;
+    let mut session = Session::new(settings, Nanos::ZERO);
     if choice & 2 == 0 {
-        assert_eq!(session.receive(&HELLO, Nanos::ZERO), HELLO.len());
+        let spoken = Version::SPOKEN;
+        let version = spoken[usize::from(choice >> 2) % spoken.len()];
+        let hello = [version.wire(), 0, 0, 8, 0, 0, 0, 1];
+        assert_eq!(session.receive(&hello, Nanos::ZERO), hello.len());
     }
     let (mut downs, mut now) = (0, Nanos::ZERO);
     while let Some((&length, tail)) = rest.split_first() {
@@ -29,11 +32,16 @@ fuzz_target!(|bytes: &[u8]| {
         let taken = session.receive(piece, now);
         assert!(taken <= piece.len());
         while let Some(event) = session.poll_event() {
-            downs += usize::from(matches!(event, Event::Down { .. }));
+            match event {
+                Event::Down { .. } => downs += 1,
+                // Whatever came can be sent back: an echo of everything finds what cannot.
+                Event::Message { xid, message, .. } => drop(session.answer(xid, &message)),
+                Event::Up { .. } | Event::Refused(_) => {}
+            }
         }
         session.tick(now);
         let waiting = session.transmit().len();
-        assert!(waiting <= (1 << 20) + ANSWER_BYTES_MAX + MESSAGE_BYTES_MAX);
+        assert!(waiting <= most, "{waiting} bytes wait");
         session.transmitted(waiting / 2);
     }
     while let Some(event) = session.poll_event() {

@@ -63,6 +63,10 @@ fn fuzz() -> bool {
         println!("== fuzz: skipped, needs `cargo install cargo-fuzz` and a nightly toolchain");
         return true;
     }
+    if let Err(error) = crate::seeds::write(&crate::root()) {
+        println!("== fuzz: the seeds cannot be written: {error}");
+        return false;
+    }
     for target in targets.flatten() {
         let name = target.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let seconds = format!("-max_total_time={FUZZ_SECONDS}");

@@ -7,6 +7,8 @@
 mod tidy;
 /// The order in which everything is checked.
 mod ci;
+/// What fuzzing starts from.
+mod seeds;
 
 use std::process::ExitCode;
 

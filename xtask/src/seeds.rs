@@ -1,0 +1,124 @@
+//! What fuzzing starts from: messages of other implementations, taken from the samples of the
+//! codec's tests, in the form that each fuzz target reads.
+//!
+//! Invariant: nothing is stored twice; a corpus is a build output (`fuzz/corpus`), and what the
+//! fuzzer has found there stays.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Samples that are taken from one file.
+const SAMPLES_A_FILE: usize = 4;
+
+/// Bytes of the longest seed: longer ones slow the fuzzer down more than they find.
+const SEED_BYTES_MAX: usize = 2048;
+
+/// Messages of a controller; what else there is a switch sends.
+const FROM_CONTROLLERS: [&str; 12] = [
+    "experimenter",
+    "flow_mod",
+    "group_mod",
+    "meter_mod",
+    "packet_out",
+    "port_mod",
+    "set_async",
+    "set_config",
+    "table_mod",
+    "bundle_control",
+    "bundle_add_message",
+    "echo_reply",
+];
+
+/// An IPv4 frame for the first port, in the words of `switch_control`.
+const FRAME: [u8; 64] = frame();
+
+const fn frame() -> [u8; 64] {
+    let head = [
+        0xff, 0, 0, 64, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64,
+        17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 3, 0xe8, 7, 0xd0, 0, 26, 0, 0,
+    ];
+    let (mut frame, mut at) = ([0; 64], 0);
+    while at < head.len() {
+        frame[at] = head[at];
+        at += 1;
+    }
+    frame
+}
+
+/// Writes the seeds of every target that starts from messages.
+pub fn write(root: &Path) -> io::Result<()> {
+    let corpus = root.join("fuzz/corpus");
+    for (place, version) in ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"].iter().enumerate() {
+        let folder = root.join("crates/openflow/tests/bytes").join(version);
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let samples = samples(&fs::read_to_string(&path)?);
+            for (number, message) in samples.iter().enumerate() {
+                let name = format!("{version}-{stem}-{number}");
+                for (target, bytes) in seeds(place as u8, &stem, message) {
+                    let folder = corpus.join(target);
+                    fs::create_dir_all(&folder)?;
+                    fs::write(folder.join(&name), bytes)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first messages of a file of samples.
+fn samples(text: &str) -> Vec<Vec<u8>> {
+    let messages = text.split("---\n").map(|sample| {
+        let lines = sample.lines().skip_while(|line| *line != "hex:").skip(1);
+        let digits: String = lines
+            .take_while(|line| line.starts_with(' '))
+            .flat_map(str::split_whitespace)
+            .collect();
+        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+        (0..digits.len() / 2).filter_map(|at| byte(2 * at)).collect::<Vec<u8>>()
+    });
+    let fits = |message: &Vec<u8>| (8..=SEED_BYTES_MAX).contains(&message.len());
+    messages.filter(fits).take(SAMPLES_A_FILE).collect()
+}
+
+/// One message as each target reads it. Versions count from 0, as they do in the targets.
+fn seeds(version: u8, kind: &str, message: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let asked = kind.contains("request") || FROM_CONTROLLERS.contains(&kind) || kind == "refused";
+    // A switch hears from a controller, and the other way round.
+    let mut pieces = vec![version << 2 | u8::from(!asked)];
+    for piece in message.chunks(255) {
+        pieces.push(piece.len() as u8);
+        pieces.extend(piece);
+    }
+    let mut all = vec![("openflow_decode", message.to_vec()), ("openflow_session", pieces)];
+    if asked {
+        let control = [&[version << 1][..], message, &FRAME, message].concat();
+        all.push(("switch_control", control));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_cut_out_of_their_files() {
+        let text = "origin: a\nhex:\n  01000008 00000001\n  \ntext:\n  hello\n---\norigin: b\n\
+                    hex:\n  0112\n---\norigin: c\nhex:\n  01120008 00000002\nanswer:\n  ff\n";
+        let wanted = [vec![1, 0, 0, 8, 0, 0, 0, 1], vec![1, 18, 0, 8, 0, 0, 0, 2]];
+        assert_eq!(samples(text), wanted);
+    }
+
+    #[test]
+    fn every_target_reads_its_own_form() {
+        let hello = [4, 0, 0, 8, 0, 0, 0, 1];
+        let seeds = seeds(3, "flow_mod", &hello);
+        assert_eq!(seeds[0], ("openflow_decode", hello.to_vec()));
+        assert_eq!(seeds[1].1, [&[12, 8][..], &hello].concat());
+        assert_eq!(seeds[2].1, [&[6][..], &hello, &FRAME, &hello].concat());
+        assert_eq!(FRAME.len(), usize::from(FRAME[3]));
+    }
+}
