@@ -25,6 +25,8 @@ use crate::event::Event;
 use crate::forward::{Lane, mac_of};
 use crate::lower::express;
 
+/// Further connections to a controller.
+mod auxiliary;
 /// Frames that wait until a controller says what to do with them.
 pub mod buffers;
 /// One controller's connection.
@@ -198,6 +200,9 @@ impl Agent {
         let pause_max = Nanos::from_millis(config.backoff_ms_max);
         for text in &config.controllers {
             agent.dialers.push(Dialer::new(text.parse::<Url>()?, tls.clone(), pause_max));
+        }
+        for main in 0..agent.dialers.len() {
+            agent.add_auxiliaries(main, config.auxiliary);
         }
         Ok(agent)
     }

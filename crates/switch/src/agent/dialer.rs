@@ -1,7 +1,8 @@
 //! Reaching a controller that the switch connects to, again and again.
 //!
 //! After a failure the next attempt waits, twice as long each time up to a limit; a session that
-//! came up starts that over. Invariant: there is at most one attempt or one connection at a time.
+//! came up starts that over. The dialer of an auxiliary connection works only while its main one
+//! is up. Invariant: there is at most one attempt or one connection at a time.
 
 use std::os::fd::RawFd;
 
@@ -18,6 +19,8 @@ pub const PATIENCE: Nanos = Nanos::from_secs(5);
 pub struct Dialer {
     /// Why it could last not be reached, until it is: so that the log says it once.
     pub trouble: Option<String>,
+    /// Which connection it makes, if that is not the main one.
+    pub auxiliary: Option<Auxiliary>,
     url: Url,
     tls: Option<Tls>,
     pause: Nanos,
@@ -25,7 +28,17 @@ pub struct Dialer {
     state: State,
 }
 
+/// One of the further connections to a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auxiliary {
+    /// The place of the dialer that makes the main connection.
+    pub main: usize,
+    /// Its number, from 1 on.
+    pub number: u8,
+}
+
 enum State {
+    Held,
     Pausing { until: Nanos },
     Attempt(Connecting),
     Connected,
@@ -36,7 +49,38 @@ impl Dialer {
     pub fn new(url: Url, tls: Option<Tls>, pause_max: Nanos) -> Self {
         let state = State::Pausing { until: Nanos::ZERO };
         let trouble = None;
-        Dialer { trouble, url, tls, pause: PAUSE_MIN.min(pause_max), pause_max, state }
+        Dialer {
+            trouble,
+            auxiliary: None,
+            url,
+            tls,
+            pause: PAUSE_MIN.min(pause_max),
+            pause_max,
+            state,
+        }
+    }
+
+    /// The dialer of an auxiliary connection to the same controller, held until it is released.
+    pub fn auxiliary(&self, auxiliary: Auxiliary) -> Self {
+        let mut dialer = Dialer::new(self.url.clone(), self.tls.clone(), self.pause_max);
+        dialer.auxiliary = Some(auxiliary);
+        dialer.state = State::Held;
+        dialer
+    }
+
+    /// Makes no more attempts; one that is under way is given up.
+    pub fn hold(&mut self) {
+        if !matches!(self.state, State::Connected) {
+            self.state = State::Held;
+        }
+    }
+
+    /// Goes to work at the next turn, if it was held.
+    pub fn release(&mut self, now: Nanos) {
+        if matches!(self.state, State::Held) {
+            self.pause = PAUSE_MIN.min(self.pause_max);
+            self.state = State::Pausing { until: now };
+        }
     }
 
     /// Goes on with what is due: a channel when a connection was made, an error when an attempt
@@ -95,7 +139,7 @@ impl Dialer {
         match &self.state {
             State::Pausing { until } => Some(*until),
             State::Attempt(attempt) => Some(attempt.deadline()),
-            State::Connected => None,
+            State::Connected | State::Held => None,
         }
     }
 }
@@ -120,6 +164,21 @@ mod tests {
         assert_eq!(pauses, [125, 250, 400, 400]);
         dialer.lost(true, now);
         assert_eq!(dialer.next_event(), Some(now + PAUSE_MIN));
+    }
+
+    #[test]
+    fn who_is_held_does_nothing_until_it_is_released() {
+        let url: Url = "unix:/nonexistent/planimeter.sock".parse().unwrap();
+        let main = Dialer::new(url, None, Nanos::from_millis(400));
+        let mut dialer = main.auxiliary(Auxiliary { main: 0, number: 1 });
+        assert!(dialer.turn(Nanos(5)).is_none() && dialer.next_event().is_none());
+        dialer.release(Nanos(5));
+        assert_eq!(dialer.next_event(), Some(Nanos(5)));
+        assert!(dialer.turn(Nanos(5)).expect("an outcome").is_err());
+        dialer.release(Nanos(6));
+        assert_eq!(dialer.next_event(), Some(Nanos(5) + PAUSE_MIN), "it was at work already");
+        dialer.hold();
+        assert!(dialer.turn(Nanos::MAX).is_none() && dialer.next_event().is_none());
     }
 
     #[test]

@@ -24,6 +24,7 @@ impl Agent {
                 }
             }
         }
+        self.turn_auxiliaries(now);
         for at in 0..self.dialers.len() {
             match self.dialers[at].turn(now) {
                 Some(Ok(channel)) => self.connect(channel, Some(at), now),
@@ -125,6 +126,7 @@ impl Agent {
 
     /// Lets go of connections that ended.
     pub(super) fn let_go(&mut self, now: Nanos) {
+        self.turn_auxiliaries(now);
         let Agent { events, dialers, door, .. } = self;
         self.connections.retain(|connection| {
             let Some(why) = &connection.ended else { return true };

@@ -20,6 +20,9 @@ pub const TABLES_MAX: usize = 254;
 /// Most groups, meters and queues that a switch may be configured for, each.
 pub const SHAPERS_MAX: usize = 1 << 20;
 
+/// Most auxiliary connections to one controller.
+pub const AUXILIARY_MAX: u8 = 8;
+
 /// An OpenFlow switch.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -64,6 +67,9 @@ pub struct OpenFlowConfig {
     pub ca_cert: Option<PathBuf>,
     /// Controllers that the switch connects to (`tcp:IP:PORT`, `ssl:IP:PORT`, `unix:FILE`).
     pub controllers: Vec<String>,
+    /// Further connections that the switch makes to each of these controllers once one of 1.3 or
+    /// later is up, over TCP, TLS or Unix sockets as the first one. UDP and DTLS are not offered.
+    pub auxiliary: u8,
     /// Where it waits for controllers (`ptcp:PORT[:IP]`, `pssl:PORT[:IP]`, `punix:FILE`).
     pub listen: Vec<String>,
     /// What happens to frames that match nothing while no controller is connected.
@@ -135,6 +141,7 @@ impl Default for OpenFlowConfig {
             certificate: None,
             ca_cert: None,
             controllers: Vec::new(),
+            auxiliary: 0,
             listen: Vec::new(),
             fail_mode: FailMode::Secure,
             datapath_id: None,
@@ -190,6 +197,7 @@ impl OpenFlowConfig {
             range("queue", self.queues.len() as u64, 0, SHAPERS_MAX as u64),
             range("exact_flows_max", self.exact_flows_max as u64, 0, FLOWS_MAX as u64),
             range("wildcard_flows_max", self.wildcard_flows_max as u64, 0, FLOWS_MAX as u64),
+            range("auxiliary", u64::from(self.auxiliary), 0, u64::from(AUXILIARY_MAX)),
             range("buffers", self.buffers as u64, 0, BUFFERS_MAX as u64),
             range("probe_ms", self.probe_ms, 10, 3_600_000),
             range("backoff_ms_max", self.backoff_ms_max, 10, 3_600_000),
