@@ -259,6 +259,7 @@ impl Agent {
         let known = (self.connections_made, &self.versions[..]);
         let mut connection = Connection::new(channel, dialer, known, self.probe, now);
         connection.arrive(guest);
+        connection.auxiliary = dialer.is_some_and(|at| self.dialers[at].auxiliary.is_some());
         connection.miss_send_bytes = self.miss_send_bytes;
         self.connections.push(connection);
     }

@@ -81,9 +81,8 @@ impl Agent {
             let connection = &self.connections[*at];
             connection.up && connection.ended.is_none() && !connection.is_full()
         };
-        let beside = |at: &usize| {
-            self.auxiliary_of(*at).is_some_and(|auxiliary| auxiliary.main == dialer)
-        };
+        let beside =
+            |at: &usize| self.auxiliary_of(*at).is_some_and(|auxiliary| auxiliary.main == dialer);
         (0..self.connections.len()).filter(beside).find(has_room).unwrap_or(main)
     }
 }

@@ -66,6 +66,8 @@ pub struct Connection {
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
+    /// Whether it stands beside a main connection, over which the news goes.
+    pub auxiliary: bool,
     /// What the door knows of it, if it came from a listener.
     guest: Option<Guest>,
 }
@@ -106,6 +108,7 @@ impl Connection {
             dump: None,
             ended: None,
             channel,
+            auxiliary: false,
             guest: None,
         }
     }
@@ -200,7 +203,7 @@ impl Connection {
 
     /// Whether the controller wants news of this kind for this reason.
     pub fn wants(&self, kind: AsyncKind, reason: u32) -> bool {
-        self.up && self.interests.wants(self.role, kind, reason)
+        self.up && !self.auxiliary && self.interests.wants(self.role, kind, reason)
     }
 
     /// Tells news. False if that is lost because too much waits already. What the version has no

@@ -39,8 +39,10 @@ impl Agent {
             | Message::TableMod(_)
             | Message::PacketOut(_) => return self.order(at, xid, &message, datapath),
             Message::FeaturesRequest => Message::FeaturesReply(self.features(at, datapath)),
-            Message::GetConfigRequest => Message::GetConfigReply(self.config(at)),
-            Message::SetConfig(config) => return self.set_config(at, &config, datapath),
+            Message::GetConfigRequest => Message::GetConfigReply(self.config(self.main_of(at))),
+            Message::SetConfig(config) => {
+                return self.set_config(self.main_of(at), &config, datapath);
+            }
             Message::BarrierRequest => {
                 self.tell_news(datapath);
                 Message::BarrierReply
@@ -54,11 +56,16 @@ impl Agent {
                 let queues = shaping::queue_descriptions(port, None, version, datapath);
                 Message::QueueGetConfigReply(QueueConfig { port, queues })
             }
-            Message::RoleRequest(request) => Message::RoleReply(self.role_request(at, &request)?),
-            Message::GetAsyncRequest => {
-                Message::GetAsyncReply(self.connections[at].interests.told())
+            Message::RoleRequest(request) => {
+                Message::RoleReply(self.role_request(self.main_of(at), &request)?)
             }
-            Message::SetAsync(chosen) => return self.connections[at].interests.set(&chosen),
+            Message::GetAsyncRequest => {
+                Message::GetAsyncReply(self.connections[self.main_of(at)].interests.told())
+            }
+            Message::SetAsync(chosen) => {
+                let main = self.main_of(at);
+                return self.connections[main].interests.set(&chosen);
+            }
             Message::BundleControl(control) => {
                 return self.bundle_control(at, xid, &control, datapath);
             }
@@ -108,12 +115,12 @@ impl Agent {
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
         self.change(self.who(at, xid), message, datapath)?;
-        self.forward_request(self.connections[at].id, xid, message);
+        self.forward_request(self.connections[self.main_of(at)].id, xid, message);
         Ok(())
     }
 
     pub(super) fn check_not_slave(&self, at: usize) -> Result<(), ErrorCode> {
-        match self.connections[at].role {
+        match self.connections[self.main_of(at)].role {
             Role::Slave => Err(ErrorCode::RequestIsSlave),
             _ => Ok(()),
         }
@@ -162,7 +169,7 @@ impl Agent {
                 true => crate::lower::flow::PARTS.len() as u8,
                 false => datapath.pipeline.tables().count_tables() as u8,
             },
-            auxiliary: 0,
+            auxiliary: self.auxiliary_of(at).map_or(0, |auxiliary| auxiliary.number),
             capabilities,
             actions: ActionKinds::of(version),
             ports: ports.map(|port| express::port(version, port.clone())).collect(),

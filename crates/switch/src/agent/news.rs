@@ -90,13 +90,18 @@ impl Agent {
             message.buffer_id = self.buffers.store(port, frame, datapath.now);
             self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());
         }
-        for connection in self.connections.iter_mut().filter(|it| hears(it)) {
+        for at in 0..self.connections.len() {
+            let connection = &self.connections[at];
+            if !hears(connection) {
+                continue;
+            }
             let buffer_id = message.buffer_id.filter(|_| kept(connection));
             let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
             let length = if buffer_id.is_some() { wanted.min(whole.len()) } else { whole.len() };
             let data = whole[..length].to_vec();
             let news = Message::PacketIn(PacketIn { buffer_id, data, ..message.clone() });
-            self.counters.news_lost += u64::from(!connection.tell(&news));
+            let way = self.way_for_frames(at);
+            self.counters.news_lost += u64::from(!self.connections[way].tell(&news));
         }
     }
 

@@ -1,5 +1,6 @@
 //! A whole switch over memory ports, with controllers over memory channels, in virtual time.
 
+mod auxiliary;
 mod bundles;
 mod faults;
 mod flows;
@@ -17,7 +18,6 @@ use openflow::session::{self, Session, Settings};
 use openflow::version::{End, ErrorCode, Version};
 use packet::frame::Batch;
 use packet::time::Clock;
-use ports::channel::memory::MemoryChannel;
 use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
 
@@ -36,7 +36,7 @@ struct Rig {
 /// A controller, and what it was told that it had not asked for.
 struct Controller {
     session: Session,
-    channel: MemoryChannel,
+    channel: Box<dyn Channel>,
     replies: Vec<(Xid, Message)>,
     news: Vec<Message>,
     reads: bool,
@@ -88,7 +88,7 @@ impl Rig {
         let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };
         self.controllers.push(Controller {
             session: Session::new(settings, self.now),
-            channel: theirs,
+            channel: Box::new(theirs),
             replies: Vec::new(),
             news: Vec::new(),
             reads: true,
