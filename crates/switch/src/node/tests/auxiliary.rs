@@ -79,7 +79,7 @@ fn they_come_after_the_main_connection_and_go_with_it() {
     assert_eq!(numbers, [1, 2]);
     // One that is lost is made again.
     rig.controllers.remove(2);
-    rig.pass(Nanos::from_secs(20));
+    rig.pass(Nanos::from_secs(2));
     assert_eq!(door.take(&mut rig, Version::V1_3), 1);
     // Without the main connection there are none.
     let main = rig.controllers.remove(0);
@@ -88,7 +88,7 @@ fn they_come_after_the_main_connection_and_go_with_it() {
     assert!(rig.controllers.iter().all(|controller| controller.down));
     assert!(rig.log.iter().any(|line| line.ends_with("its main connection is gone")));
     rig.controllers.clear();
-    rig.pass(Nanos::from_secs(20));
+    rig.pass(Nanos::from_secs(2));
     assert_eq!(door.take(&mut rig, Version::V1_3), 1, "and the main one first again");
 }
 
