@@ -69,6 +69,8 @@ mod multipart;
 pub mod dump;
 /// Watching entries.
 pub mod monitor;
+/// What Open vSwitch's tools say to a 1.0 switch.
+mod nicira;
 /// News: frames, entries, tables, ports.
 mod news;
 /// What controllers know of the ports.

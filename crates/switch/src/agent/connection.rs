@@ -55,6 +55,10 @@ pub struct Connection {
     /// Whether a controller of 1.0 means the numbers of all tables (Nicira's extension), not the
     /// two parts of the first one.
     pub table_ids: bool,
+    /// Whether it is told of entries that have gone in Nicira's words.
+    pub nicira_flows: bool,
+    /// Whether it is told of frames in Nicira's words.
+    pub nicira_frames: bool,
     /// Messages that it collects to be done together.
     pub bundles: Bundles,
     /// Which entries it watches.
@@ -102,6 +106,8 @@ impl Connection {
             interests: Interests::new(Version::V1_0),
             short_id: 0,
             table_ids: false,
+            nicira_flows: false,
+            nicira_frames: false,
             bundles: Bundles::default(),
             monitors: Monitors::default(),
             parts: Parts::default(),

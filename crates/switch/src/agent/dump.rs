@@ -18,6 +18,7 @@ use crate::lower::express;
 
 use super::monitor::Monitor;
 use super::news::counters_up;
+use super::nicira::flows_up;
 
 /// Bytes of one part, as they are reckoned: a part stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
@@ -42,6 +43,8 @@ pub struct Dump {
 enum What {
     /// Entries, and whether the first table's parts count as tables.
     Flows(FlowFilter, bool),
+    /// Entries in Nicira's words.
+    NiciraFlows(FlowFilter),
     /// Entries without what they do (1.5).
     FlowCounters(FlowFilter),
     /// Entries at the beginning of monitors.
@@ -54,6 +57,11 @@ impl Dump {
     /// Begins to answer the request with this number with entries.
     pub fn flows(xid: Xid, version: Version, filter: FlowFilter, parts: bool) -> Self {
         Dump { xid, version, what: What::Flows(filter, parts), place: 0 }
+    }
+
+    /// The same in Nicira's words.
+    pub fn nicira_flows(xid: Xid, filter: FlowFilter) -> Self {
+        Dump { xid, version: Version::V1_0, what: What::NiciraFlows(filter), place: 0 }
     }
 
     /// The same with entries' counters alone.
@@ -85,6 +93,10 @@ impl Dump {
                 let (flows, last) = flows(pipeline, filter, *parts, place, now);
                 let flows = flows.into_iter().map(|row| express::flow_stats(version, row));
                 (MultipartReplyBody::Flow(flows.collect()), last)
+            }
+            What::NiciraFlows(filter) => {
+                let (flows, last) = flows(pipeline, filter, false, place, now);
+                (flows_up(flows), last)
             }
             What::FlowCounters(filter) => {
                 let (flows, last) = flows(pipeline, filter, false, place, now);

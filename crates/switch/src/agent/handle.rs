@@ -70,7 +70,7 @@ impl Agent {
                 return self.bundle_control(at, xid, &control, datapath);
             }
             Message::BundleAddMessage(add) => return self.bundle_add(at, xid, add, datapath.now),
-            Message::Experimenter(_) => return Err(ErrorCode::RequestBadExperimenter),
+            Message::Experimenter(from) => return self.experimenter(at, xid, &from, datapath),
             // What a controller answers or complains of needs no answer.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
             Message::EchoRequest(data) => Message::EchoReply(data),
@@ -106,7 +106,7 @@ impl Agent {
     }
 
     /// What changes the switch: a slave may not, and some of it other controllers hear of.
-    fn order(
+    pub(super) fn order(
         &mut self,
         at: usize,
         xid: Xid,
@@ -227,22 +227,28 @@ impl Agent {
             }
             self.connections[at].short_id = request.short_id;
         }
-        if request.role != Role::NoChange {
-            if request.role == Role::Master {
-                self.depose(at);
-            }
-            let changed = self.connections[at].role != request.role;
-            self.connections[at].role = request.role;
-            if changed {
-                self.tell_controller_status(at, super::ControllerStatusReason::Role);
-            }
-        }
+        self.set_role(at, request.role);
         let connection = &self.connections[at];
         Ok(RoleRequest {
             role: connection.role,
             short_id: connection.short_id,
             generation: self.roles.generation(),
         })
+    }
+
+    /// Gives a controller a role.
+    pub(super) fn set_role(&mut self, at: usize, role: Role) {
+        if role == Role::NoChange {
+            return;
+        }
+        if role == Role::Master {
+            self.depose(at);
+        }
+        let changed = self.connections[at].role != role;
+        self.connections[at].role = role;
+        if changed {
+            self.tell_controller_status(at, super::ControllerStatusReason::Role);
+        }
     }
 
     /// Makes every other master a slave and tells it so.

@@ -141,7 +141,9 @@ impl Agent {
             Ask::BundleFeatures(request) => {
                 return self.bundle_features(&request, datapath).map(Some);
             }
-            Ask::Experimenter(_) => return Err(ErrorCode::RequestBadExperimenter),
+            Ask::Experimenter(from) => {
+                return self.experimenter_statistics(at, xid, &from, datapath);
+            }
         };
         self.begin(at, Dump::ready(xid, version, parts), datapath);
         Ok(None)

@@ -10,6 +10,7 @@ use openflow::model::flow_counters::{FlowCounters, FlowStatsReason};
 use openflow::model::instruction::Counters;
 use openflow::model::monitor::FlowUpdate;
 use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use openflow::model::nicira::NiciraMessage;
 use openflow::model::{self, Match, Message, PacketIn};
 use openflow::version::{AsyncKind, Version};
 use packet::field::Field;
@@ -18,6 +19,7 @@ use packet::frame::{Frame, PortNo};
 use crate::lower::{self, express, port_up};
 
 use super::connection::Connection;
+use super::nicira::news_up;
 use super::{Agent, Datapath};
 
 /// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
@@ -99,7 +101,10 @@ impl Agent {
             let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
             let length = if buffer_id.is_some() { wanted.min(whole.len()) } else { whole.len() };
             let data = whole[..length].to_vec();
-            let news = Message::PacketIn(PacketIn { buffer_id, data, ..message.clone() });
+            let packet = PacketIn { buffer_id, data, ..message.clone() };
+            let special = connection.nicira_frames.then(|| NiciraMessage::PacketIn(packet.clone()));
+            let special = special.as_ref().and_then(news_up);
+            let news = special.unwrap_or(Message::PacketIn(packet));
             let way = self.way_for_frames(at);
             self.counters.news_lost += u64::from(!self.connections[way].tell(&news));
         }
@@ -109,8 +114,12 @@ impl Agent {
         let reason = news.reason as u32;
         for connection in &mut self.connections {
             if connection.wants(AsyncKind::FlowRemoved, reason) {
-                let told = express::flow_removed(connection.version(), news.clone());
-                let told = connection.tell(&Message::FlowRemoved(told));
+                let special = NiciraMessage::FlowRemoved(news.clone());
+                let special = news_up(&special).filter(|_| connection.nicira_flows);
+                let told = special.unwrap_or_else(|| {
+                    Message::FlowRemoved(express::flow_removed(connection.version(), news.clone()))
+                });
+                let told = connection.tell(&told);
                 self.counters.news_lost += u64::from(!told);
             }
         }
