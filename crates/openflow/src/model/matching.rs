@@ -244,6 +244,7 @@ impl Match {
         };
         !field.needs().iter().all(|&(needed, values)| is_met(needed, values))
             || field == Field::VlanPcp && !self.wants_tag()
+            || field == Field::InPhyPort && self.get(Field::InPort).is_none()
     }
 
     /// Whether a frame must have a tag.

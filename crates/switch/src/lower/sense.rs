@@ -13,7 +13,7 @@ const PBB: u16 = 0x88e7;
 
 /// Whether these actions, done in this order with frames that match, always find what they need.
 pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
-    let mut known = Known { fields: matching.clone() };
+    let mut known = Known { fields: matching.clone(), popped: false };
     actions.iter().all(|action| known.allows(action))
 }
 
@@ -21,7 +21,7 @@ pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
 pub fn written_make_sense(matching: &Match, actions: &[Action]) -> bool {
     let mut sorted: Vec<&Action> = actions.iter().collect();
     sorted.sort_by_key(|action| step(action));
-    let mut known = Known { fields: matching.clone() };
+    let mut known = Known { fields: matching.clone(), popped: false };
     sorted.into_iter().all(|action| known.allows(action))
 }
 
@@ -43,6 +43,8 @@ fn step(action: &Action) -> u8 {
 /// What is known of a frame at some point of a list of actions.
 struct Known {
     fields: Match,
+    /// A tag has been popped: a match speaks of the outermost one only, so there may be another.
+    popped: bool,
 }
 
 impl Known {
@@ -52,9 +54,11 @@ impl Known {
             Action::SetField(set) => self.has(set.field),
             Action::CopyField(copy) => self.has(copy.src) && self.has(copy.dst),
             Action::PopVlan => {
-                let tagged = self.is_tagged();
-                self.fields = self.fields.clone().without(Field::VlanVid);
-                tagged
+                let allowed = self.is_tagged() || self.popped;
+                let fields = std::mem::take(&mut self.fields);
+                self.fields = fields.without(Field::VlanVid).without(Field::VlanPcp);
+                self.popped = true;
+                allowed
             }
             Action::PushVlan(_) => {
                 self.set_tagged();
@@ -137,6 +141,9 @@ mod tests {
         let push = [Action::PushVlan(0x8100), set(Field::VlanPcp), Action::PopVlan];
         assert!(applied_make_sense(&ip, &push));
         assert!(!applied_make_sense(&ip, &[Action::PopVlan]));
+        let tagged = ip.clone().with_vlan(3);
+        assert!(applied_make_sense(&tagged, &[Action::PopVlan, Action::PopVlan]));
+        assert!(!applied_make_sense(&tagged, &[Action::PopVlan, set(Field::VlanVid)]));
         let mpls = [Action::PushMpls(0x8847), set(Field::MplsLabel)];
         assert!(applied_make_sense(&ip, &mpls));
         let behind = [Action::PushMpls(0x8847), set(Field::Ipv4Src)];

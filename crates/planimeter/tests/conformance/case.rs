@@ -1,0 +1,106 @@
+//! What a case is: steps, what each has to lead to, and which clauses and features it is about.
+
+use std::fmt;
+
+use openflow::model::{BundleCommand, BundleFlags, Message};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use crate::language::PortChange;
+
+/// Makes a message for a version.
+pub type Make<T> = Box<dyn Fn(Version) -> Result<T, String>>;
+
+/// A case.
+pub struct Case {
+    /// File and, for a generated one, what it was made from.
+    pub file: String,
+    /// Its name, unlike any other's.
+    pub name: String,
+    /// Sections of the specifications, such as `1.3.5/6.4`.
+    pub clauses: Vec<String>,
+    /// Versions in which it is played.
+    pub versions: Vec<Version>,
+    /// Rows of the table of features that it is about, such as `field:ipv4_src`.
+    pub covers: Vec<String>,
+    /// Whether only our own switch can be asked (limits, configuration).
+    pub ours_only: bool,
+    /// Whether it needs a switch that nothing was done with before.
+    pub fresh: bool,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// One thing done, and what has to come of it: exactly this, in any order.
+pub struct Step {
+    /// Line in the file.
+    pub line: usize,
+    /// As it was written.
+    pub text: String,
+    /// What is done.
+    pub what: Do,
+    /// What comes of it.
+    pub expect: Vec<Expect>,
+}
+
+/// One thing done.
+pub enum Do {
+    /// Sends a message and a barrier after it.
+    Send(Make<Message>),
+    /// Sends a message whose answer is expected, without a barrier.
+    SendAlone(Make<Message>),
+    /// Sends these bytes and a barrier after them.
+    Raw(Make<Vec<u8>>),
+    /// Changes a port.
+    PortMod(PortChange),
+    /// Does something with a bundle.
+    Bundle { id: u32, command: BundleCommand, flags: BundleFlags },
+    /// Puts a message into the bundle that was opened last.
+    BundleAdd { id: u32, message: Message },
+    /// Adds so many entries.
+    Many(u32),
+    /// Adds entries until one is refused.
+    Full,
+    /// Connects without saying anything.
+    Plain,
+    /// Sends bytes on the connection that says nothing by itself.
+    Put(Make<Vec<u8>>),
+    /// Puts a frame into a port.
+    Frame { port: u32, bytes: Vec<u8> },
+    /// Lets time pass.
+    Pass(Nanos),
+    /// Goes on as another controller, which is connected if it is new.
+    Become { name: String },
+}
+
+/// One thing that has to come.
+pub enum Expect {
+    /// A frame out of a port.
+    Frame { port: u32, bytes: Vec<u8> },
+    /// A message that passes the check.
+    Message { text: String, check: Box<dyn Fn(&Message) -> bool> },
+    /// So many rows in the replies.
+    Rows(usize),
+    /// A row with these words in the replies.
+    Row(Vec<String>),
+    /// A message of this kind on the connection that says nothing by itself.
+    Kind(String),
+    /// The end of the connection.
+    Down,
+}
+
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expect::Frame { port, bytes } => {
+                write!(f, "frame {port}: {} ", packet::show::Show(bytes))?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Expect::Message { text, .. } => f.write_str(text),
+            Expect::Rows(count) => write!(f, "{count} rows"),
+            Expect::Row(words) => write!(f, "a row with {}", words.join(" ")),
+            Expect::Kind(name) => write!(f, "a message {name}"),
+            Expect::Down => f.write_str("the end of the connection"),
+        }
+    }
+}

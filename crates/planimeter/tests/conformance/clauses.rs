@@ -1,0 +1,76 @@
+//! The clauses of the specifications, and the cases that show each.
+//!
+//! A line is `SECTION REQUIREMENT :: CASES`, where a `*` stands for any letters, or
+//! `:: not tested: REASON`. A case that is named has to be there.
+
+use std::path::Path;
+
+use crate::case::Case;
+
+/// One requirement.
+pub struct Clause {
+    /// The specification, such as `1.3.5`.
+    pub text: String,
+    /// Its section.
+    pub section: String,
+    /// What it asks for, in our words.
+    pub requirement: String,
+    /// Places of the cases that show it; none with a reason.
+    pub cases: Vec<usize>,
+    /// Why none does.
+    pub reason: Option<String>,
+}
+
+/// All clauses in the folder's files.
+pub fn read(folder: &Path, cases: &[Case]) -> Vec<Clause> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut clauses = Vec::new();
+    for path in files {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        for (number, line) in (1..).zip(std::fs::read_to_string(&path).unwrap().lines()) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            clauses.push(clause(&name, line, cases).unwrap_or_else(|why| {
+                panic!("{}:{number}: {why}", path.display());
+            }));
+        }
+    }
+    clauses
+}
+
+fn clause(text: &str, line: &str, cases: &[Case]) -> Result<Clause, String> {
+    let (head, shown) = line.split_once(" :: ").ok_or("a clause ends with :: and its cases")?;
+    let (section, requirement) = head.split_once(' ').ok_or("SECTION REQUIREMENT")?;
+    let mut clause = Clause {
+        text: text.to_owned(),
+        section: section.to_owned(),
+        requirement: requirement.to_owned(),
+        cases: Vec::new(),
+        reason: shown.strip_prefix("not tested: ").map(str::to_owned),
+    };
+    if clause.reason.is_none() {
+        for pattern in shown.split_whitespace() {
+            let fits = |(_, case): &(usize, &Case)| matches(pattern, &case.name);
+            let found: Vec<usize> =
+                cases.iter().enumerate().filter(fits).map(|(place, _)| place).collect();
+            if found.is_empty() {
+                return Err(format!("there is no case {pattern}"));
+            }
+            clause.cases.extend(found);
+        }
+    }
+    Ok(clause)
+}
+
+/// Whether a name fits a pattern in which `*` stands for any letters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|after| {
+            (0..=after.len()).any(|at| after.is_char_boundary(at) && matches(rest, &after[at..]))
+        }),
+    }
+}

@@ -1,0 +1,66 @@
+//! Where Open vSwitch answers otherwise, and why.
+//!
+//! A line is `VERSIONS PATTERN :: REASON`, where the versions are `*` or such as `1.0,1.3`; a reason
+//! that begins with `no peer` says that Open vSwitch does not have what the case is about. A pattern
+//! that no case fits is an error.
+
+use std::path::Path;
+
+use openflow::version::Version;
+
+use crate::case::Case;
+use crate::clauses::matches;
+
+/// One explanation.
+pub struct Difference {
+    /// Versions, or none for all.
+    pub versions: Vec<String>,
+    /// Cases by name.
+    pub pattern: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// All of them.
+pub struct Differences(pub Vec<Difference>);
+
+impl Differences {
+    pub fn read(path: &Path, cases: &[Case]) -> Differences {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let all = lines.map(|line| {
+            let (head, reason) =
+                line.split_once(" :: ").expect("a difference ends with :: and why");
+            let (versions, pattern) = head.split_once(' ').expect("VERSIONS PATTERN");
+            assert!(
+                cases.iter().any(|case| matches(pattern, &case.name)),
+                "differences.txt: no case fits {pattern}"
+            );
+            Difference {
+                versions: versions
+                    .split(',')
+                    .filter(|one| *one != "*")
+                    .map(str::to_owned)
+                    .collect(),
+                pattern: pattern.to_owned(),
+                reason: reason.to_owned(),
+            }
+        });
+        Differences(all.collect())
+    }
+
+    /// Whether it is known that this case goes otherwise there.
+    pub fn explains(&self, name: &str, version: Version) -> bool {
+        self.why(name, version).is_some()
+    }
+
+    /// Why it does.
+    pub fn why(&self, name: &str, version: Version) -> Option<&str> {
+        let version = version.to_string();
+        let fits = |one: &&Difference| {
+            (one.versions.is_empty() || one.versions.contains(&version))
+                && matches(&one.pattern, name)
+        };
+        self.0.iter().find(fits).map(|one| one.reason.as_str())
+    }
+}

@@ -1,0 +1,219 @@
+//! What the suite shows, as a page: which feature in which version, on what, and clause by clause.
+//!
+//! The page is a function of the cases and their outcomes; the test fails if the one that is kept
+//! says otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use openflow::version::Version;
+
+use crate::case::Case;
+use crate::clauses::Clause;
+use crate::differences::Differences;
+
+/// Which case went well on what in which version.
+#[derive(Default)]
+pub struct Answers(BTreeMap<(&'static str, String, Version), bool>);
+
+impl Answers {
+    pub fn note(&mut self, subject: &'static str, case: &Case, version: Version, well: bool) {
+        self.0.insert((subject, case.name.clone(), version), well);
+    }
+
+    fn get(&self, subject: &'static str, case: &Case, version: Version) -> Option<bool> {
+        self.0.get(&(subject, case.name.clone(), version)).copied()
+    }
+
+    fn has(&self, subject: &str) -> bool {
+        self.0.keys().any(|(of, ..)| *of == subject)
+    }
+}
+
+/// Compares the kept page with what was found, or writes it; returns how much is wrong.
+pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> usize {
+    let shown = clauses.iter().filter(|clause| clause.reason.is_none()).count();
+    println!("{} cases; {} clauses, {shown} of them shown by a case", cases.len(), clauses.len());
+    if !answers.has("ours") || !answers.has("ovs") {
+        println!("the page is not compared: it needs all three subjects");
+        return 0;
+    }
+    let page = page(cases, clauses, answers, why);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openflow-conformance.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, page).unwrap();
+        return 0;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    if kept == page {
+        return 0;
+    }
+    println!("FAILED: {} is not what the suite shows: UPDATE=1 writes it anew", path.display());
+    for (old, new) in kept.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
+        println!("  - {old}\n  + {new}");
+    }
+    1
+}
+
+fn page(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> String {
+    let mut out = String::new();
+    out.push_str(HEAD);
+    let plays: usize = cases.iter().map(|case| case.versions.len()).sum();
+    line(&mut out, &format!("{} cases, {plays} plays in simulation.\n", cases.len()));
+    features(cases, answers, why, &mut out);
+    differing(cases, answers, why, &mut out);
+    requirements(cases, clauses, &mut out);
+    out
+}
+
+const HEAD: &str = "# OpenFlow conformance\n
+What our switch does by the letter of the specifications, shown by a suite of cases: entries, frames
+and messages in; frames, messages and counters out. Every case is played on our switch in virtual
+time, in each version that it is for; on our switch as a process over veth, in 1.0 and 1.3 or, if it is
+for neither, in its last version; and on Debian's Open vSwitch 3.1 over veth, in the same, as a second
+answer. This page is written by the suite: `UPDATE=1 cargo test -p planimeter --test conformance`; the
+test fails if the page is out of date.\n
+";
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// One row for each feature, one column for each version.
+fn features(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
+    line(out, "## Features by version\n");
+    line(
+        out,
+        "`sim` passes in simulation · `live` passes over veth too · `=` Open vSwitch agrees in",
+    );
+    line(
+        out,
+        "every case · `≠` it differs in some, explained below · `no peer` it does not have it ·",
+    );
+    line(
+        out,
+        "`own` only our switch can be asked (configuration, limits, what others leave open).\n",
+    );
+    let names: BTreeSet<&str> =
+        cases.iter().flat_map(|case| case.covers.iter().map(String::as_str)).collect();
+    line(out, "| feature | 1.0 | 1.1 | 1.2 | 1.3 | 1.4 | 1.5 |\n|---|---|---|---|---|---|---|");
+    for name in names {
+        let mut row = format!("| {name} |");
+        for version in Version::ALL {
+            let about = |case: &&Case| {
+                case.versions.contains(&version) && case.covers.iter().any(|of| of == name)
+            };
+            let cell = cell(&cases.iter().filter(about).collect::<Vec<_>>(), version, answers, why);
+            write!(row, " {cell} |").unwrap();
+        }
+        line(out, &row);
+    }
+}
+
+fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences) -> String {
+    if cases.is_empty() {
+        return String::new();
+    }
+    let all = |subject| {
+        let got: Vec<bool> =
+            cases.iter().filter_map(|case| answers.get(subject, case, version)).collect();
+        (!got.is_empty()).then(|| got.iter().all(|well| *well))
+    };
+    if all("sim") != Some(true) {
+        return "**fails**".to_owned();
+    }
+    let live = match all("ours") {
+        Some(true) => "live",
+        Some(false) => return "**fails live**".to_owned(),
+        None => return "sim".to_owned(),
+    };
+    let asked: Vec<&&Case> =
+        cases.iter().filter(|case| answers.get("ovs", case, version).is_some()).collect();
+    let reason = |case: &&&Case| {
+        (answers.get("ovs", case, version) == Some(false))
+            .then(|| why.why(&case.name, version).unwrap_or("unexplained"))
+    };
+    let reasons: Vec<&str> = asked.iter().filter_map(reason).collect();
+    let peer = match (asked.len(), reasons.len()) {
+        (0, _) => "own",
+        (_, 0) => "=",
+        (asked, differ)
+            if asked == differ && reasons.iter().all(|why| why.starts_with("no peer")) =>
+        {
+            "no peer"
+        }
+        _ => "≠",
+    };
+    format!("{live} {peer}")
+}
+
+/// Every case in which Open vSwitch differs, with the reason.
+fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
+    line(out, "\n## Where Open vSwitch answers otherwise\n");
+    line(out, "| cases | versions | why |\n|---|---|---|");
+    for one in &why.0 {
+        let mut names = Vec::new();
+        let mut versions = BTreeSet::new();
+        for case in cases.iter().filter(|case| crate::clauses::matches(&one.pattern, &case.name)) {
+            let differ = |version: &&Version| {
+                answers.get("ovs", case, **version) == Some(false)
+                    && why.why(&case.name, **version) == Some(&one.reason)
+            };
+            let differ: Vec<_> = case.versions.iter().filter(differ).collect();
+            if !differ.is_empty() {
+                names.push(case.name.as_str());
+                versions.extend(differ.into_iter().map(|version| version.to_string()));
+            }
+        }
+        if names.is_empty() {
+            continue;
+        }
+        let versions: Vec<String> = versions.into_iter().collect();
+        let told = match names.len() {
+            1..=3 => names.join(", "),
+            count => format!("{} and {} more like `{}`", names[0], count - 1, one.pattern),
+        };
+        line(out, &format!("| {told} | {} | {} |", versions.join(", "), one.reason));
+    }
+}
+
+/// Every clause with the cases that show it.
+fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
+    let mut text = "";
+    for clause in clauses {
+        if clause.text != text {
+            text = &clause.text;
+            let count = clauses.iter().filter(|one| one.text == text).count();
+            line(out, &format!("\n## Clauses of {text}: {count}\n"));
+            line(out, SOURCES.iter().find(|(of, _)| *of == text).map_or("", |(_, note)| note));
+            line(out, "\n| section | what it asks for | shown by |\n|---|---|---|");
+        }
+        let shown = match &clause.reason {
+            Some(reason) => format!("not in this suite: {reason}"),
+            None => {
+                let names: Vec<&str> =
+                    clause.cases.iter().map(|place| cases[*place].name.as_str()).collect();
+                match names.len() {
+                    0..=4 => names.join(", "),
+                    count => format!("{}, {} and {} more", names[0], names[1], count - 2),
+                }
+            }
+        };
+        line(out, &format!("| {} | {} | {shown} |", clause.section, clause.requirement));
+    }
+}
+
+const SOURCES: [(&str, &str); 2] = [
+    (
+        "1.0.1",
+        "Read: the text of 1.0.0, which 1.0.1 restates; its sections are numbered as in 1.0.1. Not \
+         read: the text of 1.0.1 itself.",
+    ),
+    (
+        "1.3.5",
+        "Not read: the text of 1.3.5 was not at hand when the list was made. It was written from \
+         knowledge of the text and from the published headers, and may lack a clause.",
+    ),
+];

@@ -1,0 +1,247 @@
+//! What a case is played on: a switch with four ports, in simulation or on a real kernel.
+//!
+//! A subject moves frames and opens control channels; it knows nothing of OpenFlow. The same case is
+//! played on our switch in virtual time, on our switch as a process over veth, and on Open vSwitch
+//! over veth as a second answer.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::peer::openvswitch::OpenVswitch;
+use lab::peer::ours::{Mode, Ours};
+use lab::peer::{Access, Peer};
+use lab::topology::{Lab, Site, Wiring};
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::afpacket::{AfPacketPort, Options};
+use ports::channel::{Channel, Connecting, Url};
+use ports::clock;
+use ports::memory::{MemoryPort, pair_stamped};
+use ports::port::Port;
+use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use switch::node::Node;
+
+/// Ports of every subject, numbered from 1.
+pub const PORTS: u32 = 4;
+
+/// How long a real switch must have sent nothing before it is taken to have finished.
+const QUIET: Nanos = Nanos::from_millis(12);
+/// How long a real switch may take until something that has to come is there.
+const PATIENCE: Nanos = Nanos::from_millis(1500);
+
+/// An Ethernet address from its number.
+pub fn port_mac(bits: u64) -> [u8; 6] {
+    std::array::from_fn(|at| (bits >> (40 - 8 * at)) as u8)
+}
+
+/// A switch under test.
+pub trait Subject {
+    /// Its name in tables.
+    fn name(&self) -> &'static str;
+    /// A new control channel to it.
+    fn connect(&mut self) -> Result<Box<dyn Channel>, String>;
+    /// Puts a frame into one of its ports.
+    fn arrive(&mut self, port: u32, bytes: &[u8]);
+    /// Lets it work for a moment; what left by its ports since is added to `out`.
+    fn turn(&mut self, out: &mut Vec<(u32, Vec<u8>)>);
+    /// Lets time pass.
+    fn pass(&mut self, span: Nanos);
+    /// Its time.
+    fn now(&self) -> Nanos;
+    /// Whether `since` is long enough ago for nothing more to come, if something was awaited or not.
+    fn is_quiet(&self, since: Nanos, awaited: bool) -> bool;
+    /// Whether the next case needs a subject made anew.
+    fn is_spent(&self) -> bool {
+        false
+    }
+}
+
+/// Our switch in virtual time.
+pub struct Simulated {
+    node: Node,
+    wires: Vec<MemoryPort>,
+    now: Nanos,
+    channels: usize,
+}
+
+/// Settings of our switch that cases rely on.
+pub fn settings() -> OpenFlowConfig {
+    OpenFlowConfig::from_toml(SETTINGS).expect("the settings are valid")
+}
+
+/// The same in simulation and in a file.
+pub const SETTINGS: &str = "\
+datapath_id = \"00000000c0ffee01\"
+exact_flows_max = 1000
+wildcard_flows_max = 2000
+classifier = \"tuple\"
+flows_max = 2000
+";
+
+impl Simulated {
+    pub fn new() -> Simulated {
+        let mut config = Config::new(Kind::OpenFlow(settings()));
+        let (mut ports, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=PORTS {
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+            let (ours, theirs) = pair_stamped(1024, &format!("p{number}"), Clock::Virtual);
+            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(theirs);
+        }
+        let now = Nanos::from_secs(1);
+        let node = Node::open(&config, ports, 7, now).expect("a valid configuration");
+        Simulated { node, wires, now, channels: 0 }
+    }
+}
+
+impl Subject for Simulated {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn connect(&mut self) -> Result<Box<dyn Channel>, String> {
+        self.channels += 1;
+        let label = format!("c{}", self.channels);
+        let (ours, theirs) = ports::channel::memory::pair(1 << 20, &label);
+        self.node.adopt(Box::new(ours), self.now);
+        Ok(Box::new(theirs))
+    }
+
+    fn arrive(&mut self, port: u32, bytes: &[u8]) {
+        put(&mut self.wires[port as usize - 1], bytes, self.now);
+    }
+
+    fn turn(&mut self, out: &mut Vec<(u32, Vec<u8>)>) {
+        self.node.turn(self.now);
+        self.node.serve(self.now);
+        self.node.events.clear();
+        for (number, wire) in (1..).zip(&mut self.wires) {
+            take(wire, number, self.now, out);
+        }
+    }
+
+    fn pass(&mut self, span: Nanos) {
+        let until = self.now + span;
+        while self.now < until {
+            self.now = until.min(self.now + Nanos::from_millis(50));
+            self.node.turn(self.now);
+            self.node.serve(self.now);
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Nothing takes time here: whoever asks has turned often enough.
+    fn is_quiet(&self, _since: Nanos, _awaited: bool) -> bool {
+        true
+    }
+
+    fn is_spent(&self) -> bool {
+        true
+    }
+}
+
+/// A switch on veth.
+pub struct Live {
+    name: &'static str,
+    peer: Box<dyn Peer>,
+    channel: Url,
+    wires: Vec<AfPacketPort>,
+    // Last, so that the switch goes before its network does.
+    _site: Site,
+}
+
+impl Live {
+    /// Our program at this path.
+    pub fn ours(lab: &Lab, program: &Path) -> Result<Live, String> {
+        let file = lab.folder.folder("settings").map_err(|error| error.to_string())?;
+        let file: PathBuf = file.join("switch.toml");
+        std::fs::write(&file, SETTINGS).map_err(|error| error.to_string())?;
+        let extra: Vec<OsString> = vec!["--config".into(), file.into()];
+        let peer = Ours::new(program, Mode::Switch, extra);
+        Live::start("ours", lab, Box::new(peer))
+    }
+
+    /// Open vSwitch with its userspace datapath.
+    pub fn open_vswitch(lab: &Lab) -> Result<Live, String> {
+        Live::start("ovs", lab, Box::new(OpenVswitch::default()))
+    }
+
+    fn start(name: &'static str, lab: &Lab, mut peer: Box<dyn Peer>) -> Result<Live, String> {
+        let failed = |error: lab::LabError| error.to_string();
+        let wiring = Wiring { ports: PORTS, ..Wiring::of_machine().map_err(failed)? };
+        let site = lab.site(name, &wiring).map_err(failed)?;
+        peer.start(&site).map_err(failed)?;
+        let Access::OpenFlow { channel } = peer.ready(Duration::from_secs(10)).map_err(failed)?
+        else {
+            return Err(format!("{name} speaks no OpenFlow"));
+        };
+        let names: Vec<_> = site.instrument.iter().map(|port| port.name.clone()).collect();
+        let open = || -> Result<Vec<AfPacketPort>, String> {
+            let open = |name: &String| AfPacketPort::open(name, &Options::forwarder());
+            names.iter().map(|name| open(name).map_err(|error| error.to_string())).collect()
+        };
+        let wires = lab.instrument.run(open).map_err(failed)??;
+        let channel: Url = channel.parse().map_err(|error| format!("{error}"))?;
+        Ok(Live { name, peer, channel, wires, _site: site })
+    }
+}
+
+impl Subject for Live {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn connect(&mut self) -> Result<Box<dyn Channel>, String> {
+        let made = Connecting::wait(&self.channel, Nanos::from_secs(5));
+        made.map_err(|error| error.to_string())
+    }
+
+    fn arrive(&mut self, port: u32, bytes: &[u8]) {
+        put(&mut self.wires[port as usize - 1], bytes, clock::now());
+    }
+
+    fn turn(&mut self, out: &mut Vec<(u32, Vec<u8>)>) {
+        clock::sleep_until(clock::now() + Nanos::from_micros(300));
+        for (number, wire) in (1..).zip(&mut self.wires) {
+            take(wire, number, clock::now(), out);
+        }
+    }
+
+    fn pass(&mut self, span: Nanos) {
+        clock::sleep_until(clock::now() + span);
+    }
+
+    fn now(&self) -> Nanos {
+        clock::now()
+    }
+
+    fn is_quiet(&self, since: Nanos, awaited: bool) -> bool {
+        clock::now().since(since) > if awaited { PATIENCE } else { QUIET }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Err(error) = self.peer.stop() {
+            eprintln!("{} did not stop: {error}", self.name);
+        }
+    }
+}
+
+fn put(wire: &mut dyn Port, bytes: &[u8], now: Nanos) {
+    let mut batch = Batch::new(1);
+    batch.push_bytes(bytes);
+    assert_eq!(wire.transmit(&mut batch, now).expect("the wire is there"), 1);
+}
+
+fn take(wire: &mut dyn Port, number: u32, now: Nanos, out: &mut Vec<(u32, Vec<u8>)>) {
+    let mut batch = Batch::new(64);
+    while wire.receive(&mut batch, now).expect("the wire is there") > 0 {
+        out.extend(batch.frames().iter().map(|frame| (number, frame.bytes().to_vec())));
+        batch.clear();
+    }
+}
