@@ -8,12 +8,14 @@ use openflow::header::Xid;
 use openflow::model::asynchronous::AsyncConfig;
 use openflow::model::multipart::{AggregateStats, FlowStats, MultipartReplyBody};
 use openflow::model::nicira::{Form, NICIRA, NiciraMessage, NiciraReply, NiciraRequest};
-use openflow::model::{Experimenter, Message};
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{Experimenter, FlowMod, FlowModCommand, Message};
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::lower::express;
 use crate::lower::flow::{Speaker, stats_filter_down};
 
+use super::change::Who;
 use super::connection::Connection;
 use super::dump::Dump;
 use super::{Agent, Datapath};
@@ -31,7 +33,10 @@ impl Agent {
         let message = read_message(from)?.ok_or(ErrorCode::RequestBadExperimenterType)?;
         match message {
             NiciraMessage::FlowMod(change) => {
-                return self.order(at, xid, &Message::FlowMod(change), datapath);
+                self.check_not_slave(at)?;
+                let who = Who { parts: false, ..self.who(at, xid) };
+                let change = self.in_table(at, change);
+                return self.change(who, &Message::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
                 self.set_role(at, role);
@@ -66,6 +71,15 @@ impl Agent {
             | NiciraMessage::PacketIn(_) => return Err(ErrorCode::RequestBadExperimenterType),
         }
         Ok(())
+    }
+
+    /// Where flow-mods name no table, entries are deleted from all.
+    fn in_table(&self, at: usize, change: FlowMod) -> FlowMod {
+        let deletes =
+            matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+        let table =
+            if deletes && !self.connections[at].table_ids { TABLE_ALL } else { change.table };
+        FlowMod { table, ..change }
     }
 
     /// Answers an experimenter's request for statistics, if it is one of Nicira's.

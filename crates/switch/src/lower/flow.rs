@@ -86,7 +86,7 @@ pub fn filter_down(from: &FlowMod, speaker: Speaker) -> Result<FlowFilter, Error
     let strict =
         matches!(from.command, FlowModCommand::ModifyStrict | FlowModCommand::DeleteStrict);
     let deletes = matches!(from.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
-    let every = from.table == TABLE_ALL && speaker.version > Version::V1_0;
+    let every = from.table == TABLE_ALL && !speaker.parts;
     Ok(FlowFilter {
         table: (!every).then(|| table_down(from.table, speaker)),
         part: None,

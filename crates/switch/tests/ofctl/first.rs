@@ -185,3 +185,18 @@ fn a_dump_of_many_flows_is_complete() {
     sources.dedup();
     assert_eq!(sources.len(), 20_000);
 }
+
+#[test]
+fn fields_and_tables_that_1_0_has_no_words_for_are_said_with_extensions() {
+    let Some(rig) = Rig::start("extended", OpenFlowConfig::default()) else { return };
+    rig.ofctl(&["add-flow", "table=3,ipv6,ipv6_dst=2001:db8::/32,actions=dec_ttl,output:2"]);
+    let lines = rig.flows();
+    assert!(lines[0].contains("table=3"), "{lines:?}");
+    assert!(lines[0].contains("ipv6,ipv6_dst=2001:db8::/32 actions=dec_ttl,output:2"), "{lines:?}");
+    assert_eq!(value(&rig.ofctl(&["dump-aggregate"]), "flow_count="), "1");
+    // Without a table or such a field ovs-ofctl says what 1.0 says: that is the first table.
+    rig.ofctl(&["del-flows", "ipv6"]);
+    assert_eq!(rig.flows().len(), 1);
+    rig.ofctl(&["del-flows", "ipv6,ipv6_dst=2001:db8::/32"]);
+    assert_eq!(rig.flows(), [""; 0]);
+}
