@@ -285,7 +285,8 @@ fn read_flow_removed(reader: &mut Reader) -> Result<FlowRemoved, Fault> {
 fn put_packet_in(frame: &PacketIn, out: &mut Vec<u8>) -> Result<(), What> {
     put_buffer(frame.buffer_id, out)?;
     out.put_u16(frame.frame_bytes);
-    out.put_u8(reason_to_wire(V, frame.reason));
+    // The reasons of 1.3, as Open vSwitch has it.
+    out.put_u8(reason_to_wire(Version::V1_3, frame.reason));
     out.put_u8(frame.table);
     out.put_u64(frame.cookie);
     let length_at = out.len();

@@ -19,7 +19,7 @@ use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
 
 use crate::lower::action::Place;
-use crate::lower::flow::{Speaker, modify_rules};
+use crate::lower::flow::{Speaker, modify_rules, table_down};
 use crate::lower::{self, World};
 
 use super::buffers::NoBuffer;
@@ -91,7 +91,7 @@ impl Agent {
             *datapath.due = Some(Nanos::ZERO);
             return Ok(());
         }
-        let table = if speaker.parts { 0 } else { change.table };
+        let table = table_down(change.table, speaker);
         let instructions = lower::instructions_down(
             &change.instructions,
             &change.matching,
@@ -121,14 +121,16 @@ impl Agent {
         }
     }
 
-    /// A table is named by its number; deletions may mean all.
+    /// A table is named by its number; deletions may mean all. Where 1.0 has no tables to name,
+    /// their byte is part of the command.
     fn check_table(&self, who: Who, change: &FlowMod) -> Result<(), ErrorCode> {
         let deletes =
             matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
         let every = change.table == TABLE_ALL && (deletes || who.version == Version::V1_0);
-        match who.parts || every || self.features.has(change.table) {
-            true => Ok(()),
-            false => Err(ErrorCode::FlowModBadTable),
+        match who.parts {
+            true if change.table != 0 => Err(ErrorCode::FlowModBadCommand),
+            false if !every && !self.features.has(change.table) => Err(ErrorCode::FlowModBadTable),
+            _ => Ok(()),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::forward::Lane;
 use crate::lower::express;
 use crate::lower::flow::stats_filter_down;
 
+use super::change::Who;
 use super::dump::{Dump, in_parts};
 use super::{Agent, Datapath, port_book, shaping, tables};
 
@@ -178,14 +179,7 @@ impl Agent {
         if !who.parts {
             check_table(which.table, datapath.pipeline)?;
         }
-        let filter = stats_filter_down(which, who.speaker())?;
-        let tables = datapath.pipeline.tables();
-        let totals = filter.map(|filter| tables.totals(&filter)).unwrap_or_default();
-        Ok(MultipartReplyBody::Aggregate(AggregateStats {
-            packets: totals.frames,
-            bytes: totals.bytes,
-            flows: totals.entries as u32,
-        }))
+        totals(who, which, datapath).map(MultipartReplyBody::Aggregate)
     }
 
     /// One port, or all with [`reserved::NONE`]. Of a port that does not exist 1.0 and 1.1 tell
@@ -244,8 +238,20 @@ impl Agent {
     }
 }
 
+/// The sum over the entries that are asked for.
+pub(super) fn totals(
+    who: Who,
+    which: &FlowStatsRequest,
+    datapath: &Datapath<'_>,
+) -> Result<AggregateStats, ErrorCode> {
+    let filter = stats_filter_down(which, who.speaker())?;
+    let tables = datapath.pipeline.tables();
+    let totals = filter.map(|filter| tables.totals(&filter)).unwrap_or_default();
+    Ok(AggregateStats { packets: totals.frames, bytes: totals.bytes, flows: totals.entries as u32 })
+}
+
 /// A table that does not exist is an error from 1.1 on.
-fn check_table(table: u8, pipeline: &Pipeline) -> Result<(), ErrorCode> {
+pub(super) fn check_table(table: u8, pipeline: &Pipeline) -> Result<(), ErrorCode> {
     let known = usize::from(table) < pipeline.tables().count_tables();
     if known || table == TABLE_ALL { Ok(()) } else { Err(ErrorCode::RequestBadTable) }
 }

@@ -10,17 +10,15 @@ use openflow::model::flow_counters::{FlowCounters, FlowStatsReason};
 use openflow::model::instruction::Counters;
 use openflow::model::monitor::FlowUpdate;
 use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
-use openflow::model::nicira::NiciraMessage;
 use openflow::model::{self, Match, Message, PacketIn};
 use openflow::version::{AsyncKind, Version};
 use packet::field::Field;
 use packet::frame::{Frame, PortNo};
 
-use crate::lower::{self, express, port_up};
+use crate::lower::{self, port_up};
 
 use super::connection::Connection;
-use super::nicira::news_up;
-use super::{Agent, Datapath};
+use super::{Agent, Datapath, nicira};
 
 /// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
 const WHOLE: u16 = 0xffff;
@@ -101,10 +99,8 @@ impl Agent {
             let wanted = usize::from(bytes_max.unwrap_or(connection.miss_send_bytes));
             let length = if buffer_id.is_some() { wanted.min(whole.len()) } else { whole.len() };
             let data = whole[..length].to_vec();
-            let packet = PacketIn { buffer_id, data, ..message.clone() };
-            let special = connection.nicira_frames.then(|| NiciraMessage::PacketIn(packet.clone()));
-            let special = special.as_ref().and_then(news_up);
-            let news = special.unwrap_or(Message::PacketIn(packet));
+            let news = PacketIn { buffer_id, data, ..message.clone() };
+            let news = nicira::frame_up(connection, news);
             let way = self.way_for_frames(at);
             self.counters.news_lost += u64::from(!self.connections[way].tell(&news));
         }
@@ -114,11 +110,7 @@ impl Agent {
         let reason = news.reason as u32;
         for connection in &mut self.connections {
             if connection.wants(AsyncKind::FlowRemoved, reason) {
-                let special = NiciraMessage::FlowRemoved(news.clone());
-                let special = news_up(&special).filter(|_| connection.nicira_flows);
-                let told = special.unwrap_or_else(|| {
-                    Message::FlowRemoved(express::flow_removed(connection.version(), news.clone()))
-                });
+                let told = nicira::removed_up(connection, news);
                 let told = connection.tell(&told);
                 self.counters.news_lost += u64::from(!told);
             }

@@ -6,18 +6,19 @@
 use openflow::codec::nicira::{put_message, put_reply, read_message, read_request};
 use openflow::header::Xid;
 use openflow::model::asynchronous::AsyncConfig;
-use openflow::model::multipart::{AggregateStats, FlowStats, MultipartReplyBody};
+use openflow::model::multipart::{FlowStats, MultipartReplyBody};
 use openflow::model::nicira::{Form, NICIRA, NiciraMessage, NiciraReply, NiciraRequest};
 use openflow::model::table::TABLE_ALL;
-use openflow::model::{Experimenter, FlowMod, FlowModCommand, Message};
+use openflow::model::{Experimenter, FlowMod, FlowRemoved, Message, PacketIn};
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::lower::express;
-use crate::lower::flow::{Speaker, stats_filter_down};
+use crate::lower::flow::stats_filter_down;
 
 use super::change::Who;
 use super::connection::Connection;
 use super::dump::Dump;
+use super::multipart::{check_table, totals};
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -34,8 +35,8 @@ impl Agent {
         match message {
             NiciraMessage::FlowMod(change) => {
                 self.check_not_slave(at)?;
+                let change = self.in_table(at, change)?;
                 let who = Who { parts: false, ..self.who(at, xid) };
-                let change = self.in_table(at, change);
                 return self.change(who, &Message::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
@@ -64,22 +65,25 @@ impl Agent {
                 }
                 return self.connections[at].interests.set(&chosen);
             }
-            // Statistics tell the age; no entry names a controller by its number.
-            NiciraMessage::FlowAge | NiciraMessage::SetControllerId(_) => {}
-            NiciraMessage::RoleReply(_)
+            // Statistics tell the age.
+            NiciraMessage::FlowAge => {}
+            // No action names a controller by its number, and the rest only a switch says.
+            NiciraMessage::SetControllerId(_)
+            | NiciraMessage::RoleReply(_)
             | NiciraMessage::FlowRemoved(_)
             | NiciraMessage::PacketIn(_) => return Err(ErrorCode::RequestBadExperimenterType),
         }
         Ok(())
     }
 
-    /// Where flow-mods name no table, entries are deleted from all.
-    fn in_table(&self, at: usize, change: FlowMod) -> FlowMod {
-        let deletes =
-            matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
-        let table =
-            if deletes && !self.connections[at].table_ids { TABLE_ALL } else { change.table };
-        FlowMod { table, ..change }
+    /// Where flow-mods name no table, entries are changed in all, and added to the first. The byte
+    /// for it is then part of the command, and no command has anything there.
+    fn in_table(&self, at: usize, change: FlowMod) -> Result<FlowMod, ErrorCode> {
+        match (self.connections[at].table_ids, change.table) {
+            (true, _) => Ok(change),
+            (false, 0) => Ok(FlowMod { table: TABLE_ALL, ..change }),
+            (false, _) => Err(ErrorCode::FlowModBadCommand),
+        }
     }
 
     /// Answers an experimenter's request for statistics, if it is one of Nicira's.
@@ -93,19 +97,16 @@ impl Agent {
         check_speaker(&self.connections[at], from)?;
         let request = read_request(from)?.ok_or(ErrorCode::RequestBadExperimenterType)?;
         let (NiciraRequest::Flow(which) | NiciraRequest::Aggregate(which)) = &request;
+        check_table(which.table, datapath.pipeline)?;
         // These know of all tables.
-        let speaker = Speaker { parts: false, ..self.who(at, xid).speaker() };
-        let filter = stats_filter_down(which, speaker)?.ok_or(ErrorCode::RequestBadTable)?;
+        let who = Who { parts: false, ..self.who(at, xid) };
         if matches!(request, NiciraRequest::Flow(_)) {
+            let filter = stats_filter_down(which, who.speaker())?;
+            let filter = filter.expect("only parts of a table can be missing");
             self.begin(at, Dump::nicira_flows(xid, filter), datapath);
             return Ok(None);
         }
-        let totals = datapath.pipeline.tables().totals(&filter);
-        let sum = AggregateStats {
-            packets: totals.frames,
-            bytes: totals.bytes,
-            flows: totals.entries as u32,
-        };
+        let sum = totals(who, which, datapath)?;
         let reply = put_reply(&NiciraReply::Aggregate(sum));
         let reply = reply.map_err(|_| ErrorCode::RequestBadExperimenterType)?;
         Ok(Some(MultipartReplyBody::Experimenter(reply)))
@@ -120,16 +121,26 @@ fn check_speaker(connection: &Connection, from: &Experimenter) -> Result<(), Err
 
 /// Entries in Nicira's words, as far as there are such.
 pub fn flows_up(rows: Vec<FlowStats>) -> MultipartReplyBody {
-    let said = |row: FlowStats| match put_reply(&NiciraReply::Flow(vec![row.clone()])) {
-        Ok(_) => row,
-        Err(_) => express::flow_stats(Version::V1_0, row),
-    };
-    let rows = rows.into_iter().map(said).collect();
+    let rows = rows.into_iter().map(express::nicira_flow_stats).collect();
     let reply = put_reply(&NiciraReply::Flow(rows));
-    MultipartReplyBody::Experimenter(reply.expect("each row can be said"))
+    MultipartReplyBody::Experimenter(reply.expect("each row has been tried"))
 }
 
-/// News in Nicira's words.
-pub fn news_up(news: &NiciraMessage) -> Option<Message> {
-    put_message(news).ok().map(Message::Experimenter)
+/// The news of a removal in the words that this controller has chosen.
+pub fn removed_up(connection: &Connection, news: &FlowRemoved) -> Message {
+    let standard = || express::flow_removed(connection.version(), news.clone());
+    if !connection.nicira_flows {
+        return Message::FlowRemoved(standard());
+    }
+    let told = NiciraMessage::FlowRemoved(express::nicira_flow_removed(news.clone()));
+    put_message(&told).map_or_else(|_| Message::FlowRemoved(standard()), Message::Experimenter)
+}
+
+/// The news of a frame in the words that this controller has chosen.
+pub fn frame_up(connection: &Connection, news: PacketIn) -> Message {
+    if !connection.nicira_frames {
+        return Message::PacketIn(news);
+    }
+    let told = NiciraMessage::PacketIn(express::nicira_packet_in(news.clone()));
+    put_message(&told).map_or(Message::PacketIn(news), Message::Experimenter)
 }

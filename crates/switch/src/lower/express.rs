@@ -5,11 +5,13 @@
 //! an instruction, a flag. Whole rows are tried first, so that this costs nothing where nothing is
 //! left out. Invariant: what comes out can be encoded in the version, or it is nothing.
 
-use openflow::codec;
+use openflow::codec::{self, nicira};
 use openflow::model::group::{Bucket, GroupDescription};
+use openflow::model::nicira::{NiciraMessage, NiciraReply};
 use openflow::model::{
     Action, FlowModFlags, FlowRemoved, FlowRemovedReason, FlowStats, Instruction, Match, Message,
-    MultipartReply, MultipartReplyBody, PortConfig, PortDescription, PortFeatures, PortState,
+    MultipartReply, MultipartReplyBody, PacketIn, PortConfig, PortDescription, PortFeatures,
+    PortState,
 };
 use openflow::version::{ErrorCode, Version};
 
@@ -24,7 +26,15 @@ fn can_say_rows(version: Version, body: MultipartReplyBody) -> bool {
 
 /// An entry as far as the version can say it.
 pub fn flow_stats(version: Version, row: FlowStats) -> FlowStats {
-    let fits = |row: &FlowStats| can_say_rows(version, MultipartReplyBody::Flow(vec![row.clone()]));
+    cut_stats(row, |row| can_say_rows(version, MultipartReplyBody::Flow(vec![row.clone()])))
+}
+
+/// An entry as far as Nicira's extension of 1.0 can say it.
+pub fn nicira_flow_stats(row: FlowStats) -> FlowStats {
+    cut_stats(row, |row| nicira::put_reply(&NiciraReply::Flow(vec![row.clone()])).is_ok())
+}
+
+fn cut_stats(row: FlowStats, fits: impl Fn(&FlowStats) -> bool) -> FlowStats {
     if fits(&row) {
         return row;
     }
@@ -48,7 +58,15 @@ pub fn flow_stats(version: Version, row: FlowStats) -> FlowStats {
 
 /// The news of a removal as far as the version can say it.
 pub fn flow_removed(version: Version, news: FlowRemoved) -> FlowRemoved {
-    let fits = |news: &FlowRemoved| can_say(version, &Message::FlowRemoved(news.clone()));
+    cut_removed(news, |news| can_say(version, &Message::FlowRemoved(news.clone())))
+}
+
+/// The news of a removal as far as Nicira's extension of 1.0 can say it.
+pub fn nicira_flow_removed(news: FlowRemoved) -> FlowRemoved {
+    cut_removed(news, |news| nicira::put_message(&NiciraMessage::FlowRemoved(news.clone())).is_ok())
+}
+
+fn cut_removed(news: FlowRemoved, fits: impl Fn(&FlowRemoved) -> bool) -> FlowRemoved {
     if fits(&news) {
         return news;
     }
@@ -60,6 +78,15 @@ pub fn flow_removed(version: Version, news: FlowRemoved) -> FlowRemoved {
         fits(&FlowRemoved { matching: matching.clone(), ..told.clone() })
     });
     told
+}
+
+/// A frame with as much of what the pipeline knows of it as Nicira's extension of 1.0 can say.
+pub fn nicira_packet_in(news: PacketIn) -> PacketIn {
+    let fields = fields(&news.fields, |fields| {
+        let told = PacketIn { fields: fields.clone(), data: Vec::new(), ..news.clone() };
+        nicira::put_message(&NiciraMessage::PacketIn(told)).is_ok()
+    });
+    PacketIn { fields, ..news }
 }
 
 /// A group as far as the version can say it.

@@ -72,7 +72,7 @@ fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
 }
 
 /// A flow-mod without a table of its own means the first.
-fn table_down(table: u8, speaker: Speaker) -> u8 {
+pub fn table_down(table: u8, speaker: Speaker) -> u8 {
     if speaker.parts || (speaker.version == Version::V1_0 && table == TABLE_ALL) {
         0
     } else {
@@ -106,11 +106,11 @@ fn group_down(group: u32) -> Option<u32> {
 /// What changing entries does besides, version by version.
 pub fn modify_rules(from: &FlowMod, version: Version) -> ModifyRules {
     let add = match version {
-        Version::V1_0 => true,
-        Version::V1_1 => from.cookie_mask == 0,
+        // In 1.0 only Nicira's extension can look for a cookie; it then says no new one.
+        Version::V1_0 | Version::V1_1 => from.cookie_mask == 0,
         _ => false,
     };
-    ModifyRules { add, cookie: version == Version::V1_0 }
+    ModifyRules { add, cookie: version == Version::V1_0 && add }
 }
 
 /// The entries that a request for statistics is about, or `None` if it names a table of 1.0 that

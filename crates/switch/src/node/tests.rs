@@ -6,6 +6,7 @@ mod faults;
 mod flows;
 mod frames;
 mod monitors;
+mod nicira;
 mod roles;
 mod statistics;
 mod tables;
