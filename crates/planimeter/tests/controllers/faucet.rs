@@ -1,0 +1,62 @@
+//! Faucet and its pipeline of tables: who is in a VLAN reaches who else is, nobody beyond it, and
+//! what the access list refuses does not come through.
+
+use std::process::Command;
+
+use crate::python;
+use crate::rig::{Program, Rig};
+
+const PORT: u16 = 6653;
+
+/// Refused by the access list at port 1.
+const REFUSED: u16 = 5555;
+const OPEN: u16 = 7000;
+
+fn start(rig: &Rig, hardware: &str) -> Program {
+    let path = |name: &str| rig.path().join(name);
+    let config = include_str!("faucet.yaml").replace("HARDWARE", hardware);
+    std::fs::write(path("faucet.yaml"), config).unwrap();
+    let mut command = Command::new(python("faucet").unwrap().join("faucet"));
+    command.args(["--ryu-ofp-listen-host=127.0.0.1", "--ryu-config-file=/dev/null"]);
+    command.arg(format!("--ryu-ofp-tcp-listen-port={PORT}"));
+    command.env("FAUCET_CONFIG", path("faucet.yaml")).env("FAUCET_LOG", path("faucet.txt"));
+    command.env("FAUCET_EXCEPTION_LOG", path("exception.txt")).env("FAUCET_EVENT_SOCK", "0");
+    command.env("FAUCET_PROMETHEUS_ADDR", "127.0.0.1");
+    let mut faucet = rig.start("faucet", command);
+    rig.wait_listening(PORT, &mut faucet);
+    faucet
+}
+
+/// Runs Faucet for a kind of hardware: "Open vSwitch" takes any rule in any table, "GenericTFM"
+/// is told by table features what each table has to hold.
+fn check(hardware: &str) {
+    let rig = Rig::new(4);
+    let mut faucet = start(&rig, hardware);
+    let address = format!("tcp:127.0.0.1:{PORT}");
+    let arguments = ["--controller", &address, "--openflow", "1.3", "--datapath-id", "0xc0ffee"];
+    let switch = rig.switch(&arguments);
+    let log = rig.path().join("faucet.txt");
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    faucet.wait_until("it configures the switch", |_| said().contains("Port 4 (4) configured"));
+    let [one, two, three, four] = &rig.hosts[..] else { panic!("four hosts") };
+    for (asker, asked) in [(one, two), (two, one), (three, four), (four, three)] {
+        asker.ask(asked, OPEN);
+    }
+    // The list is about what comes in at port 1: an answer of host 2 is not asked for there.
+    assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the list lets it through");
+    two.ask(one, REFUSED);
+    let came = three.hears_broadcast_of(one, || one.ask(two, OPEN), || four.ask(three, OPEN));
+    assert_eq!(came, 0, "a broadcast has left its VLAN");
+    let said = said();
+    let exceptions = std::fs::read_to_string(rig.path().join("exception.txt")).unwrap_or_default();
+    assert!(!said.contains("OFPErrorMsg") && exceptions.is_empty(), "{said}\n{exceptions}");
+    assert_eq!(switch.end(), Some(0));
+}
+
+pub fn forwards_and_refuses() {
+    check("Open vSwitch");
+}
+
+pub fn sets_table_features() {
+    check("GenericTFM");
+}

@@ -1,0 +1,106 @@
+//! Controllers of others on our switch, over real interfaces: they have to run on it unchanged.
+//!
+//! Hosts stand in network namespaces of their own and talk with their own kernel's ARP, IP and UDP;
+//! only the switch and what a controller tells it can carry that. `tools/needs.sh tests` installs
+//! the controllers; one that is missing is named and its tests are skipped, except as root where
+//! `CI` is set. Arguments that are not options choose tests by a part of their name.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+/// Running the program, and looking at what it leaves.
+#[path = "../common/mod.rs"]
+mod common;
+/// Hosts, cables, and programs that run beside them.
+mod rig;
+/// Learning switches of ours on os-ken, and Open vSwitch's.
+mod learning;
+/// Faucet's pipeline of tables.
+mod faucet;
+/// The tool ovs-ofctl, in every version.
+mod ofctl;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::need::{self, Need};
+
+/// What a test needs of the machine; an error says what is missing and how to have it.
+type Needs = fn() -> Result<(), String>;
+
+const TESTS: &[(&str, Needs, fn())] = &[
+    ("os_ken_learns_in_1_0", os_ken_needs, learning::os_ken_in_1_0),
+    ("os_ken_learns_in_1_3", os_ken_needs, learning::os_ken_in_1_3),
+    ("ovs_testcontroller_learns", testcontroller_needs, learning::ovs_testcontroller),
+    ("faucet_forwards_and_refuses", faucet_needs, faucet::forwards_and_refuses),
+    ("faucet_sets_table_features", faucet_needs, faucet::sets_table_features),
+    ("ovs_ofctl_in_every_version", ofctl_needs, ofctl::every_version),
+];
+
+fn main() -> ExitCode {
+    // While there is one thread only: without root, this process becomes root in a namespace.
+    let entered = lab::namespace::enter_rootless();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
+    let mut failed = 0;
+    for (name, needs, test) in TESTS.iter().filter(|(name, ..)| is_wanted(name)) {
+        let entered = entered.clone().map(drop).map_err(|need| need.to_string());
+        let outcome = match entered.and_then(|()| needs()) {
+            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
+            Err(need) => format!("skipped: {need}"),
+            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
+                Ok(()) => "ok".to_owned(),
+                Err(_) => "FAILED".to_owned(),
+            },
+        };
+        failed += usize::from(outcome.starts_with("FAILED"));
+        println!("test {name} ... {outcome}");
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// As root over all users, not in a user namespace, with `CI` set.
+fn must_not_skip() -> bool {
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
+    std::env::var_os("CI").is_some() && all && need::privileged()
+}
+
+fn lab_needs() -> Result<(), String> {
+    if need::privileged() { Ok(()) } else { Err(Need::Privilege.to_string()) }
+}
+
+fn tool(name: &'static str, package: &'static str) -> Result<(), String> {
+    lab_needs()?;
+    need::tool(name, package).map(drop).map_err(|need| need.to_string())
+}
+
+fn testcontroller_needs() -> Result<(), String> {
+    tool("ovs-testcontroller", "openvswitch-testcontroller")
+}
+
+fn ofctl_needs() -> Result<(), String> {
+    tool("ovs-ofctl", "openvswitch-common")
+}
+
+fn os_ken_needs() -> Result<(), String> {
+    lab_needs()?;
+    python("os-ken").map(drop)
+}
+
+fn faucet_needs() -> Result<(), String> {
+    lab_needs()?;
+    python("faucet").map(drop)
+}
+
+/// The folder of programs of a virtual environment that `tools/needs.sh tests` made.
+fn python(name: &str) -> Result<PathBuf, String> {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let place = cache.unwrap_or_default().join("planimeter/python").join(name);
+    match place.join("installed").exists() {
+        true => Ok(place.join("bin")),
+        false => Err(format!("{name} is not installed (to mend: sh tools/needs.sh tests)")),
+    }
+}

@@ -1,0 +1,257 @@
+//! A few hosts around a switch, each in a network namespace of its own, and programs beside them.
+//!
+//! Invariant: a wait ends with what it waits for or fails the test; what must not arrive is told
+//! from what is late by something that was sent after it and has arrived.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lab::veth::{Cable, EndSettings};
+use lab::{Mac, Namespace};
+
+use crate::common::{Folder, command, interrupt};
+
+/// Far longer than anything here takes; only a failure waits this long.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a question is asked anew, should its first frames have come before a rule did.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// A host at a port of the switch.
+pub struct Host {
+    namespace: Namespace,
+    /// Its number, and that of the port.
+    pub number: u8,
+    _cable: Cable,
+}
+
+impl Host {
+    /// 10.0.0.number.
+    pub fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, self.number)
+    }
+
+    /// 02:00:00:00:00:number.
+    pub fn mac(&self) -> Mac {
+        [2, 0, 0, 0, 0, self.number]
+    }
+
+    fn socket(&self, port: u16) -> UdpSocket {
+        let address = self.address();
+        let socket = self.namespace.run(|| UdpSocket::bind((address, port))).unwrap().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    }
+
+    /// Asks another host over UDP until it has been asked and its answer has come back.
+    pub fn ask(&self, other: &Host, port: u16) {
+        let (here, there) = (self.socket(0), other.socket(port));
+        let begun = Instant::now();
+        let mut asked: Option<Instant> = None;
+        let mut bytes = [0; 16];
+        loop {
+            if asked.is_none_or(|at| at.elapsed() > AGAIN) {
+                // Nobody may know the address yet; that shows as an error of a later call.
+                let _ = here.send_to(b"question", (other.address(), port));
+                asked = Some(Instant::now());
+            }
+            if let Ok((_, from)) = there.recv_from(&mut bytes) {
+                there.send_to(b"answer", from).unwrap();
+            }
+            if here.recv_from(&mut bytes).is_ok_and(|(length, _)| &bytes[..length] == b"answer") {
+                return;
+            }
+            let who = (self.number, other.number);
+            assert!(begun.elapsed() < PATIENCE, "no answer on port {port}: {who:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Sends what must not come through, then asks on another port; says how much of the first
+    /// came.
+    pub fn is_refused(&self, other: &Host, port: u16, open: u16) -> usize {
+        let (here, there) = (self.socket(0), other.socket(port));
+        for _ in 0..5 {
+            let _ = here.send_to(b"question", (other.address(), port));
+        }
+        self.ask(other, open);
+        let mut bytes = [0; 16];
+        std::iter::from_fn(|| there.recv_from(&mut bytes).ok()).count()
+    }
+}
+
+impl Host {
+    /// Sends another host a frame, whatever becomes of it: the kernel asks for its address first.
+    pub fn call(&self, other: &Host) {
+        let _ = self.socket(0).send_to(b"hello", (other.address(), 7200));
+    }
+
+    /// Has `other` broadcast, and then waits for what may be heard here after it; says how many of
+    /// the broadcasts were.
+    pub fn hears_broadcast_of(
+        &self,
+        other: &Host,
+        after_there: impl FnOnce(),
+        after_here: impl FnOnce(),
+    ) -> usize {
+        const PORT: u16 = 7100;
+        let everybody = Ipv4Addr::new(10, 0, 0, 255);
+        let here = self.namespace.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)));
+        let (here, there) = (here.unwrap().unwrap(), other.socket(0));
+        here.set_nonblocking(true).unwrap();
+        there.set_broadcast(true).unwrap();
+        for _ in 0..5 {
+            there.send_to(b"everybody", (everybody, PORT)).unwrap();
+        }
+        after_there();
+        after_here();
+        let mut bytes = [0; 16];
+        std::iter::from_fn(|| here.recv_from(&mut bytes).ok()).count()
+    }
+}
+
+/// Hosts around a place for a switch and its controller.
+pub struct Rig {
+    folder: Folder,
+    middle: Namespace,
+    /// The hosts; the one with number n is at index n - 1.
+    pub hosts: Vec<Host>,
+}
+
+impl Rig {
+    pub fn new(hosts: u8) -> Rig {
+        let middle = Namespace::create().unwrap();
+        let host = |number| {
+            let namespace = Namespace::create().unwrap();
+            let end = |namespace: &Namespace, name: String, mac| EndSettings {
+                namespace: namespace.clone(),
+                name,
+                mac,
+                threaded: None,
+            };
+            let cable = Cable::lay(
+                &end(&middle, format!("s{number}"), [2, 0, 0, 0, 1, number]),
+                &end(&namespace, "eth0".to_owned(), [2, 0, 0, 0, 0, number]),
+                1500,
+            );
+            let cable = cable.unwrap();
+            let index = cable.ends[1].index;
+            let address = Ipv4Addr::new(10, 0, 0, number);
+            namespace.netlink().unwrap().address_add(index, address, 24).unwrap();
+            Host { namespace, number, _cable: cable }
+        };
+        let hosts: Vec<Host> = (1..=hosts).map(host).collect();
+        hosts.iter().for_each(|host| host._cable.wait_carrying().unwrap());
+        Rig { folder: Folder::new(), middle, hosts }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// Starts our switch at all the hosts.
+    pub fn switch(&self, arguments: &[&str]) -> Program {
+        let ports: Vec<String> = self.hosts.iter().map(|host| host.number.to_string()).collect();
+        let ports: Vec<String> = ports.iter().map(|n| format!("{n}=afpacket:s{n}")).collect();
+        let mut words = vec!["switch"];
+        ports.iter().for_each(|port| words.extend(["--port", port]));
+        words.extend(arguments);
+        let mut switch = self.start("switch", command(self.path(), &words));
+        switch.wait_for("ready");
+        switch
+    }
+
+    /// Starts a program beside the switch; what it says goes into a file.
+    pub fn start(&self, name: &str, mut command: Command) -> Program {
+        let log = self.path().join(format!("{name}.log"));
+        let file = File::create(&log).unwrap();
+        command.current_dir(self.path()).stdin(Stdio::null());
+        command.stdout(file.try_clone().unwrap()).stderr(file);
+        let child = self.middle.run(|| command.spawn()).unwrap().unwrap();
+        Program { child, log, name: name.to_owned() }
+    }
+
+    /// Runs a program beside the switch to its end: its output, if it succeeds.
+    pub fn output(&self, mut command: Command) -> Result<String, String> {
+        command.current_dir(self.path()).stdin(Stdio::null());
+        let output = self.middle.run(|| command.output()).unwrap().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() { Ok(text) } else { Err(text + &errors) }
+    }
+
+    /// Waits until somebody listens on this TCP port of the loopback beside the switch.
+    pub fn wait_listening(&self, port: u16, program: &mut Program) {
+        let local = format!("0100007F:{port:04X}");
+        let anywhere = format!("00000000:{port:04X}");
+        let is_listening = || {
+            let table = self.middle.run(|| fs::read_to_string("/proc/thread-self/net/tcp"));
+            let table = table.unwrap().unwrap();
+            table.lines().any(|line| {
+                let words: Vec<_> = line.split_whitespace().collect();
+                words.get(3) == Some(&"0A") && (words[1] == local || words[1] == anywhere)
+            })
+        };
+        program.wait_until("it listens", |_| is_listening());
+    }
+}
+
+/// A program in the middle namespace, ended at the latest with this value.
+pub struct Program {
+    child: Child,
+    log: PathBuf,
+    name: String,
+}
+
+impl Program {
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
+    }
+
+    /// Waits until it has said this.
+    pub fn wait_for(&mut self, words: &str) {
+        self.wait_until(words, |said| said.contains(words));
+    }
+
+    /// Waits until what it has said is such.
+    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let is_running = self.child.try_wait().unwrap().is_none();
+            let said = self.said();
+            if is_so(&said) {
+                return;
+            }
+            assert!(is_running, "{} ended before {what:?}: {said}", self.name);
+            assert!(begun.elapsed() < PATIENCE, "{} without {what:?}: {said}", self.name);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Asks it to end, and returns its exit code.
+    pub fn end(mut self) -> Option<i32> {
+        assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.said());
+        interrupt(self.child.id());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("{} said:\n{}", self.name, self.said());
+        }
+    }
+}
+
+/// An Ethernet address as everybody writes it.
+pub fn show(mac: Mac) -> String {
+    let [a, b, c, d, e, f] = mac;
+    format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+}
