@@ -5,6 +5,7 @@
 
 use dataplane::action::Action;
 use dataplane::pipeline::Pipeline;
+use openflow::model::nicira::NICIRA;
 use openflow::model::{self, CopyField, FieldMatch, reserved};
 use openflow::version::{ErrorCode, Version};
 use packet::field::Field;
@@ -90,7 +91,14 @@ fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<
         From::SetVlanPcp(priority) => Action::SetVlanPriority(priority),
         From::SetTransportSrc(port) => Action::SetL4Src(port),
         From::SetTransportDst(port) => Action::SetL4Dst(port),
-        From::Experimenter(_) => return Err(ErrorCode::ActionBadExperimenter),
+        From::Experimenter(ref other) => {
+            // Those of Nicira's that are known have been read as other actions.
+            let known = other.experimenter == NICIRA && world.version == Version::V1_0;
+            return Err(match known {
+                true => ErrorCode::ActionBadExperimenterType,
+                false => ErrorCode::ActionBadExperimenter,
+            });
+        }
     })
 }
 

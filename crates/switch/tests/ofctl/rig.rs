@@ -1,11 +1,14 @@
 //! A switch in a thread, and ovs-ofctl that talks to it.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
@@ -23,7 +26,7 @@ pub const PATIENCE: Nanos = Nanos::from_secs(10);
 pub struct Rig {
     /// A folder of its own.
     pub folder: PathBuf,
-    /// What ovs-ofctl is told to speak.
+    /// What ovs-ofctl is told to speak; nothing if this is empty.
     pub version: &'static str,
     tcp: String,
     /// The other ends of its ports.
@@ -86,12 +89,32 @@ impl Rig {
 
     /// Runs a command.
     pub fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).args(["-t", "20"]).output().expect("ovs-ofctl runs")
+    }
+
+    /// A command that is ready to run.
+    fn command(&self, arguments: &[&str]) -> Command {
         let (command, rest) = arguments.split_first().expect("a command");
         let unix = format!("unix:{}", self.folder.join("s").display());
         let url = if *command == "probe" { &self.tcp } else { &unix };
         let mut ofctl = Command::new("ovs-ofctl");
-        ofctl.args(["-O", self.version, "-t", "20", command, url]).args(rest);
-        ofctl.env("OVS_RUNDIR", &self.folder).output().expect("ovs-ofctl runs")
+        if !self.version.is_empty() {
+            ofctl.args(["-O", self.version]);
+        }
+        ofctl.arg(command).arg(url).args(rest).env("OVS_RUNDIR", &self.folder);
+        ofctl
+    }
+
+    /// Starts a command that runs until it is dropped, and shows what it says.
+    pub fn watch(&self, arguments: &[&str]) -> Watch {
+        let mut command = self.command(arguments);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("ovs-ofctl runs");
+        let lines = BufReader::new(child.stderr.take().expect("a pipe"));
+        let (sender, told) = channel();
+        std::thread::spawn(move || {
+            lines.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Watch { child, told }
     }
 
     /// Runs a command that has to succeed, and returns what it printed.
@@ -136,6 +159,39 @@ impl Rig {
             std::thread::yield_now();
         }
         batch.frames()[0].bytes().to_vec()
+    }
+}
+
+/// A command that runs, and what it says.
+pub struct Watch {
+    child: Child,
+    told: Receiver<String>,
+}
+
+impl Watch {
+    /// The next line that holds this text, if it comes within this time.
+    pub fn line_within(&self, text: &str, span: Nanos) -> Option<String> {
+        let until = clock::now() + span;
+        loop {
+            let left = Duration::from_nanos(until.since(clock::now()).0);
+            let line = self.told.recv_timeout(left).ok()?;
+            if line.contains(text) {
+                return Some(line);
+            }
+        }
+    }
+
+    /// The next line that holds this text; it has to come.
+    pub fn line(&self, text: &str) -> String {
+        let line = self.line_within(text, PATIENCE);
+        line.unwrap_or_else(|| panic!("nothing was said of {text}"))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        assert!(std::thread::panicking() || ended.is_ok(), "{ended:?}");
     }
 }
 
