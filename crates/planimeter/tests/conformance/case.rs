@@ -57,8 +57,8 @@ pub enum Do {
     Bundle { id: u32, command: BundleCommand, flags: BundleFlags },
     /// Puts a message into the bundle that was opened last.
     BundleAdd { id: u32, message: Message },
-    /// Adds so many entries.
-    Many(u32),
+    /// Adds so many entries to a table.
+    Many { count: u32, table: u8 },
     /// Adds entries until one is refused.
     Full,
     /// Connects without saying anything.

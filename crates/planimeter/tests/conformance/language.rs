@@ -106,11 +106,8 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
         }
         "port" => Do::PortMod(port_mod(words)?),
         "table" => {
-            let table = number(words.first().ok_or("table NUMBER")?)? as u8;
-            send(move |_| {
-                let config = TableConfig::default();
-                Ok(Message::TableMod(TableMod { table, config, properties: Vec::new() }))
-            })
+            let change = table_mod(words)?;
+            send(move |_| Ok(Message::TableMod(change.clone())))
         }
         "config" => {
             let config = switch_config(words)?;
@@ -122,7 +119,12 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
         }
         "send" | "ask" => ask(words)?,
         "bundle" => bundle(words)?,
-        "many" => Do::Many(number(words.first().ok_or("many COUNT")?)? as u32),
+        "many" => Do::Many { count: number(words.first().ok_or("many COUNT")?)? as u32, table: 0 },
+        "few" => {
+            let [count, table] = words else { return Err("few COUNT table=N".into()) };
+            let table = table.strip_prefix("table=").ok_or("few COUNT table=N")?;
+            Do::Many { count: number(count)? as u32, table: number(table)? as u8 }
+        }
         "full" => Do::Full,
         "oxm" => {
             let bytes = hex(words)?;
@@ -132,6 +134,13 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
             let (header, words) = header_words(words)?;
             let body = hex(words)?;
             raw(move |version| Ok(header.message(version, &body)))
+        }
+        is_cut @ ("cut" | "stretch") => {
+            let [bytes, first, rest @ ..] = words else { return Err("cut BYTES STEP".into()) };
+            let Do::Send(make) = step(first, rest)? else { return Err("no message".into()) };
+            let by = number(bytes)? as usize;
+            let is_cut = is_cut == "cut";
+            raw(move |version| Ok(with_another_length(version, &make(version)?, by, is_cut)))
         }
         "plain" => Do::Plain,
         "put" => {
@@ -147,6 +156,16 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
         "as" => Do::Become { name: (*words.first().ok_or("as NAME")?).to_owned() },
         _ => return Err(format!("there is no step {first}")),
     })
+}
+
+/// The bytes of a message without its last ones, or with zeros behind them, and a length that says so.
+fn with_another_length(version: Version, message: &Message, by: usize, is_cut: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codec::encode(version, 0x7777_0003, message, &mut bytes).expect("a case's message can be said");
+    let length = if is_cut { bytes.len() - by } else { bytes.len() + by };
+    bytes.resize(length, 0);
+    bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+    bytes
 }
 
 fn send(make: impl Fn(Version) -> Result<Message, String> + 'static) -> Do {
@@ -286,6 +305,55 @@ impl PortChange {
     }
 }
 
+/// `NUMBER [eviction=importance] [vacancy=DOWN/UP]`.
+fn table_mod(words: &[&str]) -> Result<TableMod, String> {
+    let (table, words) = words.split_first().ok_or("table NUMBER")?;
+    let (config, properties) = (TableConfig::default(), Vec::new());
+    let mut change = TableMod { table: number(table)? as u8, config, properties };
+    for word in words {
+        match word.split_once('=') {
+            Some(("eviction", "importance")) => {
+                change.config.eviction = true;
+                let property = TableModProperty::Eviction(EvictionFlags::IMPORTANCE);
+                change.properties.push(property);
+            }
+            Some(("vacancy", text)) => {
+                let (down, up) = text.split_once('/').ok_or("vacancy=DOWN/UP")?;
+                let (down, up) = (number(down)? as u8, number(up)? as u8);
+                change.config.vacancy_events = true;
+                change.properties.push(TableModProperty::Vacancy { down, up, vacancy: 0 });
+            }
+            _ => return Err(format!("a table has no {word}")),
+        }
+    }
+    Ok(change)
+}
+
+/// A monitor of all entries that tells these things: `FLAG|FLAG`.
+fn monitor(words: &[&str]) -> Result<FlowMonitorRequest, String> {
+    let mut flags = FlowMonitorFlags::NONE;
+    for name in words.iter().flat_map(|word| word.split('|')) {
+        flags |= match name {
+            "initial" => FlowMonitorFlags::INITIAL,
+            "add" => FlowMonitorFlags::ADD,
+            "removed" => FlowMonitorFlags::REMOVED,
+            "modify" => FlowMonitorFlags::MODIFY,
+            "instructions" => FlowMonitorFlags::INSTRUCTIONS,
+            "no_abbreviation" => FlowMonitorFlags::NO_ABBREVIATION,
+            _ => return Err(format!("a monitor has no {name}")),
+        };
+    }
+    Ok(FlowMonitorRequest {
+        id: 7,
+        command: FlowMonitorCommand::Add,
+        flags,
+        matching: Match::ANY,
+        table: TABLE_ALL,
+        out_port: reserved::NONE,
+        out_group: GROUP_ANY,
+    })
+}
+
 fn switch_config(words: &[&str]) -> Result<SwitchConfig, String> {
     let mut config = SwitchConfig { miss_send_bytes: 128, ..SwitchConfig::default() };
     for word in words {
@@ -391,6 +459,14 @@ fn ask(words: &[&str]) -> Result<Do, String> {
         "meter_features" => multipart(MultipartRequestBody::MeterFeatures),
         "table_features" => multipart(MultipartRequestBody::TableFeatures(Vec::new())),
         "table_desc" => multipart(MultipartRequestBody::TableDesc),
+        "monitor" => multipart(MultipartRequestBody::FlowMonitor(vec![monitor(rest)?])),
+        "controllers" => multipart(MultipartRequestBody::ControllerStatus),
+        "bundle_features" => {
+            multipart(MultipartRequestBody::BundleFeatures(BundleFeaturesRequest {
+                flags: BundleFeatureFlags::NONE,
+                properties: Vec::new(),
+            }))
+        }
         _ => return Err(format!("nobody can ask for {what}")),
     })
 }
@@ -461,7 +537,8 @@ fn expect(words: &[&str]) -> Result<Expect, String> {
         "row" => return Ok(Expect::Row(wanted)),
         "kind" => return Ok(Expect::Kind(wanted.concat())),
         "reply" => Box::new(move |message| has_all(&message.to_string(), &wanted)),
-        "error" | "packet_in" | "flow_removed" | "port_status" | "features_reply" => {
+        "error" | "packet_in" | "flow_removed" | "port_status" | "features_reply"
+        | "table_status" => {
             let name = (*what).to_owned();
             Box::new(move |message| {
                 let same = match (&bytes, message) {

@@ -304,7 +304,7 @@ impl Player<'_> {
                 let add = BundleAddMessage { id, flags, message, properties };
                 self.order(&Message::BundleAddMessage(add))
             }
-            Do::Many(count) => self.many(*count),
+            Do::Many { count, table } => self.many(*count, *table),
             Do::Full => self.full(),
             Do::Plain => {
                 let (channel, bytes) = (self.subject.connect()?, Vec::new());
@@ -358,9 +358,9 @@ impl Player<'_> {
     }
 
     /// Adds entries that differ in a port number.
-    fn many(&mut self, count: u32) -> Result<(), String> {
+    fn many(&mut self, count: u32, table: u8) -> Result<(), String> {
         for number in 0..count {
-            self.send(&Message::FlowMod(numbered(number)))?;
+            self.send(&Message::FlowMod(FlowMod { table, ..numbered(number) }))?;
             if number % 100 == 99 {
                 self.barrier()?;
             }

@@ -26,7 +26,7 @@ use switch::node::Node;
 pub const PORTS: u32 = 4;
 
 /// How long a real switch must have sent nothing before it is taken to have finished.
-const QUIET: Nanos = Nanos::from_millis(12);
+const QUIET: Nanos = Nanos::from_millis(20);
 /// How long a real switch may take until something that has to come is there.
 const PATIENCE: Nanos = Nanos::from_millis(1500);
 
@@ -77,6 +77,9 @@ exact_flows_max = 1000
 wildcard_flows_max = 2000
 classifier = \"tuple\"
 flows_max = 2000
+[[table]]
+number = 5
+flows_max = 3
 ";
 
 impl Simulated {

@@ -12,7 +12,9 @@ use openflow::model::meter::{
     METER_ALL, MeterBand, MeterBandKind, MeterFlags, MeterMod, MeterModCommand,
 };
 use openflow::model::table::TABLE_ALL;
-use openflow::model::{Action, CopyField, Instruction, PortNo, reserved};
+use openflow::model::{
+    Action, CopyField, Counters, Instruction, PortNo, StatTriggerFlags, reserved,
+};
 use packet::field::{Field, VLAN_PRESENT};
 
 use crate::frame::{mac, number};
@@ -20,7 +22,7 @@ use crate::frame::{mac, number};
 /// Words that begin or are an instruction, so that a match or a list of actions ends before them.
 fn ends_list(word: &str) -> bool {
     const WORDS: [&str; 6] = ["do", "set", "clear", "match", "bucket", "frame"];
-    const STARTS: [&str; 3] = ["goto=", "meter=", "write_metadata="];
+    const STARTS: [&str; 4] = ["goto=", "meter=", "write_metadata=", "trigger="];
     WORDS.contains(&word) || STARTS.iter().any(|start| word.starts_with(start))
 }
 
@@ -229,6 +231,10 @@ pub fn flow(words: &[&str]) -> Result<FlowMod, String> {
             "clear" => Instruction::ClearActions,
             "goto" => Instruction::GotoTable(number(text)? as u8),
             "meter" => Instruction::Meter(number(text)? as u32),
+            "trigger" => Instruction::StatTrigger {
+                flags: StatTriggerFlags::ONLY_FIRST,
+                thresholds: Counters { packets: Some(number(text)?), ..Counters::default() },
+            },
             "write_metadata" => {
                 let (value, mask) = masked(text)?;
                 Instruction::WriteMetadata { value, mask: mask.unwrap_or(u64::MAX) }
