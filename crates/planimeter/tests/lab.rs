@@ -576,7 +576,9 @@ impl Honest {
         stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
         let mut hello = [0; 8];
         stream.read_exact(&mut hello).unwrap();
-        assert_eq!(hello[..2], [1, 0], "a hello of version 1.0");
+        assert_eq!(hello[1], 0, "a hello");
+        let mut versions = vec![0; usize::from(u16::from_be_bytes([hello[2], hello[3]])) - 8];
+        stream.read_exact(&mut versions).unwrap();
         let mut honest = Honest(stream);
         honest.is_answered("the start");
         honest

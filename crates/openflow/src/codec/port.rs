@@ -358,8 +358,8 @@ mod tests {
         ];
         let port = PortDescription { number: 1, properties, ..PortDescription::default() };
         let body = body_of(Version::V1_5, &status(port.clone())).unwrap();
-        assert_eq!(body.len(), 8 + 40 + 48 + 8);
-        assert_eq!(body[96..], [0, 4, 0, 8, 0, 0, 0, 1]);
+        assert_eq!(body.len(), 8 + 40 + 40 + 8);
+        assert_eq!(body[88..], [0, 4, 0, 8, 0, 0, 0, 1]);
         check(Version::V1_5, &status(port.clone()), &format!("{}", crate::model::text::Hex(&body)));
         assert!(body_of(Version::V1_4, &status(port.clone())).is_err());
         assert!(body_of(Version::V1_3, &status(port)).is_err());
