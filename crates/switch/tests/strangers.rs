@@ -200,9 +200,9 @@ impl Controller {
     }
 }
 
-/// Whether a barrier reply is among whole messages.
+/// Whether a barrier reply is among whole messages, of which the hello has another version.
 fn holds_barrier_reply(mut bytes: &[u8]) -> bool {
-    while let [1, kind, high, low, ..] = bytes {
+    while let [_, kind, high, low, ..] = bytes {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         if *kind == 19 {
             return true;
