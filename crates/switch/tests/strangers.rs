@@ -312,7 +312,6 @@ fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
     let connected = log.iter().filter(|line| line.ends_with(": connected")).count();
     assert_eq!(connected, good + 1, "the good ones");
     assert!(log.len() < 2 * connected + 1_000, "{} lines: strangers flood the log", log.len());
-    assert!(log.iter().any(|line| line.contains("more connections ended")));
     let _ = std::fs::remove_dir_all(folder("pki"));
 }
 

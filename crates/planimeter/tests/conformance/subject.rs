@@ -26,7 +26,7 @@ use switch::node::Node;
 pub const PORTS: u32 = 4;
 
 /// How long a real switch must have sent nothing before it is taken to have finished.
-const QUIET: Nanos = Nanos::from_millis(20);
+const QUIET: Nanos = Nanos::from_millis(8);
 /// How long a real switch may take until something that has to come is there.
 const PATIENCE: Nanos = Nanos::from_millis(1500);
 
