@@ -8,12 +8,13 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
+#[path = "common/one_by_one.rs"]
+mod one_by_one;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -21,15 +22,13 @@ use std::time::{Duration, Instant};
 use common::{Folder, Said, command, contents, interrupt, only_run, record};
 use lab::need::{self, Feature, Need};
 use lab::{LabError, Namespace};
+use one_by_one::{Test, is_real_root};
 use serde_json::Value;
 
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a test needs of the machine.
-type Needs = fn() -> Result<(), Need>;
-
-const TESTS: [(&str, Needs, fn()); 13] = [
+const TESTS: [Test<Need>; 13] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -46,36 +45,7 @@ const TESTS: [(&str, Needs, fn()); 13] = [
 ];
 
 fn main() -> ExitCode {
-    // While there is one thread only: without root, this process becomes root in a namespace.
-    let entered = lab::namespace::enter_rootless();
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
-    let mut failed = 0;
-    for (name, needs, test) in TESTS.iter().filter(|(name, ..)| is_wanted(name)) {
-        let outcome = match entered.clone().map(drop).and_then(|()| needs()) {
-            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
-            Err(need) => format!("skipped: {need}"),
-            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
-                Ok(()) => "ok".to_owned(),
-                Err(_) => "FAILED".to_owned(),
-            },
-        };
-        failed += usize::from(outcome.starts_with("FAILED"));
-        println!("test {name} ... {outcome}");
-    }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn must_not_skip() -> bool {
-    std::env::var_os("CI").is_some() && is_real_root()
-}
-
-/// Root over all users, not in a user namespace.
-fn is_real_root() -> bool {
-    let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
-    all && need::privileged()
+    one_by_one::run(&TESTS)
 }
 
 fn lab_needs() -> Result<(), Need> {

@@ -19,6 +19,8 @@ mod differences;
 mod frame;
 mod generate;
 mod language;
+#[path = "../common/one_by_one.rs"]
+mod one_by_one;
 mod player;
 mod report;
 mod subject;
@@ -33,6 +35,7 @@ use case::Case;
 use differences::Differences;
 use lab::need::{self, Need};
 use lab::topology::Lab;
+use one_by_one::must_not_skip;
 use openflow::version::Version;
 use report::Answers;
 use subject::{Live, Simulated, Subject};
@@ -238,8 +241,4 @@ fn live_versions(case: &Case) -> Vec<Version> {
 
 fn live_needs() -> Result<(), Need> {
     if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
-}
-
-fn must_not_skip() -> bool {
-    std::env::var_os("CI").is_some() && need::privileged()
 }

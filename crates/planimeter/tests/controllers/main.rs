@@ -10,6 +10,9 @@
 /// Running the program, and looking at what it leaves.
 #[path = "../common/mod.rs"]
 mod common;
+/// Tests in a row, and what may be skipped.
+#[path = "../common/one_by_one.rs"]
+mod one_by_one;
 /// Hosts, cables, and programs that run beside them.
 mod rig;
 /// Learning switches of ours on os-ken, and Open vSwitch's.
@@ -19,16 +22,14 @@ mod faucet;
 /// The tool ovs-ofctl, in every version.
 mod ofctl;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lab::need::{self, Need};
+use one_by_one::Test;
 
-/// What a test needs of the machine; an error says what is missing and how to have it.
-type Needs = fn() -> Result<(), String>;
-
-const TESTS: &[(&str, Needs, fn())] = &[
+/// An error says what is missing and how to have it.
+const TESTS: &[Test<String>] = &[
     ("os_ken_learns_in_1_0", os_ken_needs, learning::os_ken_in_1_0),
     ("os_ken_learns_in_1_3", os_ken_needs, learning::os_ken_in_1_3),
     ("ovs_testcontroller_learns", testcontroller_needs, learning::ovs_testcontroller),
@@ -38,33 +39,7 @@ const TESTS: &[(&str, Needs, fn())] = &[
 ];
 
 fn main() -> ExitCode {
-    // While there is one thread only: without root, this process becomes root in a namespace.
-    let entered = lab::namespace::enter_rootless();
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
-    let mut failed = 0;
-    for (name, needs, test) in TESTS.iter().filter(|(name, ..)| is_wanted(name)) {
-        let entered = entered.clone().map(drop).map_err(|need| need.to_string());
-        let outcome = match entered.and_then(|()| needs()) {
-            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
-            Err(need) => format!("skipped: {need}"),
-            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
-                Ok(()) => "ok".to_owned(),
-                Err(_) => "FAILED".to_owned(),
-            },
-        };
-        failed += usize::from(outcome.starts_with("FAILED"));
-        println!("test {name} ... {outcome}");
-    }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// As root over all users, not in a user namespace, with `CI` set.
-fn must_not_skip() -> bool {
-    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
-    std::env::var_os("CI").is_some() && all && need::privileged()
+    one_by_one::run(TESTS)
 }
 
 fn lab_needs() -> Result<(), String> {

@@ -1,0 +1,50 @@
+//! Tests that need a laboratory, one after the other, each of which may name what it misses.
+//!
+//! Invariant: where `CI` is set for root over all users, nothing may be skipped.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use lab::need;
+
+/// A test's name, what it needs of the machine, and the test.
+pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
+
+/// Runs those that the arguments name by a part, or all. To be called while there is one thread only:
+/// without root, this process becomes root in a namespace.
+#[allow(dead_code, reason = "not every test that includes this file has a list")]
+pub fn run<E: Display>(tests: &[Test<E>]) -> ExitCode {
+    let entered = lab::namespace::enter_rootless();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
+    let mut failed = 0;
+    for (name, needs, test) in tests.iter().filter(|(name, ..)| is_wanted(name)) {
+        let entered = entered.clone().map(drop).map_err(|need| need.to_string());
+        let ready = entered.and_then(|()| needs().map_err(|need| need.to_string()));
+        let outcome = match ready {
+            Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
+            Err(need) => format!("skipped: {need}"),
+            Ok(()) => match catch_unwind(AssertUnwindSafe(test)) {
+                Ok(()) => "ok".to_owned(),
+                Err(_) => "FAILED".to_owned(),
+            },
+        };
+        failed += usize::from(outcome.starts_with("FAILED"));
+        println!("test {name} ... {outcome}");
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether a missing need is a failure.
+pub fn must_not_skip() -> bool {
+    std::env::var_os("CI").is_some() && is_real_root()
+}
+
+/// Root over all users, not in a user namespace.
+pub fn is_real_root() -> bool {
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
+    all && need::privileged()
+}
