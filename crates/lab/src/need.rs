@@ -121,7 +121,10 @@ impl Feature {
             Feature::Veth => "modprobe veth (CONFIG_VETH)",
             Feature::Bridge => "modprobe bridge (CONFIG_BRIDGE)",
             Feature::PacketSocket => "modprobe af_packet (CONFIG_PACKET), and allow CAP_NET_RAW",
-            Feature::Tun => "modprobe tun, and give the container /dev/net/tun",
+            Feature::Tun => {
+                "modprobe tun, give the container /dev/net/tun, and let this user open it: \
+                 chmod 666 /dev/net/tun, as most systems have it"
+            }
             Feature::ThreadedNapi => {
                 "Linux 5.12 or later, as root, in the machine's own process namespace"
             }
@@ -235,11 +238,16 @@ fn cores() -> Finding {
     Finding { name: "cores", purpose: "a core for the target", optional: true, result }
 }
 
-fn kernel(feature: Feature) -> Finding {
-    let result = try_feature(feature).map_err(|error| match error {
+/// Whether a feature is there: tried, as [`try_feature`] does.
+pub fn require(feature: Feature) -> Result<String, Need> {
+    try_feature(feature).map_err(|error| match error {
         LabError::Need(need) => need,
         other => Need::Kernel { feature, why: other.to_string() },
-    });
+    })
+}
+
+fn kernel(feature: Feature) -> Finding {
+    let result = require(feature);
     let (purpose, optional) = match feature {
         Feature::Veth | Feature::PacketSocket => ("every lab", false),
         Feature::Bridge => ("the peer linux-bridge", true),

@@ -11,7 +11,7 @@
 mod unixctl;
 
 use super::{Access, Description, Peer, Plan, Wired, refuse};
-use crate::need::{self, Need};
+use crate::need::{self, Feature, Need};
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
 use crate::{LabError, Site};
@@ -58,6 +58,8 @@ impl Peer for OpenVswitch {
         let ports = site.target.iter().map(|port| port.name.clone()).collect();
         let place = Place { path: site.path.clone(), ports };
         checked_socket_path(&place.file("br0.mgmt"))?;
+        // It would try for a long time, and say so only in its log.
+        need::require(Feature::Tun)?;
         self.version = version(&place, site)?;
         // What a packet socket can hold, which nobody changes for it.
         let buffer = std::fs::read_to_string("/proc/sys/net/core/rmem_default");
