@@ -17,7 +17,7 @@ use openflow::model::multipart::{
     SwitchDescription,
 };
 use openflow::model::port::reserved;
-use openflow::model::port_stats::PortStats;
+use openflow::model::port::stats::PortStats;
 use openflow::model::switch::Features;
 use openflow::model::table::TableStats;
 use openflow::session::{self, Event, Session};

@@ -15,13 +15,11 @@ mod message;
 mod matching;
 /// `ofp_action_*`.
 mod action;
-/// Counters of entries in 1.5.
-mod oxs;
 /// `ofp_instruction_*`.
 mod instruction;
-/// `ofp_phy_port`, port-mod, port-status.
+/// `ofp_phy_port`, port-mod, port-status; what ports count.
 mod port;
-/// Flow-mod, flow-removed.
+/// Flow-mod, flow-removed; counters of entries, and news of them.
 mod flow;
 /// Packet-in, packet-out.
 mod packet_io;
@@ -29,22 +27,12 @@ mod packet_io;
 mod switch;
 /// Statistics.
 mod multipart;
-/// Entries and their counters.
-mod flow_stats;
-/// What ports have counted.
-mod port_stats;
-/// What ports are beyond Ethernet.
-mod port_property;
 /// Properties.
 mod property;
 /// How long something has been there.
 mod span;
-/// Names of fields.
-mod field_id;
-/// Table-mod, table descriptions, table statistics.
+/// Table-mod, table descriptions, table statistics, table features.
 mod table;
-/// Table features.
-mod table_features;
 /// Roles of controllers.
 mod role;
 /// Which news a controller gets.
@@ -55,8 +43,6 @@ mod group;
 mod meter;
 /// Bundles, forwarded requests.
 mod bundle;
-/// Flow monitors.
-mod monitor;
 /// Queues.
 mod queue;
 

@@ -21,8 +21,6 @@ pub mod action;
 pub mod instruction;
 /// Groups of buckets of actions.
 pub mod group;
-/// The counters of an entry without what it does.
-pub mod flow_counters;
 /// Meters and their bands.
 pub mod meter;
 /// Entries: adding, changing, deleting, and their end.
@@ -37,26 +35,16 @@ pub mod multipart;
 pub mod nicira;
 /// Queues of a port.
 pub mod queue;
-/// What ports are beyond Ethernet.
-pub mod port_property;
-/// What ports have counted.
-pub mod port_stats;
-/// Names of fields in lists.
-pub mod field_id;
 /// Sets of kinds of actions and instructions.
 pub mod kinds;
 /// How tables behave, and how full they are.
 pub mod table;
-/// What tables can do.
-pub mod table_features;
 /// Which part a controller plays.
 pub mod role;
 /// Which news a controller gets.
 pub mod asynchronous;
 /// Messages that are done together.
 pub mod bundle;
-/// News of entries.
-pub mod monitor;
 
 pub use action::{Action, CopyField, Experimenter};
 pub use asynchronous::{AsyncConfig, AsyncExperimenter, AsyncMask};
@@ -64,18 +52,21 @@ pub use bundle::{
     BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
     BundleFeatures, BundleFeaturesRequest, BundleFlags, BundleProperty, RequestForward, WallTime,
 };
-pub use field_id::FieldId;
+pub use flow::counters::{FlowCounters, FlowStatsReason};
+pub use flow::monitor::{
+    FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
+};
 pub use flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
     PRIORITY_DEFAULT,
 };
-pub use flow_counters::{FlowCounters, FlowStatsReason};
 pub use group::{
     Bucket, BucketCounters, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupCapabilities, GroupDescription,
     GroupFeatures, GroupKind, GroupKinds, GroupMod, GroupModCommand, GroupStats,
 };
 pub use instruction::{Counters, Instruction, StatTriggerFlags};
 pub use kinds::{ActionKinds, InstructionKinds};
+pub use matching::field_id::FieldId;
 pub use matching::{
     ExperimenterField, Field, FieldMatch, FieldSet, MacAddress, Match, VLAN_PRESENT,
 };
@@ -85,36 +76,33 @@ pub use meter::{
     MeterBandKinds, MeterConfig, MeterFeatureFlags, MeterFeatures, MeterFlags, MeterMod,
     MeterModCommand, MeterStats,
 };
-pub use monitor::{
-    FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
-};
 pub use multipart::{
     AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, MultipartReplyBody,
     MultipartRequest, MultipartRequestBody, SwitchDescription,
 };
 pub use packet_io::{COOKIE_NONE, PacketIn, PacketInReason, PacketOut};
+pub use port::property::{
+    OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
+    PortProperty, PortStatsProperty,
+};
+pub use port::stats::{COUNTER_UNKNOWN, PortStats};
 pub use port::{
     PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState, PortStatus,
     PortStatusReason, reserved,
 };
-pub use port_property::{
-    OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
-    PortProperty, PortStatsProperty,
-};
-pub use port_stats::{COUNTER_UNKNOWN, PortStats};
 pub use queue::{PacketQueue, QUEUE_ALL, QueueConfig, QueueProperty, QueueStats};
 pub use role::{
     CONTROLLER_NONE, ControllerProperty, ControllerStatus, ControllerStatusReason,
     GENERATION_UNKNOWN, Role, RoleRequest, RoleStatus, RoleStatusReason,
 };
 pub use switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
+pub use table::features::{
+    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
+    When,
+};
 pub use table::{
     EvictionFlags, FIELDS_1_0, TABLE_ALL, TABLE_EMERGENCY, TABLE_MAX, TableAbilities, TableConfig,
     TableDescription, TableMiss, TableMod, TableModProperty, TableStats, TableStatus,
     TableStatusReason,
-};
-pub use table_features::{
-    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
-    When,
 };
 pub use text::Text;

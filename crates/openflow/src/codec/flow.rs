@@ -4,13 +4,19 @@
 //! 7.4.2. In 1.0 the upper byte of a flow-mod's command is a table for those who have agreed on it
 //! (Nicira's extension), and zero for others.
 
+/// Counters by name.
+pub(super) mod counters;
+/// News of entries.
+mod monitor;
+/// Entries and their counters.
+pub(super) mod stats;
+
 use packet::error::{Malformed, Why};
 use packet::time::Nanos;
 
 use super::bytes::{Put, Reader};
 use super::instruction::{put_instructions, read_instructions};
 use super::matching::{put_match, read_match};
-use super::oxs::{put_counters, read_counters};
 use super::port::{put_port, read_port};
 use super::{Fault, What};
 use crate::model::flow::{
@@ -19,8 +25,9 @@ use crate::model::flow::{
 use crate::model::group::GROUP_ANY;
 use crate::model::instruction::Counters;
 use crate::model::matching::Match;
-use crate::model::port_stats::COUNTER_UNKNOWN;
+use crate::model::port::stats::COUNTER_UNKNOWN;
 use crate::version::{ErrorCode, Version};
+use counters::{put_counters, read_counters};
 
 /// Buffer number that means none.
 const BUFFER_NONE: u32 = 0xffff_ffff;

@@ -7,8 +7,8 @@ use packet::error::{Malformed, Why};
 
 use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader};
+use super::flow::counters::{put_counters, read_counters};
 use super::message::{put_experimenter, read_experimenter};
-use super::oxs::{put_counters, read_counters};
 use super::{Fault, What};
 use crate::model::instruction::{Instruction, StatTriggerFlags};
 use crate::version::{ErrorCode, InstructionKind, Version};

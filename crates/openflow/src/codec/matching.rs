@@ -4,6 +4,8 @@
 //! fixed structures of 1.0 and 1.1 are in `fixed` and `wide`, rows of fields in `oxm`. From 1.1 on a
 //! match says its type and length; from 1.2 on it is padded to eight bytes.
 
+/// Names of fields in lists.
+pub(super) mod field_id;
 mod fixed;
 pub(super) mod oxm;
 mod wide;

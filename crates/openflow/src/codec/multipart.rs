@@ -8,7 +8,7 @@ use packet::error::{Malformed, Why};
 
 use super::bundle::{put_features, put_features_request, read_features, read_features_request};
 use super::bytes::{Put, Reader};
-use super::flow_stats::{put_aggregate, put_which, read_aggregate, read_which};
+use super::flow::stats::{put_aggregate, put_which, read_aggregate, read_which};
 use super::message::{put_vendor, read_vendor};
 use super::port::{put_description, put_port, read_description, read_port};
 use super::{Fault, NotExpressible, What, group, meter};

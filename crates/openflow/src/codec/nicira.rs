@@ -7,10 +7,10 @@
 use packet::time::Nanos;
 
 use super::bytes::{Put, Reader};
+use super::flow::stats::{put_aggregate, read_aggregate};
 use super::flow::{
     self, put_buffer, put_head_1_0, put_span, read_buffer, read_head_1_0, read_span,
 };
-use super::flow_stats::{put_aggregate, read_aggregate};
 use super::instruction::{put_instructions, read_instructions};
 use super::matching::oxm::{put_fields, read_fields};
 use super::packet_io::{read_reason, reason_to_wire};

@@ -4,20 +4,25 @@
 //! 7.2.1, 7.3.4.3 and 7.4.3. Port numbers have 16 bits in 1.0 and 32 later; reserved ones keep
 //! their place below the top. From 1.4 on everything about the link is a property.
 
+/// What ports are beyond Ethernet.
+mod property;
+/// What ports have counted.
+mod stats;
+
 use packet::error::{Malformed, Why};
 
 use super::bytes::{Put, Reader};
-use super::port_property::{
-    ETHERNET, put_mod_property, put_port_property, read_mod_property, read_port_property,
-};
 use super::property::{put_length, put_property, read_length, read_property};
 use super::{Fault, What};
+use crate::model::port::property::PortProperty;
 use crate::model::port::{
     PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState, PortStatus,
     PortStatusReason, reserved,
 };
-use crate::model::port_property::PortProperty;
 use crate::version::{ErrorCode, Version};
+use property::{
+    ETHERNET, put_mod_property, put_port_property, read_mod_property, read_port_property,
+};
 
 /// Bytes of a description without properties (1.4).
 const DESCRIPTION_BYTES_MIN: usize = 40;
@@ -322,7 +327,7 @@ mod tests {
     use super::super::check::{body_of, check, refused};
     use super::*;
     use crate::model::message::Message;
-    use crate::model::port_property::{OpticalPort, PortProperty};
+    use crate::model::port::property::{OpticalPort, PortProperty};
     use crate::version::MessageKind;
 
     fn status(port: PortDescription) -> Message {

@@ -3,6 +3,11 @@
 //! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`), 1.5.1
 //! sections 7.3.4.2 and 7.4.2.
 
+/// The counters of an entry without what it does.
+pub mod counters;
+/// News of entries.
+pub mod monitor;
+
 use std::fmt;
 
 use packet::time::Nanos;
@@ -12,8 +17,8 @@ use super::bits::bits;
 use super::group::GROUP_ANY;
 use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
+use super::port::stats::Counter;
 use super::port::{PortNo, ShowPort, reserved};
-use super::port_stats::Counter;
 use super::table::ShowTable;
 use super::text::list;
 use crate::version::NO;
@@ -194,9 +199,9 @@ pub struct FlowRemoved {
     pub idle_timeout_s: u16,
     /// Its hard time-out in seconds.
     pub hard_timeout_s: u16,
-    /// Frames that it matched, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Frames that it matched, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Bytes of those, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
 }
 

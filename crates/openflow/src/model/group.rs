@@ -12,8 +12,8 @@ use super::action::{Action, Experimenter};
 use super::bits::bits;
 use super::flow::show_actions;
 use super::kinds::ActionKinds;
+use super::port::stats::Counter;
 use super::port::{PortNo, ShowPort, reserved};
-use super::port_stats::Counter;
 use crate::version::NO;
 
 /// The greatest number that a group can have.
@@ -116,7 +116,7 @@ pub struct GroupStats {
     pub group: u32,
     /// How many entries and groups send to it.
     pub references: u32,
-    /// Frames that it dealt with, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Frames that it dealt with, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
     /// Bytes of those.
     pub bytes: u64,

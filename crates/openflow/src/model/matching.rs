@@ -9,6 +9,9 @@
 //! their mask and no bit of their value outside of it, so that two matches that say the same are
 //! equal.
 
+/// Names of fields in lists.
+pub mod field_id;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 

@@ -103,7 +103,7 @@ pub struct MeterStats {
     pub meter: u32,
     /// How many entries send to it.
     pub references: u32,
-    /// Frames that it saw, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Frames that it saw, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
     /// Bytes of those.
     pub bytes: u64,

@@ -11,18 +11,18 @@ use packet::time::Nanos;
 use super::action::Experimenter;
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::flow::FlowModFlags;
-use super::flow_counters::FlowCounters;
+use super::flow::counters::FlowCounters;
+use super::flow::monitor::{FlowMonitorRequest, FlowUpdate};
 use super::group::{GROUP_ANY, GroupDescription, GroupFeatures, GroupStats};
 use super::instruction::{Instruction, show_instructions};
 use super::matching::Match;
 use super::meter::{MeterConfig, MeterFeatures, MeterStats};
-use super::monitor::{FlowMonitorRequest, FlowUpdate};
+use super::port::stats::{Counter, PortStats};
 use super::port::{PortDescription, PortNo, ShowPort};
-use super::port_stats::{Counter, PortStats};
 use super::queue::{PacketQueue, QUEUE_ALL, QueueStats};
 use super::role::ControllerStatus;
+use super::table::features::TableFeatures;
 use super::table::{ShowTable, TABLE_ALL, TableDescription, TableStats};
-use super::table_features::TableFeatures;
 use super::text::Text;
 use crate::version::MultipartKind;
 
@@ -217,9 +217,9 @@ pub struct FlowStats {
     pub flags: FlowModFlags,
     /// The less, the sooner it has to make room; told from 1.4 on.
     pub importance: u16,
-    /// Frames that it matched, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Frames that it matched, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those, or [`super::port_stats::COUNTER_UNKNOWN`].
+    /// Bytes of those, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
     /// What it does.
     pub instructions: Vec<Instruction>,

@@ -4,13 +4,18 @@
 //! (`ofp_port_status`). Numbers are 32 bits wide as from 1.1 on; the codec narrows them for 1.0,
 //! where the reserved ones keep their low 16 bits.
 
+/// What ports are beyond Ethernet.
+pub mod property;
+/// What ports have counted.
+pub mod stats;
+
 use std::fmt;
 
 use super::bits::bits;
 use super::matching::{MacAddress, show_mac};
-use super::port_property::{PortModProperty, PortProperty};
 use super::text::Text;
 use crate::version::NO;
+use property::{PortModProperty, PortProperty};
 
 pub use packet::frame::PortNo;
 

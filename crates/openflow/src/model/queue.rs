@@ -9,8 +9,8 @@ use std::fmt;
 use packet::time::Nanos;
 
 use super::action::Experimenter;
+use super::port::stats::Counter;
 use super::port::{PortNo, ShowPort};
-use super::port_stats::Counter;
 use super::text::{Hex, list};
 
 /// Queue number in a request that means all queues of the port.

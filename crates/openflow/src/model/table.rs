@@ -4,6 +4,9 @@
 //! A.3.3 and 1.4.1 sections 7.3.4.1, 7.3.5.16 and 7.4.5 (`ofp_table_mod`, `ofp_table_desc`,
 //! `ofp_table_status`).
 
+/// What tables can do, from 1.3 on.
+pub mod features;
+
 use std::fmt;
 
 use packet::field::{Field, FieldSet};
@@ -154,7 +157,7 @@ pub struct TableStats {
     /// Frames that matched one of its entries.
     pub matched: u64,
     /// What it can do: before 1.3 a part of this message, later one of its own
-    /// ([`super::table_features::TableFeatures`]).
+    /// ([`super::table::features::TableFeatures`]).
     pub abilities: Option<TableAbilities>,
 }
 

@@ -6,8 +6,8 @@
 use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
 use openflow::header::Xid;
-use openflow::model::flow_counters::FlowStatsReason;
-use openflow::model::monitor::{FlowEvent, FlowUpdate};
+use openflow::model::flow::counters::FlowStatsReason;
+use openflow::model::flow::monitor::{FlowEvent, FlowUpdate};
 use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
 use openflow::model::{Instruction, Message};
 use openflow::version::Version;

@@ -10,10 +10,10 @@
 
 use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
-use openflow::model::field_id::FieldId;
+use openflow::model::matching::field_id::FieldId;
 use openflow::model::multipart::MultipartReplyBody;
 use openflow::model::table::TableConfig;
-use openflow::model::table_features::{
+use openflow::model::table::features::{
     ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
     When,
 };

@@ -13,10 +13,10 @@ use dataplane::action::Action;
 use dataplane::flow::{FlowChange, FlowFilter, FlowRecord, Source};
 use dataplane::matching::Match;
 use openflow::header::Xid;
-use openflow::model::group::GROUP_ANY;
-use openflow::model::monitor::{
+use openflow::model::flow::monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
 };
+use openflow::model::group::GROUP_ANY;
 use openflow::model::table::TABLE_ALL;
 use openflow::version::ErrorCode;
 

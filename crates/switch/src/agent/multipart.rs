@@ -7,7 +7,7 @@ use dataplane::pipeline::Pipeline;
 use openflow::codec;
 use openflow::header::Xid;
 use openflow::model::bundle::BundleFeaturesRequest;
-use openflow::model::monitor::FlowMonitorRequest;
+use openflow::model::flow::monitor::FlowMonitorRequest;
 use openflow::model::multipart::{
     AggregateStats, FlowStatsRequest, MultipartReply, MultipartReplyBody, MultipartRequest,
     MultipartRequestBody, SwitchDescription,

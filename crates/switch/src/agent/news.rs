@@ -6,9 +6,9 @@
 
 use dataplane::flow::FlowRecord;
 use dataplane::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
-use openflow::model::flow_counters::{FlowCounters, FlowStatsReason};
+use openflow::model::flow::counters::{FlowCounters, FlowStatsReason};
+use openflow::model::flow::monitor::FlowUpdate;
 use openflow::model::instruction::Counters;
-use openflow::model::monitor::FlowUpdate;
 use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
 use openflow::model::{self, Match, Message, PacketIn};
 use openflow::version::{AsyncKind, Version};

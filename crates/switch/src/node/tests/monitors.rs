@@ -1,6 +1,6 @@
 //! Flow monitors: what there is, what comes, goes and changes, and what happens when nobody reads.
 
-use openflow::model::monitor::{
+use openflow::model::flow::monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate,
 };
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequest, MultipartRequestBody};

@@ -9,9 +9,9 @@
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
-use super::{Fault, What};
+use super::super::bytes::{Put, Reader};
+use super::super::{Fault, What};
+use super::{put_span, read_span};
 use crate::model::instruction::Counters;
 
 /// The class of the counters of the specification.
@@ -26,7 +26,7 @@ const PACKETS: u8 = 4;
 const BYTES: u8 = 5;
 
 /// Appends the counters that there are.
-pub(super) fn put_counters(counters: &Counters, out: &mut Vec<u8>) -> Result<(), What> {
+pub(in crate::codec) fn put_counters(counters: &Counters, out: &mut Vec<u8>) -> Result<(), What> {
     let start = out.len();
     out.put_u16(0);
     out.put_u16(0);
@@ -59,7 +59,7 @@ fn put_header(number: u8, bytes: u8, out: &mut Vec<u8>) {
 }
 
 /// Reads counters, and the padding after them.
-pub(super) fn read_counters(reader: &mut Reader) -> Result<Counters, Fault> {
+pub(in crate::codec) fn read_counters(reader: &mut Reader) -> Result<Counters, Fault> {
     reader.skip(2)?;
     let at = reader.at();
     let length = usize::from(reader.u16()?);

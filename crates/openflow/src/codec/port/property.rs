@@ -4,11 +4,11 @@
 
 use packet::error::Malformed;
 
-use super::bytes::{Put, Reader};
-use super::field_id::{put_field_ids, read_field_ids};
-use super::property::{EXPERIMENTER, Errors, Property, put_experimenter, put_property};
-use super::{Fault, What};
-use crate::model::port_property::{
+use super::super::bytes::{Put, Reader};
+use super::super::matching::field_id::{put_field_ids, read_field_ids};
+use super::super::property::{EXPERIMENTER, Errors, Property, put_experimenter, put_property};
+use super::super::{Fault, What};
+use crate::model::port::property::{
     OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
     PortProperty, PortStatsProperty,
 };

@@ -7,8 +7,8 @@ use std::fmt;
 
 use packet::time::Nanos;
 
-use super::port::{PortNo, ShowPort};
-use super::port_property::PortStatsProperty;
+use super::property::PortStatsProperty;
+use super::{PortNo, ShowPort};
 
 /// A counter that the switch does not have.
 pub const COUNTER_UNKNOWN: u64 = u64::MAX;

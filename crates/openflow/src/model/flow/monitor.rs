@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use super::bits::bits;
-use super::flow::FlowRemovedReason;
-use super::instruction::{Instruction, show_instructions};
-use super::matching::Match;
-use super::port::{PortNo, ShowPort, reserved};
-use super::table::{ShowTable, TABLE_ALL};
+use super::super::bits::bits;
+use super::super::instruction::{Instruction, show_instructions};
+use super::super::matching::Match;
+use super::super::port::{PortNo, ShowPort, reserved};
+use super::super::table::{ShowTable, TABLE_ALL};
+use super::FlowRemovedReason;
 use crate::header::Xid;
 use crate::version::NO;
 

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use super::instruction::Counters;
-use super::matching::Match;
+use super::super::instruction::Counters;
+use super::super::matching::Match;
 
 /// Why an entry's counters are told (`ofp_flow_stats_reason`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -5,11 +5,11 @@
 //! their number. Names that the version does not have are kept: switches tell of fields that came
 //! later.
 
-use super::bytes::Put;
-use super::matching::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER};
-use super::property::Property;
-use super::{Fault, What};
-use crate::model::field_id::FieldId;
+use super::super::bytes::Put;
+use super::super::property::Property;
+use super::super::{Fault, What};
+use super::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER};
+use crate::model::matching::field_id::FieldId;
 use crate::version::{Version, oxm_bytes, oxm_field, oxm_number};
 
 /// The header's mask bit.
@@ -19,7 +19,7 @@ const MASK_BIT: u32 = 1 << 8;
 const NAME_BITS: u32 = 0xffff_fe00;
 
 /// Appends names.
-pub(super) fn put_field_ids(
+pub(in crate::codec) fn put_field_ids(
     version: Version,
     ids: &[FieldId],
     out: &mut Vec<u8>,
@@ -47,7 +47,10 @@ fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(),
 }
 
 /// Reads a property that is a list of names.
-pub(super) fn read_field_ids(version: Version, property: Property) -> Result<Vec<FieldId>, Fault> {
+pub(in crate::codec) fn read_field_ids(
+    version: Version,
+    property: Property,
+) -> Result<Vec<FieldId>, Fault> {
     property.list(|body| {
         let header = body.u32()?;
         let is_others = header >> 16 == u32::from(CLASS_EXPERIMENTER);

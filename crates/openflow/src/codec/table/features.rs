@@ -6,18 +6,18 @@
 use packet::error::{Malformed, Why};
 use packet::field::Field;
 
-use super::bytes::{Put, Reader};
-use super::field_id::{put_field_ids, read_field_ids};
-use super::matching::oxm::CLASS_BASIC;
-use super::multipart::Row;
-use super::property::{
+use super::super::bytes::{Put, Reader};
+use super::super::matching::field_id::{put_field_ids, read_field_ids};
+use super::super::matching::oxm::CLASS_BASIC;
+use super::super::multipart::Row;
+use super::super::property::{
     Errors, Property, put_experimenter, put_length, put_property, read_length, read_properties,
 };
-use super::table::{NAME_BYTES, config_from_wire, config_to_wire};
-use super::{Fault, What};
+use super::super::{Fault, What};
+use super::{NAME_BYTES, config_from_wire, config_to_wire};
 use crate::model::action::Experimenter;
-use crate::model::field_id::FieldId;
-use crate::model::table_features::{
+use crate::model::matching::field_id::FieldId;
+use crate::model::table::features::{
     ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
     When,
 };
@@ -347,8 +347,8 @@ fn read_action_ids(version: Version, property: Property) -> Result<Vec<ActionId>
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{body_of, check, refused};
     use super::*;
+    use crate::codec::check::{body_of, check, refused};
     use crate::model::message::Message;
     use crate::model::multipart::MultipartRequestBody;
     use crate::version::MessageKind;

@@ -6,11 +6,11 @@
 
 use std::fmt;
 
-use super::action::Experimenter;
-use super::bits::bits;
-use super::field_id::FieldId;
-use super::port::{PortNo, ShowPort};
-use super::text::list;
+use super::super::action::Experimenter;
+use super::super::bits::bits;
+use super::super::matching::field_id::FieldId;
+use super::super::text::list;
+use super::{PortNo, ShowPort};
 use crate::version::NO;
 
 bits! {

@@ -6,11 +6,11 @@
 
 use std::fmt;
 
-use super::action::Experimenter;
-use super::bits::bits;
-use super::field_id::FieldId;
-use super::table::{ShowTable, TableConfig};
-use super::text::{Hex, Text, list};
+use super::super::action::Experimenter;
+use super::super::bits::bits;
+use super::super::matching::field_id::FieldId;
+use super::super::text::{Hex, Text, list};
+use super::{ShowTable, TableConfig};
 use crate::version::{ActionKind, InstructionKind, NO};
 
 /// What a request does with the tables that it names (`ofp_table_features_command`, 1.5).

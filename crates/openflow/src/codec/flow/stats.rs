@@ -6,21 +6,21 @@
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
-use super::flow::{known, put_span, read_span};
-use super::instruction::{put_instructions, read_instructions};
-use super::matching::{put_match, put_told_match, read_match, read_told_match};
-use super::multipart::Row;
-use super::oxs::{put_counters, read_counters};
-use super::port::{put_port, read_port};
-use super::property::{put_length, read_length};
-use super::{Fault, What};
+use super::super::bytes::{Put, Reader};
+use super::super::instruction::{put_instructions, read_instructions};
+use super::super::matching::{put_match, put_told_match, read_match, read_told_match};
+use super::super::multipart::Row;
+use super::super::port::{put_port, read_port};
+use super::super::property::{put_length, read_length};
+use super::super::{Fault, What};
+use super::counters::{put_counters, read_counters};
+use super::{known, put_span, read_span};
 use crate::model::flow::FlowModFlags;
-use crate::model::flow_counters::{FlowCounters, FlowStatsReason};
+use crate::model::flow::counters::{FlowCounters, FlowStatsReason};
 use crate::model::group::GROUP_ANY;
 use crate::model::instruction::Counters;
 use crate::model::multipart::{AggregateStats, FlowStats, FlowStatsRequest};
-use crate::model::port_stats::COUNTER_UNKNOWN;
+use crate::model::port::stats::COUNTER_UNKNOWN;
 use crate::version::Version;
 
 /// Bytes of an entry before its actions in 1.0.
@@ -33,7 +33,7 @@ const FLOW_BYTES_MIN_1_5: usize = 24;
 const COUNTERS_BYTES_MIN: usize = 8;
 
 /// Appends which entries are asked for.
-pub(super) fn put_which(
+pub(in crate::codec) fn put_which(
     version: Version,
     which: &FlowStatsRequest,
     out: &mut Vec<u8>,
@@ -61,7 +61,10 @@ pub(super) fn put_which(
 }
 
 /// Reads which entries are asked for.
-pub(super) fn read_which(version: Version, reader: &mut Reader) -> Result<FlowStatsRequest, Fault> {
+pub(in crate::codec) fn read_which(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<FlowStatsRequest, Fault> {
     if version == Version::V1_0 {
         let matching = read_match(version, reader)?;
         let table = reader.u8()?;
@@ -79,7 +82,7 @@ pub(super) fn read_which(version: Version, reader: &mut Reader) -> Result<FlowSt
 }
 
 /// Appends a sum.
-pub(super) fn put_aggregate(
+pub(in crate::codec) fn put_aggregate(
     version: Version,
     sum: &AggregateStats,
     out: &mut Vec<u8>,
@@ -101,7 +104,7 @@ pub(super) fn put_aggregate(
 }
 
 /// Reads a sum.
-pub(super) fn read_aggregate(
+pub(in crate::codec) fn read_aggregate(
     version: Version,
     reader: &mut Reader,
 ) -> Result<AggregateStats, Fault> {

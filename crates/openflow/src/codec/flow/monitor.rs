@@ -4,15 +4,15 @@
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
-use super::flow::{read_reason, reason_to_wire};
-use super::instruction::{put_instructions, read_instructions};
-use super::matching::{put_match, read_match};
-use super::multipart::Row;
-use super::port::{put_port, read_port};
-use super::property::{put_length, read_length};
-use super::{Fault, What};
-use crate::model::monitor::{
+use super::super::bytes::{Put, Reader};
+use super::super::instruction::{put_instructions, read_instructions};
+use super::super::matching::{put_match, read_match};
+use super::super::multipart::Row;
+use super::super::port::{put_port, read_port};
+use super::super::property::{put_length, read_length};
+use super::super::{Fault, What};
+use super::{read_reason, reason_to_wire};
+use crate::model::flow::monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
 };
 use crate::version::{ErrorCode, Version};
@@ -177,8 +177,8 @@ fn read_full(version: Version, event: u16, row: &mut Reader) -> Result<FlowUpdat
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{check, refused};
     use super::*;
+    use crate::codec::check::{check, refused};
     use crate::model::flow::FlowRemovedReason;
     use crate::model::matching::Match;
     use crate::model::message::Message;

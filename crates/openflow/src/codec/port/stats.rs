@@ -5,15 +5,15 @@
 
 use packet::error::Malformed;
 
-use super::bytes::{Put, Reader};
-use super::multipart::Row;
-use super::port::{put_port, read_port};
-use super::port_property::{ETHERNET, put_stats_property, read_stats_property};
-use super::property::{put_length, put_property, read_length, read_property};
-use super::span::{put_age, read_age};
-use super::{Fault, What};
-use crate::model::port_property::PortStatsProperty;
-use crate::model::port_stats::{COUNTER_UNKNOWN, PortStats};
+use super::super::bytes::{Put, Reader};
+use super::super::multipart::Row;
+use super::super::property::{put_length, put_property, read_length, read_property};
+use super::super::span::{put_age, read_age};
+use super::super::{Fault, What};
+use super::property::{ETHERNET, put_stats_property, read_stats_property};
+use super::{put_port, read_port};
+use crate::model::port::property::PortStatsProperty;
+use crate::model::port::stats::{COUNTER_UNKNOWN, PortStats};
 use crate::version::Version;
 
 /// Bytes of a row of 1.4 without properties.
