@@ -142,6 +142,8 @@ pub struct AgentCounters {
     pub refused: u64,
     /// Messages that were understood and could not be done.
     pub failed: u64,
+    /// Turns of a connection that ended because it had sent as many orders as one may hold.
+    pub turns_cut: u64,
     /// Bundles that were forgotten because nothing was said about them for too long.
     pub bundles_expired: u64,
     /// News that was not told because too much waited for the controller to read it.
@@ -191,7 +193,7 @@ impl Agent {
             door: Door::new(&config.limits),
             counters: AgentCounters::default(),
             events: Vec::new(),
-            read_buffer: vec![0; connection::READ_BYTES],
+            read_buffer: vec![0; connection::read_bytes(&config.limits)],
         };
         let tls = credentials(config)?;
         for text in &config.listen {
@@ -270,17 +272,30 @@ impl Agent {
     fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         self.continue_dump(at, datapath);
         self.bundles_due(at, datapath);
-        self.handle_waiting(at, datapath);
+        let mut orders_left = self.limits.flow_mods_per_turn;
+        self.handle_waiting(at, &mut orders_left, datapath);
         let connection = &mut self.connections[at];
+        if connection.held.is_some() && !connection.is_throttled() {
+            return;
+        }
         connection.receive(&mut self.read_buffer, datapath.now);
         connection.session.tick(datapath.now);
-        self.handle_waiting(at, datapath);
+        self.handle_waiting(at, &mut orders_left, datapath);
     }
 
-    /// Handles the session's events until there are none, or the controller has to read first.
-    fn handle_waiting(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+    /// Handles the session's events until there are none, the controller has to read first, or an
+    /// order comes for which this turn has no room left.
+    fn handle_waiting(&mut self, at: usize, orders_left: &mut usize, datapath: &mut Datapath<'_>) {
         while !self.connections[at].is_throttled() {
-            let Some(event) = self.connections[at].session.poll_event() else { return };
+            let Some(event) = self.connections[at].next_event() else { return };
+            if handle::is_order(&event) {
+                let Some(left) = orders_left.checked_sub(1) else {
+                    self.counters.turns_cut += 1;
+                    self.connections[at].held = Some(event);
+                    return;
+                };
+                *orders_left = left;
+            }
             self.handle_event(at, event, datapath);
         }
     }

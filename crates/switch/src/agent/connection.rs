@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::Message;
 use openflow::model::role::Role;
-use openflow::session::{SendError, Session, Settings};
+use openflow::session::{Event, SendError, Session, Settings};
 use openflow::version::{AsyncKind, End, ErrorCode, Version};
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Progress};
@@ -20,15 +20,23 @@ use super::dump::Dump;
 use super::interests::Interests;
 use super::monitor::Monitors;
 use super::parts::Parts;
+use crate::config::Limits;
 use crate::lower::express;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are read from one connection in one turn, so that none starves the others, and
-/// frames wait for some two hundred flow-mods at most. A session takes as many at any time.
-pub const READ_BYTES: usize = 16 << 10;
-const _: () = assert!(READ_BYTES <= MESSAGE_BYTES_MAX);
+/// Bytes that are read from one connection in one turn, so that none starves the others, where no
+/// more are needed for as many flow-mods as it may send in a turn.
+const READ_BYTES: usize = 16 << 10;
+
+/// Bytes of a short flow-mod.
+const FLOW_MOD_BYTES: usize = 64;
+
+/// Bytes that are read from one connection in one turn. A session takes as many at any time.
+pub fn read_bytes(limits: &Limits) -> usize {
+    (limits.flow_mods_per_turn * FLOW_MOD_BYTES).clamp(READ_BYTES, MESSAGE_BYTES_MAX)
+}
 
 /// A connection.
 pub struct Connection {
@@ -67,6 +75,8 @@ pub struct Connection {
     pub parts: Parts,
     /// A long reply that is under way.
     pub dump: Option<Dump>,
+    /// An order that came when the turn had as many as it may: it is the next turn's first.
+    pub held: Option<Event>,
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
@@ -112,6 +122,7 @@ impl Connection {
             monitors: Monitors::default(),
             parts: Parts::default(),
             dump: None,
+            held: None,
             ended: None,
             channel,
             auxiliary: false,
@@ -248,8 +259,13 @@ impl Connection {
         Some((descriptor, self.channel.waits_for_room(owes)))
     }
 
-    /// Whether there is something to receive that the descriptor does not announce.
+    /// Whether there is something to do or to receive that the descriptor does not announce.
     pub fn is_ready(&self) -> bool {
-        self.channel.holds_received() && !self.is_throttled()
+        (self.held.is_some() || self.channel.holds_received()) && !self.is_throttled()
+    }
+
+    /// The next thing that has come, if anything has.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.held.take().or_else(|| self.session.poll_event())
     }
 }

@@ -13,6 +13,7 @@ use openflow::model::{
     ActionKinds, Capabilities, Features, FragmentHandling, Message, QueueConfig, SwitchConfig,
     reserved,
 };
+use openflow::session;
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::lower::express;
@@ -21,6 +22,22 @@ use super::change::Who;
 use super::dump::Dump;
 use super::failover::Misses;
 use super::{Agent, Datapath, shaping};
+
+/// Whether this is a message that changes the switch or has it send a frame. Those of experimenters
+/// may be such.
+pub(super) fn is_order(event: &session::Event) -> bool {
+    let session::Event::Message { message, .. } = event else { return false };
+    matches!(
+        message,
+        Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::MeterMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+            | Message::PacketOut(_)
+            | Message::Experimenter(_)
+    )
+}
 
 impl Agent {
     /// Does what one message asks and queues the reply; an error is what the sender is told.

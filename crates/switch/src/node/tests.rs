@@ -5,6 +5,7 @@ mod bundles;
 mod faults;
 mod flows;
 mod frames;
+mod limits;
 mod monitors;
 mod nicira;
 mod roles;
