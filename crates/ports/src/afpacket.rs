@@ -14,6 +14,7 @@ use packet::time::{Clock, Nanos, Stamp};
 
 use crate::clock::RealtimeLine;
 use crate::interface::{self, Interface};
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 use crate::sys;
 
@@ -262,6 +263,10 @@ impl Port for AfPacketPort {
 
     fn has_link(&self) -> bool {
         interface::has_link(self.socket.as_raw_fd(), &self.facts.name)
+    }
+
+    fn link(&self) -> Link {
+        interface::link(self.socket.as_raw_fd(), &self.facts.name)
     }
 
     fn descriptor(&self) -> Option<RawFd> {

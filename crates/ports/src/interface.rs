@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use crate::link::{self, Link};
 use crate::port::PortError;
 use crate::sys;
 
@@ -48,6 +49,30 @@ pub fn has_link(socket: libc::c_int, name: &str) -> bool {
     // SAFETY: the request filled this member of the union.
     let flags = i32::from(unsafe { answer.ifru_flags });
     flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING != 0
+}
+
+/// What is known of the link of the interface of this name; nothing of one that cannot tell. Any
+/// socket of its namespace can be asked through.
+pub fn link(socket: libc::c_int, name: &str) -> Link {
+    let Ok(mut request) = request_for(name) else { return Link::default() };
+    let mut ask = |mask_words: i8| -> Option<link::Answer> {
+        let mut answer = link::question(mask_words);
+        request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
+        // SAFETY: the pointer is to an ifreq with a name that ends in zero, and in it one to a
+        // question with room for the longest answer; the request reads and writes these only.
+        sys::check(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as libc::Ioctl, &mut request) })
+            .ok()?;
+        Some(answer)
+    };
+    let known = ask(0).and_then(|first| ask(link::mask_words(&first)?));
+    known.map_or_else(Link::default, |answer| link::read(&answer))
+}
+
+/// The same in the namespace of the calling thread.
+pub fn link_of(name: &str) -> Result<Link, PortError> {
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+        .map_err(|error| system("asking about", name, error))?;
+    Ok(link(socket.as_raw_fd(), name))
 }
 
 fn ask(
@@ -103,6 +128,7 @@ mod tests {
         let loopback = look_up("lo").unwrap();
         assert_eq!((loopback.index, loopback.mac), (1, [0; 6]));
         assert!(loopback.mtu >= 1500);
+        assert_eq!(link_of("lo").unwrap(), Link::default(), "it has no speed");
         let error = look_up("nosuchif0").unwrap_err();
         assert!(matches!(error, PortError::NoSuchInterface(name) if name == "nosuchif0"));
     }

@@ -6,6 +6,8 @@
 
 /// What every data port is.
 pub mod port;
+/// What a port's link is.
+pub mod link;
 /// The monotonic clock, waiting for it, and waiting for descriptors.
 pub mod clock;
 /// A port that is a piece of shared memory.

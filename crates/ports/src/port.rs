@@ -8,6 +8,8 @@ use std::os::fd::RawFd;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 
+use crate::link::Link;
+
 /// A way for frames in and out.
 pub trait Port: Send {
     /// What this port is.
@@ -29,6 +31,11 @@ pub trait Port: Send {
     /// now and then, not for every batch. A port that is down says so by its errors.
     fn has_link(&self) -> bool {
         true
+    }
+
+    /// What is known of the link's speed and abilities. It may ask the system.
+    fn link(&self) -> Link {
+        Link::default()
     }
 
     /// A descriptor that becomes readable when frames wait, where the port has one.
@@ -62,6 +69,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn has_link(&self) -> bool {
         (**self).has_link()
+    }
+
+    fn link(&self) -> Link {
+        (**self).link()
     }
 
     fn descriptor(&self) -> Option<RawFd> {

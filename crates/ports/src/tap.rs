@@ -16,6 +16,7 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::interface;
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 use crate::sys;
 
@@ -31,6 +32,8 @@ pub struct TapPort {
     file: File,
     scratch: Box<[u8]>,
     counters: PortCounters,
+    /// As it was when the interface was made: nobody negotiates it.
+    link: Link,
 }
 
 impl TapPort {
@@ -62,6 +65,7 @@ impl TapPort {
             file,
             scratch: vec![0; FRAME_BYTES_MAX + 1].into_boxed_slice(),
             counters: PortCounters::default(),
+            link: interface::link_of(name)?,
         })
     }
 
@@ -135,6 +139,10 @@ impl Port for TapPort {
 
     fn counters(&mut self) -> PortCounters {
         self.counters.clone()
+    }
+
+    fn link(&self) -> Link {
+        self.link
     }
 
     fn descriptor(&self) -> Option<RawFd> {

@@ -14,6 +14,7 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use ports::afpacket::{AfPacketPort, Delivery, Options, Stamps};
 use ports::clock::{self, Wait};
+use ports::link::{LinkModes, Medium};
 use ports::port::{Port, PortDrop, PortError};
 use ports::tap::TapPort;
 
@@ -117,6 +118,21 @@ fn numbered(number: u32) -> Vec<u8> {
 
 fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[14..18].try_into().unwrap())
+}
+
+#[test]
+fn a_cable_tells_its_speed_and_a_virtual_interface_too() {
+    in_namespace(|| {
+        veth();
+        let left = AfPacketPort::open("left", &Options::forwarder()).unwrap();
+        let told = std::fs::read_to_string("/sys/class/net/left/speed");
+        let link = left.link();
+        assert_eq!(link.speed_bps, Some(10_000_000_000), "as the kernel has it of veth: {told:?}");
+        assert_eq!((link.full_duplex, link.medium), (Some(true), Some(Medium::Copper)));
+        assert_eq!((link.autonegotiates, link.supported), (false, LinkModes::default()));
+        let tap = TapPort::open("tap-link").unwrap();
+        assert!(tap.link().speed_bps.is_some_and(|bps| bps >= 10_000_000), "{:?}", tap.link());
+    });
 }
 
 #[test]

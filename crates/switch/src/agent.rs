@@ -19,6 +19,7 @@ use openflow::version::{AsyncKind, Version};
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Listener, Tls, Url};
+use ports::link::Link;
 
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
@@ -75,6 +76,8 @@ mod nicira;
 mod news;
 /// What controllers know of the ports.
 pub mod port_book;
+/// What they know of the ports' links.
+mod link_features;
 
 use buffers::Buffers;
 use connection::Connection;
@@ -351,9 +354,9 @@ impl Agent {
         }
     }
 
-    /// A port's link changed: controllers are told.
-    pub fn link_changed(&mut self, number: PortNo, up: bool) {
-        if let Some(port) = self.ports.set_link(number, up) {
+    /// A port's link changed to this: controllers are told.
+    pub fn link_changed(&mut self, number: PortNo, up: bool, link: &Link) {
+        if let Some(port) = self.ports.set_link(number, up, link) {
             self.tell_port(port);
         }
     }

@@ -108,11 +108,9 @@ impl Node {
         if let Plane::OpenFlow(pipeline) = &mut self.forward.forwarder {
             pipeline.set_link(number, up);
         }
+        let link = self.forward.lane(number).map(|lane| lane.port.link()).unwrap_or_default();
         if let Some(agent) = &mut self.agent {
-            agent.link_changed(number, up);
-        }
-        if let Plane::OpenFlow(pipeline) = &mut self.forward.forwarder {
-            pipeline.set_link(number, up);
+            agent.link_changed(number, up, &link);
         }
         let fault = self.forward.lane(number).and_then(|lane| lane.fault.as_ref());
         self.events.push(match (up, fault) {

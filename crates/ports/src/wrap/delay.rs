@@ -9,6 +9,7 @@ use packet::time::Nanos;
 
 use super::chance::Chance;
 use super::held::Held;
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortError, PortFacts};
 
 /// How long a link takes.
@@ -85,6 +86,10 @@ impl<P: Port> Port for Delay<P> {
 
     fn has_link(&self) -> bool {
         self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        self.inner.link()
     }
 
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {

@@ -13,6 +13,7 @@ use packet::time::Nanos;
 use super::chance::Chance;
 use super::delay::earliest;
 use super::held::RETRY;
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Frames on their way into the port inside.
@@ -209,6 +210,10 @@ impl<P: Port> Port for Fault<P> {
 
     fn has_link(&self) -> bool {
         self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        self.inner.link()
     }
 
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {

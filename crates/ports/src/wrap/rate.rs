@@ -12,6 +12,7 @@ use packet::time::Nanos;
 
 use super::delay::earliest;
 use super::held::Held;
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Bytes that each frame occupies the link for besides its own: preamble, delimiter and gap.
@@ -103,6 +104,11 @@ impl<P: Port> Port for Rate<P> {
 
     fn has_link(&self) -> bool {
         self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        let speed_bps = Some(self.options.bits_per_second);
+        Link { speed_bps, full_duplex: Some(true), ..self.inner.link() }
     }
 
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {

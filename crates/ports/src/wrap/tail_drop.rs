@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use packet::frame::Batch;
 use packet::time::Nanos;
 
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// A port whose full queue drops.
@@ -48,6 +49,10 @@ impl<P: Port> Port for TailDrop<P> {
 
     fn has_link(&self) -> bool {
         self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        self.inner.link()
     }
 
     fn descriptor(&self) -> Option<RawFd> {

@@ -19,6 +19,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, PcapError};
 
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// In the flags of a block: the frame came in.
@@ -198,6 +199,10 @@ impl<P: Port, W: Write + Send> Port for Trace<P, W> {
 
     fn has_link(&self) -> bool {
         self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        self.inner.link()
     }
 
     fn descriptor(&self) -> Option<std::os::fd::RawFd> {

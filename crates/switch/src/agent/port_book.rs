@@ -1,7 +1,8 @@
 //! What controllers know of the ports: descriptions, settings, counters.
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5; 1.3.5, sections 7.2.1,
-//! 7.3.4.3 and 7.3.5.6. Speeds and media that a port does not know are zero.
+//! 7.3.4.3 and 7.3.5.6. Speeds and media that a port does not know are zero
+//! ([`super::link_features`]).
 
 use openflow::model::{
     COUNTER_UNKNOWN, PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState,
@@ -9,8 +10,10 @@ use openflow::model::{
 };
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
+use ports::link::Link;
 use ports::port::PortDrop;
 
+use super::link_features::describe_link;
 use crate::forward::{Lane, mac_of};
 
 /// Bytes of a port's name on the wire, without the zero byte behind it.
@@ -73,7 +76,8 @@ impl PortBook {
         if port.mac != change.mac {
             return Err(ErrorCode::PortModBadHardwareAddress);
         }
-        if version > Version::V1_0 && change.advertise != PortFeatures::NONE {
+        let as_it_is = [PortFeatures::NONE, port.advertised].contains(&change.advertise);
+        if version > Version::V1_0 && !as_it_is {
             return Err(ErrorCode::PortModBadAdvertise);
         }
         if !change.properties.is_empty() {
@@ -87,9 +91,10 @@ impl PortBook {
         Ok(changed.then(|| port.clone()))
     }
 
-    /// Notes that a port's link went down or came up, and returns its description.
-    pub fn set_link(&mut self, number: PortNo, up: bool) -> Option<PortDescription> {
+    /// Notes that a port's link went down or came up, and what it is now; returns its description.
+    pub fn set_link(&mut self, number: PortNo, up: bool, link: &Link) -> Option<PortDescription> {
         let port = self.find(number)?;
+        describe_link(port, link);
         port.state = match up {
             true => port.state.without(PortState::LINK_DOWN),
             false => port.state | PortState::LINK_DOWN,
@@ -110,13 +115,15 @@ fn set_live(port: &mut PortDescription) {
 
 fn describe(lane: &Lane) -> PortDescription {
     let name = lane.port.facts().name.as_bytes();
-    PortDescription {
+    let mut port = PortDescription {
         number: lane.number,
         mac: mac_of(lane.number, lane.port.as_ref()),
         name: Text::from_bytes(&name[..name.len().min(NAME_BYTES_MAX)]),
         state: PortState::LIVE,
         ..PortDescription::default()
-    }
+    };
+    describe_link(&mut port, &lane.port.link());
+    port
 }
 
 /// The counters of a port that has been there for so long.

@@ -48,13 +48,18 @@ struct Controller {
 impl Rig {
     /// A switch with three ports and these settings.
     fn new(settings: OpenFlowConfig) -> Rig {
+        Rig::over(settings, |port| Box::new(port))
+    }
+
+    /// The same with something around its ends of the ports.
+    fn over(settings: OpenFlowConfig, wrap: impl Fn(MemoryPort) -> Box<dyn Port>) -> Rig {
         let mut config = Config::new(Kind::OpenFlow(settings));
         let (mut ports, mut wires) = (Vec::new(), Vec::new());
         for number in 1..=3 {
             let spec = format!("memory:{number}");
             config.ports.push(PortConfig { number, spec });
             let (ours, theirs) = pair_stamped(1024, &format!("p{number}"), Clock::Virtual);
-            ports.push((number, Box::new(ours) as Box<dyn Port>));
+            ports.push((number, wrap(ours)));
             wires.push(Some(theirs));
         }
         let now = Nanos::from_secs(1);

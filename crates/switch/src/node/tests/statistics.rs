@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 
 use openflow::model::{
-    FlowStatsRequest, MultipartReplyBody, MultipartRequestBody, PacketQueue, PortConfig, PortMod,
-    PortState, PortStatusReason, QUEUE_ALL, QueueProperty, TABLE_ALL, TableStats, reserved,
+    FlowStatsRequest, METER_CONTROLLER, METER_SLOWPATH, MeterBand, MeterBandKind, MeterFlags,
+    MeterMod, MeterModCommand, MultipartReplyBody, MultipartRequestBody, PacketQueue, PortConfig,
+    PortMod, PortState, PortStatusReason, QUEUE_ALL, QueueProperty, TABLE_ALL, TableStats,
+    reserved,
 };
+
+use ports::wrap::rate::{Rate, RateOptions};
 
 use super::*;
 use crate::config::{PortRateConfig, QueueConfig};
@@ -221,4 +225,74 @@ fn a_link_that_goes_down_is_told_to_controllers_and_log() {
     let [Message::PortStatus(status)] = news.as_slice() else { panic!("{news:?}") };
     assert_eq!((status.port.number, status.port.state), (2, PortState::LINK_DOWN));
     assert!(rig.log.iter().any(|line| line.starts_with("port 2: down")), "{:?}", rig.log);
+}
+
+/// What controllers of a version learn of the first port: its features, its speed, its highest.
+fn link(version: Version, rig: &mut Rig) -> (String, u32, u32) {
+    let ports = match version {
+        Version::V1_0 | Version::V1_1 | Version::V1_2 => {
+            let reply = rig.ask(0, &Message::FeaturesRequest).remove(0);
+            let Message::FeaturesReply(features) = reply else { panic!("{reply}") };
+            features.ports
+        }
+        _ => match body(rig, MultipartRequestBody::PortDesc(reserved::NONE)) {
+            MultipartReplyBody::PortDesc(ports) => ports,
+            other => panic!("{other:?}"),
+        },
+    };
+    let port = &ports[0];
+    (port.current.to_string(), port.current_speed_kbps, port.speed_max_kbps)
+}
+
+#[test]
+fn every_version_tells_the_speeds_of_links_that_have_one() {
+    for (bits_per_second, current, kbps) in [
+        (100_000_000, "100m_full", 100_000),
+        (10_000_000_000, "10g_full", 10_000_000),
+        (2_500_000_000, "other_speed", 2_500_000),
+    ] {
+        for &version in Version::SPOKEN {
+            let of = RateOptions { bits_per_second, queue_frames_max: 8 };
+            let wrap = |port| Box::new(Rate::new(port, of.clone())) as Box<dyn Port>;
+            let mut rig = Rig::over(OpenFlowConfig::default(), wrap);
+            rig.connect_as(version, 1 << 20);
+            let want = match version {
+                // It has no field for a speed, and no bit for those that came later.
+                Version::V1_0 => (current.replace("other_speed", "none"), 0, 0),
+                _ => (current.to_string(), kbps, kbps),
+            };
+            assert_eq!(link(version, &mut rig), want, "{version}");
+        }
+    }
+    let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
+    assert_eq!(link(Version::V1_3, &mut rig), ("none".to_string(), 0, 0), "memory has none");
+}
+
+#[test]
+fn the_meter_of_the_slow_path_is_kept_and_no_frame_goes_through_it() {
+    let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
+    let band = MeterBand { rate: 1, burst: 0, kind: MeterBandKind::Drop };
+    let meter = |command, meter| {
+        let (flags, bands) = (MeterFlags::PKTPS, vec![band.clone()]);
+        Message::MeterMod(MeterMod { command, flags, meter, bands })
+    };
+    for number in [METER_SLOWPATH, METER_CONTROLLER] {
+        rig.order(&meter(MeterModCommand::Add, number));
+        rig.order(&Message::FlowMod(add(from_port(1), reserved::CONTROLLER)));
+    }
+    for _ in 0..3 {
+        rig.arrive(1, &udp(0, 60));
+    }
+    let mut packets = |meter| match body(&mut rig, MultipartRequestBody::Meter(meter)) {
+        MultipartReplyBody::Meter(rows) => {
+            let bands = rows[0].bands.iter().map(|band| band.packets).sum::<u64>();
+            (rows[0].packets, bands)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(packets(METER_SLOWPATH), (0, 0), "frames for the controller are not its");
+    assert_eq!(packets(METER_CONTROLLER), (3, 2));
+    rig.order(&meter(MeterModCommand::Delete, METER_SLOWPATH));
+    let gone = body(&mut rig, MultipartRequestBody::Meter(METER_SLOWPATH));
+    assert_eq!(gone, MultipartReplyBody::Meter(Vec::new()));
 }
