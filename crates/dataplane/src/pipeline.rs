@@ -22,13 +22,16 @@ use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropCounters, DropReason};
 use crate::egress::{Egress, PortSettings, Ran, Way};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
-use crate::forwarder::{Context, Forwarder, NO_COOKIE, Outputs, PacketInReason};
+use crate::forwarder::{Context, Forwarder, NO_COOKIE, Outputs};
 use crate::group::{GroupLimits, GroupTable};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::meter::{MeterLimits, MeterTable};
+use crate::rewrite;
 use crate::table::{TableConfig, TableMiss, TableSettings, Tables};
 
+/// Frames that the control plane sends.
+mod inject;
 /// Commands about groups, meters, queues and ports.
 mod resources;
 /// One frame on its way through the tables.
@@ -107,6 +110,8 @@ pub struct Pipeline {
 /// What one stage hands to the next.
 #[derive(Debug)]
 struct Stage {
+    /// The fields with which its frames begin.
+    begins: rewrite::Context,
     /// The keys, a run of equal ones once.
     keys: [Key; BATCH_MAX],
     /// The wide fields that belong to each, as far as they are asked for.
@@ -137,6 +142,7 @@ impl Pipeline {
             on_miss: settings.on_miss,
             drop_fragments: settings.drop_fragments,
             stage: Stage {
+                begins: rewrite::Context::default(),
                 keys: [Key::ZERO; BATCH_MAX],
                 wide: Box::new([Wide::ZERO; BATCH_MAX]),
                 key_of: [REFUSED; BATCH_MAX],
@@ -224,46 +230,16 @@ impl Pipeline {
         self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
     }
 
-    /// Does actions with a frame that the control plane sends as if it came from `in_port`. This
-    /// is the one place where [`Action::Table`] means something. The frame is used up.
-    pub fn execute(
+    /// Takes at most [`BATCH_MAX`] frames that begin with these fields through all stages.
+    fn forward_stage(
         &mut self,
-        frame: &mut Frame,
-        in_port: PortNo,
-        actions: &[Action],
+        begins: rewrite::Context,
+        frames: &mut [Frame],
         now: Nanos,
         out: &mut Outputs,
     ) {
-        let mut segments = actions.split(|action| *action == Action::Table).peekable();
-        let mut sent = false;
-        while let Some(segment) = segments.next() {
-            let keep = segments.peek().is_some();
-            let context = Context { why: PacketInReason::PacketOut, ..start(in_port) };
-            let mut way = Way { in_port, now, out, context };
-            let ran = self.egress.run(segment, frame, keep, &mut way);
-            if self.egress.defers {
-                self.leave(&mut way);
-            }
-            match ran {
-                Ran::Sent => sent = true,
-                Ran::Nowhere => {}
-                Ran::Over => return,
-            }
-            if keep {
-                let mut copy = std::mem::take(&mut self.spare);
-                copy.copy_from(frame);
-                self.forward_stage(in_port, std::slice::from_mut(&mut copy), now, out);
-                self.spare = copy;
-                sent = true;
-            }
-        }
-        if !sent {
-            self.egress.drops.add(DropReason::NoDestination);
-        }
-    }
-
-    /// Takes at most [`BATCH_MAX`] frames through all stages.
-    fn forward_stage(&mut self, port: PortNo, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        let port = begins.in_port;
+        self.stage.begins = begins;
         let keys = self.extract(port, frames);
         let wide = if self.tables.asked(0).1 == 0 { 0 } else { keys };
         let stage = &mut self.stage;
@@ -272,7 +248,7 @@ impl Pipeline {
             let (found, frames) = (stage.found[place], stage.frames[place]);
             stage.verdicts[place] = self.tables.count(0, found, frames, stage.bytes[place], now);
         }
-        let mut way = Way { in_port: port, now, out, context: start(port) };
+        let mut way = Way { in_port: port, now, out, context: start(begins) };
         self.trail.key = None;
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = self.stage.key_of[place];
@@ -319,7 +295,7 @@ impl Pipeline {
             let key = key::extract(port, bytes);
             let mut same = keys > 0 && key == stage.keys[keys - 1];
             if WIDE {
-                let wide = wide_fields(port, bytes, words);
+                let wide = wide_fields(&stage.begins, bytes, words);
                 same = same && wide == stage.wide[keys - 1];
                 stage.wide[if same { keys - 1 } else { keys }] = wide;
             }
@@ -344,7 +320,7 @@ impl Pipeline {
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
             Some(Verdict::List) => self.do_list(key, frame, way),
             Some(Verdict::Program) => {
-                way.context = start(way.in_port);
+                way.context = start(self.stage.begins);
                 self.follow(key, frame, way);
             }
             None => self.pass_over(key, frame, way),
@@ -355,7 +331,7 @@ impl Pipeline {
     #[inline(never)]
     fn do_list(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
         let found = self.stage.found[key];
-        way.context = start(way.in_port);
+        way.context = start(self.stage.begins);
         self.enter(0, found, way);
         let actions = &self.tables.instructions(found).apply;
         if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
@@ -366,7 +342,7 @@ impl Pipeline {
     /// What becomes of a frame that table 0 has no entry for.
     #[inline(never)]
     fn pass_over(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
-        way.context = start(way.in_port);
+        way.context = start(self.stage.begins);
         match self.next_on_miss(0) {
             Some(next) => self.follow_from(next, key, frame, way),
             None => self.miss(frame, way),
@@ -393,22 +369,22 @@ impl Pipeline {
     }
 }
 
-/// Where a frame that came in on this port begins.
+/// Where a frame begins that has these fields.
 #[inline]
-fn start(port: PortNo) -> Context {
-    let mut context = Context::START;
-    (context.fields.in_port, context.fields.in_phy_port) = (port, port);
-    context
+fn start(fields: rewrite::Context) -> Context {
+    Context { fields, ..Context::START }
 }
 
 /// The wide fields that are asked for of a frame that comes in.
-fn wide_fields(port: PortNo, bytes: &[u8], words: WordSet) -> Wide {
+fn wide_fields(begins: &rewrite::Context, bytes: &[u8], words: WordSet) -> Wide {
     let mut wide = Wide::ZERO;
     if words & !OUTSIDE != 0 {
         wide::extract(bytes, words, &mut wide);
     }
     if words & OUTSIDE != 0 {
-        wide.0[2] = u64::from(port) << 32 | u64::from(UNSET);
+        wide.0[0] = begins.metadata;
+        wide.0[1] = begins.tunnel_id;
+        wide.0[2] = u64::from(begins.in_port) << 32 | u64::from(UNSET);
     }
     wide
 }
@@ -435,7 +411,7 @@ fn refusal(settings: PortSettings, drop_fragments: bool, bytes: &[u8]) -> Option
 impl Forwarder for Pipeline {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         for frames in batch.frames_mut().chunks_mut(BATCH_MAX) {
-            self.forward_stage(port, frames, now, out);
+            self.forward_stage(rewrite::Context::at(port), frames, now, out);
         }
     }
 

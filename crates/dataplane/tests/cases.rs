@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use dataplane::flow::{FlowFilter, FlowRecord, Part, Source};
 use dataplane::forwarder::{Event, Forwarder, Outputs};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::rewrite::Context;
 use dataplane::table::TableSettings;
 use language::{Line, show_instructions, show_match};
 use packet::frame::{Batch, Frame, PortNo};
@@ -129,8 +130,8 @@ impl Case {
             "send" => {
                 let mut frame = Frame::from_bytes(&line.frame());
                 let port = line.number("from") as PortNo;
-                let actions = line.actions();
-                self.pipeline.execute(&mut frame, port, &actions, self.now, &mut self.out);
+                let (begins, actions) = (Context::at(port), line.actions());
+                self.pipeline.execute(&mut frame, begins, &actions, self.now, &mut self.out);
             }
             "at" => {
                 self.now = line.moment();

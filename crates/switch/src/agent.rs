@@ -52,6 +52,8 @@ mod handle;
 mod meet;
 /// What changes the switch.
 mod change;
+/// Frames that controllers have it send.
+mod packet_out;
 /// What tables are set to do.
 mod tables;
 /// What tables can do.

@@ -19,6 +19,12 @@ pub struct Context {
 }
 
 impl Context {
+    /// Those of a frame that comes in on a port, of which nothing else is known.
+    #[inline]
+    pub fn at(port: u32) -> Context {
+        Context { in_port: port, in_phy_port: port, ..Context::default() }
+    }
+
     /// A field's value, if it is one of these.
     pub fn get(&self, field: Field) -> Option<u128> {
         match field {

@@ -1,4 +1,5 @@
-//! What changes the switch: entries, groups, meters, ports, tables, and frames that it sends.
+//! What changes the switch: entries, groups, meters, ports, tables. (Frames that it sends are in
+//! [`super::packet_out`].)
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6 and
 //! 7.3.4. Invariant: each message takes effect whole, or is refused and changes nothing.
@@ -11,18 +12,15 @@ use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{
-    FlowMod, FlowModCommand, FlowModFlags, Message, PacketOut, PortConfig, PortDescription,
-    PortMod, reserved,
+    FlowMod, FlowModCommand, FlowModFlags, Message, PortConfig, PortDescription, PortMod,
 };
 use openflow::version::{ErrorCode, Version};
-use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
 
-use crate::lower::action::Place;
 use crate::lower::flow::{Speaker, modify_rules, table_down};
 use crate::lower::{self, World};
 
-use super::buffers::NoBuffer;
+use super::packet_out::buffer_error_up;
 use super::{Agent, Datapath};
 
 /// Who orders a change, and in which words.
@@ -180,74 +178,6 @@ impl Agent {
         outcome.map_err(lower::meter::meter_error_up)
     }
 
-    fn packet_out(
-        &mut self,
-        who: Who,
-        packet: &PacketOut,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
-        let world = self.world(who, datapath);
-        let actions = lower::actions_down(&packet.actions, Place::PacketOut, &world)?;
-        let in_port = self.check_in_port(packet.in_port, who.version)?;
-        if let Some(id) = packet.buffer_id {
-            let named = (packet.in_port != reserved::NONE).then_some(in_port);
-            return self.release(id, named, &actions, datapath);
-        }
-        if packet.data.len() > FRAME_BYTES_MAX {
-            return Err(ErrorCode::RequestBadLength);
-        }
-        if packet.data.len() < packet::header::ethernet::HEADER_BYTES {
-            return Err(ErrorCode::RequestBadPacket);
-        }
-        if self.rehearsal.is_some() {
-            return Ok(());
-        }
-        let mut frame = Frame::from_bytes(&packet.data);
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, in_port, &actions, *now, outputs);
-        Ok(())
-    }
-
-    /// The port that a packet-out's frame is said to have come in on.
-    fn check_in_port(
-        &mut self,
-        port: u32,
-        version: Version,
-    ) -> Result<packet::frame::PortNo, ErrorCode> {
-        let named = match port {
-            reserved::CONTROLLER | reserved::LOCAL => true,
-            reserved::NONE => version <= Version::V1_1,
-            port => version == Version::V1_0 || self.ports.find(port).is_some(),
-        };
-        match named {
-            true => Ok(lower::port_down(port)),
-            false => Err(ErrorCode::RequestBadPort),
-        }
-    }
-
-    /// Does actions with a kept frame, which came in on the port that the packet-out names or
-    /// else on the port that it was kept with.
-    fn release(
-        &mut self,
-        id: u32,
-        in_port: Option<packet::frame::PortNo>,
-        actions: &[Action],
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
-        if let Some(used) = &mut self.rehearsal {
-            self.buffers.check(id).map_err(buffer_error_up)?;
-            if used.contains(&id) {
-                return Err(ErrorCode::RequestBufferEmpty);
-            }
-            used.push(id);
-            return Ok(());
-        }
-        let (port, mut frame) = self.buffers.take(id).map_err(buffer_error_up)?;
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, in_port.unwrap_or(port), actions, *now, outputs);
-        Ok(())
-    }
-
     fn port_mod(
         &mut self,
         who: Who,
@@ -279,13 +209,6 @@ fn no_emergency_table(change: &FlowMod) -> ErrorCode {
     match change.idle_timeout_s | change.hard_timeout_s {
         0 => ErrorCode::FlowModTableFull,
         _ => ErrorCode::FlowModBadTimeout,
-    }
-}
-
-fn buffer_error_up(why: NoBuffer) -> ErrorCode {
-    match why {
-        NoBuffer::Unknown => ErrorCode::RequestBufferUnknown,
-        NoBuffer::Empty => ErrorCode::RequestBufferEmpty,
     }
 }
 

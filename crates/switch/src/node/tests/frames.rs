@@ -130,3 +130,76 @@ fn frames_of_a_packet_out_leave_before_the_barrier_is_answered() {
     }
     assert_eq!(frames, 1);
 }
+
+/// A packet-out of 1.5 that leads through the tables, with these pipeline fields beside the port.
+fn through_tables(in_port: u32, fields: Match, before: &[Action]) -> Message {
+    let actions = [before, &[Action::output(reserved::TABLE)]].concat();
+    let data = udp(0, 60);
+    Message::PacketOut(PacketOut { in_port, fields, actions, data, ..PacketOut::default() })
+}
+
+#[test]
+fn tables_see_the_pipeline_fields_of_a_packet_out() {
+    let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
+    rig.order(&Message::FlowMod(add(Match::ANY.with_masked(Field::Metadata, 0x70u8, 0xf0u8), 2)));
+    rig.order(&Message::FlowMod(add(Match::ANY.with(Field::TunnelId, 5u8), 3)));
+    rig.order(&Message::FlowMod(add(Match::ANY.with(Field::TunnelId, 6u8), reserved::CONTROLLER)));
+    let tunnel = |id: u8| Match::ANY.with(Field::TunnelId, id);
+    let set_tunnel = |id: u8| Action::SetField(model::FieldMatch::exact(Field::TunnelId, id));
+    for (fields, before, left) in [
+        (Match::ANY, None, [0, 0]),
+        (Match::ANY.with(Field::Metadata, 0x7au8), None, [1, 0]),
+        (Match::ANY.with(Field::Metadata, 0x1_007au32), None, [1, 0]),
+        (Match::ANY.with(Field::Metadata, 0x8au8), None, [0, 0]),
+        (tunnel(5), None, [0, 1]),
+        (tunnel(5), Some(set_tunnel(4)), [0, 0]),
+        (tunnel(4), Some(set_tunnel(5)), [0, 1]),
+        (Match::ANY.with(Field::PacketType, 0u8).with(Field::InPhyPort, 1u8), None, [0, 0]),
+        (tunnel(5).with(Field::ActsetOutput, reserved::UNSET), None, [0, 1]),
+    ] {
+        rig.order(&through_tables(1, fields.clone(), before.as_slice()));
+        assert_eq!([2, 3].map(|port| rig.left(port).len()), left, "{fields} {before:?}");
+    }
+    rig.order(&through_tables(1, tunnel(6).with(Field::Metadata, 9u8), &[]));
+    let told = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!(told.fields, tunnel(6).with(Field::Metadata, 9u8), "it is told what it had");
+    rig.arrive(1, &udp(0, 60));
+    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "others have none of them");
+}
+
+#[test]
+fn a_kept_frame_goes_on_with_the_fields_that_the_packet_out_names() {
+    let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
+    let to_controller = Action::Output { port: reserved::CONTROLLER, bytes_max: 60 };
+    rig.order(&Message::FlowMod(FlowMod::add(from_port(1), 1, vec![to_controller])));
+    rig.order(&Message::FlowMod(add(Match::ANY.with(Field::Metadata, 7u8), 2)));
+    rig.arrive(1, &udp(0, 500));
+    let buffer_id = packet_ins(&mut rig, 0).remove(0).buffer_id;
+    let again = PacketOut {
+        buffer_id,
+        in_port: 3,
+        fields: Match::ANY.with(Field::Metadata, 7u8),
+        actions: vec![Action::output(reserved::TABLE)],
+        ..PacketOut::default()
+    };
+    rig.order(&Message::PacketOut(again));
+    assert_eq!(rig.left(2), [udp(0, 500)]);
+}
+
+#[test]
+fn a_packet_out_with_other_fields_is_refused_and_sends_nothing() {
+    let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
+    rig.order(&Message::FlowMod(add(Match::ANY, 2)));
+    for (in_port, fields, code) in [
+        (1, Match::ANY.with(Field::EthType, 0x0800u16), ErrorCode::RequestPipelineFieldsOnly),
+        (1, Match::ANY.with(Field::VlanVid, 0u8), ErrorCode::RequestPipelineFieldsOnly),
+        (1, Match::ANY.with(Field::InPhyPort, 2u8), ErrorCode::RequestBadPort),
+        (1, Match::ANY.with(Field::PacketType, 0x1_0800u32), ErrorCode::MatchBadValue),
+        (reserved::NONE, Match::ANY.with(Field::Metadata, 1u8), ErrorCode::RequestBadPort),
+        (9, Match::ANY, ErrorCode::RequestBadPort),
+    ] {
+        let order = through_tables(in_port, fields, &[]);
+        assert_eq!(rig.refused(&order).0, code, "{order}");
+    }
+    assert!(rig.left(2).is_empty());
+}

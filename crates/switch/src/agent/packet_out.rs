@@ -1,0 +1,120 @@
+//! Frames that a controller has the switch send, or that the switch had kept for it.
+//!
+//! Source: OpenFlow switch specification 1.0.0, section 5.3.6; 1.3.5, section 7.3.7; 1.5.1, section 7.3.6.
+//! From 1.5 on a packet-out has a match of pipeline fields, which are what the tables see if the
+//! actions lead there: `in_port` has to be among them, `metadata` and `tunnel_id` may be.
+//! `in_phy_port` can only be the same port, as none is stacked on another here, `packet_type` only
+//! Ethernet. `actset_output` changes nothing: an action set is empty at its beginning.
+//!
+//! Invariant: a packet-out is done whole, or is refused and sends nothing.
+
+use dataplane::action::Action;
+use dataplane::rewrite::Context;
+use openflow::model::matching::FieldMatch;
+use openflow::model::{Match, PacketOut, reserved};
+use openflow::version::{ErrorCode, Version};
+use packet::field::Field;
+use packet::frame::{FRAME_BYTES_MAX, Frame, PortNo};
+
+use super::buffers::NoBuffer;
+use super::change::Who;
+use super::{Agent, Datapath};
+use crate::lower;
+use crate::lower::action::Place;
+
+/// Number of Ethernet as a type of packets.
+const ETHERNET: u128 = 0;
+
+impl Agent {
+    pub(super) fn packet_out(
+        &mut self,
+        who: Who,
+        packet: &PacketOut,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let world = self.world(who, datapath);
+        let actions = lower::actions_down(&packet.actions, Place::PacketOut, &world)?;
+        let in_port = self.check_in_port(packet.in_port, who.version)?;
+        let begins = fields_down(&packet.fields, packet.in_port, in_port)?;
+        if let Some(id) = packet.buffer_id {
+            let named = (packet.in_port != reserved::NONE).then_some(begins);
+            return self.release(id, named, &actions, datapath);
+        }
+        if packet.data.len() > FRAME_BYTES_MAX {
+            return Err(ErrorCode::RequestBadLength);
+        }
+        if packet.data.len() < packet::header::ethernet::HEADER_BYTES {
+            return Err(ErrorCode::RequestBadPacket);
+        }
+        if self.rehearsal.is_some() {
+            return Ok(());
+        }
+        let mut frame = Frame::from_bytes(&packet.data);
+        let Datapath { pipeline, outputs, now, .. } = datapath;
+        pipeline.execute(&mut frame, begins, &actions, *now, outputs);
+        Ok(())
+    }
+
+    /// The port that a packet-out's frame is said to have come in on.
+    fn check_in_port(&mut self, port: u32, version: Version) -> Result<PortNo, ErrorCode> {
+        let named = match port {
+            reserved::CONTROLLER | reserved::LOCAL => true,
+            reserved::NONE => version <= Version::V1_1,
+            port => version == Version::V1_0 || self.ports.find(port).is_some(),
+        };
+        match named {
+            true => Ok(lower::port_down(port)),
+            false => Err(ErrorCode::RequestBadPort),
+        }
+    }
+
+    /// Does actions with a kept frame, which begins as the packet-out says or else came in on the
+    /// port that it was kept with.
+    pub(super) fn release(
+        &mut self,
+        id: u32,
+        begins: Option<Context>,
+        actions: &[Action],
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        if let Some(used) = &mut self.rehearsal {
+            self.buffers.check(id).map_err(buffer_error_up)?;
+            if used.contains(&id) {
+                return Err(ErrorCode::RequestBufferEmpty);
+            }
+            used.push(id);
+            return Ok(());
+        }
+        let (port, mut frame) = self.buffers.take(id).map_err(buffer_error_up)?;
+        let begins = begins.unwrap_or_else(|| Context::at(port));
+        let Datapath { pipeline, outputs, now, .. } = datapath;
+        pipeline.execute(&mut frame, begins, actions, *now, outputs);
+        Ok(())
+    }
+}
+
+/// With which fields a frame begins that came in on this port (as the controller and as the core
+/// numbers it).
+fn fields_down(fields: &Match, named: u32, in_port: PortNo) -> Result<Context, ErrorCode> {
+    let mut begins = Context::at(in_port);
+    if !fields.experimenter().is_empty() {
+        return Err(ErrorCode::RequestPipelineFieldsOnly);
+    }
+    for &FieldMatch { field, value, .. } in fields.fields() {
+        match field {
+            Field::Metadata | Field::TunnelId => begins.set(field, value as u64, u64::MAX),
+            Field::InPhyPort if value != named.into() => return Err(ErrorCode::RequestBadPort),
+            Field::PacketType if value != ETHERNET => return Err(ErrorCode::MatchBadValue),
+            Field::InPort | Field::InPhyPort | Field::PacketType | Field::ActsetOutput => {}
+            _ => return Err(ErrorCode::RequestPipelineFieldsOnly),
+        }
+    }
+    Ok(begins)
+}
+
+pub(super) fn buffer_error_up(why: NoBuffer) -> ErrorCode {
+    match why {
+        NoBuffer::Unknown => ErrorCode::RequestBufferUnknown,
+        NoBuffer::Empty => ErrorCode::RequestBufferEmpty,
+    }
+}
