@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 
 use dataplane::forwarder::Outputs;
 use dataplane::pipeline::Pipeline;
-use openflow::model::role::{ControllerProperty, ControllerStatus, ControllerStatusReason, Role};
+use openflow::model::role::ControllerStatusReason;
 use openflow::model::{FragmentHandling, Message, PortDescription, PortStatus, PortStatusReason};
 use openflow::session;
 use openflow::version::{AsyncKind, Version};
@@ -40,6 +40,8 @@ pub mod door;
 pub mod failover;
 /// Which part each controller plays.
 pub mod roles;
+/// How each controller does.
+mod status;
 /// Which news each controller gets.
 pub mod interests;
 /// So many a second and no more.
@@ -386,36 +388,6 @@ impl Agent {
                 self.counters.news_lost += u64::from(!told);
             }
         }
-    }
-
-    /// Tells every other controller that wants it how one of them does.
-    fn tell_controller_status(&mut self, at: usize, reason: ControllerStatusReason) {
-        let own = self.connections[at].id;
-        let status = self.controller_status(&self.connections[at], reason);
-        let news = Message::ControllerStatus(status);
-        self.tell_some(&news, |connection| {
-            connection.id != own && connection.wants(AsyncKind::ControllerStatus, reason as u32)
-        });
-    }
-
-    fn controller_status(
-        &self,
-        connection: &Connection,
-        reason: ControllerStatusReason,
-    ) -> ControllerStatus {
-        ControllerStatus {
-            short_id: connection.short_id,
-            role: if connection.up { connection.role } else { Role::Equal },
-            reason,
-            is_up: connection.up && connection.ended.is_none(),
-            properties: vec![ControllerProperty::Uri(connection.peer.as_str().into())],
-        }
-    }
-
-    /// How every controller does.
-    fn controller_statuses(&self) -> Vec<ControllerStatus> {
-        let up = self.connections.iter().filter(|connection| connection.up);
-        up.map(|it| self.controller_status(it, ControllerStatusReason::Request)).collect()
     }
 
     /// When something is due that no arriving byte announces.

@@ -8,7 +8,9 @@
 use dataplane::pipeline::OnMiss;
 use openflow::header::Xid;
 use openflow::model::bundle::RequestForward;
-use openflow::model::role::{Role, RoleRequest, RoleStatus, RoleStatusReason};
+use openflow::model::role::{
+    ControllerStatusReason, Role, RoleRequest, RoleStatus, RoleStatusReason,
+};
 use openflow::model::{
     ActionKinds, Capabilities, Features, FragmentHandling, Message, QueueConfig, SwitchConfig,
     reserved,
@@ -242,7 +244,10 @@ impl Agent {
             if self.connections.iter().enumerate().any(taken) {
                 return Err(ErrorCode::RoleRequestIdInUse);
             }
-            self.connections[at].short_id = request.short_id;
+            let before = std::mem::replace(&mut self.connections[at].short_id, request.short_id);
+            if before != request.short_id {
+                self.tell_controller_status(at, ControllerStatusReason::ShortId);
+            }
         }
         self.set_role(at, request.role);
         let connection = &self.connections[at];
@@ -264,7 +269,7 @@ impl Agent {
         let changed = self.connections[at].role != role;
         self.connections[at].role = role;
         if changed {
-            self.tell_controller_status(at, super::ControllerStatusReason::Role);
+            self.tell_controller_status(at, ControllerStatusReason::Role);
         }
     }
 
@@ -283,7 +288,7 @@ impl Agent {
                 if connection.wants(AsyncKind::RoleStatus, 0) {
                     self.counters.news_lost += u64::from(!connection.tell(&status));
                 }
-                self.tell_controller_status(at, super::ControllerStatusReason::Role);
+                self.tell_controller_status(at, ControllerStatusReason::Role);
             }
         }
     }

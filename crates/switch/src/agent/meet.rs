@@ -127,6 +127,7 @@ impl Agent {
     /// Lets go of connections that ended.
     pub(super) fn let_go(&mut self, now: Nanos) {
         self.turn_auxiliaries(now);
+        self.tell_of_gone();
         let Agent { events, dialers, door, .. } = self;
         self.connections.retain(|connection| {
             let Some(why) = &connection.ended else { return true };

@@ -1,8 +1,13 @@
 //! Several controllers: roles, elections, and which news each of them gets.
 
 use openflow::model::asynchronous::AsyncConfig;
-use openflow::model::role::{GENERATION_UNKNOWN, Role, RoleRequest};
-use openflow::model::{FlowModFlags, GroupMod, PortConfig, PortMod, reserved};
+use openflow::model::role::{
+    ControllerProperty, ControllerStatus, ControllerStatusReason, GENERATION_UNKNOWN, Role,
+    RoleRequest,
+};
+use openflow::model::{
+    FlowModFlags, GroupMod, MultipartReplyBody, MultipartRequestBody, PortConfig, PortMod, reserved,
+};
 use openflow::version::{AsyncKind, Version};
 
 use super::*;
@@ -122,4 +127,90 @@ fn group_changes_of_one_controller_are_forwarded_to_those_that_want_it() {
     let [Message::RequestForward(forwarded)] = &news[..] else { panic!("{news:?}") };
     assert_eq!(*forwarded.request, Message::GroupMod(change));
     assert!(rig.news(0).is_empty() && rig.news(2).is_empty());
+}
+
+/// What a controller was told of the others: name, whether it is up, its role, its number, why.
+fn statuses(rig: &mut Rig, who: usize) -> Vec<(String, bool, Role, u16, ControllerStatusReason)> {
+    let news = rig.news(who).into_iter().map(|news| match news {
+        Message::ControllerStatus(status) => summary(&status),
+        other => panic!("unexpected {other}"),
+    });
+    news.collect()
+}
+
+fn summary(of: &ControllerStatus) -> (String, bool, Role, u16, ControllerStatusReason) {
+    (uri(of), of.is_up, of.role, of.short_id, of.reason)
+}
+
+fn uri(of: &ControllerStatus) -> String {
+    match &of.properties[..] {
+        [ControllerProperty::Uri(uri)] => uri.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn listen(rig: &mut Rig, who: usize, reasons: u32) {
+    let mut chosen = AsyncConfig::default();
+    chosen.set(AsyncKind::ControllerStatus, false, reasons);
+    chosen.set(AsyncKind::ControllerStatus, true, reasons);
+    // What becomes of their own roles is another matter.
+    chosen.set(AsyncKind::RoleStatus, false, 0);
+    chosen.set(AsyncKind::RoleStatus, true, 0);
+    assert!(rig.ask(who, &Message::SetAsync(chosen)).is_empty());
+}
+
+#[test]
+fn controllers_hear_of_others_that_come_go_and_change() {
+    use ControllerStatusReason::{ChannelStatus, Request, Role as RoleChange, ShortId};
+    let mut rig = three(Version::V1_5);
+    listen(&mut rig, 0, 0b111_1110);
+    listen(&mut rig, 1, 1 << RoleChange as u32);
+    let name = |of: usize| format!("c{of}.1");
+    // One that comes.
+    rig.connect_as(Version::V1_5, 1 << 20);
+    let come = (name(3), true, Role::Equal, 0, ChannelStatus);
+    assert_eq!(statuses(&mut rig, 0), [come]);
+    // One that becomes the master in the place of another, and takes a number.
+    role(&mut rig, 1, Role::Master, 1).unwrap();
+    let request = RoleRequest { role: Role::Master, generation: 2, short_id: 40 };
+    rig.ask(3, &Message::RoleRequest(request));
+    let deposed = (name(1), true, Role::Slave, 0, RoleChange);
+    let new = (name(3), true, Role::Master, 40, RoleChange);
+    assert_eq!(
+        statuses(&mut rig, 0),
+        [
+            (name(1), true, Role::Master, 0, RoleChange),
+            (name(3), true, Role::Equal, 40, ShortId),
+            deposed,
+            new.clone(),
+        ]
+    );
+    assert_eq!(statuses(&mut rig, 1), [new], "of itself it knows, and of numbers it does not ask");
+    role(&mut rig, 3, Role::Master, 3).unwrap();
+    assert!(statuses(&mut rig, 0).is_empty(), "nothing changed");
+    // One that goes.
+    rig.controllers[3].channel = Box::new(ports::channel::memory::pair(1, "cut").0);
+    rig.settle();
+    let gone = (name(3), false, Role::Master, 40, ChannelStatus);
+    assert_eq!(statuses(&mut rig, 0), [gone], "told once");
+    assert!(statuses(&mut rig, 1).is_empty() && statuses(&mut rig, 2).is_empty());
+    let all = rig.ask(2, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
+    let Message::MultipartReply(reply) = all else { panic!("{all}") };
+    let MultipartReplyBody::ControllerStatus(rows) = reply.body else { panic!() };
+    let rows: Vec<_> = rows.iter().map(summary).collect();
+    let row = |of: usize, role| (name(of), true, role, 0, Request);
+    assert_eq!(rows, [row(0, Role::Equal), row(1, Role::Slave), row(2, Role::Equal)]);
+}
+
+#[test]
+fn a_controller_that_cannot_be_reached_is_named_as_down() {
+    let controllers = vec!["unix:/nonexistent/planimeter.sock".to_string()];
+    let settings = OpenFlowConfig { controllers, ..OpenFlowConfig::default() };
+    let mut rig = Rig::speaking(Version::V1_5, settings);
+    let all = rig.ask(0, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
+    let Message::MultipartReply(reply) = all else { panic!("{all}") };
+    let MultipartReplyBody::ControllerStatus(rows) = reply.body else { panic!() };
+    let told: Vec<_> = rows.iter().map(|row| (uri(row), row.is_up)).collect();
+    let missing = "unix:/nonexistent/planimeter.sock".to_string();
+    assert_eq!(told, [("c0.1".to_string(), true), (missing, false)]);
 }
