@@ -4,6 +4,11 @@
 //! fields in NXM whose length stands before it, padded to eight bytes; a cookie to be looked for
 //! stands in it as a field. Bodies with other subtypes are `None`: they stay experimenter's.
 
+/// How its messages are refused.
+mod error;
+
+pub use error::refusal;
+
 use packet::time::Nanos;
 
 use super::bytes::{Put, Reader};

@@ -6,6 +6,7 @@
 
 use std::os::fd::RawFd;
 
+use openflow::codec::nicira;
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::Message;
 use openflow::model::role::Role;
@@ -212,8 +213,12 @@ impl Connection {
     }
 
     /// Answers the message with this number, which began with these bytes, with an error: the
-    /// nearest that the version has.
+    /// nearest that the version has, or for one of Nicira's messages what Nicira has.
     pub fn refuse(&mut self, xid: Xid, code: ErrorCode, request: &[u8]) {
+        let extended = (self.version() == Version::V1_0).then(|| nicira::refusal(code, request));
+        if let Some(error) = extended.flatten() {
+            return self.reply(xid, &Message::Error(error));
+        }
         let code = express::error(self.version(), code);
         self.reply(xid, &Message::error(code, request));
     }

@@ -105,12 +105,13 @@ fn a_monitor_hears_of_frames_and_of_entries_that_have_gone() {
 fn what_frames_do_not_have_is_refused() {
     let Some(rig) = start("default-refused") else { return };
     for (arguments, error) in [
-        (["add-flow", "reg0=1,actions=output:2"], "OFPFMFC_UNSUPPORTED"),
-        (["add-flow", "ct_state=+trk,actions=output:2"], "OFPFMFC_UNSUPPORTED"),
+        (["add-flow", "reg0=1,actions=output:2"], "OFPBMC_BAD_FIELD"),
+        (["add-flow", "ct_state=+trk,actions=output:2"], "OFPBMC_BAD_FIELD"),
         (["add-flow", "table=254,actions=output:2"], "OFPFMFC_UNSUPPORTED"),
+        (["add-flow", "table=254,ipv6,ipv6_dst=fe80::1,actions=output:2"], "NXFMFC_BAD_TABLE_ID"),
         (["add-flow", "actions=resubmit(,3)"], "OFPBAC_BAD_VENDOR_TYPE"),
-        (["dump-flows", "reg0=1"], "OFPFMFC_UNSUPPORTED"),
-        (["dump-flows", "table=254"], "OFPFMFC_UNSUPPORTED"),
+        (["dump-flows", "reg0=1"], "OFPBMC_BAD_FIELD"),
+        (["dump-flows", "table=254"], "OFPBRC_BAD_TABLE_ID"),
     ] {
         let told = rig.refused(&arguments);
         assert!(told.contains(error), "{arguments:?}: {told}");

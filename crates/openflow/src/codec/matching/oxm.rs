@@ -449,12 +449,13 @@ fn set_tci(matching: &mut Match, value: u16, mask: u16) -> Result<(), ErrorCode>
     Ok(())
 }
 
-/// The error in the version's words: 1.0 has none about matches.
+/// The error in the version's words: 1.0 has none about matches, but where fields come there,
+/// in Nicira's messages, Nicira has most of them.
 fn in_version(version: Version, answer: ErrorCode) -> ErrorCode {
     match answer {
         answer if answer.to_wire(version).is_some() => answer,
         ErrorCode::MatchBadLength => ErrorCode::RequestBadLength,
-        _ if version == Version::V1_0 => ErrorCode::FlowModUnsupported,
+        answer if version == Version::V1_0 => answer,
         _ => ErrorCode::MatchBadField,
     }
 }

@@ -21,6 +21,15 @@ fn change(change: FlowMod) -> Message {
     say(&NiciraMessage::FlowMod(change))
 }
 
+/// Nicira's type and code of the error with which one of its messages is refused.
+fn refused(rig: &mut Rig, request: &Message) -> (u16, u16) {
+    let (code, data) = rig.refused(request);
+    assert_eq!(code, ErrorCode::Other { family: 0xb0c2, code: 0 });
+    assert_eq!((&data[..4], data[8]), (&[0, 0, 0x23, 0x20][..], 1), "then the message, of 1.0");
+    let number = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
+    (number(4), number(6))
+}
+
 fn ask(rig: &mut Rig, request: &NiciraRequest) -> Vec<NiciraReply> {
     let body = MultipartRequestBody::Experimenter(put_request(request).unwrap());
     let parts = rig.ask(0, &Message::ask(body));
@@ -174,7 +183,7 @@ fn statistics_tell_tables_and_idle_ages_in_as_many_parts_as_it_takes() {
     assert_eq!(sum(&mut rig, all), AggregateStats { packets: 1, bytes: 60, flows: 501 });
     let nowhere = NiciraRequest::Flow(FlowStatsRequest { table: 254, ..Default::default() });
     let body = MultipartRequestBody::Experimenter(put_request(&nowhere).unwrap());
-    assert_eq!(rig.refused(&Message::ask(body)).0, ErrorCode::FlowModUnsupported);
+    assert_eq!(refused(&mut rig, &Message::ask(body)), (1, 512));
 }
 
 #[test]
@@ -293,11 +302,11 @@ fn fields_that_frames_do_not_have_are_refused_in_every_version() {
         || ExperimenterField { class: 1, number: 0, has_mask: false, body: vec![0, 0, 0, 1] };
     let flow = || add(Match::ANY.with_experimenter(field()), 2);
     let mut rig = Rig::connected(OpenFlowConfig::default());
-    assert_eq!(rig.refused(&change(flow())).0, ErrorCode::FlowModUnsupported);
+    assert_eq!(refused(&mut rig, &change(flow())), (0, 263));
     let which = || FlowStatsRequest { matching: flow().matching, ..Default::default() };
     let body = put_request(&NiciraRequest::Flow(which())).unwrap();
     let request = Message::ask(MultipartRequestBody::Experimenter(body));
-    assert_eq!(rig.refused(&request).0, ErrorCode::FlowModUnsupported);
+    assert_eq!(refused(&mut rig, &request), (0, 263));
     for version in [Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5] {
         let mut rig = Rig::speaking(version, OpenFlowConfig::default());
         for request in [
@@ -309,4 +318,26 @@ fn fields_that_frames_do_not_have_are_refused_in_every_version() {
             assert_eq!(rig.refused(&request).0, ErrorCode::MatchBadField, "{version}: {request}");
         }
     }
+}
+
+#[test]
+fn what_1_0_has_no_error_for_is_refused_with_niciras() {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.order(&say(&NiciraMessage::FlowModTableId(true)));
+    let far = FlowMod { table: 254, ..add(ipv6(), 2) };
+    assert_eq!(refused(&mut rig, &change(far)), (5, 257));
+    // A match whose field comes twice, and one whose field needs another.
+    let Message::Experimenter(whole) = change(add(ipv6(), 2)) else { unreachable!() };
+    let eth_type = [0, 0, 6, 2, 0x86, 0xdd];
+    let at = whole.body.windows(6).position(|bytes| bytes == eth_type).expect("it is there");
+    let mut twice = whole.clone();
+    twice.body.splice(at..at, eth_type);
+    // The length of the match stands behind 24 bytes and the subtype; it was 42 bytes, padded.
+    assert_eq!(twice.body[28..30], [0, 42]);
+    twice.body[29] = 48;
+    twice.body.drain(36 + 48..36 + 48 + 6);
+    assert_eq!(refused(&mut rig, &Message::Experimenter(twice)), (1, 261));
+    let mut other_type = whole;
+    other_type.body[at + 5] = 0xdc;
+    assert_eq!(refused(&mut rig, &Message::Experimenter(other_type)), (1, 260));
 }
