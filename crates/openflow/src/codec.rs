@@ -48,7 +48,7 @@ mod queue;
 
 use std::fmt;
 
-use packet::error::Malformed;
+use packet::error::{Malformed, Why};
 use packet::field::Field;
 
 use crate::header::Header;
@@ -155,7 +155,8 @@ impl DecodeError {
     }
 }
 
-/// A fault inside a message, with the error that answers it.
+/// A fault inside a message, with the error that answers it: of any version, from which
+/// [`ErrorCode::nearest`] finds the one to be sent.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub malformed: Malformed,
@@ -165,6 +166,11 @@ pub(crate) struct Fault {
 impl Fault {
     fn new(malformed: Malformed, answer: ErrorCode) -> Fault {
         Fault { malformed, answer }
+    }
+
+    /// A value at this offset that cannot be.
+    fn value(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
+        Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
     }
 }
 

@@ -191,31 +191,6 @@ mod tests {
     }
 
     #[test]
-    fn every_version_can_say_something_of_every_error() {
-        for version in Version::ALL {
-            for &error in ErrorCode::ALL {
-                let nearest = error.nearest(version);
-                assert!(nearest.to_wire(version).is_some(), "{version} {error}");
-                assert_eq!(error.to_wire(version).is_some(), nearest == error, "{version} {error}");
-            }
-        }
-        let nearest = |error: ErrorCode, version| error.nearest(version);
-        assert_eq!(
-            nearest(ErrorCode::ActionBadSetMask, Version::V1_3),
-            ErrorCode::ActionBadSetArgument
-        );
-        assert_eq!(
-            nearest(ErrorCode::PropertyBadValue, Version::V1_3),
-            ErrorCode::TableFeaturesBadArgument
-        );
-        assert_eq!(
-            nearest(ErrorCode::FlowModBadFlags, Version::V1_0),
-            ErrorCode::FlowModUnsupported
-        );
-        assert_eq!(nearest(ErrorCode::RequestIsSlave, Version::V1_1), ErrorCode::RequestPermission);
-    }
-
-    #[test]
     fn unknown_pairs_are_kept() {
         let error = ErrorCode::from_wire(Version::V1_0, 9, 7);
         assert_eq!(error, ErrorCode::Other { family: 9, code: 7 });

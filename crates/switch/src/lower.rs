@@ -6,7 +6,6 @@
 //! Invariant: what was installed comes back with the fields that the controller had named.
 
 use openflow::model::{PortNo, reserved};
-use openflow::version::{ErrorCode, Version};
 use packet::field::Field;
 use packet::time::Nanos;
 
@@ -54,13 +53,6 @@ fn seconds_down(seconds: u16) -> Nanos {
 
 fn seconds_up(span: Nanos) -> u16 {
     u16::try_from(span.0 / 1_000_000_000).unwrap_or(u16::MAX)
-}
-
-/// The first of these errors that the version has: later ones are what earlier versions said
-/// instead, and the last is in all of them.
-pub fn first_known(version: Version, errors: &[ErrorCode]) -> ErrorCode {
-    let known = errors.iter().find(|error| error.to_wire(version).is_some());
-    *known.or(errors.last()).expect("some error is named")
 }
 
 #[cfg(test)]

@@ -8,12 +8,11 @@ mod nicira;
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, pad, put_length_of_eights};
 use super::matching::oxm;
 use super::port::{port_from_wire, port_to_wire};
 use super::{Fault, What};
-use crate::header::MESSAGE_BYTES_MAX;
-use crate::model::action::{Action, CopyField, Experimenter};
+use crate::model::action::{Action, CopyField};
 use crate::model::matching::{Field, FieldMatch, VLAN_PRESENT, bits_mac};
 use crate::version::{ActionKind, ErrorCode, Version};
 
@@ -50,22 +49,7 @@ fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<()
             });
         }
     }
-    finish(start, out)
-}
-
-/// Writes the length of the action that starts there.
-fn finish(start: usize, out: &mut [u8]) -> Result<(), What> {
-    let bytes = out.len() - start;
-    if !bytes.is_multiple_of(8) {
-        return Err(What::Value { field: "action length", value: bytes as u64 });
-    }
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "action",
-        bytes,
-        bytes_max: MESSAGE_BYTES_MAX,
-    })?;
-    out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
-    Ok(())
+    put_length_of_eights("action", out, start, 2)
 }
 
 /// The kind by which a version says an action, if it does.
@@ -84,7 +68,7 @@ fn kind_in(version: Version, action: &Action) -> Option<ActionKind> {
 fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
     match action {
         Action::Output { port, bytes_max } if version == Version::V1_0 => {
-            out.put_u16(port_to_wire(version, *port)?);
+            out.put_u16(port_to_wire(*port)?);
             out.put_u16(*bytes_max);
         }
         Action::Output { port, bytes_max } => {
@@ -93,7 +77,7 @@ fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result
             out.put_zeros(6);
         }
         Action::Enqueue { port, queue } => {
-            out.put_u16(port_to_wire(version, *port)?);
+            out.put_u16(port_to_wire(*port)?);
             out.put_zeros(6);
             out.put_u32(*queue);
         }
@@ -161,8 +145,7 @@ fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<()
     }
     let start = out.len() - 4;
     oxm::put_field(version, row, out)?;
-    let bytes = out.len() - start;
-    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    pad(out, start);
     Ok(())
 }
 
@@ -189,8 +172,7 @@ fn put_copy(version: Version, copy: &CopyField, out: &mut Vec<u8>) -> Result<(),
         let place = oxm::place(version, field).ok_or(What::Field(field))?;
         out.put_u32(place.header(false).to_wire());
     }
-    let bytes = out.len() - start;
-    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    pad(out, start);
     Ok(())
 }
 
@@ -207,10 +189,6 @@ fn bad_length(malformed: Malformed) -> Fault {
     Fault::new(malformed, ErrorCode::ActionBadLength)
 }
 
-fn refuse(at: usize, value: u64, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value) }, answer)
-}
-
 fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     let start = reader.at();
     let code = reader.u16().map_err(bad_length)?;
@@ -220,7 +198,7 @@ fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     }
     let mut body = reader.within(length - 4).map_err(bad_length)?;
     let Some(kind) = ActionKind::from_code(version, code) else {
-        return Err(refuse(start, code.into(), ErrorCode::ActionBadType));
+        return Err(Fault::value(start, code, ErrorCode::ActionBadType));
     };
     let action = match kind {
         ActionKind::SetField => return read_set_field(version, &mut body),
@@ -233,7 +211,7 @@ fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
         }
     };
     check_value(&action)
-        .map_err(|(_, value)| refuse(start + 4, value, ErrorCode::ActionBadArgument))?;
+        .map_err(|(_, value)| Fault::value(start + 4, value, ErrorCode::ActionBadArgument))?;
     Ok(action)
 }
 
@@ -261,14 +239,14 @@ fn read_arguments(
     let mac = |body: &mut Reader| padded(body, 6, |body| body.array::<6>());
     Ok(match kind {
         ActionKind::Output if version == Version::V1_0 => {
-            Action::Output { port: port_from_wire(version, body.u16()?), bytes_max: body.u16()? }
+            Action::Output { port: port_from_wire(body.u16()?), bytes_max: body.u16()? }
         }
         ActionKind::Output => {
             let port = body.u32()?;
             Action::Output { port, bytes_max: padded(body, 6, Reader::u16)? }
         }
         ActionKind::Enqueue => {
-            let port = port_from_wire(version, body.u16()?);
+            let port = port_from_wire(body.u16()?);
             body.skip(6)?;
             Action::Enqueue { port, queue: body.u32()? }
         }
@@ -324,10 +302,7 @@ fn read_experimenter(version: Version, body: &mut Reader) -> Result<Action, Malf
     let known = if version == Version::V1_0 { nicira::read(body.clone()) } else { None };
     Ok(match known {
         Some(action) => action,
-        None => Action::Experimenter(Experimenter {
-            experimenter: body.u32()?,
-            body: body.rest().to_vec(),
-        }),
+        None => Action::Experimenter(super::message::read_experimenter(body)?),
     })
 }
 
@@ -343,23 +318,23 @@ fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> 
         Fault::new(wrong.malformed, answer)
     };
     let oxm::Read::Known(row, header) = oxm::read_field(version, body).map_err(set_error)? else {
-        return Err(refuse(at, 0, ErrorCode::ActionBadSetType));
+        return Err(Fault::value(at, 0u8, ErrorCode::ActionBadSetType));
     };
     if !is_settable(version, row.field) {
-        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetType));
+        return Err(Fault::value(at, row.field as u64, ErrorCode::ActionBadSetType));
     }
     if header.has_mask && version < Version::V1_5 {
-        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetType));
+        return Err(Fault::value(at, row.field as u64, ErrorCode::ActionBadSetType));
     }
     if !row.is_exact() && !row.field.maskable() {
-        return Err(refuse(at, row.field as u64, ErrorCode::ActionBadSetMask));
+        return Err(Fault::value(at, row.field as u64, ErrorCode::ActionBadSetMask));
     }
     if body.left() >= 8 {
         return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
     }
     let action = Action::SetField(row);
     check_value(&action)
-        .map_err(|(_, value)| refuse(at + 4, value, ErrorCode::ActionBadSetArgument))?;
+        .map_err(|(_, value)| Fault::value(at + 4, value, ErrorCode::ActionBadSetArgument))?;
     Ok(action)
 }
 
@@ -372,8 +347,8 @@ fn read_copy(version: Version, body: &mut Reader) -> Result<Action, Fault> {
         let header = oxm::FieldHeader::from_wire(wire);
         match oxm::field_of(version, header, None) {
             Some((field, place)) if header == place.header(false) => Ok(field),
-            Some(_) => Err(refuse(at, wire.into(), ErrorCode::ActionBadSetLength)),
-            None => Err(refuse(at, wire.into(), ErrorCode::ActionBadSetType)),
+            Some(_) => Err(Fault::value(at, wire, ErrorCode::ActionBadSetLength)),
+            None => Err(Fault::value(at, wire, ErrorCode::ActionBadSetType)),
         }
     };
     let (src, dst) = (field()?, field()?);
@@ -381,7 +356,7 @@ fn read_copy(version: Version, body: &mut Reader) -> Result<Action, Fault> {
         return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
     }
     if !is_settable(version, dst) {
-        return Err(refuse(body.at(), dst as u64, ErrorCode::ActionBadSetType));
+        return Err(Fault::value(body.at(), dst as u64, ErrorCode::ActionBadSetType));
     }
     Ok(Action::CopyField(CopyField { bits, src, src_offset, dst, dst_offset }))
 }

@@ -4,13 +4,11 @@
 //! fixed places, later versions a property for each. Reasons that the version does not have are kept:
 //! peers ask for some.
 
-use packet::error::{Malformed, Why};
-
 use super::bytes::{Put, Reader};
-use super::property::{Errors, Property, put_experimenter, put_property, read_property};
+use super::property::{Property, put_experimenter, put_property, read_property};
 use super::{Fault, What};
 use crate::model::asynchronous::{AsyncConfig, AsyncExperimenter};
-use crate::version::{AsyncKind, Version};
+use crate::version::{AsyncKind, ErrorCode, Version};
 
 /// Type of an experimenter's property for a slave; the one for masters comes after it.
 const EXPERIMENTER_SLAVE: u16 = 0xfffe;
@@ -69,7 +67,7 @@ pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<Async
         }
         return Ok(config);
     }
-    while let Some(property) = read_property(version, reader)? {
+    while let Some(property) = read_property(reader)? {
         read_news(version, property, &mut config)?;
     }
     Ok(config)
@@ -87,8 +85,7 @@ fn read_news(version: Version, property: Property, config: &mut AsyncConfig) -> 
         return Err(property.unknown());
     };
     if config.get(kind, slave).is_some() {
-        let malformed = Malformed { at, why: Why::BadValue(property.kind.into()) };
-        return Err(Fault::new(malformed, Errors::of(version).duplicate));
+        return Err(Fault::value(at, property.kind, ErrorCode::PropertyDuplicateType));
     }
     let reasons = property.read(|body| body.u32())?;
     config.set(kind, slave, reasons);
@@ -100,7 +97,7 @@ mod tests {
     use super::super::check::{body_of, check, refused};
     use super::*;
     use crate::model::message::Message;
-    use crate::version::{ErrorCode, MessageKind};
+    use crate::version::MessageKind;
 
     #[test]
     fn six_sets_in_1_3_are_properties_later() {

@@ -6,11 +6,9 @@
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, pad};
 use super::message::{append, read_body};
-use super::property::{
-    EXPERIMENTER, Errors, Property, pad, put_experimenter, put_property, read_properties,
-};
+use super::property::{EXPERIMENTER, Property, put_experimenter, put_property, read_properties};
 use super::{Fault, What};
 use crate::header::{HEADER_BYTES, Header, Xid};
 use crate::model::bundle::{
@@ -23,10 +21,6 @@ use crate::version::{End, ErrorCode, MessageKind, Version};
 const TIME: u16 = 1;
 
 const NANOSECONDS: u32 = 1_000_000_000;
-
-fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
-}
 
 /// Appends the body of a bundle control.
 pub(super) fn put_control(
@@ -56,7 +50,7 @@ pub(super) fn read_control(version: Version, reader: &mut Reader) -> Result<Bund
         1 => BundleCommand::Close,
         2 => BundleCommand::Commit,
         3 => BundleCommand::Discard,
-        _ => return Err(fault(at, kind, ErrorCode::BundleBadType)),
+        _ => return Err(Fault::value(at, kind, ErrorCode::BundleBadType)),
     };
     let flags = read_flags(version, reader)?;
     let properties = read_bundle_properties(version, reader)?;
@@ -67,7 +61,7 @@ fn read_flags(version: Version, reader: &mut Reader) -> Result<BundleFlags, Faul
     let at = reader.at();
     match BundleFlags::from_wire(version, reader.u16()?.into()) {
         (flags, 0) => Ok(flags),
-        (_, unknown) => Err(fault(at, unknown, ErrorCode::BundleBadFlags)),
+        (_, unknown) => Err(Fault::value(at, unknown, ErrorCode::BundleBadFlags)),
     }
 }
 
@@ -109,16 +103,15 @@ pub(super) fn read_add(
     let at = reader.at();
     let (header, kind, mut body) = read_inner(version, reader)?;
     if header.xid != xid {
-        return Err(fault(at + 4, header.xid, ErrorCode::BundleMessageBadXid));
+        return Err(Fault::value(at + 4, header.xid, ErrorCode::BundleMessageBadXid));
     }
     let Some(kind) = kind.filter(|kind| can_be_bundled(*kind)) else {
-        return Err(fault(at + 1, header.kind, ErrorCode::BundleMessageUnsupported));
+        return Err(Fault::value(at + 1, header.kind, ErrorCode::BundleMessageUnsupported));
     };
     let message = Box::new(read_body(version, header.xid, kind, &mut body)?);
     body.finish()?;
     if reader.left() > 0 {
-        let length = usize::from(header.length);
-        reader.skip(length.next_multiple_of(8) - length)?;
+        reader.skip_padding(header.length.into())?;
     }
     let properties = read_bundle_properties(version, reader)?;
     Ok(BundleAddMessage { id, flags, message, properties })
@@ -139,7 +132,7 @@ fn read_inner<'a>(
     let mut body = reader.within(length).map_err(|_| bad_length(Malformed { at: at + 2, why }))?;
     body.skip(HEADER_BYTES)?;
     if header.version != version.wire() {
-        return Err(fault(at, header.version, ErrorCode::RequestBadVersion));
+        return Err(Fault::value(at, header.version, ErrorCode::RequestBadVersion));
     }
     Ok((header, MessageKind::from_code(version, header.kind), body))
 }
@@ -166,7 +159,7 @@ pub(super) fn read_forward(version: Version, reader: &mut Reader) -> Result<Requ
     let at = reader.at();
     let (header, kind, mut body) = read_inner(version, reader)?;
     let Some(kind) = kind.filter(|kind| can_be_forwarded(*kind)) else {
-        return Err(fault(at + 1, header.kind, ErrorCode::RequestBadType));
+        return Err(Fault::value(at + 1, header.kind, ErrorCode::RequestBadType));
     };
     let request = Box::new(read_body(version, header.xid, kind, &mut body)?);
     body.finish()?;
@@ -192,10 +185,10 @@ fn read_bundle_properties(
     version: Version,
     reader: &mut Reader,
 ) -> Result<Vec<BundleProperty>, Fault> {
-    read_properties(version, reader, |property| {
+    read_properties(reader, |property| {
         Ok(match property.kind {
             TIME if version >= Version::V1_5 => {
-                let [time] = read_times(version, property)?;
+                let [time] = read_times(property)?;
                 BundleProperty::Time(time)
             }
             EXPERIMENTER => BundleProperty::Experimenter(property.experimenter()?),
@@ -215,10 +208,7 @@ fn put_time(time: WallTime, out: &mut Vec<u8>) -> Result<(), What> {
 }
 
 /// Reads a property that is padding and some times.
-fn read_times<const N: usize>(
-    version: Version,
-    property: Property,
-) -> Result<[WallTime; N], Fault> {
+fn read_times<const N: usize>(property: Property) -> Result<[WallTime; N], Fault> {
     let at = property.at;
     let times = property.read(|body| {
         body.skip(4)?;
@@ -230,7 +220,7 @@ fn read_times<const N: usize>(
         Ok(times)
     })?;
     match times.iter().find(|time| time.nanoseconds >= NANOSECONDS) {
-        Some(time) => Err(Errors::of(version).value(at, time.nanoseconds.into())),
+        Some(time) => Err(Fault::value(at, time.nanoseconds, ErrorCode::PropertyBadValue)),
         None => Ok(times),
     }
 }
@@ -254,10 +244,10 @@ pub(super) fn read_features_request(
     let at = reader.at();
     let (flags, unknown) = BundleFeatureFlags::from_wire(version, reader.u32()?);
     if unknown != 0 {
-        return Err(fault(at, unknown, ErrorCode::RequestMultipartBadSchedule));
+        return Err(Fault::value(at, unknown, ErrorCode::RequestMultipartBadSchedule));
     }
     reader.skip(4)?;
-    let properties = read_feature_properties(version, reader)?;
+    let properties = read_feature_properties(reader)?;
     Ok(BundleFeaturesRequest { flags, properties })
 }
 
@@ -279,7 +269,7 @@ pub(super) fn read_features(
 ) -> Result<BundleFeatures, Fault> {
     let (capabilities, _) = BundleFlags::from_wire(version, reader.u16()?.into());
     reader.skip(6)?;
-    let properties = read_feature_properties(version, reader)?;
+    let properties = read_feature_properties(reader)?;
     Ok(BundleFeatures { capabilities, properties })
 }
 
@@ -299,14 +289,11 @@ fn put_feature_properties(
     })
 }
 
-fn read_feature_properties(
-    version: Version,
-    reader: &mut Reader,
-) -> Result<Vec<BundleFeatureProperty>, Fault> {
-    read_properties(version, reader, |property| {
+fn read_feature_properties(reader: &mut Reader) -> Result<Vec<BundleFeatureProperty>, Fault> {
+    read_properties(reader, |property| {
         Ok(match property.kind {
             TIME => {
-                let [accuracy, future_max, past_max, timestamp] = read_times(version, property)?;
+                let [accuracy, future_max, past_max, timestamp] = read_times(property)?;
                 BundleFeatureProperty::Time { accuracy, future_max, past_max, timestamp }
             }
             EXPERIMENTER => BundleFeatureProperty::Experimenter(property.experimenter()?),

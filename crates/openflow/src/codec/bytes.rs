@@ -1,4 +1,5 @@
-//! Reading numbers off a message and appending them, big end first.
+//! Reading numbers off a message and appending them, big end first; lengths, and padding to eight
+//! bytes.
 //!
 //! A `Reader` knows its place in the whole message, so that faults name offsets from its start.
 
@@ -85,6 +86,11 @@ impl<'a> Reader<'a> {
         self.take(count).map(|_| ())
     }
 
+    /// Passes over what fills a structure of `length` bytes up to a multiple of eight.
+    pub fn skip_padding(&mut self, length: usize) -> Result<(), Malformed> {
+        self.skip(length.next_multiple_of(8) - length)
+    }
+
     /// Text in a field of `count` bytes, whose last one is a zero whatever it says.
     pub fn text(&mut self, count: usize) -> Result<Text, Malformed> {
         let field = self.take(count)?;
@@ -165,4 +171,67 @@ impl Put for Vec<u8> {
         self.put_zeros(count - bytes.len());
         Ok(())
     }
+}
+
+/// Appends zeros until what starts at `start` has a multiple of eight bytes.
+pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
+    let bytes = out.len() - start;
+    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+}
+
+/// Writes the length of what starts at `start` into its field, `offset` bytes in.
+pub(super) fn put_length(
+    field: &'static str,
+    out: &mut [u8],
+    start: usize,
+    offset: usize,
+) -> Result<(), What> {
+    put_length_at(field, out, start, start + offset)
+}
+
+/// Writes how many bytes there are from `start` on into the two bytes at `at`.
+pub(super) fn put_length_at(
+    field: &'static str,
+    out: &mut [u8],
+    start: usize,
+    at: usize,
+) -> Result<(), What> {
+    let bytes = out.len() - start;
+    let bytes_max = usize::from(u16::MAX);
+    let length = u16::try_from(bytes).map_err(|_| What::TooLong { field, bytes, bytes_max })?;
+    out[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// The same for a structure whose length has to be a multiple of eight.
+pub(super) fn put_length_of_eights(
+    field: &'static str,
+    out: &mut [u8],
+    start: usize,
+    offset: usize,
+) -> Result<(), What> {
+    let bytes = out.len() - start;
+    if !bytes.is_multiple_of(8) {
+        return Err(What::Value {
+            field: "length that is no multiple of eight",
+            value: bytes as u64,
+        });
+    }
+    put_length(field, out, start, offset)
+}
+
+/// Reads the length of a structure that has at least `least` bytes and began `before` bytes ago,
+/// and gives what of it comes after the length.
+pub(super) fn read_length<'a>(
+    reader: &mut Reader<'a>,
+    least: usize,
+    before: usize,
+) -> Result<Reader<'a>, Malformed> {
+    let at = reader.at();
+    let length = usize::from(reader.u16()?);
+    let bad = Malformed { at, why: Why::BadLength(length) };
+    if length < least {
+        return Err(bad);
+    }
+    reader.within(length - before - 2).map_err(|_| bad)
 }

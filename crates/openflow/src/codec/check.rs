@@ -23,7 +23,8 @@ pub(super) fn body_of(version: Version, message: &Message) -> Result<Vec<u8>, Wh
 pub(super) fn read(version: Version, kind: MessageKind, body: &[u8]) -> Result<Message, ErrorCode> {
     let bytes = [&[0; HEADER_BYTES], body].concat();
     let mut reader = Reader::new(&bytes, HEADER_BYTES);
-    let message = read_body(version, XID, kind, &mut reader).map_err(|fault| fault.answer)?;
+    let message = read_body(version, XID, kind, &mut reader)
+        .map_err(|fault| fault.answer.nearest(version))?;
     reader.finish().map_err(|_| ErrorCode::RequestBadLength)?;
     Ok(message)
 }

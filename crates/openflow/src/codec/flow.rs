@@ -12,12 +12,12 @@ mod monitor;
 pub(super) mod stats;
 
 use packet::error::{Malformed, Why};
-use packet::time::Nanos;
 
 use super::bytes::{Put, Reader};
 use super::instruction::{put_instructions, read_instructions};
 use super::matching::{put_match, read_match};
 use super::port::{put_port, read_port};
+use super::span::{put_span, read_span};
 use super::{Fault, What};
 use crate::model::flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
@@ -41,8 +41,6 @@ const COMMANDS: [FlowModCommand; 5] = [
     FlowModCommand::DeleteStrict,
 ];
 
-const SECOND: u64 = 1_000_000_000;
-
 /// Appends a buffer's number.
 pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<(), What> {
     if buffer == Some(BUFFER_NONE) {
@@ -56,22 +54,6 @@ pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<
 pub(super) fn read_buffer(reader: &mut Reader) -> Result<Option<BufferId>, Malformed> {
     let id = reader.u32()?;
     Ok((id != BUFFER_NONE).then_some(id))
-}
-
-/// Appends a span as seconds and nanoseconds.
-pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), What> {
-    let seconds = span.0 / SECOND;
-    let seconds =
-        u32::try_from(seconds).map_err(|_| What::Value { field: "seconds", value: seconds })?;
-    out.put_u32(seconds);
-    out.put_u32((span.0 % SECOND) as u32);
-    Ok(())
-}
-
-/// Reads a span; nanoseconds that make a second or more are cut to just below it.
-pub(super) fn read_span(reader: &mut Reader) -> Result<Nanos, Malformed> {
-    let (seconds, nanos) = (reader.u32()?, reader.u32()?);
-    Ok(Nanos(u64::from(seconds) * SECOND + u64::from(nanos).min(SECOND - 1)))
 }
 
 /// Appends a flow-mod's body.
@@ -199,23 +181,17 @@ fn read_head(version: Version, reader: &mut Reader) -> Result<FlowMod, Fault> {
 }
 
 fn command_of(at: usize, code: u8) -> Result<FlowModCommand, Fault> {
-    COMMANDS.get(usize::from(code)).copied().ok_or_else(|| {
-        let malformed = Malformed { at, why: Why::BadValue(code.into()) };
-        Fault::new(malformed, ErrorCode::FlowModBadCommand)
-    })
+    COMMANDS
+        .get(usize::from(code))
+        .copied()
+        .ok_or_else(|| Fault::value(at, code, ErrorCode::FlowModBadCommand))
 }
 
 fn read_flags(version: Version, reader: &mut Reader) -> Result<FlowModFlags, Fault> {
     let at = reader.at();
     let (flags, unknown) = FlowModFlags::from_wire(version, reader.u16()?.into());
     if unknown != 0 {
-        let malformed = Malformed { at, why: Why::BadValue(unknown.into()) };
-        let answer = match version {
-            Version::V1_0 => ErrorCode::FlowModUnsupported,
-            Version::V1_1 => ErrorCode::FlowModUnknown,
-            _ => ErrorCode::FlowModBadFlags,
-        };
-        return Err(Fault::new(malformed, answer));
+        return Err(Fault::value(at, unknown, ErrorCode::FlowModBadFlags));
     }
     Ok(flags)
 }

@@ -7,13 +7,13 @@
 use packet::error::{Malformed, Why};
 
 use super::action::{put_actions, read_actions};
-use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
+use super::bytes::{Put, Reader, put_length, put_length_at, read_length};
 use super::multipart::Row;
 use super::property::{
-    EXPERIMENTER, put_experimenter, put_experimenters, put_length, put_property,
-    read_experimenters, read_length, read_property,
+    EXPERIMENTER, put_experimenter, put_experimenters, put_property, read_experimenters,
+    read_property,
 };
+use super::span::{put_span, read_span};
 use super::{Fault, What};
 use crate::model::group::{
     Bucket, BucketCounters, GROUP_ALL, GroupCapabilities, GroupDescription, GroupFeatures,
@@ -37,10 +37,6 @@ const WATCH_GROUP: u16 = 2;
 /// The weight of a bucket that says none.
 const WEIGHT_DEFAULT: u16 = 1;
 
-fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
-}
-
 fn bad_bucket(malformed: Malformed) -> Fault {
     Fault::new(malformed, ErrorCode::GroupModBadBucket)
 }
@@ -55,7 +51,7 @@ fn read_kind(reader: &mut Reader) -> Result<GroupKind, Fault> {
     let code = reader.u8()?;
     reader.skip(1)?;
     let kind = GroupKind::ALL.get(usize::from(code));
-    kind.copied().ok_or_else(|| fault(at, code, ErrorCode::GroupModBadType))
+    kind.copied().ok_or_else(|| Fault::value(at, code, ErrorCode::GroupModBadType))
 }
 
 /// Appends a group-mod's body.
@@ -97,14 +93,7 @@ fn put_counted_buckets(
 ) -> Result<(), What> {
     let start = out.len();
     put_buckets(version, kind, buckets, out)?;
-    let bytes = out.len() - start;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "buckets",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
-    Ok(())
+    put_length_at("buckets", out, start, length_at)
 }
 
 /// Reads a group-mod's body.
@@ -116,7 +105,7 @@ pub(super) fn read_group_mod(version: Version, reader: &mut Reader) -> Result<Gr
         2 => GroupModCommand::Delete,
         3 if version >= Version::V1_5 => GroupModCommand::InsertBucket,
         5 if version >= Version::V1_5 => GroupModCommand::RemoveBucket,
-        other => return Err(fault(at, other, ErrorCode::GroupModBadCommand)),
+        other => return Err(Fault::value(at, other, ErrorCode::GroupModBadCommand)),
     };
     let kind = read_kind(reader)?;
     let group = reader.u32()?;
@@ -132,7 +121,7 @@ pub(super) fn read_group_mod(version: Version, reader: &mut Reader) -> Result<Gr
     let why = Why::BadLength(length);
     let mut buckets = reader.within(length).map_err(|_| Malformed { at, why })?;
     change.buckets = read_buckets(version, kind, &mut buckets)?;
-    change.experimenter = read_experimenters(version, reader)?;
+    change.experimenter = read_experimenters(reader)?;
     Ok(change)
 }
 
@@ -173,13 +162,7 @@ fn put_bucket_1_5(
     out.put_u32(bucket.id);
     let actions_at = out.len();
     put_actions(version, &bucket.actions, out)?;
-    let bytes = out.len() - actions_at;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "actions",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
+    put_length_at("actions", out, actions_at, start + 2)?;
     let default = Bucket::default();
     if bucket.weight != default_weight(kind) {
         put_property(WEIGHT, out, |out| {
@@ -250,7 +233,7 @@ fn read_bucket_1_5(
     let actions = read_actions(version, &mut list)?;
     let weight = default_weight(kind);
     let mut bucket = Bucket { id, weight, actions, ..Bucket::default() };
-    while let Some(property) = read_property(version, &mut body)? {
+    while let Some(property) = read_property(&mut body)? {
         match property.kind {
             WEIGHT => {
                 bucket.weight = property.read(|body| {
@@ -339,7 +322,7 @@ impl Row for GroupDescription {
         let why = Why::BadLength(length);
         let mut buckets = row.within(length).map_err(|_| Malformed { at, why })?;
         description.buckets = read_buckets(version, kind, &mut buckets)?;
-        description.experimenter = read_experimenters(version, &mut row)?;
+        description.experimenter = read_experimenters(&mut row)?;
         Ok(description)
     }
 }

@@ -6,7 +6,7 @@
 use packet::error::{Malformed, Why};
 
 use super::action::{put_actions, read_actions};
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, put_length_of_eights};
 use super::flow::counters::{put_counters, read_counters};
 use super::message::{put_experimenter, read_experimenter};
 use super::{Fault, What};
@@ -61,17 +61,7 @@ fn put_instruction(
         }
         Instruction::Experimenter(vendor) => put_experimenter(vendor, out),
     }
-    let bytes = out.len() - start;
-    if !bytes.is_multiple_of(8) {
-        return Err(What::Value { field: "instruction length", value: bytes as u64 });
-    }
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "instruction",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
-    Ok(())
+    put_length_of_eights("instruction", out, start, 2)
 }
 
 /// Reads instructions up to the end; in 1.0, a list of actions.
@@ -89,26 +79,18 @@ pub(super) fn read_instructions(
         let kind = instruction.kind();
         let is_other = kind != InstructionKind::Experimenter;
         if is_other && instructions.iter().any(|other| other.kind() == kind) {
-            // Before 1.4 there is no error of its own for this.
-            let answer = match ErrorCode::InstructionDuplicate.to_wire(version) {
-                Some(_) => ErrorCode::InstructionDuplicate,
-                None => ErrorCode::InstructionUnsupported,
-            };
-            let malformed = Malformed { at, why: Why::BadValue(kind as u64) };
-            return Err(Fault::new(malformed, answer));
+            return Err(Fault::value(at, kind as u64, ErrorCode::InstructionDuplicate));
         }
         instructions.push(instruction);
     }
     Ok(instructions)
 }
 
+fn bad_length(malformed: Malformed) -> Fault {
+    Fault::new(malformed, ErrorCode::InstructionBadLength)
+}
+
 fn read_instruction(version: Version, reader: &mut Reader) -> Result<Instruction, Fault> {
-    // 1.1 has no error of its own for a length.
-    let answer = match ErrorCode::InstructionBadLength.to_wire(version) {
-        Some(_) => ErrorCode::InstructionBadLength,
-        None => ErrorCode::RequestBadLength,
-    };
-    let bad_length = |malformed| Fault::new(malformed, answer);
     let at = reader.at();
     let code = reader.u16().map_err(bad_length)?;
     let length = usize::from(reader.u16().map_err(bad_length)?);
@@ -117,10 +99,9 @@ fn read_instruction(version: Version, reader: &mut Reader) -> Result<Instruction
     }
     let mut body = reader.within(length - PREFIX_BYTES).map_err(bad_length)?;
     let Some(kind) = InstructionKind::from_code(version, code) else {
-        let malformed = Malformed { at, why: Why::BadValue(code.into()) };
-        return Err(Fault::new(malformed, ErrorCode::InstructionUnknown));
+        return Err(Fault::value(at, code, ErrorCode::InstructionUnknown));
     };
-    let instruction = read_body(version, kind, &mut body, bad_length)?;
+    let instruction = read_body(version, kind, &mut body)?;
     body.finish().map_err(bad_length)?;
     Ok(instruction)
 }
@@ -129,22 +110,21 @@ fn read_body(
     version: Version,
     kind: InstructionKind,
     body: &mut Reader,
-    bad_length: impl Fn(Malformed) -> Fault,
 ) -> Result<Instruction, Fault> {
     Ok(match kind {
         InstructionKind::GotoTable => {
-            let table = body.u8().map_err(&bad_length)?;
-            body.skip(3).map_err(&bad_length)?;
+            let table = body.u8().map_err(bad_length)?;
+            body.skip(3).map_err(bad_length)?;
             Instruction::GotoTable(table)
         }
         InstructionKind::WriteMetadata => {
-            body.skip(4).map_err(&bad_length)?;
-            let value = body.u64().map_err(&bad_length)?;
-            let mask = body.u64().map_err(&bad_length)?;
+            body.skip(4).map_err(bad_length)?;
+            let value = body.u64().map_err(bad_length)?;
+            let mask = body.u64().map_err(bad_length)?;
             Instruction::WriteMetadata { value: value & mask, mask }
         }
         InstructionKind::WriteActions | InstructionKind::ApplyActions => {
-            body.skip(4).map_err(&bad_length)?;
+            body.skip(4).map_err(bad_length)?;
             let actions = read_actions(version, body)?;
             match kind {
                 InstructionKind::WriteActions => Instruction::WriteActions(actions),
@@ -152,12 +132,12 @@ fn read_body(
             }
         }
         InstructionKind::ClearActions => {
-            body.skip(4).map_err(&bad_length)?;
+            body.skip(4).map_err(bad_length)?;
             Instruction::ClearActions
         }
-        InstructionKind::Meter => Instruction::Meter(body.u32().map_err(&bad_length)?),
+        InstructionKind::Meter => Instruction::Meter(body.u32().map_err(bad_length)?),
         InstructionKind::StatTrigger => {
-            let flags = body.u32().map_err(&bad_length)?;
+            let flags = body.u32().map_err(bad_length)?;
             let flags = StatTriggerFlags::from_wire(version, flags).0;
             Instruction::StatTrigger { flags, thresholds: read_counters(body)? }
         }

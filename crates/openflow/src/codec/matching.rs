@@ -12,8 +12,8 @@ mod wide;
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
-use super::property::{pad, put_length};
+use super::bytes::{Put, Reader, pad, put_length};
+
 use super::{Fault, What};
 use crate::model::matching::Match;
 use crate::version::{ErrorCode, Version};
@@ -29,7 +29,7 @@ const PREFIX_BYTES: usize = 4;
 /// Appends the match.
 pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
     match version {
-        Version::V1_0 => fixed::put_match(version, value, out),
+        Version::V1_0 => fixed::put_match(value, out),
         Version::V1_1 => wide::put_match(value, out),
         _ => put_row(version, value, out),
     }
@@ -71,7 +71,7 @@ pub(super) fn read_told_match(version: Version, reader: &mut Reader) -> Result<M
 /// Reads a match.
 pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     match version {
-        Version::V1_0 => fixed::read_match(version, reader),
+        Version::V1_0 => fixed::read_match(reader),
         Version::V1_1 => wide::read_match(reader),
         _ => read_row(version, reader),
     }
@@ -81,8 +81,7 @@ fn read_row(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     let at = reader.at();
     let kind = reader.u16()?;
     if kind != ROW_OF_FIELDS {
-        let malformed = Malformed { at, why: Why::BadValue(kind.into()) };
-        return Err(Fault::new(malformed, ErrorCode::MatchBadType));
+        return Err(Fault::value(at, kind, ErrorCode::MatchBadType));
     }
     let length = usize::from(reader.u16()?);
     let bad = |_| {
@@ -91,7 +90,7 @@ fn read_row(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     };
     let body = length.checked_sub(PREFIX_BYTES).ok_or(()).map_err(bad)?;
     let mut fields = reader.within(body).map_err(|_| bad(()))?;
-    reader.skip(length.next_multiple_of(8) - length).map_err(|_| bad(()))?;
+    reader.skip_padding(length).map_err(|_| bad(()))?;
     oxm::read_fields(version, &mut fields)
 }
 

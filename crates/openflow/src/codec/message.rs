@@ -3,9 +3,9 @@
 //! Source: OpenFlow 1.0.0 sections 5.1 and 5.5 (hello, echo, vendor, error). A message is refused
 //! without a trace: what was appended before the fault is cut off again.
 
-use packet::error::{Malformed, Why};
+use packet::error::Malformed;
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, pad, put_length};
 use super::multipart::Row;
 use super::property::no_experimenter_type;
 use super::{DecodeError, Fault, NotExpressible, Offending, What};
@@ -119,16 +119,12 @@ fn put_hello(hello: &Hello, out: &mut Vec<u8>) -> Result<(), What> {
 }
 
 fn put_element(kind: u16, body: &[u8], out: &mut Vec<u8>) -> Result<(), What> {
-    let bytes = body.len() + 4;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "hello element",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
+    let start = out.len();
     out.put_u16(kind);
-    out.put_u16(length);
+    out.put_u16(0);
     out.extend_from_slice(body);
-    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    put_length("hello element", out, start, 2)?;
+    pad(out, start);
     Ok(())
 }
 
@@ -213,12 +209,10 @@ fn read(header: Header, message: &[u8]) -> Result<Message, Fault> {
         _ => {}
     }
     let Some(version) = version.filter(|version| version.is_spoken()) else {
-        let malformed = Malformed { at: 0, why: Why::BadValue(header.version.into()) };
-        return Err(Fault::new(malformed, ErrorCode::RequestBadVersion));
+        return Err(Fault::value(0, header.version, ErrorCode::RequestBadVersion));
     };
     let Some(kind) = kind else {
-        let malformed = Malformed { at: 1, why: Why::BadValue(header.kind.into()) };
-        return Err(Fault::new(malformed, ErrorCode::RequestBadType));
+        return Err(Fault::value(1, header.kind, ErrorCode::RequestBadType));
     };
     let value = read_body(version, header.xid, kind, &mut reader)?;
     reader.finish()?;
@@ -277,7 +271,7 @@ pub(super) fn read_body(
             Message::GetAsyncReply(asynchronous::read_config(version, reader)?)
         }
         MessageKind::SetAsync => Message::SetAsync(asynchronous::read_config(version, reader)?),
-        MessageKind::RoleStatus => Message::RoleStatus(role::read_status(version, reader)?),
+        MessageKind::RoleStatus => Message::RoleStatus(role::read_status(reader)?),
         MessageKind::TableStatus => {
             Message::TableStatus(table::read_table_status(version, reader)?)
         }
@@ -302,14 +296,13 @@ fn read_hello(reader: &mut Reader) -> Hello {
     let mut hello = Hello::default();
     while let (Ok(kind), Ok(length)) = (reader.u16(), reader.u16()) {
         let Some(body) = usize::from(length).checked_sub(4) else { break };
-        let padding = usize::from(length).next_multiple_of(8) - usize::from(length);
         let Ok(mut element) = reader.within(body) else { break };
         if kind == HELLO_VERSION_BITMAP && hello.versions.is_none() {
             hello.versions = element.u32().ok();
         } else if kind != HELLO_VERSION_BITMAP {
             hello.others.push(HelloElement { kind, body: element.rest().to_vec() });
         }
-        if reader.skip(padding).is_err() {
+        if reader.skip_padding(length.into()).is_err() {
             break;
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! Source: OpenFlow 1.3.5 sections 7.3.4.4 and 7.3.5.14 to 7.3.5.16, 1.5.1 section 7.3.5.15.
 
-use packet::error::{Malformed, Why};
+use packet::error::Malformed;
 
-use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
+use super::bytes::{Put, Reader, put_length, read_length};
+use super::message::{put_experimenter, read_experimenter};
 use super::multipart::Row;
-use super::property::{put_length, read_length};
+
+use super::span::{put_span, read_span};
 use super::{Fault, What};
-use crate::model::action::Experimenter;
 use crate::model::meter::{
     BandCounters, MeterBand, MeterBandKind, MeterBandKinds, MeterConfig, MeterFeatureFlags,
     MeterFeatures, MeterFlags, MeterMod, MeterModCommand, MeterStats,
@@ -27,10 +27,6 @@ const DROP: u16 = 1;
 const DSCP_REMARK: u16 = 2;
 
 const EXPERIMENTER: u16 = 0xffff;
-
-fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
-}
 
 /// Appends a meter-mod's body.
 pub(super) fn put_meter_mod(
@@ -55,12 +51,12 @@ pub(super) fn read_meter_mod(version: Version, reader: &mut Reader) -> Result<Me
         0 => MeterModCommand::Add,
         1 => MeterModCommand::Modify,
         2 => MeterModCommand::Delete,
-        other => return Err(fault(at, other, ErrorCode::MeterModBadCommand)),
+        other => return Err(Fault::value(at, other, ErrorCode::MeterModBadCommand)),
     };
     let at = reader.at();
     let (flags, unknown) = MeterFlags::from_wire(version, reader.u16()?.into());
     if unknown != 0 {
-        return Err(fault(at, unknown, ErrorCode::MeterModBadFlags));
+        return Err(Fault::value(at, unknown, ErrorCode::MeterModBadFlags));
     }
     let meter = reader.u32()?;
     Ok(MeterMod { command, flags, meter, bands: read_bands(reader)? })
@@ -82,10 +78,7 @@ fn put_band(band: &MeterBand, out: &mut Vec<u8>) -> Result<(), What> {
             out.put_u8(*levels);
             out.put_zeros(3);
         }
-        MeterBandKind::Experimenter(body) => {
-            out.put_u32(body.experimenter);
-            out.extend_from_slice(&body.body);
-        }
+        MeterBandKind::Experimenter(body) => put_experimenter(body, out),
     }
     put_length("meter band", out, start, 2)
 }
@@ -114,11 +107,8 @@ fn read_band(reader: &mut Reader) -> Result<MeterBand, Fault> {
             body.skip(3)?;
             MeterBandKind::DscpRemark { levels }
         }
-        EXPERIMENTER => MeterBandKind::Experimenter(Experimenter {
-            experimenter: body.u32()?,
-            body: body.rest().to_vec(),
-        }),
-        other => return Err(fault(at, other, ErrorCode::MeterModBadBand)),
+        EXPERIMENTER => MeterBandKind::Experimenter(read_experimenter(&mut body)?),
+        other => return Err(Fault::value(at, other, ErrorCode::MeterModBadBand)),
     };
     body.finish()?;
     Ok(MeterBand { rate, burst, kind })

@@ -4,7 +4,7 @@
 //! reply start with a type and flags, and from 1.1 on padding; of the flags only "more" means
 //! anything, and for requests only from 1.3 on.
 
-use packet::error::{Malformed, Why};
+use packet::error::Malformed;
 
 use super::bundle::{put_features, put_features_request, read_features, read_features_request};
 use super::bytes::{Put, Reader};
@@ -51,10 +51,7 @@ fn read_prefix(version: Version, reader: &mut Reader) -> Result<(MultipartKind, 
     reader.skip(prefix_bytes(version) - 4)?;
     match MultipartKind::from_code(version, code) {
         Some(kind) => Ok((kind, flags & MORE != 0)),
-        None => {
-            let malformed = Malformed { at, why: Why::BadValue(code.into()) };
-            Err(Fault::new(malformed, ErrorCode::RequestBadMultipart))
-        }
+        None => Err(Fault::value(at, code, ErrorCode::RequestBadMultipart)),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Source: `nicira-ext.h` of Open vSwitch. Each body starts with a subtype. A match is a row of
 //! fields in NXM whose length stands before it, padded to eight bytes; a cookie to be looked for
-//! stands in it as a field. Bodies with other subtypes are `None`: they stay experimenter's.
+//! stands in it as a field. Bodies with other subtypes are `None`: they stay experimenter's. Errors
+//! are those of any version that fit best; [`ErrorCode::nearest`] has the words of 1.0.
 
 /// How its messages are refused.
 mod error;
@@ -11,16 +12,15 @@ pub use error::refusal;
 
 use packet::time::Nanos;
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, pad, put_length, put_length_at, read_length};
 use super::flow::stats::{put_aggregate, read_aggregate};
-use super::flow::{
-    self, put_buffer, put_head_1_0, put_span, read_buffer, read_head_1_0, read_span,
-};
+use super::flow::{self, put_buffer, put_head_1_0, read_buffer, read_head_1_0};
 use super::instruction::{put_instructions, read_instructions};
 use super::matching::oxm::{put_fields, read_fields};
 use super::packet_io::{read_reason, reason_to_wire};
 use super::port::{put_port, read_port};
-use super::property::{pad, put_length, read_length};
+
+use super::span::{SECOND, put_span, read_span};
 use super::{Fault, NotExpressible, What};
 use crate::model::action::Experimenter;
 use crate::model::flow::{FlowMod, FlowRemoved};
@@ -61,7 +61,6 @@ const COOKIE: (u16, u8) = (1, 30);
 /// Bytes of an entry before its match.
 const FLOW_BYTES_MIN: usize = 48;
 
-const SECOND: u64 = 1_000_000_000;
 const V: Version = Version::V1_0;
 
 fn body(subtype: u32, put: impl FnOnce(&mut Vec<u8>) -> Result<(), What>) -> Outcome {
@@ -171,13 +170,11 @@ fn read_form(numbers: &[u32; 2], reader: &mut Reader) -> Result<Form, Fault> {
 }
 
 fn read_choice<T: Copy>(values: &[T], numbers: &[u32], reader: &mut Reader) -> Result<T, Fault> {
-    use packet::error::{Malformed, Why};
     let (at, number) = (reader.at(), reader.u32()?);
     let place = numbers.iter().position(|&other| other == number);
-    place.map(|place| values[place]).ok_or_else(|| {
-        let malformed = Malformed { at, why: Why::BadValue(number.into()) };
-        Fault::new(malformed, ErrorCode::RequestBadExperimenterType)
-    })
+    place
+        .map(|place| values[place])
+        .ok_or_else(|| Fault::value(at, number, ErrorCode::RequestBadExperimenterType))
 }
 
 /// Appends a match's fields, and a cookie to be looked for; writes their length.
@@ -196,13 +193,7 @@ fn put_match(
         let field = ExperimenterField { class, number, has_mask: true, body };
         put_fields(V, &Match::ANY.with_experimenter(field), out)?;
     }
-    let bytes = out.len() - start;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "match",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+    put_length_at("match", out, start, length_at)?;
     pad(out, start);
     Ok(())
 }
@@ -211,21 +202,25 @@ fn put_match(
 fn read_match(length: u16, reader: &mut Reader) -> Result<(Match, Option<(u64, u64)>), Fault> {
     let length = usize::from(length);
     let fields = read_fields(V, &mut reader.within(length)?)?;
-    reader.skip(length.next_multiple_of(8) - length)?;
+    reader.skip_padding(length)?;
     let mut matching: Match = fields.fields().iter().copied().collect();
-    let mut cookie = None;
-    for field in fields.experimenter() {
-        let mut body = Reader::new(&field.body, 0);
-        match (field.class, field.number) == COOKIE {
-            true => {
-                let value = body.u64()?;
-                let mask = if field.has_mask { body.u64()? } else { u64::MAX };
-                cookie = Some((value & mask, mask));
-            }
-            false => matching.push_experimenter(field.clone()),
-        }
-    }
+    let is_cookie = |field: &&ExperimenterField| (field.class, field.number) == COOKIE;
+    let cookie = fields.experimenter().iter().find(is_cookie).map(read_cookie).transpose()?;
+    let others = fields.experimenter().iter().filter(|field| !is_cookie(field));
+    matching.push_experimenters(others.cloned());
     Ok((matching, cookie))
+}
+
+/// The value and the mask of a cookie to be looked for.
+fn read_cookie(field: &ExperimenterField) -> Result<(u64, u64), Fault> {
+    let read = || {
+        let mut body = Reader::new(&field.body, 0);
+        let value = body.u64()?;
+        let mask = if field.has_mask { body.u64()? } else { u64::MAX };
+        body.finish()?;
+        Ok((value & mask, mask))
+    };
+    read().map_err(|malformed| Fault::new(malformed, ErrorCode::MatchBadLength))
 }
 
 fn put_flow_mod(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {

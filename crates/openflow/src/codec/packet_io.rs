@@ -8,7 +8,7 @@ use packet::error::{Malformed, Why};
 use packet::field::Field;
 
 use super::action::{put_actions, read_actions};
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, put_length_at};
 use super::flow::{put_buffer, read_buffer};
 use super::matching::{put_match, read_match};
 use super::port::{put_port, read_port};
@@ -174,13 +174,7 @@ pub(super) fn put_packet_out(
     }
     let actions_at = out.len();
     put_actions(version, &frame.actions, out)?;
-    let bytes = out.len() - actions_at;
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong {
-        field: "actions",
-        bytes,
-        bytes_max: u16::MAX.into(),
-    })?;
-    out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+    put_length_at("actions", out, actions_at, length_at)?;
     out.extend_from_slice(&frame.data);
     Ok(())
 }

@@ -11,8 +11,8 @@ mod stats;
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
-use super::property::{put_length, put_property, read_length, read_property};
+use super::bytes::{Put, Reader, put_length, read_length};
+use super::property::{put_property, read_property};
 use super::{Fault, What};
 use crate::model::port::property::PortProperty;
 use crate::model::port::{
@@ -36,7 +36,7 @@ const NAME_BYTES: usize = 16;
 const RESERVED_16: u16 = 0xff00;
 
 /// The number as 1.0 writes it.
-pub(super) fn port_to_wire(_version: Version, port: PortNo) -> Result<u16, What> {
+pub(super) fn port_to_wire(port: PortNo) -> Result<u16, What> {
     match port {
         0..0xff00 => Ok(port as u16),
         reserved::MAX.. => Ok(port as u16),
@@ -45,7 +45,7 @@ pub(super) fn port_to_wire(_version: Version, port: PortNo) -> Result<u16, What>
 }
 
 /// The number that 1.0 wrote so.
-pub(super) fn port_from_wire(_version: Version, wire: u16) -> PortNo {
+pub(super) fn port_from_wire(wire: u16) -> PortNo {
     match wire {
         0..RESERVED_16 => wire.into(),
         _ => reserved::MAX | PortNo::from(wire),
@@ -56,7 +56,7 @@ pub(super) fn port_from_wire(_version: Version, wire: u16) -> PortNo {
 #[inline]
 pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
     match version {
-        Version::V1_0 => out.put_u16(port_to_wire(version, port)?),
+        Version::V1_0 => out.put_u16(port_to_wire(port)?),
         _ => out.put_u32(port),
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Res
 #[inline]
 pub(super) fn read_port(version: Version, reader: &mut Reader) -> Result<PortNo, Malformed> {
     match version {
-        Version::V1_0 => Ok(port_from_wire(version, reader.u16()?)),
+        Version::V1_0 => Ok(port_from_wire(reader.u16()?)),
         _ => reader.u32(),
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn read_description(
     let mut body = read_length(reader, DESCRIPTION_BYTES_MIN, 4)?;
     body.skip(2)?;
     let mut port = read_identity(version, number, &mut body)?;
-    while let Some(property) = read_property(version, &mut body)? {
+    while let Some(property) = read_property(&mut body)? {
         if property.kind == ETHERNET {
             property.read(|body| {
                 body.skip(4)?;
@@ -259,7 +259,7 @@ pub(super) fn read_port_mod(version: Version, reader: &mut Reader) -> Result<Por
         reader.skip(4)?;
         return Ok(change);
     }
-    while let Some(property) = read_property(version, reader)? {
+    while let Some(property) = read_property(reader)? {
         if property.kind == ETHERNET {
             let at = property.body.at();
             let (features, unknown) =

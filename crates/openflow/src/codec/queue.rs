@@ -6,12 +6,12 @@
 
 use packet::error::Malformed;
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, put_length, read_length};
 use super::multipart::Row;
 use super::port::{put_port, read_port};
 use super::property::{
-    self, EXPERIMENTER, Property, put_experimenters, put_length, put_property, read_experimenters,
-    read_length, read_properties,
+    self, EXPERIMENTER, Property, put_experimenters, put_property, read_experimenters,
+    read_properties,
 };
 use super::span::{put_age, read_age};
 use super::{Fault, What};
@@ -217,7 +217,7 @@ impl Row for PacketQueue {
         let id = reader.u32()?;
         let mut body = read_length(reader, 16, 8)?;
         body.skip(6)?;
-        let properties = read_properties(version, &mut body, read_new_property)?;
+        let properties = read_properties(&mut body, read_new_property)?;
         Ok(PacketQueue { port, id, properties })
     }
 }
@@ -286,7 +286,7 @@ impl Row for QueueStats {
         let mut row = read_length(reader, STATS_BYTES_MIN, 0)?;
         row.skip(6)?;
         let mut stats = read_stats(version, &mut row)?;
-        stats.properties = read_experimenters(version, &mut row)?;
+        stats.properties = read_experimenters(&mut row)?;
         Ok(stats)
     }
 }

@@ -4,11 +4,11 @@
 
 use packet::error::{Malformed, Why};
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, put_length, read_length};
 use super::multipart::Row;
 use super::property::{
-    EXPERIMENTER, Property, put_experimenter, put_experimenters, put_length, put_property,
-    read_experimenters, read_length, read_properties,
+    EXPERIMENTER, Property, put_experimenter, put_experimenters, put_property, read_experimenters,
+    read_properties,
 };
 use super::{Fault, What};
 use crate::model::role::{
@@ -40,8 +40,7 @@ fn read_role(reader: &mut Reader) -> Result<Role, Fault> {
         2 => Role::Master,
         3 => Role::Slave,
         other => {
-            let malformed = Malformed { at, why: Why::BadValue(other.into()) };
-            return Err(Fault::new(malformed, ErrorCode::RoleRequestBadRole));
+            return Err(Fault::value(at, other, ErrorCode::RoleRequestBadRole));
         }
     })
 }
@@ -91,7 +90,7 @@ pub(super) fn put_status(
 }
 
 /// Reads a role-status' body.
-pub(super) fn read_status(version: Version, reader: &mut Reader) -> Result<RoleStatus, Fault> {
+pub(super) fn read_status(reader: &mut Reader) -> Result<RoleStatus, Fault> {
     let role = read_role(reader)?;
     let at = reader.at();
     let reason = match reader.u8()? {
@@ -102,7 +101,7 @@ pub(super) fn read_status(version: Version, reader: &mut Reader) -> Result<RoleS
     };
     reader.skip(3)?;
     let generation = reader.u64()?;
-    let properties = read_experimenters(version, reader)?;
+    let properties = read_experimenters(reader)?;
     Ok(RoleStatus { role, reason, generation, properties })
 }
 
@@ -137,7 +136,7 @@ impl Row for ControllerStatus {
         put_length("controller status", out, start, 0)
     }
 
-    fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
+    fn read(_version: Version, reader: &mut Reader) -> Result<Self, Fault> {
         let mut row = read_length(reader, STATUS_BYTES_MIN, 0)?;
         let short_id = row.u16()?;
         let role = read_role(&mut row)?;
@@ -149,7 +148,7 @@ impl Row for ControllerStatus {
             other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
         };
         row.skip(6)?;
-        let properties = read_properties(version, &mut row, read_controller_property)?;
+        let properties = read_properties(&mut row, read_controller_property)?;
         Ok(ControllerStatus { short_id, role, reason, is_up, properties })
     }
 }

@@ -1,16 +1,34 @@
-//! How long something has been there, if that is known, as bytes.
+//! How long something has been there, as bytes: seconds and nanoseconds.
 //!
-//! Source: OpenFlow 1.3.5 section 7.3.5.6 (`duration_sec`, `duration_nsec`). All bits set mean that
-//! the switch does not know.
+//! Source: OpenFlow 1.0.0 section 5.3.5 and 1.3.5 section 7.3.5.6 (`duration_sec`,
+//! `duration_nsec`). Where that may be unknown, all bits set say so.
 
 use packet::error::Malformed;
 use packet::time::Nanos;
 
 use super::What;
 use super::bytes::{Put, Reader};
-use super::flow::{put_span, read_span};
 
-/// Appends seconds and nanoseconds.
+/// Nanoseconds in a second.
+pub(super) const SECOND: u64 = 1_000_000_000;
+
+/// Appends a span as seconds and nanoseconds.
+pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), What> {
+    let seconds = span.0 / SECOND;
+    let seconds =
+        u32::try_from(seconds).map_err(|_| What::Value { field: "seconds", value: seconds })?;
+    out.put_u32(seconds);
+    out.put_u32((span.0 % SECOND) as u32);
+    Ok(())
+}
+
+/// Reads a span; nanoseconds that make a second or more are cut to just below it.
+pub(super) fn read_span(reader: &mut Reader) -> Result<Nanos, Malformed> {
+    let (seconds, nanos) = (reader.u32()?, reader.u32()?);
+    Ok(Nanos(u64::from(seconds) * SECOND + u64::from(nanos).min(SECOND - 1)))
+}
+
+/// Appends a span, if it is known.
 pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), What> {
     match age {
         Some(age) => put_span(age, out),
@@ -21,7 +39,7 @@ pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), What>
     }
 }
 
-/// Reads seconds and nanoseconds.
+/// Reads a span, if it is known.
 pub(super) fn read_age(reader: &mut Reader) -> Result<Option<Nanos>, Malformed> {
     let mut ahead = reader.clone();
     if ahead.u64()? == u64::MAX {

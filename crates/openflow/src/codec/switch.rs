@@ -3,8 +3,6 @@
 //! Source: OpenFlow 1.0.0 sections 5.3.1 and 5.3.2, 1.1.0 and 1.3.5 sections A.3.1 and 7.3.1,
 //! 7.3.2.
 
-use packet::error::{Malformed, Why};
-
 use super::bytes::{Put, Reader};
 use super::port::{put_description, read_descriptions};
 use super::{Fault, What};
@@ -102,8 +100,7 @@ pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<Switc
     };
     let is_strange = flags & !known != 0 || flags & FRAGMENTS_MASK == FRAGMENTS_MASK;
     if version >= Version::V1_1 && is_strange {
-        let malformed = Malformed { at, why: Why::BadValue(flags.into()) };
-        return Err(Fault::new(malformed, ErrorCode::SwitchConfigBadFlags));
+        return Err(Fault::value(at, flags, ErrorCode::SwitchConfigBadFlags));
     }
     let fragments = match flags & FRAGMENTS_MASK {
         0 => FragmentHandling::Normal,

@@ -9,13 +9,10 @@ mod features;
 use packet::error::{Malformed, Why};
 use packet::field::{Field, FieldSet};
 
-use super::bytes::{Put, Reader};
+use super::bytes::{Put, Reader, put_length, read_length};
 use super::matching::{wildcards_from_wire, wildcards_to_wire};
 use super::multipart::Row;
-use super::property::{
-    EXPERIMENTER, Errors, Property, put_experimenter, put_length, put_property, read_length,
-    read_properties,
-};
+use super::property::{EXPERIMENTER, Property, put_experimenter, put_property, read_properties};
 use super::{Fault, What};
 use crate::model::kinds::{ActionKinds, InstructionKinds};
 use crate::model::table::{
@@ -101,8 +98,7 @@ pub(super) fn read_table_mod(version: Version, reader: &mut Reader) -> Result<Ta
     let at = reader.at();
     let (config, unknown) = config_from_wire(version, reader.u32()?);
     if unknown != 0 {
-        let malformed = Malformed { at, why: Why::BadValue(unknown.into()) };
-        return Err(Fault::new(malformed, ErrorCode::TableModBadConfig));
+        return Err(Fault::value(at, unknown, ErrorCode::TableModBadConfig));
     }
     let mut change = TableMod { table, config, properties: Vec::new() };
     if version >= Version::V1_4 {
@@ -138,11 +134,10 @@ fn read_table_properties(
     reader: &mut Reader,
 ) -> Result<Vec<TableModProperty>, Fault> {
     let mut seen = Vec::new();
-    read_properties(version, reader, |property| {
+    read_properties(reader, |property| {
         let (kind, at) = (property.kind, property.at);
         if kind != EXPERIMENTER && seen.contains(&kind) {
-            let malformed = Malformed { at, why: Why::BadValue(kind.into()) };
-            return Err(Fault::new(malformed, Errors::of(version).duplicate));
+            return Err(Fault::value(at, kind, ErrorCode::PropertyDuplicateType));
         }
         seen.push(kind);
         read_table_property(version, property)
@@ -156,7 +151,7 @@ fn read_table_property(version: Version, property: Property) -> Result<TableModP
             let (flags, unknown) =
                 property.read(|body| Ok(EvictionFlags::from_wire(version, body.u32()?)))?;
             if unknown != 0 {
-                return Err(Errors::of(version).value(at, unknown.into()));
+                return Err(Fault::value(at, unknown, ErrorCode::PropertyBadValue));
             }
             TableModProperty::Eviction(flags)
         }

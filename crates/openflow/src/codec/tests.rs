@@ -157,7 +157,7 @@ fn what_1_0_cannot_say_is_named() {
     let odd = Experimenter { experimenter: 1, body: vec![0; 5] };
     assert!(matches!(
         not_expressible(flow_with(vec![Action::Experimenter(odd)])),
-        What::Value { field: "action length", value: 13 }
+        What::Value { value: 13, .. }
     ));
     let port = PortDescription { current: PortFeatures::SPEED_40G_FULL, ..Default::default() };
     let status = PortStatus { reason: PortStatusReason::Add, port };

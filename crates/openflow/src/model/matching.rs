@@ -186,8 +186,13 @@ impl Match {
 
     /// Asks for what somebody else defines, besides what was asked before.
     pub fn push_experimenter(&mut self, field: ExperimenterField) {
-        let place = self.experimenter.partition_point(|row| *row < field);
-        self.experimenter.insert(place, field);
+        self.push_experimenters([field]);
+    }
+
+    /// The same for several.
+    pub fn push_experimenters(&mut self, fields: impl IntoIterator<Item = ExperimenterField>) {
+        self.experimenter.extend(fields);
+        self.experimenter.sort();
     }
 
     /// The fields, in order.

@@ -3,6 +3,9 @@
 //! Source: `ofp_error_type` and the enums of codes of the OpenFlow Switch Specifications 1.0.0 to
 //! 1.5.1.
 
+/// What a version says instead of an error that it does not have.
+mod nearest;
+
 use std::fmt;
 
 use super::{NO, VERSIONS, Version};
@@ -452,71 +455,6 @@ impl ErrorCode {
         let row = self.row()?;
         let code = row.codes[version.column()];
         Some((row.family.code(version)?, (code != NO).then_some(code as u16)?))
-    }
-
-    /// This error, or what this version has that says most of it. Every version can say the
-    /// result.
-    #[must_use]
-    pub fn nearest(self, version: Version) -> ErrorCode {
-        let mut error = self;
-        while error.to_wire(version).is_none() {
-            error = error.vaguer(version);
-        }
-        error
-    }
-
-    /// An error that says less, and that earlier versions have rather than this one.
-    fn vaguer(self, version: Version) -> ErrorCode {
-        match self {
-            ErrorCode::ActionBadSetMask
-            | ErrorCode::ActionBadSetType
-            | ErrorCode::ActionBadSetLength => ErrorCode::ActionBadSetArgument,
-            ErrorCode::FlowModUnsupported => ErrorCode::ActionUnsupportedOrder,
-            ErrorCode::ActionUnsupportedOrder => ErrorCode::FlowModUnsupported,
-            ErrorCode::InstructionBadExperimenterType => ErrorCode::InstructionBadExperimenter,
-            ErrorCode::InstructionDuplicate => ErrorCode::InstructionUnsupported,
-            ErrorCode::MatchBadMask => ErrorCode::MatchBadWildcards,
-            ErrorCode::MatchBadPrerequisite | ErrorCode::MatchDuplicateField => {
-                ErrorCode::MatchBadField
-            }
-            ErrorCode::FlowModUnknown => ErrorCode::FlowModUnsupported,
-            ErrorCode::FlowModBadTable => ErrorCode::FlowModPermission,
-            ErrorCode::PropertyBadType if version == Version::V1_3 => {
-                ErrorCode::TableFeaturesBadType
-            }
-            ErrorCode::PropertyBadLength if version == Version::V1_3 => {
-                ErrorCode::TableFeaturesBadLength
-            }
-            ErrorCode::PropertyBadValue if version == Version::V1_3 => {
-                ErrorCode::TableFeaturesBadArgument
-            }
-            ErrorCode::TableFeaturesBadType if version > Version::V1_3 => {
-                ErrorCode::PropertyBadType
-            }
-            ErrorCode::TableFeaturesBadLength if version > Version::V1_3 => {
-                ErrorCode::PropertyBadLength
-            }
-            ErrorCode::TableFeaturesBadArgument if version > Version::V1_3 => {
-                ErrorCode::PropertyBadValue
-            }
-            error => error.vaguest(),
-        }
-    }
-
-    /// What every version has of the error's family.
-    fn vaguest(self) -> ErrorCode {
-        let name = self.row().map_or("", |row| row.name);
-        match self.row().map(|row| row.family) {
-            _ if name == "permission" => ErrorCode::RequestPermission,
-            _ if name == "bad_length" => ErrorCode::RequestBadLength,
-            Some(ErrorType::BadAction) => ErrorCode::ActionBadArgument,
-            Some(ErrorType::FlowModFailed) => ErrorCode::FlowModUnknown,
-            Some(ErrorType::GroupModFailed) if self != ErrorCode::GroupModInvalid => {
-                ErrorCode::GroupModInvalid
-            }
-            Some(ErrorType::PortModFailed) => ErrorCode::PortModBadPort,
-            _ => ErrorCode::RequestPermission,
-        }
     }
 
     /// What these type and code fields mean in this version; [`ErrorCode::Other`] if nothing.

@@ -154,7 +154,7 @@ impl Agent {
             }
         };
         *datapath.due = Some(Nanos::ZERO);
-        outcome.map_err(|error| lower::group::group_error_up(error, who.version))
+        outcome.map_err(lower::group::group_error_up)
     }
 
     fn meter_mod(

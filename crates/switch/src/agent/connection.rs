@@ -22,7 +22,6 @@ use super::interests::Interests;
 use super::monitor::Monitors;
 use super::parts::Parts;
 use crate::config::Limits;
-use crate::lower::express;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
@@ -219,7 +218,7 @@ impl Connection {
         if let Some(error) = extended.flatten() {
             return self.reply(xid, &Message::Error(error));
         }
-        let code = express::error(self.version(), code);
+        let code = code.nearest(self.version());
         self.reply(xid, &Message::error(code, request));
     }
 

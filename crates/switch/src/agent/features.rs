@@ -265,18 +265,12 @@ fn flags(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatureFlags 
 fn check_row(row: &TableFeatures, version: Version, pipeline: &Pipeline) -> Result<(), ErrorCode> {
     let all = full(row.table, version, pipeline);
     if row.entries_max > all.entries_max {
-        return Err(bad_value(version, ErrorCode::TableFeaturesBadEntriesMax));
+        return Err(ErrorCode::TableFeaturesBadEntriesMax);
     }
     for property in &row.properties {
         check_property(property, row.table, &all, version)?;
     }
     Ok(())
-}
-
-/// What a value that cannot be is called: 1.3, 1.4 and 1.5 each have their own word.
-fn bad_value(version: Version, since_1_5: ErrorCode) -> ErrorCode {
-    let words = [since_1_5, ErrorCode::TableFeaturesBadArgument, ErrorCode::PropertyBadValue];
-    crate::lower::first_known(version, &words)
 }
 
 fn check_property(
@@ -314,7 +308,7 @@ fn check_property(
         TableProperty::PacketTypes(types) => types.iter().all(|kind| *kind == ETHERNET),
         TableProperty::Experimenter { .. } => false,
     };
-    if fits { Ok(()) } else { Err(bad_value(version, ErrorCode::TableFeaturesBadFeatures)) }
+    if fits { Ok(()) } else { Err(ErrorCode::TableFeaturesBadFeatures) }
 }
 
 /// The property for table-miss entries if there is one, else the one for entries in general.

@@ -10,7 +10,7 @@ use openflow::model::{self, CopyField, FieldMatch, reserved};
 use openflow::version::{ErrorCode, Version};
 use packet::field::Field;
 
-use super::{first_known, is_port, port_down, port_up};
+use super::{is_port, port_down, port_up};
 
 /// Most actions of one list.
 pub const ACTIONS_MAX: usize = 64;
@@ -162,8 +162,7 @@ pub fn is_writable(field: Field, version: Version) -> bool {
 fn set_field_down(set: &FieldMatch, version: Version) -> Result<Action, ErrorCode> {
     let FieldMatch { field, value, mask } = *set;
     if !is_writable(field, version) {
-        let errors = [ErrorCode::ActionBadSetType, ErrorCode::ActionBadType];
-        return Err(first_known(version, &errors));
+        return Err(ErrorCode::ActionBadSetType);
     }
     Ok(Action::SetField { field, value, mask })
 }

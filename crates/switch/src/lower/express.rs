@@ -13,7 +13,7 @@ use openflow::model::{
     MultipartReply, MultipartReplyBody, PacketIn, PortConfig, PortDescription, PortFeatures,
     PortState,
 };
-use openflow::version::{ErrorCode, Version};
+use openflow::version::Version;
 
 /// Whether the version can say this.
 pub fn can_say(version: Version, message: &Message) -> bool {
@@ -171,26 +171,4 @@ pub fn port(version: Version, mut port: PortDescription) -> PortDescription {
         port.properties.clear();
     }
     port
-}
-
-/// The error that the version has for this, the nearest if it has none of its own.
-pub fn error(version: Version, code: ErrorCode) -> ErrorCode {
-    use ErrorCode::*;
-    let stand_ins: &[ErrorCode] = match code {
-        RequestIsSlave => &[RequestPermission],
-        RequestBadPort => &[ActionBadOutPort],
-        RequestBadPacket => &[RequestBadLength],
-        RequestBadTable | FlowModBadTable => &[FlowModUnsupported, RequestPermission],
-        ActionBadOutGroup | ActionBadTag | ActionBadSetArgument => &[ActionBadArgument],
-        ActionBadMeter | ActionMatchInconsistent => &[ActionBadArgument],
-        ActionBadSetType | ActionBadSetLength | ActionBadSetMask => &[ActionBadType],
-        InstructionDuplicate => &[InstructionUnsupported, FlowModUnsupported],
-        InstructionUnknown | InstructionUnsupported | InstructionBadTable => &[FlowModUnsupported],
-        MatchBadField | MatchBadValue | MatchBadPrerequisite | MatchBadMask
-        | MatchDuplicateField => &[MatchBadField, MatchBadType, FlowModUnsupported],
-        _ => &[],
-    };
-    let known = |code: &&ErrorCode| code.to_wire(version).is_some();
-    let candidates = std::iter::once(&code).chain(stand_ins);
-    candidates.chain(&[RequestPermission]).find(known).copied().unwrap_or(code)
 }

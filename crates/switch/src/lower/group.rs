@@ -10,7 +10,7 @@ use openflow::model::group::{
     GroupKind, GroupMod, GroupStats,
 };
 use openflow::model::reserved;
-use openflow::version::{ErrorCode, Version};
+use openflow::version::ErrorCode;
 
 use super::action::{Place, World, actions_down, actions_up};
 use super::{port_down, port_up};
@@ -59,9 +59,7 @@ pub fn place_down(from: u32) -> BucketPlace {
 }
 
 /// What a controller is told of a refused group-mod.
-pub fn group_error_up(error: GroupError, version: Version) -> ErrorCode {
-    let since_1_2 =
-        |code: ErrorCode| super::first_known(version, &[code, ErrorCode::GroupModInvalid]);
+pub fn group_error_up(error: GroupError) -> ErrorCode {
     match error {
         GroupError::GroupExists(_) => ErrorCode::GroupModExists,
         GroupError::InvalidGroup(_) => ErrorCode::GroupModInvalid,
@@ -70,15 +68,13 @@ pub fn group_error_up(error: GroupError, version: Version) -> ErrorCode {
         GroupError::ChainTooLong(_) => ErrorCode::GroupModChainingUnsupported,
         GroupError::Loop(_) => ErrorCode::GroupModLoop,
         GroupError::UnknownGroup(_) => ErrorCode::GroupModUnknownGroup,
-        GroupError::ChainedGroup(_) => since_1_2(ErrorCode::GroupModChainedGroup),
-        GroupError::BadType(_) => since_1_2(ErrorCode::GroupModBadType),
-        GroupError::BadCommand(_) => since_1_2(ErrorCode::GroupModBadCommand),
-        GroupError::BadBucket(_) => since_1_2(ErrorCode::GroupModBadBucket),
-        GroupError::BadWatchPort(_) | GroupError::BadWatchGroup(_) => {
-            since_1_2(ErrorCode::GroupModBadWatch)
-        }
-        GroupError::UnknownBucket(_) => since_1_2(ErrorCode::GroupModUnknownBucket),
-        GroupError::BucketExists(_) => since_1_2(ErrorCode::GroupModBucketExists),
+        GroupError::ChainedGroup(_) => ErrorCode::GroupModChainedGroup,
+        GroupError::BadType(_) => ErrorCode::GroupModBadType,
+        GroupError::BadCommand(_) => ErrorCode::GroupModBadCommand,
+        GroupError::BadBucket(_) => ErrorCode::GroupModBadBucket,
+        GroupError::BadWatchPort(_) | GroupError::BadWatchGroup(_) => ErrorCode::GroupModBadWatch,
+        GroupError::UnknownBucket(_) => ErrorCode::GroupModUnknownBucket,
+        GroupError::BucketExists(_) => ErrorCode::GroupModBucketExists,
         GroupError::BadOutGroup(_) => ErrorCode::ActionBadOutGroup,
     }
 }

@@ -8,7 +8,6 @@ use openflow::model::{self, Action, Instruction};
 use openflow::version::{ErrorCode, Version};
 
 use super::action::{Place, World, actions_down, actions_up};
-use super::first_known;
 use super::sense::{applied_make_sense, written_make_sense};
 
 /// The instructions of an entry in `table` for frames that match, or what is wrong with them.
@@ -23,8 +22,7 @@ pub fn instructions_down(
     for instruction in from {
         let bit = 1 << instruction.kind() as u32;
         if seen & bit != 0 {
-            let errors = [ErrorCode::InstructionDuplicate, ErrorCode::InstructionUnsupported];
-            return Err(first_known(world.version, &errors));
+            return Err(ErrorCode::InstructionDuplicate);
         }
         seen |= bit;
         one_down(instruction, matching, table, world, &mut to)?;

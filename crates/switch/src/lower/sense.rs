@@ -1,8 +1,7 @@
 //! Whether actions make sense for the frames that an entry matches.
 //!
-//! Source: OpenFlow switch specification 1.1.0 and later, `OFPBAC_MATCH_INCONSISTENT` ("action
-//! can't apply for this match, or set-field missing prerequisite"). 1.0 has no such error: there an
-//! action on a header that a frame does not have does nothing.
+//! Source: OpenFlow switch specification 1.1.0 and later, `OFPBAC_MATCH_INCONSISTENT`. 1.0 has no
+//! such error: there an action on a header that a frame does not have does nothing.
 
 use openflow::model::{Action, Match};
 use packet::field::{Field, VLAN_PRESENT};

@@ -7,7 +7,7 @@ use dataplane::key::{self, wide::Wide};
 use dataplane::pipeline::{Pipeline, Settings};
 use dataplane::queue::{PortQueues, QueueSpec};
 use openflow::model::{self, Field, FieldMatch, Match, VLAN_PRESENT};
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
 
 use super::action::Place;
 use super::*;
@@ -184,7 +184,7 @@ fn actions_that_cannot_be_done_are_refused_with_their_error() {
     assert_eq!(refused(model::Action::SetNwTtl(0)), ErrorCode::ActionBadArgument);
     assert_eq!(refused(model::Action::PushVlan(0x0800)), ErrorCode::ActionBadArgument);
     let metadata = model::Action::SetField(FieldMatch::exact(Field::Metadata, 2u8));
-    assert_eq!(refused(metadata), ErrorCode::ActionBadType);
+    assert_eq!(refused(metadata), ErrorCode::ActionBadSetType);
     let vendor = model::Experimenter { experimenter: 1, body: vec![0; 4] };
     let vendor = refused(model::Action::Experimenter(vendor));
     assert_eq!(vendor, ErrorCode::ActionBadExperimenter);

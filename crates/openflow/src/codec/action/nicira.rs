@@ -8,14 +8,12 @@
 //! ```
 
 use super::super::What;
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, pad};
 use super::super::matching::oxm;
 use crate::model::action::{Action, CopyField};
 use crate::model::matching::{Field, FieldMatch};
+use crate::model::nicira::NICIRA;
 use crate::version::Version;
-
-/// Nicira's number as a vendor.
-const VENDOR: u32 = 0x2320;
 
 const SET_QUEUE: u16 = 4;
 const REG_MOVE: u16 = 6;
@@ -29,7 +27,7 @@ const REG_LOAD2: u16 = 33;
 
 /// Appends vendor, subtype and arguments.
 pub(super) fn put_arguments(action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
-    out.put_u32(VENDOR);
+    out.put_u32(NICIRA);
     match action {
         Action::SetQueue(queue) => {
             out.put_u16(SET_QUEUE);
@@ -101,14 +99,13 @@ fn put_field(row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u16(REG_LOAD2);
     out.put_zeros(6);
     oxm::put_field(Version::V1_0, row, out)?;
-    let bytes = out.len() - start;
-    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    pad(out, start);
     Ok(())
 }
 
 /// The action in a vendor action's body, if it is one of these.
 pub(super) fn read(mut body: Reader) -> Option<Action> {
-    if body.u32().ok()? != VENDOR {
+    if body.u32().ok()? != NICIRA {
         return None;
     }
     let subtype = body.u16().ok()?;

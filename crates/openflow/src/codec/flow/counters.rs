@@ -9,9 +9,9 @@
 
 use packet::error::{Malformed, Why};
 
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, pad, put_length, read_length};
+use super::super::span::{put_span, read_span};
 use super::super::{Fault, What};
-use super::{put_span, read_span};
 use crate::model::instruction::Counters;
 
 /// The class of the counters of the specification.
@@ -46,9 +46,8 @@ pub(in crate::codec) fn put_counters(counters: &Counters, out: &mut Vec<u8>) -> 
             out.put_u64(count);
         }
     }
-    let bytes = out.len() - start;
-    out[start + 2..start + 4].copy_from_slice(&(bytes as u16).to_be_bytes());
-    out.put_zeros(bytes.next_multiple_of(8) - bytes);
+    put_length("counters", out, start, 2)?;
+    pad(out, start);
     Ok(())
 }
 
@@ -61,12 +60,8 @@ fn put_header(number: u8, bytes: u8, out: &mut Vec<u8>) {
 /// Reads counters, and the padding after them.
 pub(in crate::codec) fn read_counters(reader: &mut Reader) -> Result<Counters, Fault> {
     reader.skip(2)?;
-    let at = reader.at();
-    let length = usize::from(reader.u16()?);
-    let bad = |at, length| Malformed { at, why: Why::BadLength(length) };
-    let body = length.checked_sub(PREFIX_BYTES).ok_or(bad(at, length))?;
-    let mut row = reader.within(body).map_err(|_| bad(at, length))?;
-    reader.skip(length.next_multiple_of(8) - length)?;
+    let mut row = read_length(reader, PREFIX_BYTES, 2)?;
+    reader.skip_padding(PREFIX_BYTES + row.left())?;
     let mut counters = Counters::default();
     while row.left() > 0 {
         let at = row.at();
@@ -83,7 +78,7 @@ pub(in crate::codec) fn read_counters(reader: &mut Reader) -> Result<Counters, F
             }
         }
         if value.left() > 0 {
-            return Err(bad(at, bytes.into()).into());
+            return Err(Malformed { at, why: Why::BadLength(bytes.into()) }.into());
         }
     }
     Ok(counters)

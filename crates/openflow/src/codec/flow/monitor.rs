@@ -4,12 +4,12 @@
 
 use packet::error::{Malformed, Why};
 
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::instruction::{put_instructions, read_instructions};
 use super::super::matching::{put_match, read_match};
 use super::super::multipart::Row;
 use super::super::port::{put_port, read_port};
-use super::super::property::{put_length, read_length};
+
 use super::super::{Fault, What};
 use super::{read_reason, reason_to_wire};
 use crate::model::flow::monitor::{
@@ -37,10 +37,6 @@ const PAUSED: u16 = 5;
 
 const RESUMED: u16 = 6;
 
-fn fault(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
-}
-
 impl Row for FlowMonitorRequest {
     fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
         out.put_u32(self.id);
@@ -63,14 +59,14 @@ impl Row for FlowMonitorRequest {
         let at = reader.at();
         let (flags, unknown) = FlowMonitorFlags::from_wire(version, reader.u16()?.into());
         if unknown != 0 {
-            return Err(fault(at, unknown, ErrorCode::FlowMonitorBadFlags));
+            return Err(Fault::value(at, unknown, ErrorCode::FlowMonitorBadFlags));
         }
         let table = reader.u8()?;
         let command = match reader.u8()? {
             0 => FlowMonitorCommand::Add,
             1 => FlowMonitorCommand::Modify,
             2 => FlowMonitorCommand::Delete,
-            other => return Err(fault(at + 3, other, ErrorCode::FlowMonitorBadCommand)),
+            other => return Err(Fault::value(at + 3, other, ErrorCode::FlowMonitorBadCommand)),
         };
         let matching = read_match(version, reader)?;
         Ok(FlowMonitorRequest { id, command, flags, matching, table, out_port, out_group })

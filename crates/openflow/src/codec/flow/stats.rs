@@ -6,15 +6,16 @@
 
 use packet::error::{Malformed, Why};
 
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::instruction::{put_instructions, read_instructions};
 use super::super::matching::{put_match, put_told_match, read_match, read_told_match};
 use super::super::multipart::Row;
 use super::super::port::{put_port, read_port};
-use super::super::property::{put_length, read_length};
+
+use super::super::span::{put_span, read_span};
 use super::super::{Fault, What};
 use super::counters::{put_counters, read_counters};
-use super::{known, put_span, read_span};
+use super::known;
 use crate::model::flow::FlowModFlags;
 use crate::model::flow::counters::{FlowCounters, FlowStatsReason};
 use crate::model::group::GROUP_ANY;

@@ -10,13 +10,11 @@
 //! written as zero and not looked at when read. A field of a header that the other fields do not
 //! ask for does not count either (section 3.4); a priority without an identifier asks for any tag.
 
-use packet::error::{Malformed, Why};
-
 use super::super::bytes::Reader;
 use super::super::port::{port_from_wire, port_to_wire};
 use super::super::{Fault, What};
 use crate::model::matching::{Field, FieldMatch, FieldSet, Match, VLAN_PRESENT, prefix_mask};
-use crate::version::{ErrorCode, Version};
+use crate::version::ErrorCode;
 
 /// Bytes of a 1.0 match.
 const MATCH_BYTES: usize = 40;
@@ -112,7 +110,7 @@ pub(super) fn whole(row: &FieldMatch) -> Result<u64, What> {
 }
 
 /// Appends the match.
-pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
     if let Some(field) = value.unmet() {
         return Err(What::Prerequisite(field));
     }
@@ -127,7 +125,7 @@ pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> R
             Field::VlanVid => writer.put_vlan(row, has_pcp)?,
             Field::Ipv4Src | Field::ArpSpa => writer.put_ip(28, IP_SRC_SHIFT, row)?,
             Field::Ipv4Dst | Field::ArpTpa => writer.put_ip(32, IP_DST_SHIFT, row)?,
-            _ => put_whole(&mut writer, version, eth_type, row)?,
+            _ => put_whole(&mut writer, eth_type, row)?,
         }
     }
     writer.bytes[..4].copy_from_slice(&writer.wildcards.to_be_bytes());
@@ -136,17 +134,12 @@ pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> R
 }
 
 /// Writes a field that knows no mask.
-fn put_whole(
-    writer: &mut Writer,
-    version: Version,
-    eth_type: Option<u16>,
-    row: &FieldMatch,
-) -> Result<(), What> {
+fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Result<(), What> {
     let field = row.field;
     let is_ipv4 = eth_type == Some(IPV4);
     match field {
         Field::InPort => {
-            let port = port_to_wire(version, whole(row)? as u32)?;
+            let port = port_to_wire(whole(row)? as u32)?;
             writer.put::<2>(4, wildcard::IN_PORT, port.into());
         }
         Field::EthSrc => writer.put::<6>(6, wildcard::ETH_SRC, whole(row)?),
@@ -204,15 +197,14 @@ impl Parts {
     fn transport(&self, field: Field, at: usize) -> Result<FieldMatch, Fault> {
         let value = self.u16(at);
         if u128::from(value) > field.ones() {
-            let malformed = Malformed { at: self.at + at, why: Why::BadValue(value.into()) };
-            return Err(Fault::new(malformed, ErrorCode::FlowModUnsupported));
+            return Err(Fault::value(self.at + at, value, ErrorCode::FlowModUnsupported));
         }
         Ok(FieldMatch::exact(field, value))
     }
 }
 
 /// Reads a match.
-pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
+pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     let at = reader.at();
     let bytes = reader.array::<MATCH_BYTES>()?;
     let wildcards = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -224,7 +216,7 @@ pub(super) fn read_match(version: Version, reader: &mut Reader) -> Result<Match,
             matching.set(FieldMatch::exact(field, value));
         }
     };
-    let in_port = port_from_wire(version, parts.u16(4));
+    let in_port = port_from_wire(parts.u16(4));
     exact(wildcard::IN_PORT, Field::InPort, in_port.into());
     exact(wildcard::ETH_DST, Field::EthDst, parts.mac(12));
     exact(wildcard::ETH_SRC, Field::EthSrc, parts.mac(6));

@@ -26,6 +26,9 @@ const CLASS_NXM_1: u16 = 1;
 /// The Open Networking Foundation's number as an experimenter.
 const ONF: u32 = 0x4f4e_4600;
 
+/// The greatest number of a field: it has seven bits.
+const NUMBER_MAX: u8 = 0x7f;
+
 /// Bytes of a header.
 const HEADER_BYTES: usize = 4;
 
@@ -46,7 +49,7 @@ impl FieldHeader {
     pub(crate) fn from_wire(wire: u32) -> FieldHeader {
         FieldHeader {
             class: (wire >> 16) as u16,
-            number: (wire >> 9) as u8 & 0x7f,
+            number: (wire >> 9) as u8 & NUMBER_MAX,
             has_mask: wire & 0x100 != 0,
             length: wire as u8,
         }
@@ -236,7 +239,7 @@ pub(crate) fn put_field_masked(
         out.put_u32(ONF);
     }
     let value = match row.field {
-        Field::InPort if place.bytes == 2 => port_to_wire(version, row.value as u32)?.into(),
+        Field::InPort if place.bytes == 2 => port_to_wire(row.value as u32)?.into(),
         _ => row.value << place.shift,
     };
     put_number(value, place.bytes, out);
@@ -277,7 +280,9 @@ fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), 
         bytes: body.len(),
         bytes_max: 255,
     })?;
-    let number = number & 0x7f;
+    if number > NUMBER_MAX {
+        return Err(What::Value { field: "number of a field", value: number.into() });
+    }
     out.put_u32(FieldHeader { class, number, has_mask, length }.to_wire());
     out.extend_from_slice(body);
     Ok(())
@@ -351,16 +356,16 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
     } else if field == Field::VlanVid && row.is_exact() && (1..VLAN_PRESENT).contains(&row.value) {
         ErrorCode::MatchBadValue
     } else {
-        return Ok(Read::Known(widened(version, row, place), header));
+        return Ok(Read::Known(widened(row, place), header));
     };
     Err(wrong(at + HEADER_BYTES + place.extra(), value as u32, answer))
 }
 
 /// A port of 16 bits as one of 32.
-fn widened(version: Version, row: FieldMatch, place: Place) -> FieldMatch {
+fn widened(row: FieldMatch, place: Place) -> FieldMatch {
     match row.field {
         Field::InPort if place.bytes == 2 => {
-            FieldMatch::exact(row.field, port_from_wire(version, row.value as u16))
+            FieldMatch::exact(row.field, port_from_wire(row.value as u16))
         }
         _ => row,
     }
@@ -382,14 +387,12 @@ fn read_tci(header: FieldHeader, body: &mut Reader) -> Result<Read, Malformed> {
 pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     let mut matching = Match::with_capacity(reader.left() / 8);
     let mut seen = packet::field::FieldSet::NONE;
+    let mut others = Vec::new();
     while reader.left() > 0 {
         let at = reader.at();
-        let refuse = |answer| {
-            let malformed = Malformed { at, why: Why::BadValue(0) };
-            Fault::new(malformed, in_version(version, answer))
-        };
+        let refuse = |answer| Fault::value(at, 0u8, answer);
         let read = read_field(version, reader)
-            .map_err(|wrong| Fault::new(wrong.malformed, in_version(version, wrong.answer)))?;
+            .map_err(|wrong| Fault::new(wrong.malformed, wrong.answer))?;
         match read {
             Read::Known(row, header) => {
                 if header.has_mask && !row.field.maskable() && !row.is_exact() {
@@ -411,19 +414,30 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
                 seen = seen.with(Field::VlanVid);
                 set_tci(&mut matching, value, mask).map_err(refuse)?;
             }
-            Read::Other(field) => {
-                let is_same = |other: &ExperimenterField| {
-                    (other.class, other.number) == (field.class, field.number)
-                        && (field.class != CLASS_EXPERIMENTER || other.body[..4] == field.body[..4])
-                };
-                if matching.experimenter().iter().any(is_same) {
-                    return Err(refuse(ErrorCode::MatchDuplicateField));
-                }
-                matching.push_experimenter(field);
-            }
+            Read::Other(field) => others.push((at, field)),
         }
     }
+    set_others(&mut matching, others)?;
     Ok(matching)
+}
+
+/// Asks for fields of others, each with its offset. There may be thousands in one message: sorted,
+/// one that is there twice stands beside itself.
+fn set_others(
+    matching: &mut Match,
+    mut others: Vec<(usize, ExperimenterField)>,
+) -> Result<(), Fault> {
+    fn name(field: &ExperimenterField) -> (u16, u8, Option<&[u8]>) {
+        let is_experimenter = field.class == CLASS_EXPERIMENTER;
+        (field.class, field.number, field.body.get(..4).filter(|_| is_experimenter))
+    }
+    others.sort_by(|(a_at, a), (b_at, b)| (name(a), a_at).cmp(&(name(b), b_at)));
+    let twice = others.windows(2).find(|pair| name(&pair[0].1) == name(&pair[1].1));
+    if let Some(pair) = twice {
+        return Err(Fault::value(pair[1].0, 0u8, ErrorCode::MatchDuplicateField));
+    }
+    matching.push_experimenters(others.into_iter().map(|(_, field)| field));
+    Ok(())
 }
 
 /// Asks for what Nicira's tag control information does: no tag, a tag, its identifier, its
@@ -447,15 +461,4 @@ fn set_tci(matching: &mut Match, value: u16, mask: u16) -> Result<(), ErrorCode>
         _ => return Err(ErrorCode::MatchBadMask),
     }
     Ok(())
-}
-
-/// The error in the version's words: 1.0 has none about matches, but where fields come there,
-/// in Nicira's messages, Nicira has most of them.
-fn in_version(version: Version, answer: ErrorCode) -> ErrorCode {
-    match answer {
-        answer if answer.to_wire(version).is_some() => answer,
-        ErrorCode::MatchBadLength => ErrorCode::RequestBadLength,
-        answer if version == Version::V1_0 => answer,
-        _ => ErrorCode::MatchBadField,
-    }
 }

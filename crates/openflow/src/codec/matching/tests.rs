@@ -75,6 +75,26 @@ fn fields_of_others_come_back_as_they_came() {
 }
 
 #[test]
+fn a_field_of_others_is_there_once_wherever_it_stands() {
+    // Class, number, mask bit and length; whose it is.
+    let (one, two, three) = ("ffff0004 00000001", "ffff0004 00000002", "ffff0004 00000003");
+    let masked_one = "ffff0104 00000001";
+    let row = |fields: [&str; 3]| format!("0001 001c {} 00000000", fields.concat());
+    let twice = row([one, two, masked_one]);
+    assert_eq!(read(Version::V1_3, &twice), Err(ErrorCode::MatchDuplicateField));
+    let once = read(Version::V1_3, &row([three, one, two])).unwrap();
+    assert_eq!(once.experimenter().len(), 3);
+    check(Version::V1_3, &once, &row([one, two, three]));
+}
+
+#[test]
+fn a_number_of_more_than_seven_bits_is_not_said() {
+    let field = ExperimenterField { class: 1, number: 0x80, has_mask: false, body: vec![0; 4] };
+    let refused = put_match(Version::V1_3, &Match::ANY.with_experimenter(field), &mut Vec::new());
+    assert!(matches!(refused, Err(What::Value { value: 0x80, .. })), "{refused:?}");
+}
+
+#[test]
 fn the_match_of_1_1_has_88_bytes_and_masks_that_say_what_does_not_count() {
     let label = Match::ANY
         .with(Field::InPort, 3u8)

@@ -237,7 +237,7 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
         return Err(What::ExperimenterField);
     }
     let mut fields = Fields::OPEN;
-    let eth_type = value.value(Field::EthType).map(|value| value as u16);
+    let eth_type = value.eth_type();
     value.fields().iter().try_for_each(|row| fields.put(row, eth_type))?;
     fields.write(out);
     Ok(())

@@ -93,6 +93,20 @@ fn short_messages_mean_what_their_subtype_says() {
 }
 
 #[test]
+fn a_cookie_has_as_many_bytes_as_it_needs() {
+    let request = |length: &str, field: &str| {
+        read_request(&vendor(&format!("00000000 00000000 ffff {length} ff 000000 {field}")))
+    };
+    let cookie = "00013c08 0000000000000007 00000000";
+    let which = FlowStatsRequest { cookie: 7, cookie_mask: u64::MAX, ..Default::default() };
+    assert_eq!(request("000c", cookie), Ok(Some(NiciraRequest::Flow(which))));
+    for field in ["00013c07 00000000000007 0000000000", "00013c09 0000000000000007 00 000000"] {
+        let length = if field.starts_with("00013c07") { "000b" } else { "000d" };
+        assert_eq!(request(length, field), Err(ErrorCode::MatchBadLength), "{field}");
+    }
+}
+
+#[test]
 fn news_and_requests_come_back_as_they_went() {
     let removed = NiciraMessage::FlowRemoved(FlowRemoved {
         reason: FlowRemovedReason::HardTimeout,

@@ -6,13 +6,13 @@ use packet::error::Malformed;
 
 use super::super::bytes::{Put, Reader};
 use super::super::matching::field_id::{put_field_ids, read_field_ids};
-use super::super::property::{EXPERIMENTER, Errors, Property, put_experimenter, put_property};
+use super::super::property::{EXPERIMENTER, Property, put_experimenter, put_property};
 use super::super::{Fault, What};
 use crate::model::port::property::{
     OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
     PortProperty, PortStatsProperty,
 };
-use crate::version::Version;
+use crate::version::{ErrorCode, Version};
 
 /// Type of the property of an Ethernet port, in descriptions, changes and statistics.
 pub(super) const ETHERNET: u16 = 0;
@@ -122,7 +122,7 @@ pub(super) fn read_mod_property(
                 Ok((OpticalMod { configure, center, offset, span, tx_power }, unknown))
             })?;
             if unknown != 0 {
-                return Err(Errors::of(version).value(at, unknown.into()));
+                return Err(Fault::value(at, unknown, ErrorCode::PropertyBadValue));
             }
             PortModProperty::Optical(optical)
         }

@@ -5,9 +5,9 @@
 
 use packet::error::Malformed;
 
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::multipart::Row;
-use super::super::property::{put_length, put_property, read_length, read_property};
+use super::super::property::{put_property, read_property};
 use super::super::span::{put_age, read_age};
 use super::super::{Fault, What};
 use super::property::{ETHERNET, put_stats_property, read_stats_property};
@@ -95,7 +95,7 @@ fn read_with_properties(version: Version, reader: &mut Reader) -> Result<PortSta
         ..PortStats::default()
     };
     read_common(&mut stats, &mut row)?;
-    while let Some(property) = read_property(version, &mut row)? {
+    while let Some(property) = read_property(&mut row)? {
         if property.kind == ETHERNET {
             property.read(|body| {
                 body.skip(4)?;

@@ -3,15 +3,15 @@
 //! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5. Instructions and actions are named by
 //! the first four bytes of their header, and an experimenter's by their number behind it.
 
-use packet::error::{Malformed, Why};
+use packet::error::Malformed;
 use packet::field::Field;
 
-use super::super::bytes::{Put, Reader};
+use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::matching::field_id::{put_field_ids, read_field_ids};
 use super::super::matching::oxm::CLASS_BASIC;
 use super::super::multipart::Row;
 use super::super::property::{
-    Errors, Property, put_experimenter, put_length, put_property, read_length, read_properties,
+    Property, bad_length, put_experimenter, put_property, read_properties,
 };
 use super::super::{Fault, What};
 use super::{NAME_BYTES, config_from_wire, config_to_wire};
@@ -65,8 +65,7 @@ impl Row for TableFeatures {
     }
 
     fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault> {
-        let errors = Errors::of(version);
-        let mut row = read_length(reader, BYTES_MIN, 0).map_err(|bad| errors.length(bad))?;
+        let mut row = read_length(reader, BYTES_MIN, 0).map_err(bad_length)?;
         let table = row.u8()?;
         let command = read_command(version, &mut row)?;
         let flags = read_flags(version, &mut row)?;
@@ -75,7 +74,7 @@ impl Row for TableFeatures {
         let at = row.at();
         let (capabilities, unknown) = config_from_wire(version, row.u32()?);
         if version >= Version::V1_5 && unknown != 0 {
-            return Err(bad_value(at, unknown, ErrorCode::TableFeaturesBadCapabilities));
+            return Err(Fault::value(at, unknown, ErrorCode::TableFeaturesBadCapabilities));
         }
         let entries_max = row.u32()?;
         let properties = read_each_once(version, &mut row)?;
@@ -91,10 +90,6 @@ impl Row for TableFeatures {
             properties,
         })
     }
-}
-
-fn bad_value(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-    Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
 }
 
 fn put_command(version: Version, features: &TableFeatures, out: &mut Vec<u8>) -> Result<(), What> {
@@ -119,7 +114,7 @@ fn read_command(version: Version, row: &mut Reader) -> Result<TableFeaturesComma
         1 => TableFeaturesCommand::Modify,
         2 => TableFeaturesCommand::Enable,
         3 => TableFeaturesCommand::Disable,
-        other => return Err(bad_value(at, other, ErrorCode::TableFeaturesBadCommand)),
+        other => return Err(Fault::value(at, other, ErrorCode::TableFeaturesBadCommand)),
     })
 }
 
@@ -127,7 +122,7 @@ fn read_flags(version: Version, row: &mut Reader) -> Result<TableFeatureFlags, F
     let at = row.at();
     let (flags, unknown) = TableFeatureFlags::from_wire(version, row.u32()?);
     if version >= Version::V1_5 && unknown != 0 {
-        return Err(bad_value(at, unknown, ErrorCode::TableFeaturesBadFeatures));
+        return Err(Fault::value(at, unknown, ErrorCode::TableFeaturesBadFeatures));
     }
     Ok(flags)
 }
@@ -135,10 +130,10 @@ fn read_flags(version: Version, row: &mut Reader) -> Result<TableFeatureFlags, F
 /// Reads properties, of which each type but the experimenters' may be there once.
 fn read_each_once(version: Version, row: &mut Reader) -> Result<Vec<TableProperty>, Fault> {
     let mut seen = Vec::new();
-    read_properties(version, row, |property| {
+    read_properties(row, |property| {
         let (kind, at) = (property.kind, property.at);
         if kind < kind::EXPERIMENTER && seen.contains(&kind) {
-            return Err(bad_value(at, kind, Errors::of(version).duplicate));
+            return Err(Fault::value(at, kind, ErrorCode::PropertyDuplicateType));
         }
         seen.push(kind);
         read_table_property(version, property)
@@ -268,7 +263,7 @@ fn read_packet_types(version: Version, property: Property) -> Result<TableProper
     let rows = property.list(|body| Ok((body.u32()?, body.u32()?)))?;
     let other = rows.iter().find(|(header, _)| Some(*header) != wanted);
     match other {
-        Some((header, _)) => Err(Errors::of(version).value(at, (*header).into())),
+        Some((header, _)) => Err(Fault::value(at, *header, ErrorCode::PropertyBadValue)),
         None => Ok(TableProperty::PacketTypes(rows.iter().map(|(_, value)| *value).collect())),
     }
 }
@@ -317,29 +312,29 @@ fn experimenter(bytes: &[u8]) -> Option<Experimenter> {
 }
 
 fn read_instruction_ids(version: Version, property: Property) -> Result<Vec<InstructionId>, Fault> {
-    let (at, errors) = (property.at, Errors::of(version));
+    let at = property.at;
     let names =
         read_ids(property)?.into_iter().map(|(code, bytes)| {
             match InstructionKind::from_code(version, code) {
                 Some(InstructionKind::Experimenter) => experimenter(&bytes)
                     .map(InstructionId::Experimenter)
-                    .ok_or_else(|| errors.length(Malformed::truncated(at, 4, bytes.len()))),
+                    .ok_or_else(|| bad_length(Malformed::truncated(at, 4, bytes.len()))),
                 Some(kind) => Ok(InstructionId::Known(kind)),
-                None => Err(errors.value(at, code.into())),
+                None => Err(Fault::value(at, code, ErrorCode::PropertyBadValue)),
             }
         });
     names.collect()
 }
 
 fn read_action_ids(version: Version, property: Property) -> Result<Vec<ActionId>, Fault> {
-    let (at, errors) = (property.at, Errors::of(version));
+    let at = property.at;
     let names = read_ids(property)?.into_iter().map(|(code, bytes)| {
         match ActionKind::from_code(version, code) {
             Some(ActionKind::Experimenter) => experimenter(&bytes)
                 .map(ActionId::Experimenter)
-                .ok_or_else(|| errors.length(Malformed::truncated(at, 4, bytes.len()))),
+                .ok_or_else(|| bad_length(Malformed::truncated(at, 4, bytes.len()))),
             Some(kind) => Ok(ActionId::Known(kind)),
-            None => Err(errors.value(at, code.into())),
+            None => Err(Fault::value(at, code, ErrorCode::PropertyBadValue)),
         }
     });
     names.collect()

@@ -1,0 +1,108 @@
+//! What a version says instead of an error that it does not have.
+//!
+//! Source: the enums of codes of the OpenFlow Switch Specifications 1.0.0 to 1.5.1, and what Open
+//! vSwitch answers in the versions that lack one. Whoever refuses something names the error of the
+//! version that has the best word for it; here, and nowhere else, older words are found.
+
+use super::{ErrorCode, ErrorType};
+use crate::version::Version;
+
+impl ErrorCode {
+    /// This error, or what this version has that says most of it. Every version can say the
+    /// result.
+    #[must_use]
+    pub fn nearest(self, version: Version) -> ErrorCode {
+        let is_known = |error: &ErrorCode| error.to_wire(version).is_some();
+        let stand_ins = self.stand_ins().iter().chain(self.of_family()).copied();
+        std::iter::once(self)
+            .chain(stand_ins)
+            .find(is_known)
+            .unwrap_or(ErrorCode::RequestPermission)
+    }
+
+    /// Errors that say nearly the same, those that say more of it first.
+    fn stand_ins(self) -> &'static [ErrorCode] {
+        use ErrorCode::*;
+        match self {
+            RequestBadPort => &[ActionBadOutPort],
+            RequestBadPacket => &[RequestBadLength],
+            RequestBadTable | FlowModBadTable => &[FlowModUnsupported],
+            ActionBadSetMask => &[ActionBadSetArgument],
+            ActionBadSetType | ActionBadSetLength => &[ActionBadType],
+            ActionUnsupportedOrder => &[FlowModUnsupported],
+            FlowModUnsupported => &[ActionUnsupportedOrder],
+            InstructionDuplicate => &[InstructionUnsupported],
+            InstructionBadExperimenterType => &[InstructionBadExperimenter],
+            MatchBadMask => &[MatchBadWildcards],
+            PropertyBadType | PropertyDuplicateType => &[TableFeaturesBadType],
+            PropertyBadLength => &[TableFeaturesBadLength],
+            PropertyBadValue => &[TableFeaturesBadArgument],
+            TableFeaturesBadType => &[PropertyBadType],
+            TableFeaturesBadLength => &[PropertyBadLength],
+            TableFeaturesBadArgument => &[PropertyBadValue],
+            _ => &[],
+        }
+    }
+
+    /// Errors that say what it is about.
+    fn of_family(self) -> &'static [ErrorCode] {
+        use ErrorCode::*;
+        let Some(row) = self.row() else { return &[] };
+        match row.family {
+            _ if row.name == "permission" => &[RequestPermission],
+            _ if row.name == "bad_length" => &[RequestBadLength],
+            ErrorType::BadAction => &[ActionBadArgument],
+            ErrorType::BadInstruction => &[FlowModUnsupported],
+            ErrorType::BadMatch => &[MatchBadField, FlowModUnsupported],
+            ErrorType::FlowModFailed => &[FlowModUnknown, FlowModUnsupported],
+            ErrorType::GroupModFailed => &[GroupModInvalid],
+            ErrorType::PortModFailed => &[PortModBadPort],
+            ErrorType::TableFeaturesFailed => &[TableFeaturesBadArgument, PropertyBadValue],
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_can_say_something_of_every_error() {
+        for version in Version::ALL {
+            for &error in ErrorCode::ALL {
+                let nearest = error.nearest(version);
+                assert!(nearest.to_wire(version).is_some(), "{version} {error}");
+                assert_eq!(error.to_wire(version).is_some(), nearest == error, "{version} {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_older_word_is_the_one_that_says_most() {
+        use ErrorCode::*;
+        for (error, version, nearest) in [
+            (ActionBadSetMask, Version::V1_3, ActionBadSetArgument),
+            (ActionBadSetType, Version::V1_0, ActionBadType),
+            (ActionBadMeter, Version::V1_4, ActionBadArgument),
+            (PropertyBadValue, Version::V1_3, TableFeaturesBadArgument),
+            (PropertyDuplicateType, Version::V1_3, TableFeaturesBadType),
+            (FlowModBadFlags, Version::V1_0, FlowModUnsupported),
+            (FlowModBadFlags, Version::V1_1, FlowModUnknown),
+            (InstructionDuplicate, Version::V1_3, InstructionUnsupported),
+            (InstructionBadLength, Version::V1_1, RequestBadLength),
+            (InstructionBadTable, Version::V1_0, FlowModUnsupported),
+            (MatchBadPrerequisite, Version::V1_1, MatchBadField),
+            (MatchBadPrerequisite, Version::V1_0, FlowModUnsupported),
+            (MatchBadLength, Version::V1_0, RequestBadLength),
+            (TableFeaturesBadEntriesMax, Version::V1_4, PropertyBadValue),
+            (TableFeaturesBadEntriesMax, Version::V1_3, TableFeaturesBadArgument),
+            (GroupModBadWatch, Version::V1_1, GroupModInvalid),
+            (RequestBadPort, Version::V1_1, ActionBadOutPort),
+            (RequestIsSlave, Version::V1_1, RequestPermission),
+            (BundleTimeout, Version::V1_3, RequestPermission),
+        ] {
+            assert_eq!(error.nearest(version), nearest, "{version} {error}");
+        }
+    }
+}
