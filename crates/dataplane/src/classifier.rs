@@ -1,28 +1,25 @@
-//! Ways to find the entry for a key: a hash table of whole keys, and for matches with open fields a
-//! list in order of rank or a hash table for each mask.
+//! Ways to find the entry for a key: a hash table of whole keys, and for matches with open fields sets of
+//! bits, a hash table for each mask, or a list in order of rank.
 //!
-//! Both keep the numbers of entries, not the entries: an [`Entry`] holds what the path of a frame
-//! touches, in one cache line, and [`crate::table`] owns them all.
+//! They keep the numbers of entries, not the entries: a [`Line`](crate::fast::slab::Line) holds what the
+//! path of a frame touches.
 
 /// Exact matches: a hash table with one cache line for eight entries.
 pub mod exact;
 /// Matches with open fields, searched one after the other.
 pub mod linear;
-/// Whichever of the two ways a table was made with.
+/// Matches with open fields, in the structure that suits how many they are.
 pub mod rest;
 /// Matches with open fields, searched mask by mask.
 pub mod tuple_space;
 
-use packet::time::Nanos;
-
-use crate::flow::Part;
-use crate::key::Key;
-
 /// How matches with open fields are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Classifier {
-    /// One after the other in order of rank: the linear table of the study.
+    /// As suits those that there are.
     #[default]
+    Automatic,
+    /// One after the other in order of rank: the linear table of the study.
     Linear,
     /// By a hash for each mask that occurs.
     TupleSpace,
@@ -30,24 +27,6 @@ pub enum Classifier {
 
 /// No entry.
 pub const NOWHERE: u32 = u32::MAX;
-
-/// What the path of a frame reads and writes of an entry: one cache line.
-#[derive(Debug, Clone)]
-#[repr(align(64))]
-pub struct Entry {
-    /// The key of an exact match; the value of a match with open fields.
-    pub key: Key,
-    /// Frames that matched.
-    pub frames: u64,
-    /// Bytes of those, without frame check sequence.
-    pub bytes: u64,
-    /// When a frame last matched, or when the entry was installed.
-    pub last_match: Nanos,
-    /// What its list of actions comes to.
-    pub verdict: Verdict,
-    /// The part of its table that it is in.
-    pub part: Part,
-}
 
 /// What a list of actions comes to: the two common cases need no list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,4 +39,30 @@ pub enum Verdict {
     List,
     /// Follow the instructions.
     Program,
+}
+
+impl Verdict {
+    const KIND: u32 = 30;
+
+    /// As a number.
+    #[inline]
+    pub fn pack(self) -> u32 {
+        match self {
+            Verdict::Drop => 0,
+            Verdict::Output(port) => 1 << Verdict::KIND | u32::from(port),
+            Verdict::List => 2 << Verdict::KIND,
+            Verdict::Program => 3 << Verdict::KIND,
+        }
+    }
+
+    /// What [`Verdict::pack`] made a number of.
+    #[inline]
+    pub fn unpack(number: u32) -> Verdict {
+        match number >> Verdict::KIND {
+            0 => Verdict::Drop,
+            1 => Verdict::Output(number as u16),
+            2 => Verdict::List,
+            _ => Verdict::Program,
+        }
+    }
 }

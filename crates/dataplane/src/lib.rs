@@ -22,6 +22,8 @@ pub mod table;
 mod shared;
 /// Ways to find the entry for a key.
 pub mod classifier;
+/// The structures that frames are looked up in, made for caches and for threads that share them.
+pub mod fast;
 /// A timing wheel: which of many entries is due next.
 pub mod wheel;
 /// What is done with a frame that an entry matched.

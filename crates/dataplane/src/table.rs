@@ -13,9 +13,10 @@ use packet::field::FieldSet;
 use packet::time::Nanos;
 
 use crate::action::Action;
+use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
-use crate::classifier::{Entry, Verdict};
 use crate::counter::TableAccount;
+use crate::fast::slab::Slab;
 use crate::flow::{
     FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, NOT_COUNTED, Part,
 };
@@ -72,10 +73,12 @@ const RESERVED_MAX: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Tables {
     /// What the path of a frame touches.
-    entries: Vec<Entry>,
+    slab: Slab,
     /// The rest of the entry at the same place, or `None` where the place is free.
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
+    /// Entries that ever came, modulo what fits.
+    arrivals: u32,
     tables: Vec<Table>,
     instructions: Shared<Instructions>,
     shapes: Shared<Shape>,
@@ -96,14 +99,11 @@ pub struct Tables {
 #[derive(Debug, Clone)]
 struct Flow {
     shape: Arc<Shape>,
-    /// The values of the wide fields, if any of them is asked for.
-    wide: Option<Box<Wide>>,
     instructions: Arc<Instructions>,
     cookie: u64,
     created: Nanos,
     idle_timeout: Nanos,
     hard_timeout: Nanos,
-    rank: u32,
     priority: u16,
     importance: u16,
     flags: FlowFlags,
@@ -127,9 +127,10 @@ impl Tables {
         let fit = settings.iter().map(TableSettings::entries_max);
         let fit = fit.fold(0, usize::saturating_add);
         Tables {
-            entries: Vec::with_capacity(fit.min(RESERVED_MAX)),
+            slab: Slab::new(fit),
             flows: Vec::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
+            arrivals: 0,
             tables: settings.iter().map(|settings| Table::new(settings, seed)).collect(),
             instructions: Shared::default(),
             shapes: Shared::default(),
@@ -197,8 +198,7 @@ impl Tables {
 
     /// The entry of a table for one key, or [`NOWHERE`](crate::classifier::NOWHERE).
     pub fn find(&self, table: u8, key: &Key, wide: &Wide) -> u32 {
-        let rank = |place| self.rank(place);
-        self.tables[usize::from(table)].find(&self.entries, key, wide, rank)
+        self.tables[usize::from(table)].find(&self.slab, key, wide)
     }
 
     /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or
@@ -207,11 +207,11 @@ impl Tables {
     #[inline]
     pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut [u32; BATCH_MAX]) {
         let table = &self.tables[usize::from(table)];
-        table.lookup(&self.entries, keys, wide, found);
+        table.lookup(&self.slab, keys, wide, found);
         if table.ranks_mixed() {
             for ((found, key), at) in found.iter_mut().zip(keys).zip(0..) {
                 let wide = wide.get(at).unwrap_or(&Wide::ZERO);
-                *found = table.outrank(*found, key, wide, |place| self.rank(place));
+                *found = table.outrank(&self.slab, *found, key, wide);
             }
         }
     }
@@ -228,15 +228,13 @@ impl Tables {
         now: Nanos,
     ) -> Option<Verdict> {
         let table = &mut self.tables[usize::from(table)];
-        let Some(entry) = self.entries.get_mut(found as usize) else {
+        let Some(line) = self.slab.get(found) else {
             table.missed += frames;
             return None;
         };
-        entry.frames += frames;
-        entry.bytes += bytes;
-        entry.last_match = now;
-        table.matched[entry.part as usize] += frames;
-        Some(entry.verdict)
+        line.count(frames, bytes, now);
+        table.matched[line.part() as usize] += frames;
+        Some(line.verdict())
     }
 
     /// The instructions of an entry that [`Tables::lookup`] found.
@@ -288,9 +286,9 @@ impl Tables {
     pub fn totals(&self, filter: &FlowFilter) -> FlowTotals {
         let mut totals = FlowTotals::default();
         for place in self.select(filter) {
-            let entry = &self.entries[place as usize];
-            totals.frames += entry.frames;
-            totals.bytes += entry.bytes;
+            let line = self.slab.line(place);
+            totals.frames += line.frames();
+            totals.bytes += line.bytes();
             totals.entries += 1;
         }
         totals
@@ -317,10 +315,6 @@ impl Tables {
         self.flows.get(place as usize)?.as_ref()
     }
 
-    fn rank(&self, place: u32) -> u32 {
-        self.flow(place).map_or(0, |flow| flow.rank)
-    }
-
     /// Where only few entries can pass the filter's match: those and perhaps others.
     fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
         let tables = match filter.table {
@@ -328,15 +322,15 @@ impl Tables {
             None => &self.tables[..],
         };
         let matching = &filter.matching;
-        let (entries, rank) = (&self.entries, |place| self.rank(place));
+        let slab = &self.slab;
         let mut places: Vec<u32> = match filter.strict_rank {
             Some(wanted) => {
-                let same = |table: &Table| table.find_same(entries, matching, wanted, rank);
+                let same = |table: &Table| table.find_same(slab, matching, wanted);
                 tables.iter().filter_map(same).collect()
             }
             None if !matching.is_exact() || tables.iter().any(Table::hides_exact) => return None,
             None => {
-                let same = |table: &Table| table.find_exact(entries, matching);
+                let same = |table: &Table| table.find_exact(slab, matching);
                 tables.iter().filter_map(same).collect()
             }
         };
@@ -355,13 +349,14 @@ impl Tables {
 
     fn lets_through(&self, filter: &FlowFilter, place: usize) -> bool {
         let Some(flow) = &self.flows[place] else { return false };
+        let line = self.slab.line(place as u32);
         let (cookie, cookie_mask) = filter.cookie;
         let to = |wanted: &Action| {
             flow.instructions.actions().any(|action| action.same_destination(wanted))
         };
         filter.table.is_none_or(|table| table == flow.table)
-            && filter.part.is_none_or(|part| part == self.entries[place].part)
-            && filter.strict_rank.is_none_or(|rank| rank == flow.rank)
+            && filter.part.is_none_or(|part| part == line.part())
+            && filter.strict_rank.is_none_or(|rank| rank == line.rank())
             && (flow.cookie ^ cookie) & cookie_mask == 0
             && filter.destination.as_ref().is_none_or(to)
             && filter.group.is_none_or(|group| to(&Action::Group(group)))
@@ -370,38 +365,40 @@ impl Tables {
     }
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
-        let wide = flow.wide.as_ref().map(|values| (**values, flow.shape.wide_mask));
-        Match::again(self.entries[place].key, flow.shape.mask, wide.as_ref())
+        let asked = flow.shape.wide_mask != Wide::ZERO;
+        let wide = asked.then(|| (self.slab.wide(place as u32), flow.shape.wide_mask));
+        Match::again(self.slab.line(place as u32).key(), flow.shape.mask, wide.as_ref())
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
-        let (entry, flow) = (&self.entries[place], self.flows[place].as_ref()?);
+        let flow = self.flows[place].as_ref()?;
+        let line = self.slab.line(place as u32).picture();
         let unless = |not: bool, count: u64| if not { NOT_COUNTED } else { count };
         Some(FlowRecord {
             place,
             table: flow.table,
-            part: entry.part,
+            part: line.part,
             matching: self.matching(place, flow),
             named: flow.shape.named,
             priority: flow.priority,
-            rank: flow.rank,
+            rank: line.rank,
             cookie: flow.cookie,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
             importance: flow.importance,
             flags: flow.flags,
             instructions: Arc::clone(&flow.instructions),
-            frames: unless(flow.flags.no_frame_counts, entry.frames),
-            bytes: unless(flow.flags.no_byte_counts, entry.bytes),
+            frames: unless(flow.flags.no_frame_counts, line.frames),
+            bytes: unless(flow.flags.no_byte_counts, line.bytes),
             age: now.since(flow.created),
-            idle: now.since(entry.last_match),
+            idle: now.since(line.last_match),
         })
     }
 
     /// When the entry's time is over as things stand, and why.
     fn due(&self, place: u32) -> Option<(Nanos, FlowRemovedReason)> {
         let flow = self.flow(place)?;
-        let last_match = self.entries[place as usize].last_match;
+        let last_match = self.slab.line(place).last_match();
         let after = |start: Nanos, span: Nanos, why| {
             (span != Nanos::ZERO).then(|| (start.saturating_add(span), why))
         };
@@ -412,7 +409,7 @@ impl Tables {
 
     fn schedule(&mut self, place: u32) {
         let gone = self.due(place).map(|due| due.0);
-        let last_match = self.entries[place as usize].last_match;
+        let last_match = self.slab.line(place).last_match();
         let trigger = self.flow(place).and_then(|flow| flow.trigger_due(last_match));
         if let Some(due) = gone.into_iter().chain(trigger).min() {
             self.wheel.schedule(place, due);

@@ -22,5 +22,7 @@ pub mod wrap;
 pub mod open;
 /// Byte streams that control messages travel on.
 pub mod channel;
+/// Asking the system for huge pages.
+pub mod pages;
 mod interface;
 mod sys;

@@ -78,6 +78,7 @@ fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
         exact_entries_max: if number == 0 { config.exact_flows_max } else { 0 },
         wildcard_entries_max: config.flows_max_of(number),
         classifier: match config.classifier_of(number) {
+            config::Classifier::Auto => Classifier::Automatic,
             config::Classifier::Linear => Classifier::Linear,
             config::Classifier::Tuple => Classifier::TupleSpace,
         },

@@ -40,6 +40,7 @@ pub fn run(
         // Before there are ports: a file that cannot be read must not disturb an interface.
         crate::agent::credentials(switch)?;
     }
+    dataplane::fast::memory::advise(ports::pages::advise_huge);
     let ports = open_ports(config)?;
     let mut node = Node::open(config, ports, seed(), clock::now())?;
     node.events.drain(..).for_each(&mut *log);

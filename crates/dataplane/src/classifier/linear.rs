@@ -77,7 +77,7 @@ impl LinearTable {
 
     /// Adds an entry behind those of the same rank.
     pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
-        let place = self.entries.partition_point(|other| other.rank >= rank);
+        let place = self.end_of_rank(rank);
         let wide = (*matching.wide_value(), *matching.wide_mask());
         let wide = (matching.wide_words() != 0).then(|| Box::new(wide));
         self.matches.insert(place, (*matching.value(), *matching.mask()));
@@ -86,11 +86,28 @@ impl LinearTable {
 
     /// Removes an entry of this rank, which is in the list.
     pub fn remove(&mut self, rank: u32, entry: u32) {
-        let place = self.of_rank(rank).find(|&place| self.entries[place].entry == entry);
-        if let Some(place) = place {
+        if let Some(place) = self.place_of(rank, entry) {
             self.matches.remove(place);
             self.entries.remove(place);
         }
+    }
+
+    /// All its matches in order, each with its rank and entry.
+    pub fn iter(&self) -> impl Iterator<Item = (Match, u32, u32)> + '_ {
+        (0..self.len()).map(|place| {
+            let item = &self.entries[place];
+            (self.matching(place), item.rank, item.entry)
+        })
+    }
+
+    /// Where an entry of this rank would be added.
+    pub fn end_of_rank(&self, rank: u32) -> usize {
+        self.entries.partition_point(|other| other.rank >= rank)
+    }
+
+    /// Where an entry of this rank is.
+    pub fn place_of(&self, rank: u32, entry: u32) -> Option<usize> {
+        self.of_rank(rank).find(|&place| self.entries[place].entry == entry)
     }
 
     fn matching(&self, place: usize) -> Match {

@@ -5,16 +5,24 @@
 //! first one that cannot do better (as in B. Pfaff et al., "The design and implementation of Open
 //! vSwitch", NSDI 2015). A lookup costs a hash for each mask, not a comparison for each entry.
 //!
-//! Invariant: the tuples are sorted by falling highest rank, none is empty, and what is under one
-//! hash is sorted by falling rank and then by arrival, so that which entry wins is the same as in a
-//! list.
+//! Invariant: the tuples are sorted by falling highest rank and none is empty. Of the entries with the
+//! same match only the one that goes before the others can be found; they are kept aside until it
+//! goes.
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::NOWHERE;
+use crate::fast::buckets::Buckets;
+use crate::fast::slab::{Line, Slab};
 use crate::hash::{Seeded, mix};
 use crate::key::Key;
 use crate::key::wide::Wide;
-use crate::matching::{Match, differing, differing_wide};
+use crate::matching::{Match, differing_wide};
+
+use super::exact::BATCH_MAX;
+
+/// Entries that a new tuple has room for.
+const ROOM_AT_FIRST: usize = 24;
 
 /// The tuples.
 #[derive(Debug)]
@@ -22,8 +30,6 @@ pub struct TupleSpace {
     tuples: Vec<Tuple>,
     seed: u64,
     entries: usize,
-    /// Entries that ever came.
-    arrivals: u64,
 }
 
 /// The entries with one mask.
@@ -33,55 +39,145 @@ struct Tuple {
     /// Number and mask of each wide word that is asked for.
     words: Box<[(u8, u64)]>,
     wide_mask: Box<Wide>,
-    /// By hash of the masked values.
-    items: HashMap<u64, Vec<Item>, Seeded>,
+    rank_most: u32,
+    buckets: Buckets,
+    /// By hash, entries that another with the same match goes before.
+    hidden: HashMap<u64, Vec<u32>, Seeded>,
     /// How many entries have each rank.
     ranks: BTreeMap<u32, u32>,
 }
 
-#[derive(Debug)]
-struct Item {
-    rank: u32,
-    entry: u32,
-    arrival: u64,
-    value: Key,
-    /// Values of the wide fields, if any is asked for.
-    wide: Option<Box<Wide>>,
-}
-
 impl Tuple {
-    fn rank_most(&self) -> u32 {
-        self.ranks.last_key_value().map_or(0, |(rank, _)| *rank)
+    fn new(matching: &Match, seed: u64) -> Tuple {
+        let words = matching.wide_mask().0.iter().zip(0..).filter(|(mask, _)| **mask != 0);
+        Tuple {
+            mask: *matching.mask(),
+            words: words.map(|(mask, word)| (word, *mask)).collect(),
+            wide_mask: Box::new(*matching.wide_mask()),
+            rank_most: 0,
+            buckets: Buckets::new(ROOM_AT_FIRST),
+            hidden: HashMap::with_hasher(Seeded(seed)),
+            ranks: BTreeMap::new(),
+        }
     }
 
     #[inline]
     fn hash(&self, key: &Key, wide: &Wide, seed: u64) -> u64 {
         let hash = key.and(&self.mask).hash(seed);
-        self.words
-            .iter()
-            .fold(hash, |hash, &(word, mask)| mix(wide.0[usize::from(word)] & mask, hash))
+        if self.words.is_empty() {
+            return hash;
+        }
+        let words = self.words.iter();
+        words.fold(hash, |hash, &(word, mask)| mix(wide.0[usize::from(word)] & mask, hash))
     }
 
-    /// The first of the entries under a hash that a key and wide fields meet.
-    fn find(&self, hash: u64, key: &Key, wide: &Wide) -> Option<&Item> {
-        let met = |item: &&Item| {
-            let asked = item.wide.as_ref();
-            differing(key, &item.value, &self.mask) == 0
-                && asked.is_none_or(|value| differing_wide(wide, value, &self.wide_mask) == 0)
+    /// The hash of an entry in here.
+    fn hash_of(&self, slab: &Slab, entry: u32, seed: u64) -> u64 {
+        let wide = if self.words.is_empty() { Wide::ZERO } else { slab.wide(entry) };
+        self.hash(&slab.line(entry).key(), &wide, seed)
+    }
+
+    /// Whether a key and wide fields meet an entry in here.
+    #[inline]
+    fn fits(&self, slab: &Slab, entry: u32, key: &Key, wide: &Wide) -> bool {
+        slab.line(entry).fits(key, &self.mask)
+            && (self.words.is_empty()
+                || differing_wide(wide, &slab.wide(entry), &self.wide_mask) == 0)
+    }
+
+    #[inline]
+    fn find(&self, slab: &Slab, hash: u64, key: &Key, wide: &Wide) -> Option<u32> {
+        self.buckets.find(hash, |entry| self.fits(slab, entry, key, wide))
+    }
+
+    /// All its entries, whether they can be found or not.
+    fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.buckets.places().chain(self.hidden.values().flatten().copied())
+    }
+
+    fn matching(&self, slab: &Slab, entry: u32) -> Match {
+        let wide = (!self.words.is_empty()).then(|| (slab.wide(entry), *self.wide_mask));
+        Match::again(slab.line(entry).key(), self.mask, wide.as_ref())
+    }
+
+    fn show(&mut self, slab: &Slab, entry: u32, hash: u64, seed: u64) {
+        if self.buckets.len() >= self.buckets.capacity() {
+            let wider = Buckets::new(self.buckets.capacity() * 2);
+            for entry in self.buckets.places() {
+                let hash = self.hash_of(slab, entry, seed);
+                wider.insert(entry, hash, |other| self.hash_of(slab, other, seed));
+            }
+            self.buckets = wider;
+        }
+        self.buckets.insert(entry, hash, |other| self.hash_of(slab, other, seed));
+    }
+
+    fn insert(&mut self, slab: &Slab, matching: &Match, entry: u32, seed: u64) {
+        let (key, wide) = (matching.value(), matching.wide_value());
+        let hash = self.hash(key, wide, seed);
+        let rank = slab.line(entry).rank();
+        *self.ranks.entry(rank).or_default() += 1;
+        self.rank_most = self.rank_most.max(rank);
+        match self.find(slab, hash, key, wide) {
+            Some(same) if slab.line(same).goes_before(slab.line(entry)) => self.hide(hash, entry),
+            Some(same) => {
+                self.show(slab, entry, hash, seed);
+                self.buckets.remove(same, hash, |other| self.hash_of(slab, other, seed));
+                self.hide(hash, same);
+            }
+            None => self.show(slab, entry, hash, seed),
+        }
+    }
+
+    fn hide(&mut self, hash: u64, entry: u32) {
+        self.hidden.entry(hash).or_default().push(entry);
+    }
+
+    fn remove(&mut self, slab: &Slab, matching: &Match, entry: u32, seed: u64) {
+        let (key, wide) = (matching.value(), matching.wide_value());
+        let hash = self.hash(key, wide, seed);
+        let rank = slab.line(entry).rank();
+        if let Some(count) = self.ranks.get_mut(&rank) {
+            *count -= 1;
+            if *count == 0 {
+                self.ranks.remove(&rank);
+                self.rank_most = self.ranks.last_key_value().map_or(0, |(rank, _)| *rank);
+            }
+        }
+        if self.find(slab, hash, key, wide) == Some(entry) {
+            if let Some(next) = self.next_hidden(slab, hash, key, wide) {
+                self.unhide(hash, next);
+                self.show(slab, next, hash, seed);
+            }
+            self.buckets.remove(entry, hash, |other| self.hash_of(slab, other, seed));
+        } else {
+            self.unhide(hash, entry);
+        }
+    }
+
+    /// Of the hidden entries with this match, the one that goes before the others.
+    fn next_hidden(&self, slab: &Slab, hash: u64, key: &Key, wide: &Wide) -> Option<u32> {
+        let hidden = self.hidden.get(&hash)?.iter().copied();
+        let first = |one: u32, other: u32| {
+            if slab.line(other).goes_before(slab.line(one)) { other } else { one }
         };
-        self.items.get(&hash)?.iter().find(met)
+        hidden.filter(|&entry| self.fits(slab, entry, key, wide)).reduce(first)
     }
 
-    fn matching(&self, item: &Item) -> Match {
-        let wide = item.wide.as_ref().map(|value| (**value, *self.wide_mask));
-        Match::again(item.value, self.mask, wide.as_ref())
+    fn unhide(&mut self, hash: u64, entry: u32) {
+        if let Some(hidden) = self.hidden.get_mut(&hash) {
+            hidden.retain(|&other| other != entry);
+            if hidden.is_empty() {
+                self.hidden.remove(&hash);
+            }
+        }
     }
 }
 
 impl TupleSpace {
     /// No entries. `seed` is a secret for hashing.
     pub fn new(seed: u64) -> TupleSpace {
-        TupleSpace { tuples: Vec::new(), seed, entries: 0, arrivals: 0 }
+        TupleSpace { tuples: Vec::new(), seed, entries: 0 }
     }
 
     /// How many entries it holds.
@@ -90,6 +186,7 @@ impl TupleSpace {
     }
 
     /// Whether it holds none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -97,81 +194,110 @@ impl TupleSpace {
     /// The highest rank of an entry; 0 if there is none.
     #[inline]
     pub fn rank_most(&self) -> u32 {
-        self.tuples.first().map_or(0, Tuple::rank_most)
+        self.tuples.first().map_or(0, |tuple| tuple.rank_most)
     }
 
-    /// The entry of the highest rank, and of equal ones the oldest, whose match the key and the
-    /// wide fields meet.
-    pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
-        let mut best: Option<&Item> = None;
+    /// All its entries, each with its match.
+    pub fn matches<'a>(&'a self, slab: &'a Slab) -> impl Iterator<Item = (Match, u32)> + 'a {
+        let of = move |tuple: &'a Tuple| {
+            tuple.places().map(move |entry| (tuple.matching(slab, entry), entry))
+        };
+        self.tuples.iter().flat_map(of)
+    }
+
+    /// The entry whose match the key and the wide fields meet and that goes before the others.
+    pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> Option<u32> {
+        let mut best: Option<(u32, &Line)> = None;
         for tuple in &self.tuples {
-            if best.is_some_and(|best| best.rank > tuple.rank_most()) {
+            if best.is_some_and(|(_, line)| line.rank() > tuple.rank_most) {
                 break;
             }
-            let found = tuple.find(tuple.hash(key, wide, self.seed), key, wide);
-            let better = |item: &&Item| {
-                best.is_none_or(|best| {
-                    item.rank > best.rank || item.rank == best.rank && item.arrival < best.arrival
-                })
-            };
+            let found = tuple.find(slab, tuple.hash(key, wide, self.seed), key, wide);
+            let found = found.map(|entry| (entry, slab.line(entry)));
+            let better =
+                |found: &(u32, &Line)| best.is_none_or(|(_, line)| found.1.goes_before(line));
             best = found.filter(better).or(best);
         }
-        best.map(|item| item.entry)
+        best.map(|(entry, _)| entry)
+    }
+
+    /// The same for each of `keys` (at most [`BATCH_MAX`]) that has nothing in `found` yet: tuple by
+    /// tuple, so that the cache misses of different keys overlap.
+    pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
+        let mut hashes = [0; BATCH_MAX];
+        let mut open: u32 = 0;
+        for (at, found) in found.iter().enumerate().take(keys.len()) {
+            open |= u32::from(*found == NOWHERE) << at;
+        }
+        for tuple in &self.tuples {
+            if open == 0 {
+                return;
+            }
+            for at in ones(open) {
+                let wide = wide.get(at).unwrap_or(&Wide::ZERO);
+                hashes[at] = tuple.hash(&keys[at], wide, self.seed);
+                tuple.buckets.prefetch(hashes[at]);
+            }
+            for at in ones(open) {
+                if let Some(entry) = tuple.buckets.guess(hashes[at]) {
+                    slab.prefetch(entry);
+                }
+            }
+            for at in ones(open) {
+                let best = slab.get(found[at]);
+                if best.is_some_and(|line| line.rank() > tuple.rank_most) {
+                    open &= !(1 << at);
+                    continue;
+                }
+                let wide = wide.get(at).unwrap_or(&Wide::ZERO);
+                let entry = tuple.find(slab, hashes[at], &keys[at], wide);
+                if let Some(entry) = entry
+                    && best.is_none_or(|line| slab.line(entry).goes_before(line))
+                {
+                    found[at] = entry;
+                }
+            }
+        }
     }
 
     /// The entry with this very match and rank.
-    pub fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
+    pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         let tuple = &self.tuples[self.tuple_of(matching)?];
-        let hash = tuple.hash(matching.value(), matching.wide_value(), self.seed);
-        let same = |item: &&Item| item.rank == rank && tuple.matching(item) == *matching;
-        tuple.items.get(&hash)?.iter().find(same).map(|item| item.entry)
+        let (key, wide) = (matching.value(), matching.wide_value());
+        let hash = tuple.hash(key, wide, self.seed);
+        let hidden = tuple.hidden.get(&hash).into_iter().flatten().copied();
+        let same =
+            |entry: &u32| slab.line(*entry).rank() == rank && tuple.fits(slab, *entry, key, wide);
+        tuple.find(slab, hash, key, wide).into_iter().chain(hidden).find(same)
     }
 
     /// Whether an entry of this rank could match the same frame.
-    pub fn overlaps(&self, matching: &Match, rank: u32) -> bool {
-        let with_rank = self.tuples.iter().filter(|tuple| tuple.ranks.contains_key(&rank));
-        with_rank.into_iter().any(|tuple| {
-            let meets = |item: &Item| item.rank == rank && tuple.matching(item).overlaps(matching);
-            tuple.items.values().flatten().any(meets)
+    pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
+        let mut with_rank = self.tuples.iter().filter(|tuple| tuple.ranks.contains_key(&rank));
+        with_rank.any(|tuple| {
+            let meets = |entry: u32| {
+                slab.line(entry).rank() == rank && tuple.matching(slab, entry).overlaps(matching)
+            };
+            tuple.places().any(meets)
         })
     }
 
-    /// Adds an entry behind those of the same rank.
-    pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
-        let (seed, arrival) = (self.seed, self.arrivals);
+    /// Adds an entry whose line is written.
+    pub fn insert(&mut self, slab: &Slab, matching: &Match, entry: u32) {
         let at = self.tuple_of(matching).unwrap_or_else(|| {
-            self.tuples.push(new_tuple(matching, seed));
+            self.tuples.push(Tuple::new(matching, self.seed));
             self.tuples.len() - 1
         });
-        let tuple = &mut self.tuples[at];
-        let hash = tuple.hash(matching.value(), matching.wide_value(), seed);
-        let wide = (matching.wide_words() != 0).then(|| Box::new(*matching.wide_value()));
-        let items = tuple.items.entry(hash).or_default();
-        let place = items.partition_point(|item| item.rank >= rank);
-        items.insert(place, Item { rank, entry, arrival, value: *matching.value(), wide });
-        *tuple.ranks.entry(rank).or_default() += 1;
-        self.arrivals += 1;
+        self.tuples[at].insert(slab, matching, entry, self.seed);
         self.entries += 1;
         self.sort();
     }
 
-    /// Removes an entry of this match and rank, which is in here.
-    pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) {
+    /// Removes an entry of this match, which is in here.
+    pub fn remove(&mut self, slab: &Slab, matching: &Match, entry: u32) {
         let Some(at) = self.tuple_of(matching) else { return };
-        let tuple = &mut self.tuples[at];
-        let hash = tuple.hash(matching.value(), matching.wide_value(), self.seed);
-        let Some(items) = tuple.items.get_mut(&hash) else { return };
-        items.retain(|item| item.entry != entry);
-        if items.is_empty() {
-            tuple.items.remove(&hash);
-        }
-        if let Some(count) = tuple.ranks.get_mut(&rank) {
-            *count -= 1;
-            if *count == 0 {
-                tuple.ranks.remove(&rank);
-            }
-        }
-        if tuple.ranks.is_empty() {
+        self.tuples[at].remove(slab, matching, entry, self.seed);
+        if self.tuples[at].ranks.is_empty() {
             self.tuples.remove(at);
         }
         self.entries -= 1;
@@ -186,76 +312,63 @@ impl TupleSpace {
     }
 
     fn sort(&mut self) {
-        let falling = |tuple: &Tuple| std::cmp::Reverse(tuple.rank_most());
+        let falling = |tuple: &Tuple| std::cmp::Reverse(tuple.rank_most);
         if !self.tuples.is_sorted_by_key(falling) {
             self.tuples.sort_by_key(falling);
         }
     }
 }
 
-fn new_tuple(matching: &Match, seed: u64) -> Tuple {
-    let words = matching.wide_mask().0.iter().zip(0..).filter(|(mask, _)| **mask != 0);
-    Tuple {
-        mask: *matching.mask(),
-        words: words.map(|(mask, word)| (word, *mask)).collect(),
-        wide_mask: Box::new(*matching.wide_mask()),
-        items: HashMap::with_hasher(Seeded(seed)),
-        ranks: BTreeMap::new(),
-    }
+/// The places of the bits that are set.
+fn ones(mut set: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        bit
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::classifier::linear::LinearTable;
+    use crate::classifier::rest::tests::{Installed, random_match};
     use crate::dice::Dice;
-    use packet::field::Field;
-
-    /// Matches of few masks and values, so that they overlap and repeat.
-    fn random_match(dice: &mut Dice) -> Match {
-        let mut asked = vec![(Field::EthType, 0x86dd, 0xffff)];
-        let mut ask = |field: Field, value: u64, mask: u128| {
-            asked.push((field, u128::from(value) & mask, mask));
-        };
-        for field in [Field::InPort, Field::EthDst, Field::Metadata, Field::Ipv6Dst] {
-            let mask = match dice.roll(3) {
-                0 => continue,
-                1 if field.maskable() => 2,
-                _ => field.ones(),
-            };
-            ask(field, dice.roll(4), mask);
-        }
-        asked.sort_unstable();
-        Match::asking(&asked)
-    }
 
     #[test]
     fn it_finds_what_a_list_finds_whatever_comes_and_goes() {
         for seed in 0..60 {
             let mut dice = Dice::new(seed);
             let (mut tuples, mut list) = (TupleSpace::new(seed), LinearTable::default());
-            let mut installed: Vec<(Match, u32, u32)> = Vec::new();
-            for entry in 0..300 {
+            let mut all = Installed::default();
+            for _ in 0..300 {
                 let (matching, rank) = (random_match(&mut dice), dice.roll(4) as u32);
-                assert_eq!(tuples.overlaps(&matching, rank), list.overlaps(&matching, rank));
-                let same = tuples.find_same(&matching, rank);
+                let slab = &all.slab;
+                assert_eq!(tuples.overlaps(slab, &matching, rank), list.overlaps(&matching, rank));
+                let same = tuples.find_same(slab, &matching, rank);
                 assert_eq!(same, list.find_same(&matching, rank), "seed {seed}");
-                if dice.roll(3) == 0 && !installed.is_empty() {
-                    let at = dice.roll(installed.len() as u64) as usize;
-                    let (matching, rank, entry) = installed.swap_remove(at);
-                    tuples.remove(&matching, rank, entry);
+                if dice.roll(3) == 0 && !all.is_empty() {
+                    let (matching, rank, entry) = all.take(&mut dice);
+                    tuples.remove(&all.slab, &matching, entry);
                     list.remove(rank, entry);
                 } else if same.is_none() {
-                    tuples.insert(&matching, rank, entry);
+                    let entry = all.add(&matching, rank);
+                    tuples.insert(&all.slab, &matching, entry);
                     list.insert(&matching, rank, entry);
-                    installed.push((matching, rank, entry));
                 }
                 assert_eq!((tuples.len(), tuples.rank_most()), (list.len(), list.rank_most()));
                 let probe = random_match(&mut dice);
-                let (key, wide) = (probe.value(), probe.wide_value());
-                assert_eq!(tuples.find(key, wide), list.find(key, wide), "seed {seed}");
+                let (key, wide) = (*probe.value(), *probe.wide_value());
+                let wanted = list.find(&key, &wide);
+                assert_eq!(tuples.find(&all.slab, &key, &wide), wanted, "seed {seed}");
+                let mut found = [NOWHERE; BATCH_MAX];
+                tuples.find_missing(&all.slab, &[key], &[wide], &mut found);
+                assert_eq!(found[0], wanted.unwrap_or(NOWHERE), "seed {seed}");
             }
             assert!(!tuples.is_empty());
+            let mut places: Vec<u32> = tuples.matches(&all.slab).map(|(_, entry)| entry).collect();
+            places.sort_unstable();
+            assert_eq!(places, all.places());
         }
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::{Flow, Shape, Tables, verdict};
-use crate::classifier::Entry;
+use crate::fast::slab::Picture;
 use crate::flow::{
     FlowChange, FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules, Part, Source,
 };
 use crate::forwarder::{Event, Outputs};
 use crate::instruction::Instructions;
+use crate::key::wide::Wide;
 
 impl Tables {
     /// Installs an entry. One of the table with the same match and rank is replaced; its counters
@@ -23,13 +24,10 @@ impl Tables {
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
         self.check(spec)?;
         let table = &self.tables[usize::from(spec.table)];
-        let rank = |place| self.rank(place);
-        if spec.flags.check_overlap
-            && table.overlaps(&self.entries, &spec.matching, spec.rank, rank)
-        {
+        if spec.flags.check_overlap && table.overlaps(&self.slab, &spec.matching, spec.rank) {
             return Err(FlowError::Overlap);
         }
-        let same = table.find_same(&self.entries, &spec.matching, spec.rank, rank);
+        let same = table.find_same(&self.slab, &spec.matching, spec.rank);
         match same {
             Some(place) => self.replace(place, spec, now),
             None => {
@@ -129,7 +127,7 @@ impl Tables {
     /// Evicts an entry if the table is full and may.
     fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
         let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(&self.entries, &spec.matching);
+        let part = table.part_for(&self.slab, &spec.matching);
         if !table.is_full(part) {
             return Ok(());
         }
@@ -144,7 +142,7 @@ impl Tables {
         let candidates = self.flows.iter().enumerate().filter_map(|(place, flow)| {
             let flow = flow.as_ref()?;
             let fits = flow.table == spec.table
-                && self.entries[place].part == part
+                && self.slab.line(place as u32).part() == part
                 && flow.importance <= spec.importance;
             let end = self.due(place as u32).map_or(Nanos::MAX, |due| due.0);
             fits.then_some((flow.importance, end, flow.created, place as u32))
@@ -155,24 +153,23 @@ impl Tables {
     /// Puts an entry into the store and its table.
     fn install(&mut self, spec: &FlowSpec, now: Nanos) {
         let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(&self.entries, &spec.matching);
-        let entry = Entry {
+        let part = table.part_for(&self.slab, &spec.matching);
+        let picture = Picture {
             key: *spec.matching.value(),
             frames: 0,
             bytes: 0,
             last_match: now,
             verdict: verdict(&spec.instructions),
+            rank: spec.rank,
             part,
+            arrival: self.arrivals,
         };
+        self.arrivals = self.arrivals.wrapping_add(1);
         let flow = self.flow_of(spec, now);
-        let place = self.store(entry, flow);
+        let place = self.store(&picture, spec.matching.wide_value(), flow);
         self.note_installed(place);
-        self.tables[usize::from(spec.table)].insert(
-            &self.entries,
-            &spec.matching,
-            spec.rank,
-            place,
-        );
+        let table = &mut self.tables[usize::from(spec.table)];
+        table.insert(&self.slab, &spec.matching, spec.rank, place);
         self.settle_asked(spec.table);
         self.schedule(place);
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
@@ -184,13 +181,11 @@ impl Tables {
             Shape { mask: *matching.mask(), wide_mask: *matching.wide_mask(), named: spec.named };
         Flow {
             shape: self.shapes.share(&Arc::new(shape)),
-            wide: (matching.wide_words() != 0).then(|| Box::new(*matching.wide_value())),
             instructions: self.instructions.share(&spec.instructions),
             cookie: spec.cookie,
             created: now,
             idle_timeout: spec.idle_timeout,
             hard_timeout: spec.hard_timeout,
-            rank: spec.rank,
             priority: spec.priority,
             importance: spec.importance,
             flags: spec.flags,
@@ -199,26 +194,29 @@ impl Tables {
         }
     }
 
-    fn store(&mut self, entry: Entry, flow: Flow) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.entries[place as usize] = entry;
-            self.flows[place as usize] = Some(flow);
-            return place;
+    fn store(&mut self, picture: &Picture, wide: &Wide, flow: Flow) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            (self.flows.len() - 1) as u32
+        });
+        self.slab.reserve(place);
+        self.slab.line(place).set(picture);
+        if flow.shape.wide_mask != Wide::ZERO {
+            self.slab.set_wide(place, wide);
         }
-        self.entries.push(entry);
-        self.flows.push(Some(flow));
-        (self.entries.len() - 1) as u32
+        self.flows[place as usize] = Some(flow);
+        place
     }
 
     /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
     fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
         let flow = self.flow_of(spec, now);
-        let entry = &mut self.entries[place as usize];
-        entry.verdict = verdict(&spec.instructions);
-        entry.last_match = now;
+        let line = self.slab.line(place);
+        line.set_verdict(verdict(&spec.instructions));
+        line.touch(now);
         if spec.flags.reset_counts {
-            (entry.frames, entry.bytes) = (0, 0);
+            line.set_counts(0, 0);
         }
         if let Some(old) = self.flows[place as usize].replace(flow) {
             self.instructions.release(&old.instructions);
@@ -233,10 +231,10 @@ impl Tables {
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
         self.note_change(place);
         let list = self.instructions.share(&spec.instructions);
-        let entry = &mut self.entries[place as usize];
-        entry.verdict = verdict(&list);
+        let line = self.slab.line(place);
+        line.set_verdict(verdict(&list));
         if spec.flags.reset_counts {
-            (entry.frames, entry.bytes) = (0, 0);
+            line.set_counts(0, 0);
         }
         if let Some(flow) = &mut self.flows[place as usize] {
             if rules.cookie {
@@ -275,8 +273,9 @@ impl Tables {
         self.note_removal(place);
         let Some(flow) = self.flows[place as usize].take() else { return };
         let matching = self.matching(place as usize, &flow);
+        let rank = self.slab.line(place).rank();
         let table = &mut self.tables[usize::from(flow.table)];
-        table.remove(&self.entries, &matching, flow.rank, place);
+        table.remove(&self.slab, &matching, rank, place);
         self.settle_asked(flow.table);
         self.wheel.cancel(place);
         self.instructions.release(&flow.instructions);

@@ -1,4 +1,4 @@
-//! One table: a hash of exact matches, a classifier for the rest, and what it is set to do.
+//! One table: a hash of exact matches, a structure for the rest, and what it is set to do.
 //!
 //! Exact matches are looked up first, as the study describes its software switch (bianco2010,
 //! sections II and IV.C). That decides where they rank above the rest, as they do in OpenFlow 1.0;
@@ -11,8 +11,9 @@
 
 use crate::classifier::exact::{BATCH_MAX, ExactTable};
 use crate::classifier::rest::Rest;
-use crate::classifier::{Classifier, Entry, NOWHERE};
+use crate::classifier::{Classifier, NOWHERE};
 use crate::counter::TableAccount;
+use crate::fast::slab::Slab;
 use crate::flow::Part;
 use crate::key::Key;
 use crate::key::wide::{WORDS, Wide, WordSet};
@@ -41,12 +42,12 @@ impl Default for TableSettings {
 }
 
 impl TableSettings {
-    /// A table for so many exact matches in a hash and so many others in a list.
+    /// A table for so many exact matches in a hash and so many others.
     pub fn of(exact_entries_max: usize, wildcard_entries_max: usize) -> TableSettings {
         TableSettings {
             exact_entries_max,
             wildcard_entries_max,
-            classifier: Classifier::Linear,
+            classifier: Classifier::Automatic,
             config: TableConfig::default(),
         }
     }
@@ -164,7 +165,7 @@ impl Table {
     #[inline]
     pub(super) fn lookup(
         &self,
-        entries: &[Entry],
+        slab: &Slab,
         keys: &[Key],
         wide: &[Wide],
         found: &mut [u32; BATCH_MAX],
@@ -172,60 +173,41 @@ impl Table {
         if self.exact.is_empty() {
             found.fill(NOWHERE);
         } else {
-            self.exact.find_batch(entries, keys, found);
+            self.exact.find_batch(slab, keys, found);
         }
         if !self.rest.is_empty() {
-            self.rest.find_missing(keys, wide, found);
+            self.rest.find_missing(slab, keys, wide, found);
         }
     }
 
     /// The entry for one key.
-    pub(super) fn find(
-        &self,
-        entries: &[Entry],
-        key: &Key,
-        wide: &Wide,
-        rank: impl Fn(u32) -> u32,
-    ) -> u32 {
-        let exact = if self.exact.is_empty() { None } else { self.exact.find(entries, key) };
+    pub(super) fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> u32 {
+        let exact = if self.exact.is_empty() { None } else { self.exact.find(slab, key) };
         match exact {
-            None => self.rest.find(key, wide).unwrap_or(NOWHERE),
-            Some(found) if self.ranks_mixed() => self.outrank(found, key, wide, rank),
+            None => self.rest.find(slab, key, wide).unwrap_or(NOWHERE),
+            Some(found) if self.ranks_mixed() => self.outrank(slab, found, key, wide),
             Some(found) => found,
         }
     }
 
     /// What to use instead of an exact match, if something of the rest ranks higher.
-    pub(super) fn outrank(
-        &self,
-        found: u32,
-        key: &Key,
-        wide: &Wide,
-        rank: impl Fn(u32) -> u32,
-    ) -> u32 {
-        if found == NOWHERE {
-            return found;
-        }
-        let better = self.rest.find(key, wide).filter(|&other| rank(other) > rank(found));
-        better.unwrap_or(found)
+    pub(super) fn outrank(&self, slab: &Slab, found: u32, key: &Key, wide: &Wide) -> u32 {
+        let Some(exact) = slab.get(found) else { return found };
+        let higher = |other: &u32| slab.line(*other).rank() > exact.rank();
+        self.rest.find(slab, key, wide).filter(higher).unwrap_or(found)
     }
 
     /// The entry with this very match and rank.
-    pub(super) fn find_same(
-        &self,
-        entries: &[Entry],
-        matching: &Match,
-        wanted: u32,
-        rank: impl Fn(u32) -> u32,
-    ) -> Option<u32> {
-        let exact = self.find_exact(entries, matching).filter(|&place| rank(place) == wanted);
-        exact.or_else(|| self.rest.find_same(matching, wanted))
+    pub(super) fn find_same(&self, slab: &Slab, matching: &Match, wanted: u32) -> Option<u32> {
+        let ranked = |place: &u32| slab.line(*place).rank() == wanted;
+        let exact = self.find_exact(slab, matching).filter(ranked);
+        exact.or_else(|| self.rest.find_same(slab, matching, wanted))
     }
 
     /// The entry of the exact part with this match.
-    pub(super) fn find_exact(&self, entries: &[Entry], matching: &Match) -> Option<u32> {
+    pub(super) fn find_exact(&self, slab: &Slab, matching: &Match) -> Option<u32> {
         let exact = matching.is_exact() && !self.exact.is_empty();
-        exact.then(|| self.exact.find(entries, matching.value())).flatten()
+        exact.then(|| self.exact.find(slab, matching.value())).flatten()
     }
 
     /// Whether exact matches are among the rest.
@@ -234,32 +216,26 @@ impl Table {
     }
 
     /// Whether an entry of this rank could match the same frame.
-    pub(super) fn overlaps(
-        &self,
-        entries: &[Entry],
-        matching: &Match,
-        wanted: u32,
-        rank: impl Fn(u32) -> u32,
-    ) -> bool {
-        if self.rest.overlaps(matching, wanted) {
+    pub(super) fn overlaps(&self, slab: &Slab, matching: &Match, wanted: u32) -> bool {
+        if self.rest.overlaps(slab, matching, wanted) {
             return true;
         }
+        let ranked = |place: u32| slab.line(place).rank() == wanted;
         if matching.is_exact() {
-            return self.find_exact(entries, matching).is_some_and(|place| rank(place) == wanted);
+            return self.find_exact(slab, matching).is_some_and(ranked);
         }
-        let meets = |place: u32| {
-            rank(place) == wanted && matching.matches(&entries[place as usize].key, &Wide::ZERO)
-        };
+        let meets =
+            |place: u32| ranked(place) && matching.matches(&slab.line(place).key(), &Wide::ZERO);
         matching.wide_words() == 0
             && wanted >= self.exact_rank_least
             && self.exact.places().any(meets)
     }
 
     /// The part that an entry with this match belongs to.
-    pub(super) fn part_for(&self, entries: &[Entry], matching: &Match) -> Part {
+    pub(super) fn part_for(&self, slab: &Slab, matching: &Match) -> Part {
         let exact = matching.is_exact()
             && self.entries_max[Part::Exact as usize] > 0
-            && self.find_exact(entries, matching).is_none();
+            && self.find_exact(slab, matching).is_none();
         if exact { Part::Exact } else { Part::Wildcard }
     }
 
@@ -268,33 +244,33 @@ impl Table {
     }
 
     /// Takes in an entry that is stored at `place`.
-    pub(super) fn insert(&mut self, entries: &[Entry], matching: &Match, rank: u32, place: u32) {
+    pub(super) fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
         self.asked = self.asked.or(matching.mask());
-        match entries[place as usize].part {
+        match slab.line(place).part() {
             Part::Exact => {
                 self.exact_rank_least = self.exact_rank_least.min(rank);
-                self.exact.insert(entries, place);
+                self.exact.insert(slab, place);
             }
             Part::Wildcard => {
                 self.exact_hidden += usize::from(matching.is_exact());
-                self.rest.insert(matching, rank, place);
+                self.rest.insert(slab, matching, rank, place);
                 self.count_words(matching, 1);
             }
         }
     }
 
     /// Forgets an entry that is stored at `place`.
-    pub(super) fn remove(&mut self, entries: &[Entry], matching: &Match, rank: u32, place: u32) {
-        match entries[place as usize].part {
+    pub(super) fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
+        match slab.line(place).part() {
             Part::Exact => {
-                self.exact.remove(entries, place);
+                self.exact.remove(slab, place);
                 if self.exact.is_empty() {
                     self.exact_rank_least = u32::MAX;
                 }
             }
             Part::Wildcard => {
                 self.exact_hidden -= usize::from(matching.is_exact());
-                self.rest.remove(matching, rank, place);
+                self.rest.remove(slab, matching, rank, place);
                 self.count_words(matching, u32::MAX);
             }
         }

@@ -8,7 +8,7 @@
 use packet::time::Nanos;
 
 use super::{Flow, Tables};
-use crate::classifier::Entry;
+use crate::fast::slab::Picture;
 use crate::forwarder::{Event, Outputs};
 use crate::instruction::StatTrigger;
 
@@ -45,7 +45,7 @@ fn after(start: Nanos, span: Option<Nanos>, times: u64) -> Option<Nanos> {
 
 impl Flow {
     /// Takes note of the limits that are reached, and says whether that is to be told.
-    fn reach(&mut self, entry: &Entry, now: Nanos) -> bool {
+    fn reach(&mut self, entry: &Picture, now: Nanos) -> bool {
         let Some(trigger) = self.instructions.trigger else { return false };
         let (age, idle) = (now.since(self.created), now.since(entry.last_match));
         let told = self.told.get_or_insert_default();
@@ -90,9 +90,9 @@ impl Tables {
     }
 
     pub(super) fn reach_trigger(&mut self, place: u32, now: Nanos) {
-        let entry = &self.entries[place as usize];
+        let line = self.slab.line(place).picture();
         let flow = self.flows[place as usize].as_mut();
-        let reached = flow.is_some_and(|flow| flow.reach(entry, now));
+        let reached = flow.is_some_and(|flow| flow.reach(&line, now));
         let record = if reached { self.record(place as usize, now) } else { None };
         if let Some(flow) = record {
             self.news.add(Event::FlowTriggered { flow: Box::new(flow) });

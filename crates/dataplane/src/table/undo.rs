@@ -7,7 +7,8 @@
 //!
 //! Invariant: after `take_back` every table holds what it held at `begin`.
 
-use crate::classifier::Entry;
+use crate::fast::slab::Picture;
+use crate::key::wide::Wide;
 
 use super::{Flow, TableConfig, Tables};
 
@@ -27,11 +28,19 @@ enum Step {
     /// An entry was installed at this place.
     Installed(u32),
     /// The entry at this place was like this, with the same match and rank.
-    Changed(u32, Box<(Entry, Flow)>),
+    Changed(u32, Box<Before>),
     /// An entry like this was taken out from this place.
-    Removed(u32, Box<(Entry, Flow)>),
+    Removed(u32, Box<Before>),
     /// A table was set to do this.
     Configured(u8, TableConfig),
+}
+
+/// What an entry was.
+#[derive(Debug)]
+struct Before {
+    line: Picture,
+    wide: Wide,
+    flow: Flow,
 }
 
 impl Tables {
@@ -90,14 +99,15 @@ impl Tables {
         }
     }
 
-    fn before(&self, place: u32) -> Option<Box<(Entry, Flow)>> {
+    fn before(&self, place: u32) -> Option<Box<Before>> {
         self.undo.as_ref()?;
         let flow = self.flow(place)?.clone();
-        Some(Box::new((self.entries[place as usize].clone(), flow)))
+        let (line, wide) = (self.slab.line(place).picture(), self.slab.wide(place));
+        Some(Box::new(Before { line, wide, flow }))
     }
 
-    fn change_back(&mut self, place: u32, (entry, flow): (Entry, Flow)) {
-        self.entries[place as usize] = entry;
+    fn change_back(&mut self, place: u32, Before { line, flow, .. }: Before) {
+        self.slab.line(place).set(&line);
         let flow = self.share(flow);
         if let Some(now) = self.flows[place as usize].replace(flow) {
             self.instructions.release(&now.instructions);
@@ -107,16 +117,19 @@ impl Tables {
         self.schedule(place);
     }
 
-    fn put_back(&mut self, place: u32, (entry, flow): (Entry, Flow)) {
+    fn put_back(&mut self, place: u32, Before { line, wide, flow }: Before) {
         // What came after it is undone, so that its place is free, and mostly the last one.
         let free = self.free.iter().rposition(|&free| free == place);
         self.free.remove(free.expect("the place of an entry that went is free"));
         let flow = self.share(flow);
-        let (table, rank) = (flow.table, flow.rank);
-        self.entries[place as usize] = entry;
+        let table = flow.table;
+        self.slab.line(place).set(&line);
+        if flow.shape.wide_mask != Wide::ZERO {
+            self.slab.set_wide(place, &wide);
+        }
         let matching = self.matching(place as usize, &flow);
         self.flows[place as usize] = Some(flow);
-        self.tables[usize::from(table)].insert(&self.entries, &matching, rank, place);
+        self.tables[usize::from(table)].insert(&self.slab, &matching, line.rank, place);
         self.settle_asked(table);
         self.schedule(place);
     }

@@ -96,6 +96,8 @@ enum FailModeArgument {
 /// The words that `--classifier` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ClassifierArgument {
+    /// As suits the entries that there are
+    Auto,
     /// One after the other, by priority
     Linear,
     /// By tuple-space search
@@ -168,6 +170,7 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     config.exact_flows_max = arguments.exact_entries.unwrap_or(config.exact_flows_max);
     config.wildcard_flows_max = arguments.wildcard_entries.unwrap_or(config.wildcard_flows_max);
     match arguments.classifier {
+        Some(ClassifierArgument::Auto) => config.classifier = Classifier::Auto,
         Some(ClassifierArgument::Linear) => config.classifier = Classifier::Linear,
         Some(ClassifierArgument::Tuple) => config.classifier = Classifier::Tuple,
         None => {}

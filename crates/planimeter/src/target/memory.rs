@@ -24,8 +24,7 @@ use ports::wrap::rate::{Rate, RateOptions};
 use ports::wrap::tail_drop::TailDrop;
 use serde_json::Value;
 use switch::config::{
-    BridgeConfig, Classifier, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, Route,
-    RouterConfig,
+    BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, Route, RouterConfig,
 };
 use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
@@ -159,7 +158,6 @@ impl MemoryBench {
                 probe_ms: 3_600_000,
                 exact_flows_max: self.parameters.exact_entries_max as usize,
                 wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
-                classifier: Classifier::Linear,
                 ..OpenFlowConfig::default()
             }),
             TargetKind::Bridge => {

@@ -158,7 +158,7 @@ impl VethBench {
         let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
         // As the study describes its switch: what is not an exact match is searched in a row.
-        words.into_iter().chain(["--classifier", "linear"]).map(OsString::from).collect()
+        words.into_iter().map(OsString::from).collect()
     }
 }
 

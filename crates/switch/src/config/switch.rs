@@ -103,6 +103,8 @@ pub enum FailMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Classifier {
+    /// As suits those that there are.
+    Auto,
     /// One after the other, by priority: simple, and slow where there are many.
     Linear,
     /// By tuple-space search: one hash for each set of masks.
@@ -128,7 +130,7 @@ impl Default for OpenFlowConfig {
             tables: TABLES_MAX,
             exact_flows_max: 131_072,
             wildcard_flows_max: 65_536,
-            classifier: Classifier::Tuple,
+            classifier: Classifier::Auto,
             flows_max: 65_536,
             table_settings: Vec::new(),
             groups_max: 4_096,
@@ -171,7 +173,7 @@ impl OpenFlowConfig {
 
     /// How the first table's flows with open fields are found, and those of every other table.
     pub fn classifier_of(&self, table: u8) -> Classifier {
-        let default = if table == 0 { self.classifier } else { Classifier::Tuple };
+        let default = if table == 0 { self.classifier } else { Classifier::Auto };
         self.settings_of(table).and_then(|settings| settings.classifier).unwrap_or(default)
     }
 

@@ -23,7 +23,7 @@ fn defaults_are_usable() {
     assert_eq!(config.validate(), []);
     let Kind::OpenFlow(openflow) = config.kind else { unreachable!() };
     assert_eq!((openflow.exact_flows_max, openflow.flows_max_of(0)), (131_072, 65_536));
-    assert_eq!(openflow.classifier_of(0), Classifier::Tuple);
+    assert_eq!(openflow.classifier_of(0), Classifier::Auto);
     assert_eq!(openflow.versions, Version::SPOKEN);
 }
 
@@ -79,7 +79,7 @@ fn tables_queues_versions_and_limits_are_read_and_checked() {
     assert_eq!([1, 2].map(|table| read.flows_max_of(table)), [7, 5]);
     assert_eq!(
         [1, 2].map(|table| read.classifier_of(table)),
-        [Classifier::Tuple, Classifier::Linear]
+        [Classifier::Auto, Classifier::Linear]
     );
     assert_eq!((read.limits.bundles, read.limits.monitors), (2, Limits::default().monitors));
     assert_eq!(read.limits.flow_mods_per_turn, 7);

@@ -1,0 +1,136 @@
+//! Zeroed memory that is not touched before it is used.
+//!
+//! The allocator gets large zeroed blocks from the system, which hands out a page at its first
+//! write. So a table can have room for a million entries and cost what is in it.
+//!
+//! Invariant: the memory is all zero at first, which is a valid value of every [`Zero`] type, and
+//! lives as long as its owner.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// Blocks of at least this size begin at a multiple of it, so that they can have huge pages.
+const HUGE_BYTES: usize = 2 << 20;
+
+/// Asks the system for huge pages: address and length in bytes.
+pub type Advice = fn(usize, usize);
+
+static ADVICE: OnceLock<Advice> = OnceLock::new();
+
+/// Sets whom to tell of large rows made from now on, so that it can ask the system for huge pages.
+/// It is for the whole process, like the allocator, and changes nothing but speed; only the first
+/// call counts.
+pub fn advise(advice: Advice) {
+    ADVICE.get_or_init(|| advice);
+}
+
+/// What may begin as zero bytes.
+///
+/// # Safety
+/// All bytes zero is a valid value, and the type has nothing to drop.
+pub unsafe trait Zero {}
+
+/// A row of values in memory of their own.
+pub struct Zeroed<T: Zero> {
+    /// As the allocator gave it.
+    block: NonNull<u8>,
+    layout: Layout,
+    first: NonNull<T>,
+    count: usize,
+}
+
+// SAFETY: it owns its memory, as a boxed slice does.
+unsafe impl<T: Zero + Send> Send for Zeroed<T> {}
+// SAFETY: it hands out shared references only, as a boxed slice does.
+unsafe impl<T: Zero + Sync> Sync for Zeroed<T> {}
+
+impl<T: Zero> Zeroed<T> {
+    /// So many values, all zero.
+    ///
+    /// # Panics
+    /// If there is no such memory, as every collection does.
+    pub fn new(count: usize) -> Zeroed<T> {
+        let bytes = count.checked_mul(size_of::<T>()).expect("a size that a machine can have");
+        let align = if bytes >= HUGE_BYTES { HUGE_BYTES } else { align_of::<T>().max(64) };
+        // The allocator clears what it aligns, and that touches it: so the aligning is done here.
+        let layout = Layout::from_size_align(bytes + align, 16).expect("a size that fits");
+        // SAFETY: the layout is not empty, since `align` is at least 64.
+        let Some(block) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout);
+        };
+        let skip = block.as_ptr().align_offset(align);
+        // SAFETY: `skip` is less than `align`, and the block is `align` bytes longer than the row.
+        let first = unsafe { block.add(skip) }.cast();
+        let row = Zeroed { block, layout, first, count };
+        let (address, bytes) = row.extent();
+        if bytes >= HUGE_BYTES
+            && let Some(advise) = ADVICE.get()
+        {
+            advise(address, bytes);
+        }
+        row
+    }
+
+    fn extent(&self) -> (usize, usize) {
+        (self.first.as_ptr() as usize, self.count * size_of::<T>())
+    }
+}
+
+impl<T: Zero> Deref for Zeroed<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `first` is aligned, `count` values from it on are within the block, they were zero
+        // at first, which `Zero` says is valid, and nobody has a reference that is not shared.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Zero> Drop for Zeroed<T> {
+    fn drop(&mut self) {
+        // SAFETY: block and layout are those of the allocation; `Zero` types have nothing to drop.
+        unsafe { dealloc(self.block.as_ptr(), self.layout) };
+    }
+}
+
+impl<T: Zero> std::fmt::Debug for Zeroed<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} values", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[repr(align(64))]
+    struct Line([AtomicU64; 8]);
+    // SAFETY: zero is a valid number.
+    unsafe impl Zero for Line {}
+
+    #[test]
+    fn rows_of_any_size_are_zero_aligned_and_writable_everywhere() {
+        for count in [0, 1, 3, 1000, 1 << 15, (1 << 15) + 1] {
+            let row: Zeroed<Line> = Zeroed::new(count);
+            assert_eq!(row.len(), count);
+            assert_eq!(row.as_ptr() as usize % 64, 0);
+            if count * 64 >= HUGE_BYTES {
+                assert_eq!(
+                    row.extent(),
+                    (row.as_ptr() as usize / HUGE_BYTES * HUGE_BYTES, count * 64)
+                );
+            }
+            assert!(row.iter().flat_map(|line| &line.0).all(|it| it.load(Ordering::Relaxed) == 0));
+            for line in row.iter() {
+                line.0[7].store(u64::MAX, Ordering::Relaxed);
+            }
+        }
+    }
+}

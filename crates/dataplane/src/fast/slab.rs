@@ -1,0 +1,325 @@
+//! What the path of a frame touches of each entry: one cache line, at a place that never changes.
+//!
+//! Lines are made in chunks as places come into use, so that a line never moves and a small table
+//! costs little. The thread that changes tables writes a line before anything refers to it; those that
+//! look frames up read it and count in it.
+//!
+//! Invariant: only one thread counts in a line; while a line can be found, its key and its part do not
+//! change.
+
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use packet::time::Nanos;
+
+use super::memory::{Zero, Zeroed};
+use super::prefetch;
+use crate::classifier::Verdict;
+use crate::flow::Part;
+use crate::key::wide::{self, Wide};
+use crate::key::{Key, WORDS};
+use crate::wheel::TICK;
+
+/// Lines in a chunk: 4 MiB.
+const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNK_BITS: u32 = 16;
+
+/// Entries in a chunk of the wide fields.
+const WIDE_CHUNK: usize = 1 << 12;
+
+/// Set in a rank of an entry among the matches with open fields.
+const WILDCARD: u32 = 1 << 31;
+
+/// The lines.
+#[derive(Debug)]
+pub struct Slab {
+    chunks: Box<[OnceLock<Zeroed<Line>>]>,
+    /// Few entries have wide fields, so that these chunks are smaller and made on demand.
+    wide: Box<[OnceLock<Zeroed<WideLine>>]>,
+}
+
+/// One entry.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Line {
+    key: [AtomicU64; WORDS],
+    frames: AtomicU64,
+    bytes: AtomicU64,
+    /// When a frame last matched, in ticks, not before it did.
+    last_match: AtomicU32,
+    verdict: AtomicU32,
+    /// Rank and part.
+    rank: AtomicU32,
+    /// Which of all entries it was, for those of the same rank.
+    arrival: AtomicU32,
+}
+
+/// The values of the wide fields of one entry.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+struct WideLine([AtomicU64; wide::WORDS]);
+
+// SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
+unsafe impl Zero for Line {}
+// SAFETY: as above.
+unsafe impl Zero for WideLine {}
+
+impl Slab {
+    /// Room for so many lines.
+    pub fn new(lines_max: usize) -> Slab {
+        let lines_max = lines_max.min(1 << u32::BITS);
+        Slab {
+            chunks: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
+            wide: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Makes sure that there is a line at `place`, which is less than what there is room for.
+    pub fn reserve(&self, place: u32) {
+        self.chunks[place as usize >> CHUNK_BITS].get_or_init(|| Zeroed::new(CHUNK));
+    }
+
+    /// The line at a place, if it is in use or was.
+    #[inline]
+    pub fn get(&self, place: u32) -> Option<&Line> {
+        let chunk = self.chunks.get(place as usize >> CHUNK_BITS)?.get()?;
+        chunk.get(place as usize & (CHUNK - 1))
+    }
+
+    /// The line at a place that is in use or was.
+    #[inline]
+    pub fn line(&self, place: u32) -> &Line {
+        self.get(place).expect("a place that was given out has a line")
+    }
+
+    /// Writes the values of the wide fields of the entry at a place that is in use.
+    pub fn set_wide(&self, place: u32, values: &Wide) {
+        let chunk = self.wide[place as usize / WIDE_CHUNK].get_or_init(|| Zeroed::new(WIDE_CHUNK));
+        for (word, value) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(values.0) {
+            word.store(value, Relaxed);
+        }
+    }
+
+    /// The values of the wide fields that were last written for a place; zero if none ever were.
+    pub fn wide(&self, place: u32) -> Wide {
+        let chunk = self.wide.get(place as usize / WIDE_CHUNK).and_then(OnceLock::get);
+        chunk.map_or(Wide::ZERO, |chunk| {
+            let line = &chunk[place as usize % WIDE_CHUNK];
+            Wide(std::array::from_fn(|word| line.0[word].load(Relaxed)))
+        })
+    }
+
+    /// The line at a place will be read soon.
+    #[inline]
+    pub fn prefetch(&self, place: u32) {
+        if let Some(line) = self.get(place) {
+            prefetch::read(line);
+        }
+    }
+}
+
+/// An entry's line at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Picture {
+    /// The values of its match.
+    pub key: Key,
+    /// Frames that matched.
+    pub frames: u64,
+    /// Bytes of those, without frame check sequence.
+    pub bytes: u64,
+    /// When a frame last matched, or when the entry was installed; up to a [`TICK`] too late.
+    pub last_match: Nanos,
+    /// What its instructions come to.
+    pub verdict: Verdict,
+    /// Its rank.
+    pub rank: u32,
+    /// The part of its table that it is in.
+    pub part: Part,
+    /// Which of all entries it was: of equal ranks the earlier one wins.
+    pub arrival: u32,
+}
+
+impl Line {
+    /// Writes everything.
+    pub fn set(&self, picture: &Picture) {
+        for (word, value) in self.key.iter().zip(picture.key.0) {
+            word.store(value, Relaxed);
+        }
+        self.set_counts(picture.frames, picture.bytes);
+        self.touch(picture.last_match);
+        self.set_verdict(picture.verdict);
+        let part = if picture.part == Part::Wildcard { WILDCARD } else { 0 };
+        self.rank.store(picture.rank | part, Relaxed);
+        self.arrival.store(picture.arrival, Relaxed);
+    }
+
+    /// Everything as it is now.
+    pub fn picture(&self) -> Picture {
+        Picture {
+            key: self.key(),
+            frames: self.frames(),
+            bytes: self.bytes(),
+            last_match: self.last_match(),
+            verdict: self.verdict(),
+            rank: self.rank(),
+            part: self.part(),
+            arrival: self.arrival(),
+        }
+    }
+
+    /// The values of the match.
+    #[inline]
+    pub fn key(&self) -> Key {
+        Key(std::array::from_fn(|word| self.key[word].load(Relaxed)))
+    }
+
+    /// Whether this is its key.
+    #[inline]
+    pub fn has_key(&self, key: &Key) -> bool {
+        let differ = |word: usize| self.key[word].load(Relaxed) ^ key.0[word];
+        (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
+    }
+
+    /// Frames that matched.
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Relaxed)
+    }
+
+    /// Bytes of those.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Sets both.
+    pub fn set_counts(&self, frames: u64, bytes: u64) {
+        self.frames.store(frames, Relaxed);
+        self.bytes.store(bytes, Relaxed);
+    }
+
+    /// Counts frames that matched at `now`.
+    #[inline]
+    pub fn count(&self, frames: u64, bytes: u64, now: Nanos) {
+        self.frames.store(self.frames.load(Relaxed) + frames, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+        self.touch(now);
+    }
+
+    /// When a frame last matched.
+    pub fn last_match(&self) -> Nanos {
+        Nanos(u64::from(self.last_match.load(Relaxed)).saturating_mul(TICK.0))
+    }
+
+    /// Sets when a frame last matched.
+    #[inline]
+    pub fn touch(&self, now: Nanos) {
+        self.last_match.store(now.0.div_ceil(TICK.0) as u32, Relaxed);
+    }
+
+    /// What its instructions come to.
+    #[inline]
+    pub fn verdict(&self) -> Verdict {
+        Verdict::unpack(self.verdict.load(Relaxed))
+    }
+
+    /// Sets what its instructions come to.
+    pub fn set_verdict(&self, verdict: Verdict) {
+        self.verdict.store(verdict.pack(), Relaxed);
+    }
+
+    /// Whether this is its key in the bits of `mask`, the others of its own being zero.
+    #[inline]
+    pub fn fits(&self, key: &Key, mask: &Key) -> bool {
+        let differ = |word: usize| self.key[word].load(Relaxed) ^ (key.0[word] & mask.0[word]);
+        (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
+    }
+
+    /// Which of all entries it was.
+    #[inline]
+    pub fn arrival(&self) -> u32 {
+        self.arrival.load(Relaxed)
+    }
+
+    /// Whether it goes before another entry that matches too: it ranks higher, or came earlier.
+    #[inline]
+    pub fn goes_before(&self, other: &Line) -> bool {
+        let (rank, theirs) = (self.rank(), other.rank());
+        rank > theirs || rank == theirs && (self.arrival().wrapping_sub(other.arrival()) as i32) < 0
+    }
+
+    /// Its rank.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank.load(Relaxed) & !WILDCARD
+    }
+
+    /// The part of its table that it is in.
+    #[inline]
+    pub fn part(&self) -> Part {
+        if self.rank.load(Relaxed) & WILDCARD == 0 { Part::Exact } else { Part::Wildcard }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_cache_line_and_gives_back_what_it_was_given() {
+        assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
+        let slab = Slab::new(CHUNK + 1);
+        assert!(slab.get(0).is_none());
+        for (place, part) in [(0, Part::Exact), (CHUNK as u32, Part::Wildcard)] {
+            slab.reserve(place);
+            for verdict in [Verdict::Drop, Verdict::Output(65_535), Verdict::List, Verdict::Program]
+            {
+                let picture = Picture {
+                    key: Key([1, 2, 3, u64::MAX]),
+                    frames: 5,
+                    bytes: 6,
+                    last_match: Nanos(TICK.0 * 7),
+                    verdict,
+                    rank: 1 << 16,
+                    part,
+                    arrival: 9,
+                };
+                slab.line(place).set(&picture);
+                assert_eq!(slab.line(place).picture(), picture);
+                assert!(slab.line(place).has_key(&picture.key));
+                assert!(!slab.line(place).has_key(&Key([1, 2, 3, 4])));
+            }
+        }
+        assert!(slab.get(2 * CHUNK as u32).is_none());
+        let values = Wide(std::array::from_fn(|word| word as u64 + 1));
+        assert_eq!(slab.wide(CHUNK as u32), Wide::ZERO);
+        slab.set_wide(CHUNK as u32, &values);
+        assert_eq!((slab.wide(CHUNK as u32), slab.wide(0)), (values, Wide::ZERO));
+    }
+
+    #[test]
+    fn of_equal_ranks_the_earlier_goes_first_even_when_numbers_wrap() {
+        let line = |rank, arrival| {
+            let line = Line::default();
+            line.rank.store(rank | WILDCARD, Relaxed);
+            line.arrival.store(arrival, Relaxed);
+            line
+        };
+        assert!(line(2, 9).goes_before(&line(1, 3)));
+        assert!(!line(1, 3).goes_before(&line(2, 9)));
+        assert!(line(1, 3).goes_before(&line(1, 4)));
+        assert!(line(1, u32::MAX).goes_before(&line(1, 0)));
+        assert!(!line(1, 3).goes_before(&line(1, 3)));
+    }
+
+    #[test]
+    fn a_match_is_never_told_too_early() {
+        let line = Line::default();
+        for now in [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012] {
+            line.count(1, 60, Nanos(now));
+            let told = line.last_match().0;
+            assert!(told >= now && told < now + TICK.0, "{now} is told as {told}");
+        }
+        assert_eq!((line.frames(), line.bytes()), (6, 360));
+    }
+}
