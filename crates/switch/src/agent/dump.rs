@@ -5,12 +5,13 @@
 
 use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
+use openflow::codec;
 use openflow::header::Xid;
 use openflow::model::flow::counters::FlowStatsReason;
 use openflow::model::flow::monitor::{FlowEvent, FlowUpdate};
 use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
 use openflow::model::{Instruction, Message};
-use openflow::version::Version;
+use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
 use crate::lower;
@@ -74,10 +75,12 @@ impl Dump {
         Dump { xid, version, what: What::Monitors(monitors), place: 0 }
     }
 
-    /// The same with parts that are made already, at least one.
-    pub fn ready(xid: Xid, version: Version, mut parts: Vec<MultipartReplyBody>) -> Self {
-        parts.reverse();
-        Dump { xid, version, what: What::Ready(parts), place: 0 }
+    /// The same with rows that are made already, in as many parts as they need.
+    pub fn ready(xid: Xid, version: Version, body: MultipartReplyBody) -> Result<Self, ErrorCode> {
+        // What a version has no words for has been left out; if not, there is nothing to tell.
+        let parts = codec::split(version, body).map_err(|_| ErrorCode::RequestBadMultipart)?;
+        let parts = parts.into_iter().rev().map(|part| part.body).collect();
+        Ok(Dump { xid, version, what: What::Ready(parts), place: 0 })
     }
 
     /// The number of the request that it answers.
@@ -169,20 +172,4 @@ fn size(row: &FlowStats) -> usize {
         _ => 1,
     });
     FLOW_BYTES + ACTION_BYTES * actions.sum::<usize>()
-}
-
-/// Rows in parts of at most so many.
-pub fn in_parts<T>(
-    rows: Vec<T>,
-    rows_max: usize,
-    body: fn(Vec<T>) -> MultipartReplyBody,
-) -> Vec<MultipartReplyBody> {
-    let mut parts = Vec::new();
-    let mut rows = rows.into_iter().peekable();
-    loop {
-        parts.push(body(rows.by_ref().take(rows_max).collect()));
-        if rows.peek().is_none() {
-            return parts;
-        }
-    }
 }

@@ -25,12 +25,8 @@ use crate::config::OpenFlowConfig;
 use crate::lower::action::is_writable;
 use crate::lower::express;
 
-use super::dump::in_parts;
 use super::tables::fields_of;
 use super::{Agent, Datapath};
-
-/// Rows of full length in one part of a reply.
-const PART_ROWS: usize = 24;
 
 /// The packet type of Ethernet.
 const ETHERNET: u32 = 0;
@@ -55,7 +51,7 @@ impl Agent {
         at: usize,
         wanted: &[TableFeatures],
         datapath: &mut Datapath<'_>,
-    ) -> Result<Vec<MultipartReplyBody>, ErrorCode> {
+    ) -> Result<MultipartReplyBody, ErrorCode> {
         let version = self.connections[at].version();
         if !wanted.is_empty() {
             self.check_not_slave(at)?;
@@ -70,7 +66,7 @@ impl Agent {
             }
         }
         let rows = self.features.rows(version, datapath.pipeline);
-        Ok(in_parts(rows, PART_ROWS, MultipartReplyBody::TableFeatures))
+        Ok(MultipartReplyBody::TableFeatures(rows))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::lower::express;
 use crate::lower::flow::stats_filter_down;
 
 use super::change::Who;
-use super::dump::{Dump, in_parts};
+use super::dump::Dump;
 use super::{Agent, Datapath, port_book, shaping, tables};
 
 impl Agent {
@@ -75,7 +75,7 @@ impl Agent {
     ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
         use MultipartRequestBody as Ask;
         let version = self.connections[at].version();
-        let parts = match request {
+        let body = match request {
             Ask::Desc => return Ok(Some(description(&format!("{:016x}", self.datapath_id)))),
             Ask::Flow(which) => return self.flows(at, xid, &which, datapath),
             Ask::FlowStats(which) => {
@@ -88,56 +88,55 @@ impl Agent {
             Ask::Aggregate(which) => {
                 return self.aggregate(at, xid, &which, datapath).map(Some);
             }
-            Ask::Table => in_parts(self.tables(at, datapath), 128, MultipartReplyBody::Table),
-            Ask::Port(port) => return self.port_stats(port, version, datapath).map(Some),
+            Ask::Table => MultipartReplyBody::Table(self.tables(at, datapath)),
+            Ask::Port(port) => self.port_stats(port, version, datapath)?,
             Ask::PortDesc(port) => {
                 let asked = |it: &&openflow::model::PortDescription| {
                     port == reserved::NONE || it.number == port
                 };
                 let ports = self.ports.descriptions().iter().filter(asked);
                 let ports = ports.map(|port| express::port(version, port.clone())).collect();
-                in_parts(ports, 256, MultipartReplyBody::PortDesc)
+                MultipartReplyBody::PortDesc(ports)
             }
             Ask::Queue { port, queue } => {
                 self.check_queue_port(port)?;
                 let rows = shaping::queue_stats(port, queue, datapath)?;
-                in_parts(rows, 512, MultipartReplyBody::Queue)
+                MultipartReplyBody::Queue(rows)
             }
             Ask::QueueDesc { port, queue } => {
                 self.check_queue_port(port)?;
                 let rows = shaping::queue_descriptions(port, Some(queue), version, datapath);
-                in_parts(rows, 512, MultipartReplyBody::QueueDesc)
+                MultipartReplyBody::QueueDesc(rows)
             }
-            Ask::Group(group) => {
-                in_parts(shaping::group_stats(group, datapath), 64, MultipartReplyBody::Group)
+            Ask::Group(group) => MultipartReplyBody::Group(shaping::group_stats(group, datapath)),
+            Ask::GroupDesc(group) => {
+                let rows = shaping::group_descriptions(group, version, datapath);
+                MultipartReplyBody::GroupDesc(rows)
             }
-            Ask::GroupDesc(group) => shaping::group_descriptions(group, version, datapath),
             Ask::GroupFeatures => {
                 let features = shaping::group_features(version, datapath.pipeline);
                 return Ok(Some(MultipartReplyBody::GroupFeatures(features)));
             }
             Ask::Meter(meter) => {
                 let rows = shaping::meter_stats(meter, datapath)?;
-                in_parts(rows, 64, MultipartReplyBody::Meter)
+                MultipartReplyBody::Meter(rows)
             }
             Ask::MeterConfig(meter) => {
                 let rows = shaping::meter_configs(meter, datapath)?;
-                in_parts(rows, 64, MultipartReplyBody::MeterConfig)
+                MultipartReplyBody::MeterConfig(rows)
             }
             Ask::MeterFeatures => {
                 let features = shaping::meter_features(version, datapath.pipeline);
                 return Ok(Some(MultipartReplyBody::MeterFeatures(features)));
             }
             Ask::TableFeatures(wanted) => self.table_features(at, &wanted, datapath)?,
-            Ask::TableDesc => in_parts(
-                tables::descriptions(datapath.pipeline),
-                512,
-                MultipartReplyBody::TableDesc,
-            ),
+            Ask::TableDesc => {
+                MultipartReplyBody::TableDesc(tables::descriptions(datapath.pipeline))
+            }
             Ask::FlowMonitor(requests) => return self.watch(at, xid, &requests, datapath),
             Ask::ControllerStatus => {
                 let rows = self.controller_statuses();
-                in_parts(rows, 64, MultipartReplyBody::ControllerStatus)
+                MultipartReplyBody::ControllerStatus(rows)
             }
             Ask::BundleFeatures(request) => {
                 return self.bundle_features(&request, datapath).map(Some);
@@ -146,7 +145,7 @@ impl Agent {
                 return self.experimenter_statistics(at, xid, &from, datapath);
             }
         };
-        self.begin(at, Dump::ready(xid, version, parts), datapath);
+        self.begin(at, Dump::ready(xid, version, body)?, datapath);
         Ok(None)
     }
 

@@ -5,12 +5,13 @@
 use dataplane::pipeline::Pipeline;
 use dataplane::queue::QueueRecord;
 use openflow::model::ActionKinds;
-use openflow::model::group::{GroupCapabilities, GroupFeatures, GroupKinds, GroupStats};
+use openflow::model::group::{
+    GroupCapabilities, GroupDescription, GroupFeatures, GroupKinds, GroupStats,
+};
 use openflow::model::meter::{
     METER_ALL, METER_CONTROLLER, METER_SLOWPATH, MeterBandKinds, MeterConfig, MeterFeatureFlags,
     MeterFeatures, MeterFlags, MeterStats,
 };
-use openflow::model::multipart::MultipartReplyBody;
 use openflow::model::queue::{PacketQueue, QUEUE_ALL, QueueProperty, QueueStats};
 use openflow::model::{PortNo, reserved};
 use openflow::version::{ErrorCode, Version};
@@ -20,9 +21,6 @@ use crate::lower::group::{group_stats_up, group_up};
 use crate::lower::meter::{meter_config_up, meter_stats_up};
 
 use super::Datapath;
-
-/// Actions that the rest of a message can hold beside its first group.
-const PART_ACTIONS: usize = 512;
 
 /// The queues that a request names.
 fn queues(port: PortNo, queue: Option<u32>, datapath: &Datapath<'_>) -> Vec<QueueRecord> {
@@ -93,27 +91,14 @@ pub fn group_stats(group: u32, datapath: &Datapath<'_>) -> Vec<GroupStats> {
     records.iter().map(row).collect()
 }
 
-/// Groups as they are installed, in parts.
+/// Groups as they are installed.
 pub fn group_descriptions(
     group: u32,
     version: Version,
     datapath: &Datapath<'_>,
-) -> Vec<MultipartReplyBody> {
+) -> Vec<GroupDescription> {
     let records = datapath.pipeline.groups().records(group, datapath.now);
-    let rows = records.iter().map(|record| express::group(version, group_up(&record.spec)));
-    let mut parts: Vec<Vec<_>> = vec![Vec::new()];
-    let mut actions = 0;
-    for row in rows {
-        actions += row.buckets.iter().map(|bucket| 2 + bucket.actions.len()).sum::<usize>() + 1;
-        let last = parts.last_mut().expect("there is one from the beginning");
-        if actions > PART_ACTIONS && !last.is_empty() {
-            actions = 0;
-            parts.push(vec![row]);
-        } else {
-            last.push(row);
-        }
-    }
-    parts.into_iter().map(MultipartReplyBody::GroupDesc).collect()
+    records.iter().map(|record| express::group(version, group_up(&record.spec))).collect()
 }
 
 /// What groups can do.

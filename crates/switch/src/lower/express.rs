@@ -89,7 +89,7 @@ pub fn nicira_packet_in(news: PacketIn) -> PacketIn {
     PacketIn { fields, ..news }
 }
 
-/// A group as far as the version can say it.
+/// A group as far as the version can say it: of its buckets, as many as a message can hold.
 pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
     let fits = |row: &GroupDescription| {
         can_say_rows(version, MultipartReplyBody::GroupDesc(vec![row.clone()]))
@@ -97,14 +97,17 @@ pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
     if fits(&row) {
         return row;
     }
-    let buckets = row.buckets.iter().map(|bucket| {
+    let empty = GroupDescription { buckets: Vec::new(), experimenter: Vec::new(), ..row };
+    let with = |buckets: &[Bucket]| GroupDescription { buckets: buckets.to_vec(), ..empty.clone() };
+    let cut = |bucket: Bucket| {
         let actions = prefix_free(&bucket.actions, |actions| {
-            let bucket = Bucket { actions: actions.to_vec(), ..bucket.clone() };
-            fits(&GroupDescription { buckets: vec![bucket], ..row.clone() })
+            fits(&with(&[Bucket { actions: actions.to_vec(), ..bucket.clone() }]))
         });
-        Bucket { actions, ..bucket.clone() }
-    });
-    GroupDescription { buckets: buckets.collect(), ..row.clone() }
+        Bucket { actions, ..bucket }
+    };
+    let buckets: Vec<Bucket> = row.buckets.into_iter().map(cut).collect();
+    let counts: Vec<usize> = (1..=buckets.len()).collect();
+    with(&buckets[..counts.partition_point(|count| fits(&with(&buckets[..*count])))])
 }
 
 /// The fields of a match that the version has, as far as it has those that they need.
@@ -139,6 +142,9 @@ fn instructions(from: &[Instruction], fits: impl Fn(&[Instruction]) -> bool) -> 
 
 /// The actions without those that do not fit behind the ones before them.
 fn prefix_free(from: &[Action], fits: impl Fn(&[Action]) -> bool) -> Vec<Action> {
+    if fits(from) {
+        return from.to_vec();
+    }
     let mut told: Vec<Action> = Vec::new();
     for action in from {
         told.push(action.clone());

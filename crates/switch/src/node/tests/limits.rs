@@ -1,6 +1,10 @@
 //! Limits that a controller reaches, and what tells of it.
 
-use openflow::model::reserved;
+use openflow::model::group::BUCKET_LAST;
+use openflow::model::{
+    Bucket, GROUP_ALL, GroupMod, GroupModCommand, MultipartReply, MultipartReplyBody,
+    MultipartRequestBody, reserved,
+};
 
 use super::*;
 use crate::config::Limits;
@@ -86,4 +90,51 @@ fn a_controller_that_reads_nothing_is_given_up_even_while_an_order_of_it_waits()
     assert_eq!(entries(&mut rig), 2);
     rig.pass(Nanos::from_secs(11));
     assert!(rig.controllers[0].down || rig.log.iter().any(|line| line.contains("echo")));
+}
+
+/// The rows of a reply of any number of parts.
+fn group_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody) -> (usize, usize) {
+    let parts = rig.ask(who, &Message::ask(request));
+    let rows = parts.iter().map(|part| match part {
+        Message::MultipartReply(MultipartReply {
+            body: MultipartReplyBody::Group(rows), ..
+        }) => rows.len(),
+        Message::MultipartReply(MultipartReply {
+            body: MultipartReplyBody::GroupDesc(rows),
+            ..
+        }) => rows.len(),
+        other => panic!("{other:?}"),
+    });
+    (parts.len(), rows.sum())
+}
+
+#[test]
+fn groups_of_many_buckets_are_told_in_as_many_parts_as_they_need() {
+    let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
+    let earlier = rig.connect_as(Version::V1_3, 1 << 20);
+    let buckets = |from: u32, count: u32| -> Vec<Bucket> {
+        let dscp = Action::set(Field::IpDscp, 1u8);
+        let actions = vec![Action::PopVlan, Action::set_vlan(3), dscp, Action::output(2)];
+        let bucket = |id| Bucket { id, actions: actions.clone(), ..Bucket::default() };
+        (from..from + count).map(bucket).collect()
+    };
+    for group in 1..=5 {
+        let first = GroupMod { group, buckets: buckets(0, 512), ..GroupMod::default() };
+        rig.order(&Message::GroupMod(first));
+        let more = GroupMod {
+            command: GroupModCommand::InsertBucket,
+            command_bucket: BUCKET_LAST,
+            group,
+            buckets: buckets(512, 512),
+            ..GroupMod::default()
+        };
+        rig.order(&Message::GroupMod(more));
+    }
+    for who in [0, earlier] {
+        // 40 bytes for each group and 16 for each of its buckets: three groups fit into a message.
+        assert_eq!(group_rows(&mut rig, who, MultipartRequestBody::Group(GROUP_ALL)), (2, 5));
+        // No message holds a whole group: those of its buckets that do not fit are left out.
+        let told = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
+        assert_eq!(told, (5, 5));
+    }
 }
