@@ -57,7 +57,7 @@ pub struct Egress {
     shaped: Queues,
     /// Traffic by queues that are named and not configured.
     queues: Vec<((PortNo, QueueNo), Traffic)>,
-    /// Frames that groups may still send for the frame at hand.
+    /// Buckets that the frame at hand may still go by for the action at hand.
     copies_left: usize,
     /// Groups that the frame at hand is in.
     depth: usize,

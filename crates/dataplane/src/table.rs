@@ -38,10 +38,10 @@ mod one;
 mod undo;
 /// How many entries refer to what.
 mod references;
-
-pub use crate::classifier::Classifier;
 /// Statistics that are told without being asked for.
 mod trigger;
+
+pub use crate::classifier::Classifier;
 
 use news::News;
 use one::Table;

@@ -15,6 +15,9 @@ use crate::queue::{QueueNo, Queued};
 /// Emptied frames that are kept to be copied to.
 const SPARES_MAX: usize = 32;
 
+/// Frames that may wait for the egress tables: copies of one frame, which groups multiply.
+pub(super) const DEFERRED_MAX: usize = 8192;
+
 impl Egress {
     /// Why a frame from `in_port` must not leave by `port`, if so.
     #[inline]
@@ -69,9 +72,12 @@ impl Egress {
         }
     }
 
-    /// Lets the frame wait for the egress tables.
+    /// Lets the frame wait for the egress tables, if there is room.
     #[inline(never)]
     fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut Way) {
+        if self.deferred.len() >= DEFERRED_MAX {
+            return self.drops.add(DropReason::OutputQueueFull);
+        }
         let frame = std::mem::take(frame);
         let context = Context { actset_output: Some(port), queue, ..way.context };
         self.deferred.push_back(Deferred { frame, context });

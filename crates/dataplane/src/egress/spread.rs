@@ -2,7 +2,8 @@
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, section 5.6. Each bucket gets a frame of its own, as it
 //! was when it was sent to the group; what a bucket changes no other sees. Groups that send to
-//! groups multiply: a frame's copies are limited to [`GROUP_COPIES_MAX`].
+//! groups multiply: the copies that one action makes of a frame are limited to
+//! [`GROUP_COPIES_MAX`].
 
 use packet::frame::Frame;
 
@@ -11,8 +12,8 @@ use crate::counter::DropReason;
 use crate::forwarder::PacketInReason;
 use crate::group::{Chosen, GroupNo};
 
-/// Buckets that one frame goes by, in all groups that it comes to; those beyond are counted as
-/// [`DropReason::GroupWorkDone`].
+/// Buckets that a frame goes by for one action, in all groups that it comes to by it; those beyond
+/// are counted as [`DropReason::GroupWorkDone`].
 pub const GROUP_COPIES_MAX: usize = 4096;
 
 impl Egress {

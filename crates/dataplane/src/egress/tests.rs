@@ -123,6 +123,19 @@ fn buckets_send_as_actions_do_and_their_losses_are_counted() {
 }
 
 #[test]
+fn so_many_copies_wait_for_the_egress_tables_and_the_others_are_counted() {
+    let mut bench = Bench::new();
+    bench.egress.defers = true;
+    let all: &[Action] = &[Action::All];
+    (1..=3).for_each(|number| bench.group(number, GroupKind::All, &[all; 1024]));
+    bench.run(&[1, 2, 3].map(Action::Group));
+    let waiting = std::iter::from_fn(|| bench.egress.next_deferred()).count();
+    assert_eq!(waiting, deliver::DEFERRED_MAX);
+    let lost = 3 * 3 * 1024 - waiting as u64;
+    assert_eq!(bench.dropped(), [(DropReason::OutputQueueFull, lost)]);
+}
+
+#[test]
 fn groups_that_send_to_groups_multiply_up_to_the_limit() {
     let mut bench = Bench::new();
     bench.group(1, GroupKind::All, &[&[out(2)], &[out(3)]]);

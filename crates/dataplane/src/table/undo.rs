@@ -5,7 +5,11 @@
 //! This is how a control plane finds out whether several commands can be done together. No frame
 //! may be forwarded and nothing may expire in between.
 //!
-//! Invariant: after `take_back` every table holds what it held at `begin`.
+//! Invariant: after `take_back` every table holds what it held at `begin`. However often entries are
+//! changed in between, there are at most as many steps as entries at the beginning, entries that
+//! came and went, and tables that were set.
+
+use std::collections::HashSet;
 
 use crate::fast::slab::Picture;
 use crate::key::wide::Wide;
@@ -16,6 +20,9 @@ use super::{Flow, TableConfig, Tables};
 #[derive(Debug)]
 pub(super) struct Undo {
     steps: Vec<Step>,
+    /// Places whose entry came or was changed since the beginning and has not gone since: what it
+    /// was is written down, or it was not there.
+    noted: HashSet<u32>,
     /// News that waited at the beginning.
     news: usize,
     /// For each table, which limit of its room is told next.
@@ -47,7 +54,8 @@ impl Tables {
     /// Begins to write changes down.
     pub fn begin(&mut self) {
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
-        self.undo = Some(Undo { steps: Vec::new(), news: self.news.hold(), vacancy_down_next });
+        let (steps, noted, news) = (Vec::new(), HashSet::new(), self.news.hold());
+        self.undo = Some(Undo { steps, noted, news, vacancy_down_next });
     }
 
     /// Undoes every change since the beginning.
@@ -70,12 +78,15 @@ impl Tables {
     pub(super) fn note_installed(&mut self, place: u32) {
         if let Some(undo) = &mut self.undo {
             undo.steps.push(Step::Installed(place));
+            undo.noted.insert(place);
         }
     }
 
-    /// Writes down what the entry at a place is before it changes.
+    /// Writes down what the entry at a place is before it changes, unless an earlier step has it as
+    /// it was before or takes it away.
     pub(super) fn note_change(&mut self, place: u32) {
-        if let Some(before) = self.before(place) {
+        let is_new = self.undo.as_mut().is_some_and(|undo| undo.noted.insert(place));
+        if is_new && let Some(before) = self.before(place) {
             self.note(Step::Changed(place, before));
         }
     }
@@ -84,6 +95,9 @@ impl Tables {
     pub(super) fn note_removal(&mut self, place: u32) {
         if let Some(before) = self.before(place) {
             self.note(Step::Removed(place, before));
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.noted.remove(&place);
         }
     }
 
@@ -174,6 +188,34 @@ mod tests {
         let mut rows: Vec<_> = tables.records(&FlowFilter::ALL, 0, now).map(show).collect();
         rows.sort();
         rows
+    }
+
+    #[test]
+    fn what_changes_often_is_written_down_once() {
+        let mut tables = Tables::new(&[TableSettings::holding(8)], 1);
+        let (mut out, now) = (Outputs::new(&[]), Nanos(50));
+        for port in 1..=3 {
+            tables.add(&spec(port, 9), now, &mut out).unwrap();
+        }
+        let before = told(&tables, now);
+        tables.begin();
+        let steps = |tables: &Tables| tables.undo.as_ref().unwrap().steps.len();
+        let rules = ModifyRules { add: false, cookie: true };
+        for to in 0..100 {
+            tables.modify(&spec(1, to), &FlowFilter::ALL, rules, now, &mut out).unwrap();
+        }
+        assert_eq!(steps(&tables), 3);
+        let first = FlowFilter::covered_by(Match::of(&[(Field::InPort, 1)]));
+        for to in 0..10 {
+            // It goes as it has become, comes anew in its place, and is changed there.
+            tables.delete(&first, FlowRemovedReason::Deleted, now, &mut out);
+            tables.add(&spec(1, to), now, &mut out).unwrap();
+            tables.add(&spec(1, to + 1), now, &mut out).unwrap();
+            tables.modify(&spec(1, 7), &FlowFilter::ALL, rules, now, &mut out).unwrap();
+        }
+        assert_eq!(steps(&tables), 3 + 2 * 10);
+        tables.take_back();
+        assert_eq!(told(&tables, now), before);
     }
 
     #[test]

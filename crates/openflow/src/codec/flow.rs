@@ -88,15 +88,20 @@ pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), Wh
         return Err(What::Bit("importance"));
     }
     out.put_u64(change.cookie);
+    put_order(change, out)?;
+    put_port(version, change.out_port, out)?;
+    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    Ok(())
+}
+
+/// Appends what stands in the same order in every version.
+fn put_order(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u8(change.table);
     out.put_u8(change.command as u8);
     out.put_u16(change.idle_timeout_s);
     out.put_u16(change.hard_timeout_s);
     out.put_u16(change.priority);
-    put_buffer(change.buffer_id, out)?;
-    put_port(version, change.out_port, out)?;
-    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
-    Ok(())
+    put_buffer(change.buffer_id, out)
 }
 
 fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
@@ -105,12 +110,7 @@ fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(),
     }
     out.put_u64(change.cookie);
     out.put_u64(change.cookie_mask);
-    out.put_u8(change.table);
-    out.put_u8(change.command as u8);
-    out.put_u16(change.idle_timeout_s);
-    out.put_u16(change.hard_timeout_s);
-    out.put_u16(change.priority);
-    put_buffer(change.buffer_id, out)?;
+    put_order(change, out)?;
     out.put_u32(change.out_port);
     out.put_u32(change.out_group);
     out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);

@@ -79,7 +79,7 @@ table! {
         /// Opens, closes, commits or discards a bundle.
         BundleControl "bundle_control"                             [NO, NO, NO, NO, 33, 33];
         /// Puts a message into a bundle.
-        BundleAddMessage "bundle_add"                      [NO, NO, NO, NO, 34, 34];
+        BundleAddMessage "bundle_add"                              [NO, NO, NO, NO, 34, 34];
         /// How another controller does.
         ControllerStatus "controller_status"                       [NO, NO, NO, NO, NO, 35];
     }
