@@ -16,17 +16,38 @@ if [ "$1" = tests ]; then
     need python3 python3
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
-if [ -z "$missing" ]; then :
-elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing:$missing"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
-        echo "these could not be installed, what needs them is left out:$missing" >&2
-    }
-else
-    echo "missing, and what needs them is left out:$missing" >&2
-    echo "to have them: sudo apt-get install$missing" >&2
+# Installs what is missing, or says so.
+get() {
+    if [ -z "$missing" ]; then :
+    elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "installing:$missing"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+            echo "these could not be installed, what needs them is left out:$missing" >&2
+        }
+    else
+        echo "missing, and what needs them is left out:$missing" >&2
+        echo "to have them: sudo apt-get install$missing" >&2
+    fi
+    missing=""
+}
+get
+# DPDK on its own, so that a system without it lacks nothing else. Drivers are files, and the
+# packages that have them carry a number that differs from release to release.
+driver() {
+    ls /usr/lib/*/dpdk/pmds-*/"librte_$1.so"* >/dev/null 2>&1 && return
+    package="$(apt-cache search --names-only "^librte-$2-*[0-9]+\$" 2>/dev/null | cut -d' ' -f1 | head -n1)"
+    missing="$missing ${package:-librte-$2}"
+}
+[ -e /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || missing="$missing openvswitch-switch-dpdk"
+driver net_memif net-memif
+driver mempool_ring mempool-ring
+if [ "$1" = tests ]; then
+    need dpdk-testpmd dpdk-dev
+    driver net_virtio net-virtio
+    driver net_null net-null
 fi
+get
 [ "$1" = tests ] || exit 0
 # Controllers from PyPI, each in a virtual environment of its own.
 venvs="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/python"

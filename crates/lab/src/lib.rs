@@ -4,10 +4,11 @@
 //! network namespace, its own core, cables to the instrument, no chatter, and an account of every
 //! frame the kernel lost on the way. What it makes is held by file descriptors and child processes
 //! of this process, so it vanishes when the run ends, however it ends; only the run's private
-//! folder can outlive a crash, and the next start sweeps it.
+//! folder, and the huge pages it has in writing, can outlive a crash, and the next start sweeps them.
 //!
 //! Source: Linux `namespaces(7)`, `veth(4)`, `rtnetlink(7)`, `sock_diag(7)`, `proc(5)`.
-//! Invariant: nothing outside the run's own namespaces, processes and folder is ever changed.
+//! Invariant: nothing outside the run's own namespaces, processes and folder is ever changed, but
+//! the machine's number of huge pages while a program of DPDK runs.
 
 pub mod error;
 pub mod need;
@@ -19,6 +20,7 @@ pub mod netlink;
 pub mod ethtool;
 pub mod napi;
 pub mod veth;
+pub mod hugepages;
 pub mod runfolder;
 pub mod process;
 pub mod packet_diag;

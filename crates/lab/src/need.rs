@@ -9,8 +9,9 @@
 #![allow(unsafe_code)]
 
 use crate::netlink::link::BridgeSettings;
+use crate::peer::dpdk;
 use crate::veth::{Cable, EndSettings};
-use crate::{LabError, Namespace, pin};
+use crate::{LabError, Namespace, hugepages, pin};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,13 @@ pub enum Need {
         /// What.
         feature: Feature,
         /// What the kernel said when it was tried.
+        why: String,
+    },
+    /// Memory in huge pages.
+    HugePages {
+        /// How much.
+        mebibytes: u64,
+        /// Why there is not that much.
         why: String,
     },
     /// A core for the target that the instrument does not use.
@@ -98,6 +106,11 @@ impl Need {
                 format!("apt-get install {package}")
             }
             Need::Kernel { feature, .. } => feature.mend().to_owned(),
+            Need::HugePages { mebibytes, .. } => format!(
+                "as root with {mebibytes} MiB of free memory, or reserve them beforehand: sysctl \
+                 vm.nr_hugepages={}",
+                hugepages::pages(*mebibytes)
+            ),
             Need::Cores => "give the machine or container a second core".to_owned(),
         }
     }
@@ -141,6 +154,9 @@ impl fmt::Display for Need {
             Need::Tool { name, .. } => write!(f, "{name} is not installed")?,
             Need::File { name, .. } => write!(f, "{name} is not installed")?,
             Need::Kernel { feature, why } => write!(f, "no {}: {why}", feature.name())?,
+            Need::HugePages { mebibytes, why } => {
+                write!(f, "no {mebibytes} MiB of huge pages: {why}")?;
+            }
             Need::Cores => write!(f, "only one core: instrument and target share it")?,
         }
         write!(f, " (to mend: {})", self.mend())
@@ -215,6 +231,7 @@ pub fn survey() -> Vec<Finding> {
         let result = tool(name, package).map(|path| path.display().to_string());
         findings.push(Finding { name, purpose: "the peer ovs", optional: true, result });
     }
+    findings.extend(dpdk::survey());
     findings
 }
 

@@ -8,10 +8,13 @@
 //! Invariant: a peer dropped or stopped leaves no process, namespace, interface or file.
 
 pub mod direct;
+pub mod dpdk;
 pub mod linux_bridge;
 pub mod linux_router;
 pub mod openvswitch;
 pub mod ours;
+pub mod ovs_dpdk;
+pub mod testpmd;
 
 use crate::{LabError, Mac, Site};
 use std::collections::BTreeMap;

@@ -91,6 +91,23 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
     (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
+/// The size of the machine's default huge page, in KiB.
+pub fn huge_page_kibibytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    memory_kibibytes(&text, "Hugepagesize").filter(|size| *size > 0)
+}
+
+/// The memory that programs could have without others losing theirs, in KiB.
+pub fn memory_available_kibibytes() -> Option<u64> {
+    memory_kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")
+}
+
+/// One line of `/proc/meminfo`: "Hugepagesize:       2048 kB".
+fn memory_kibibytes(text: &str, name: &str) -> Option<u64> {
+    let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned());
+    text.lines().find_map(value)?.strip_suffix("kB")?.trim().parse().ok()
+}
+
 /// How one core spent its time since boot, in clock ticks (usually 10 ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CoreTime {
@@ -180,6 +197,16 @@ mod tests {
         assert_eq!(times, vec![(0, first), (3, CoreTime { user: 1, ..CoreTime::default() })]);
         assert_eq!(first.since(&first).softirq_share(), 0.0);
         assert!((first.softirq_share() - 7.0 / 36.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn memory_by_name() {
+        let text = "MemTotal:       24592432 kB\nHugePages_Free:        0\nHugepagesize: 2048 kB\n";
+        assert_eq!(memory_kibibytes(text, "Hugepagesize"), Some(2048));
+        assert_eq!(memory_kibibytes(text, "MemTotal"), Some(24_592_432));
+        for name in ["Mem", "HugePages_Free", "Swap"] {
+            assert_eq!(memory_kibibytes(text, name), None, "{name}");
+        }
     }
 
     #[test]

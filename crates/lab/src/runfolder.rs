@@ -2,15 +2,17 @@
 //!
 //! The folder holds sockets, logs and Open vSwitch's database. It says who made it (process number
 //! and start time, boot, process namespace) and which processes it started, so that a later run can
-//! tell what a dead run left from what a living one uses.
+//! tell what a dead run left from what a living one uses; and how many huge pages it reserved.
 //!
-//! Source: our own layout: `ROOT/run-PID-N/{owner,children,...}`, each line "pid start_ticks".
+//! Source: our own layout: `ROOT/run-PID-N/{owner,children,hugepages...}`, each line of the
+//! first two "pid start_ticks", of the last a number of pages, below zero when given back.
 //! Invariant: the sweep touches only folders whose owner is dead, and kills only processes whose
 //! number and start time both match the record.
 
 #![allow(unsafe_code)]
 
 use crate::LabError;
+use crate::hugepages;
 use crate::proc::{self, Identity};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -44,6 +46,8 @@ pub struct Swept {
     pub removed: Vec<PathBuf>,
     /// Processes of dead runs, killed.
     pub killed: Vec<u32>,
+    /// Huge pages that dead runs had reserved, given back.
+    pub pages: u64,
     /// Folders of living runs, or of process namespaces that we cannot see into: left alone.
     pub kept: Vec<PathBuf>,
 }
@@ -84,6 +88,17 @@ impl RunFolder {
             }
             _ => Ok(path),
         }
+    }
+
+    /// Notes huge pages added to the machine's (or, below zero, given back): what is left of them
+    /// is given back should this run die before it does so.
+    pub(crate) fn record_pages(&self, pages: i64) -> Result<(), LabError> {
+        let path = self.path().join("hugepages");
+        let append = || {
+            let mut file = File::options().create(true).append(true).open(&path)?;
+            file.write_all(format!("{pages}\n").as_bytes())
+        };
+        append().map_err(|error| LabError::system("record huge pages", path_text(&path), error))
     }
 
     /// Notes a process as one to be killed should this run die without stopping it.
@@ -145,6 +160,10 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut Swept) -> Result<(), LabErr
             let children = read_record(&path.join("children")).unwrap_or_default();
             let living = parse_children(&children).into_iter().filter(|child| kill(*child));
             swept.killed.extend(living.map(|child| child.pid));
+            let pages = parse_pages(&read_record(&path.join("hugepages")).unwrap_or_default());
+            if hugepages::give_back(pages).is_ok() {
+                swept.pages += pages;
+            }
         }
         Fate::OtherBoot => {}
     }
@@ -213,6 +232,12 @@ fn parse_children(text: &str) -> Vec<Identity> {
         Some(Identity { pid: pid.parse().ok()?, start_ticks: start.parse().ok()? })
     };
     text.lines().filter_map(parse).filter(|child| child.pid > 1).collect()
+}
+
+/// The pages a run had reserved and not given back when it died: the sum of its record.
+fn parse_pages(text: &str) -> u64 {
+    let changes = text.lines().filter_map(|line| line.parse::<i64>().ok());
+    changes.fold(0_i64, i64::saturating_add).try_into().unwrap_or(0)
 }
 
 /// Kills a process if it still is the one recorded; says whether it did. A descriptor of the

@@ -68,9 +68,9 @@ pub struct Site {
     pub name: String,
     /// The target's namespace; for the direct site, the instrument's.
     pub namespace: Namespace,
-    /// The instrument's ends, in port order (port 1 first).
+    /// The instrument's ends, in port order (port 1 first); none where memory is shared.
     pub instrument: Vec<Interface>,
-    /// The target's ends, in port order; none for the direct site.
+    /// The target's ends, in port order; none for the direct site, nor where memory is shared.
     pub target: Vec<Interface>,
     /// How it is wired.
     pub wiring: Wiring,
@@ -149,9 +149,31 @@ impl Lab {
             _cables: vec![cable],
         })
     }
+
+    /// A site joined by shared memory: no cables, but a namespace for what the target makes itself,
+    /// and for each port a socket ([`Site::socket`]) over which the memory is handed.
+    pub fn memory(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
+        checked(name, wiring)?;
+        Ok(Site {
+            instrument: Vec::new(),
+            target: Vec::new(),
+            name: name.to_owned(),
+            path: self.folder.folder(name)?,
+            namespace: Namespace::create()?,
+            wiring: wiring.clone(),
+            folder: self.folder.clone(),
+            _cables: Vec::new(),
+        })
+    }
 }
 
 impl Site {
+    /// Where the memory of a port is handed over: the file of a Unix socket, in a site joined by
+    /// shared memory.
+    pub fn socket(&self, port: u32) -> PathBuf {
+        self.path.join(port_name(port))
+    }
+
     /// The kernel's counters on the target's side.
     pub fn account(&self) -> Result<Account, LabError> {
         Account::of(&self.namespace)

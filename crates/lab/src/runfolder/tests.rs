@@ -99,7 +99,7 @@ fn another_boot_or_process_namespace() {
     let kept = root.put("run-3-0", &elsewhere.text(), &children);
     let swept = sweep(&root.0).unwrap();
     // Had the children of another boot been believed, this test would have been killed.
-    assert_eq!(swept, Swept { removed: vec![gone], killed: vec![], kept: vec![kept] });
+    assert_eq!(swept, Swept { removed: vec![gone], killed: vec![], kept: vec![kept], pages: 0 });
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn drafts_and_strangers() {
     let other = root.put("something-else", "", "");
     fs::write(root.0.join("run-file"), "not a folder").unwrap();
     let swept = sweep(&root.0).unwrap();
-    assert_eq!(swept, Swept { removed: vec![dead], killed: vec![], kept: vec![living] });
+    assert_eq!(swept, Swept { removed: vec![dead], killed: vec![], kept: vec![living], pages: 0 });
     assert!(other.exists() && root.0.join("run-file").exists());
 }
 
@@ -131,4 +131,14 @@ fn a_root_that_others_can_write_to_is_refused() {
 fn long_socket_paths_are_refused_before_the_kernel_cuts_them() {
     assert!(checked_socket_path(Path::new(&"x".repeat(107))).is_ok());
     assert!(checked_socket_path(Path::new(&"x".repeat(108))).is_err());
+}
+
+#[test]
+fn huge_pages_not_given_back_are_what_is_left_of_the_record() {
+    let check = |text: &str, wanted| assert_eq!(parse_pages(text), wanted, "{text:?}");
+    check("128\n32\n-32\n", 128);
+    check("128\n-128\n", 0);
+    check("-5\n", 0);
+    check("x\n\n7\n9223372036854775807\n", i64::MAX as u64);
+    check("", 0);
 }

@@ -8,7 +8,7 @@ use lab::proc::Identity;
 use lab::{Lab, need, runfolder};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// A run with everything in it; says so, and then waits to be killed.
 pub fn child(root: &Path) {
@@ -23,14 +23,30 @@ pub fn child(root: &Path) {
     std::thread::sleep(PATIENCE);
 }
 
-pub fn a_killed_run_is_swept() {
-    let root = Root::new();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--child", "killed"])
-        .arg(&root.0)
+/// Has this program be a run of this name, waits until it is up, and kills it with its children.
+pub fn killed(name: &str, root: &Path) {
+    let mut child = start(name, root);
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "up");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = root.display().to_string();
+    assert!(in_time(|| processes_with(&path).is_empty()), "the kernel ends the children");
+}
+
+fn start(name: &str, root: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--child", name])
+        .arg(root)
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+pub fn a_killed_run_is_swept() {
+    let root = Root::new();
+    let mut child = start("killed", &root.0);
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let thread: u32 = line.trim().strip_prefix("up ").unwrap().parse().unwrap();

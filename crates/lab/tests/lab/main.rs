@@ -12,19 +12,23 @@ mod cables;
 mod processes;
 mod kernel_peers;
 mod openvswitch;
+mod dpdk;
 mod ours;
 mod leftovers;
 mod rootless;
 
 use lab::LabError;
 use lab::need::{self, Feature, Need};
+use lab::peer::dpdk::Device;
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
+use lab::peer::testpmd::Testpmd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// What a test needs beside what every lab does.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 25] = [
+const TESTS: [(&str, Needs, fn()); 31] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
@@ -48,6 +52,16 @@ const TESTS: [(&str, Needs, fn()); 25] = [
     ("openvswitch::forwards_by_openflow", ovs_needs, openvswitch::forwards_by_openflow),
     ("openvswitch::leaves_nothing", ovs_needs, openvswitch::leaves_nothing),
     ("leftovers::a_killed_run_is_swept", ovs_needs, leftovers::a_killed_run_is_swept),
+    ("dpdk::testpmd_forwards", testpmd_needs, dpdk::testpmd_forwards),
+    ("dpdk::ovs_forwards_over_memif", dpdk_needs, dpdk::ovs_forwards_over_memif),
+    ("dpdk::ovs_forwards_over_vhost", dpdk_needs, dpdk::ovs_forwards_over_vhost),
+    ("dpdk::ovs_in_every_shape", dpdk_needs, dpdk::ovs_in_every_shape),
+    ("dpdk::pages_are_given_back", page_needs, dpdk::pages_are_given_back),
+    (
+        "dpdk::pages_of_a_killed_run_are_given_back",
+        dpdk_needs,
+        dpdk::pages_of_a_killed_run_are_given_back,
+    ),
     ("rootless::a_lab_without_root", rootless_needs, rootless::a_lab_without_root),
     ("rootless::ovs_without_root", rootless_ovs_needs, rootless::ovs_without_root),
 ];
@@ -87,6 +101,7 @@ fn main() -> ExitCode {
 fn child(name: &str, root: &std::path::Path) -> ExitCode {
     match name {
         "killed" => leftovers::child(root),
+        "killed-dpdk" => dpdk::child(root),
         "rootless" => rootless::child(root),
         "rootless-ovs" => rootless::child_with_ovs(root),
         _ => return ExitCode::from(2),
@@ -117,6 +132,25 @@ fn ovs_needs() -> Result<(), Need> {
         need::tool(program, "openvswitch-switch")?;
     }
     Ok(())
+}
+
+fn page_needs() -> Result<(), Need> {
+    lab_needs()?;
+    lab::hugepages::possible(512).map(drop)
+}
+
+fn testpmd_needs() -> Result<(), Need> {
+    page_needs()?;
+    Testpmd::needs(&[
+        Device::MemifServer("p1".into()),
+        Device::VirtioUser("p1".into()),
+        Device::Sink,
+    ])
+}
+
+fn dpdk_needs() -> Result<(), Need> {
+    testpmd_needs()?;
+    OvsDpdk::needs(Ports::Memif)
 }
 
 fn rootless_needs() -> Result<(), Need> {

@@ -42,7 +42,22 @@ fn until(stream: &mut UnixStream, wanted: u8) -> Vec<u8> {
     }
 }
 
-fn connect(access: Access) -> UnixStream {
+/// Exchanges hellos.
+pub fn greet(stream: &mut UnixStream) {
+    stream.write_all(&HELLO).unwrap();
+    until(stream, 0);
+}
+
+/// Installs [`flow`], and waits until the switch has taken it.
+pub fn install(stream: &mut UnixStream) {
+    let flow = flow();
+    assert_eq!(flow.len(), 80);
+    stream.write_all(&flow).unwrap();
+    stream.write_all(&[1, 18, 0, 8, 0, 0, 0, 3]).unwrap();
+    until(stream, 19);
+}
+
+pub fn connect(access: Access) -> UnixStream {
     let Access::OpenFlow { channel } = access else {
         panic!("{access:?}");
     };
@@ -58,17 +73,12 @@ pub fn forwards_by_openflow() {
     let mut ovs = OpenVswitch::default();
     ovs.start(&site).unwrap();
     let mut stream = connect(ovs.ready(PATIENCE).unwrap());
-    stream.write_all(&HELLO).unwrap();
-    until(&mut stream, 0);
+    greet(&mut stream);
     // Secure: nothing passes before a flow says so.
     let (one, two) = (Raw::open(&site.instrument[0]), Raw::open(&site.instrument[1]));
     one.send(&frame([2; 6], [4; 6], 1)).unwrap();
     assert_eq!(two.receive(Duration::from_millis(100), |_| true), None);
-    let flow = flow();
-    assert_eq!(flow.len(), 80);
-    stream.write_all(&flow).unwrap();
-    stream.write_all(&[1, 18, 0, 8, 0, 0, 0, 3]).unwrap();
-    until(&mut stream, 19);
+    install(&mut stream);
     let wanted = frame([2; 6], [4; 6], 2);
     // A barrier's answer does not mean that the datapath has forgotten its verdict on frame 1.
     assert!(in_time(|| {

@@ -122,7 +122,14 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     let root = place::run_root();
     let swept = lab::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
     if as_json {
-        println!("{}", json!({ "removed": swept.removed, "killed": swept.killed }));
+        println!(
+            "{}",
+            json!({
+                "removed": swept.removed,
+                "killed": swept.killed,
+                "huge_pages": swept.pages,
+            })
+        );
     } else if swept.removed.is_empty() && swept.killed.is_empty() {
         println!("nothing was left behind under {}", root.display());
     } else {
@@ -131,6 +138,9 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
         }
         for pid in &swept.killed {
             println!("ended process {pid}");
+        }
+        if swept.pages > 0 {
+            println!("gave back {} huge pages", swept.pages);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,260 @@
+//! A private instance of Open vSwitch: a database, a switch and one bridge, whatever its datapath.
+//!
+//! Every path is inside the site's folder, so that a system instance is never seen or touched.
+//!
+//! Source: `ovs-vswitchd(8)`, `ovsdb-server(1)`, `ovs-vsctl(8)`, `ovs-vswitchd.conf.db(5)`.
+//! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
+
+use super::unixctl;
+use crate::need::{self, Feature, Need};
+use crate::process::{self, Launch, Process};
+use crate::runfolder::checked_socket_path;
+use crate::{LabError, Site};
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const BRIDGE: &str = "br0";
+const PACKAGE: &str = "openvswitch-switch";
+const SCHEMAS: [&str; 2] =
+    ["/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"];
+/// How long a part may take to come up or to end.
+pub(in crate::peer) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How an instance is to be.
+#[derive(Debug, Clone, Default)]
+pub(in crate::peer) struct Plan {
+    /// The switch's program.
+    pub switch: PathBuf,
+    /// The cores of its threads, but those that have cores of their own.
+    pub cores: Vec<usize>,
+    /// Further environment of the switch.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Settings that must be known before the switch starts, as words of `ovs-vsctl`
+    /// (`other_config:NAME=VALUE`).
+    pub before: Vec<String>,
+    /// The ports in order, each a name and the settings of its interface as words of `ovs-vsctl`.
+    pub ports: Vec<(String, Vec<String>)>,
+}
+
+/// The running parts, in the order they are stopped (fields drop in this order too).
+#[derive(Debug)]
+pub(in crate::peer) struct Instance {
+    switch: Process,
+    database: Process,
+    place: Place,
+    ports: Vec<String>,
+}
+
+/// Where an instance has its files, and how its programs are started.
+#[derive(Debug, Clone)]
+struct Place {
+    path: PathBuf,
+}
+
+impl Instance {
+    /// Starts it; returns when the switch has taken over the bridge and its ports.
+    pub(in crate::peer) fn start(plan: &Plan, site: &Site) -> Result<Instance, LabError> {
+        let place = Place { path: site.path.clone() };
+        checked_socket_path(&place.file("br0.mgmt"))?;
+        // It would try for a long time, and say so only in its log.
+        need::require(Feature::Tun)?;
+        let schema = schema()?;
+        let conf = place.file("conf.db");
+        // Of a run before at the same site.
+        let _ = std::fs::remove_file(&conf);
+        let made = [OsString::from("create"), conf.into(), schema.into()];
+        let cores = &plan.cores;
+        let tool = place.launch(need::tool("ovsdb-tool", PACKAGE)?, made, cores, site);
+        process::run(tool, PATIENCE, &site.folder)?;
+        let mut database = place.start_database(plan, site)?;
+        let switch = place.start_switch(plan, site, &mut database)?;
+        let ports = plan.ports.iter().map(|(name, _)| name.clone()).collect();
+        let instance = Instance { switch, database, place, ports };
+        instance.place.configure(plan, site)?;
+        Ok(instance)
+    }
+
+    /// Waits until it can be programmed and has all its ports; says at which channel.
+    pub(in crate::peer) fn ready(&mut self, patience: Duration) -> Result<String, LabError> {
+        let socket = self.place.file("br0.mgmt");
+        self.switch.wait_ready(patience, || UnixStream::connect(&socket).is_ok())?;
+        self.check_ports()?;
+        Ok(format!("unix:{}", socket.display()))
+    }
+
+    /// Asks the switch what `ovs-appctl` would.
+    pub(in crate::peer) fn ask(
+        &self,
+        command: &str,
+        arguments: &[&str],
+    ) -> Result<String, LabError> {
+        unixctl::ask(&self.place.switch_control(), command, arguments)
+    }
+
+    /// Fails, with its last words, if a part has ended by itself.
+    pub(in crate::peer) fn check(&mut self) -> Result<(), LabError> {
+        self.switch.check().and_then(|()| self.database.check())
+    }
+
+    /// The switch's process.
+    pub(in crate::peer) fn pid(&self) -> u32 {
+        self.switch.pid()
+    }
+
+    /// Ends it.
+    pub(in crate::peer) fn stop(mut self) -> Result<(), LabError> {
+        // Asked to exit, not signalled, so that it takes its own interfaces and sockets along.
+        let asked = self.ask("exit", &["--cleanup"]);
+        match asked.and_then(|_| self.switch.wait_end(PATIENCE)) {
+            Ok(_) => {}
+            Err(_) => drop(self.switch.stop(PATIENCE)?),
+        }
+        self.database.stop(PATIENCE)?;
+        Ok(())
+    }
+
+    /// Open vSwitch accepts a port it cannot open and merely notes why; we do not.
+    fn check_ports(&self) -> Result<(), LabError> {
+        let shown = self.ask("dpif/show", &[])?;
+        for port in &self.ports {
+            if !shown.lines().any(|line| line.split_ascii_whitespace().next() == Some(port)) {
+                return Err(LabError::Answer {
+                    from: "Open vSwitch".to_owned(),
+                    request: format!("dpif/show, which should list {port}"),
+                    answer: format!("{shown} | {}", self.switch.last_lines().join(" | ")),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn database_socket(&self) -> PathBuf {
+        self.file("db.sock")
+    }
+
+    fn switch_control(&self) -> PathBuf {
+        self.file("vswitchd.ctl")
+    }
+
+    /// A program of Open vSwitch with all its default paths turned to the site's folder.
+    fn launch(
+        &self,
+        program: PathBuf,
+        arguments: impl IntoIterator<Item = OsString>,
+        cores: &[usize],
+        site: &Site,
+    ) -> Launch {
+        let folders = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"];
+        let environment = folders.map(|name| (name.into(), self.path.clone().into()));
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Launch {
+            program,
+            arguments: arguments.into_iter().collect(),
+            environment: environment.into(),
+            log: self.file(&format!("{name}.log")),
+            namespace: Some(site.namespace.clone()),
+            cores: cores.to_vec(),
+        }
+    }
+
+    fn start_database(&self, plan: &Plan, site: &Site) -> Result<Process, LabError> {
+        let socket = self.database_socket();
+        let arguments = daemon_arguments(&self.file("ovsdb.ctl"))
+            .chain([option("--remote=punix:", &socket), self.file("conf.db").into()]);
+        let program = need::tool("ovsdb-server", PACKAGE)?;
+        let launch = self.launch(program, arguments, &plan.cores, site);
+        let mut database = Process::start(launch, &site.folder)?;
+        database.wait_ready(PATIENCE, || UnixStream::connect(&socket).is_ok())?;
+        Ok(database)
+    }
+
+    fn start_switch(
+        &self,
+        plan: &Plan,
+        site: &Site,
+        database: &mut Process,
+    ) -> Result<Process, LabError> {
+        let control = self.switch_control();
+        let arguments =
+            daemon_arguments(&control).chain([option("unix:", &self.database_socket())]);
+        let before = ["--no-wait", "--", "init", "--", "set", "Open_vSwitch", "."];
+        let words = before.iter().map(OsString::from);
+        self.command(words.chain(plan.before.iter().map(OsString::from)), plan, site)?;
+        let mut launch = self.launch(plan.switch.clone(), arguments, &plan.cores, site);
+        launch.environment.extend(plan.environment.iter().cloned());
+        let mut switch = Process::start(launch, &site.folder)?;
+        switch.wait_ready(PATIENCE, || UnixStream::connect(&control).is_ok())?;
+        database.check()?;
+        Ok(switch)
+    }
+
+    /// The bridge and its ports; returns when the switch has taken them over.
+    fn configure(&self, plan: &Plan, site: &Site) -> Result<(), LabError> {
+        let bridge = format!(
+            "--timeout={} add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev \
+             fail_mode=secure other_config:disable-in-band=true mcast_snooping_enable=false",
+            PATIENCE.as_secs()
+        );
+        let mut words: Vec<OsString> =
+            bridge.split_ascii_whitespace().map(OsString::from).collect();
+        for (index, (port, settings)) in plan.ports.iter().enumerate() {
+            let number = format!("ofport_request={}", index + 1);
+            let known = ["--", "add-port", BRIDGE, port, "--", "set", "interface", port, &number];
+            words.extend(known.map(OsString::from));
+            words.extend(settings.iter().map(OsString::from));
+        }
+        self.command(words, plan, site)
+    }
+
+    fn command(
+        &self,
+        words: impl IntoIterator<Item = OsString>,
+        plan: &Plan,
+        site: &Site,
+    ) -> Result<(), LabError> {
+        let database = option("--db=unix:", &self.database_socket());
+        let arguments = ["-vsyslog:off".into(), database].into_iter().chain(words);
+        let program = need::tool("ovs-vsctl", PACKAGE)?;
+        let launch = self.launch(program, arguments, &plan.cores, site);
+        process::run(launch, PATIENCE + Duration::from_secs(5), &site.folder).map(drop)
+    }
+}
+
+/// "Open vSwitch 3.1.0", and what else the program says of itself ("DPDK 22.11.11").
+pub(in crate::peer) fn version(plan: &Plan, site: &Site) -> Result<String, LabError> {
+    let place = Place { path: site.path.clone() };
+    let launch = place.launch(plan.switch.clone(), ["--version".into()], &plan.cores, site);
+    let text = process::run(launch, PATIENCE, &site.folder)?;
+    let number = text.lines().next().and_then(|line| line.split_ascii_whitespace().last());
+    let dpdk = text.lines().find(|line| line.starts_with("DPDK "));
+    let number = number.unwrap_or("of unknown version");
+    Ok(match dpdk {
+        Some(dpdk) => format!("Open vSwitch {number}, {dpdk}"),
+        None => format!("Open vSwitch {number}"),
+    })
+}
+
+/// Arguments every daemon gets: stay in front, speak to the log only, be controlled privately.
+fn daemon_arguments(control: &Path) -> impl Iterator<Item = OsString> + use<> {
+    let quiet = ["--no-chdir", "-vconsole:info", "-vsyslog:off", "-vfile:off"];
+    quiet.map(OsString::from).into_iter().chain([option("--unixctl=", control)])
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(name);
+    text.push(path);
+    text
+}
+
+fn schema() -> Result<PathBuf, Need> {
+    let found = SCHEMAS.iter().map(PathBuf::from).find(|path| path.is_file());
+    found.ok_or(Need::File { name: "vswitch.ovsschema", package: "openvswitch-common" })
+}

@@ -1,0 +1,320 @@
+//! Open vSwitch on DPDK: frames over shared memory, polled by a thread with a core of its own.
+//!
+//! The polling thread has the target's first core; everything else (the main thread, revalidators,
+//! the database) is on a core of the instrument's, as a deployment keeps its polling cores free.
+//! Each port is a socket in the site's folder ([`Site::socket`]). One polling thread makes
+//! two transmit rings per port (one is the main thread's) and sends on the second: the other end of
+//! a memif must offer two rings from server to client, or everything is dropped.
+//! The program ends when a memif client leaves and comes again: start the peer anew for each
+//! client.
+//!
+//! Source: Open vSwitch's guides to DPDK, `ovs-vswitchd.conf.db(5)`, DPDK's guide to memif.
+//! Invariant: no device of the machine is looked for; huge pages are given back after the switch
+//! has ended.
+
+use super::dpdk::{self, Device, OVS_MEBIBYTES};
+use super::openvswitch::ONE_THREAD_EACH;
+use super::openvswitch::instance::{self, Instance};
+use super::openvswitch::statistics::{self, Flows, Polling, ThreadStats};
+use super::{Access, Description, Peer, Plan, Wired, refuse};
+use crate::hugepages::HugePages;
+use crate::need::{self, Need};
+use crate::topology::port_name;
+use crate::{LabError, Site};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const KIND: &str = "ovs-dpdk";
+
+/// How its ports end the shared memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ports {
+    /// memif: it listens, the instrument connects and gives the memory.
+    #[default]
+    Memif,
+    /// vhost-user: it listens, the driver connects.
+    VhostServer,
+    /// vhost-user: the driver listens, it connects as often as it must.
+    VhostClient,
+}
+
+/// What is set otherwise than by default; nothing: as it comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// The most flows of the datapath (200,000 by default).
+    pub flow_limit: Option<u32>,
+    /// How long a flow of the datapath is kept unused, in milliseconds (10,000 by default).
+    pub max_idle_ms: Option<u32>,
+    /// One of how many frames not found in the exact-match cache is put there (100 by default; 0:
+    /// the cache is off, 1: every one).
+    pub emc_insert_inv_prob: Option<u32>,
+    /// Whether the signature-match cache is on (off by default).
+    pub smc: bool,
+}
+
+impl Tuning {
+    /// For many flows: none is forgotten during a run, and the exact-match cache takes every flow
+    /// or none.
+    pub fn for_many_flows(emc: bool, smc: bool) -> Tuning {
+        Tuning {
+            flow_limit: Some(4_000_000),
+            max_idle_ms: Some(3_600_000),
+            emc_insert_inv_prob: Some(u32::from(emc)),
+            smc,
+        }
+    }
+
+    /// As words of `ovs-vsctl`.
+    fn words(&self) -> Vec<String> {
+        let number = |name: &str, value: Option<u32>| {
+            value.map(|value| format!("other_config:{name}={value}"))
+        };
+        let numbers = [
+            number("flow-limit", self.flow_limit),
+            number("max-idle", self.max_idle_ms),
+            number("emc-insert-inv-prob", self.emc_insert_inv_prob),
+            self.smc.then(|| "other_config:smc-enable=true".to_owned()),
+        ];
+        numbers.into_iter().flatten().collect()
+    }
+}
+
+/// Open vSwitch on DPDK with its settings.
+#[derive(Debug, Default)]
+pub struct OvsDpdk {
+    ports: Ports,
+    tuning: Tuning,
+    receive_queues: u32,
+    version: String,
+    running: Option<Running>,
+    wired: Option<Wired>,
+}
+
+/// Fields are dropped in this order: the pages after the program.
+#[derive(Debug)]
+struct Running {
+    instance: Instance,
+    ports: Vec<String>,
+    _pages: HugePages,
+}
+
+/// What Open vSwitch tells of its datapath.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DatapathAccount {
+    /// By thread: the polling ones and the main one.
+    pub threads: Vec<ThreadStats>,
+    /// How the polling threads worked.
+    pub polling: Polling,
+    /// The flows its caches are made from.
+    pub flows: Flows,
+}
+
+impl OvsDpdk {
+    /// With these ports and settings, and one receive queue per port.
+    pub fn new(ports: Ports, tuning: Tuning) -> OvsDpdk {
+        OvsDpdk { ports, tuning, receive_queues: 1, ..OvsDpdk::default() }
+    }
+
+    /// With this many receive queues per port: the rings from client to server that a memif client
+    /// may offer.
+    pub fn with_receive_queues(mut self, queues: u32) -> OvsDpdk {
+        self.receive_queues = queues;
+        self
+    }
+
+    /// What it needs of this machine.
+    pub fn needs(ports: Ports) -> Result<(), Need> {
+        dpdk::ovs_program()?;
+        for program in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+            need::tool(program, "openvswitch-switch")?;
+        }
+        let devices = match ports {
+            Ports::Memif => vec![Device::MemifServer("p1".into())],
+            Ports::VhostServer | Ports::VhostClient => Vec::new(),
+        };
+        dpdk::needs(&devices, OVS_MEBIBYTES)
+    }
+
+    /// What it tells of its datapath now; nothing before it is started.
+    pub fn account(&self) -> Result<DatapathAccount, LabError> {
+        let Some(running) = &self.running else {
+            return Ok(DatapathAccount::default());
+        };
+        let ask = |command| running.instance.ask(command, &[]);
+        Ok(DatapathAccount {
+            threads: statistics::parse_threads(&ask("dpif-netdev/pmd-stats-show")?),
+            polling: statistics::parse_polling(&ask("dpif-netdev/pmd-perf-show")?),
+            flows: statistics::parse_flows(&ask("upcall/show")?),
+        })
+    }
+
+    /// Whether each port has buffers of its own, as many as it needs; else all share as many as
+    /// there is room for. vhost-user makes them when a driver comes, and while it tries how many
+    /// there is room for, the next driver would find no memory.
+    fn buffers_by_port(&self) -> bool {
+        self.ports != Ports::Memif
+    }
+
+    /// The settings of a port's interface.
+    fn port(&self, number: usize, site: &Site) -> Result<(String, Vec<String>), LabError> {
+        let name = port_name(number as u32);
+        let socket = site.socket(number as u32);
+        let queues = format!("options:n_rxq={}", self.receive_queues.max(1));
+        dpdk::remove_socket(&socket)?;
+        let settings = match self.ports {
+            Ports::Memif => {
+                let device = Device::MemifServer(socket);
+                device.check_driver()?;
+                let device = device.text(number)?;
+                // In quotes of its own, or its commas would end it.
+                vec!["type=dpdk".into(), format!("options:dpdk-devargs=\"{device}\""), queues]
+            }
+            // It listens in its runtime folder, under the port's name: the site's socket too.
+            Ports::VhostServer => {
+                dpdk::clean(crate::runfolder::checked_socket_path(&socket)?)?;
+                vec!["type=dpdkvhostuser".into()]
+            }
+            Ports::VhostClient => {
+                let path = dpdk::clean(crate::runfolder::checked_socket_path(&socket)?)?;
+                let path = format!("options:vhost-server-path={path}");
+                vec!["type=dpdkvhostuserclient".into(), path]
+            }
+        };
+        Ok((name, settings))
+    }
+
+    fn plan(&self, site: &Site) -> Result<instance::Plan, LabError> {
+        let polling = site.wiring.cores.target.first().copied().unwrap_or(0);
+        let mut before: Vec<String> = ONE_THREAD_EACH.map(str::to_owned).to_vec();
+        before.extend([
+            "other_config:dpdk-init=true".to_owned(),
+            format!("other_config:pmd-cpu-mask={}", mask(polling)),
+            format!("other_config:dpdk-socket-mem={OVS_MEBIBYTES}"),
+            format!("other_config:dpdk-socket-limit={OVS_MEBIBYTES}"),
+            // In memory only is its own default with this version; not so with every one.
+            format!("other_config:dpdk-extra=\"{} --no-telemetry\"", dpdk::aloof().join(" ")),
+        ]);
+        if self.buffers_by_port() {
+            before.push("other_config:per-port-memory=true".to_owned());
+        }
+        before.extend(self.tuning.words());
+        let ports = (1..=site.wiring.ports as usize).map(|number| self.port(number, site));
+        Ok(instance::Plan {
+            switch: dpdk::ovs_program()?,
+            cores: vec![dpdk::main_core(site)],
+            environment: vec![dpdk::environment(site)],
+            before,
+            ports: ports.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Peer for OvsDpdk {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        let plan = self.plan(site)?;
+        self.version = instance::version(&plan, site)?;
+        let pages = HugePages::reserve(OVS_MEBIBYTES, &site.folder)?;
+        let instance = Instance::start(&plan, site)?;
+        let ports = plan.ports.into_iter().map(|(name, _)| name).collect();
+        self.running = Some(Running { instance, ports, _pages: pages });
+        self.wired = Some(Wired::of(site));
+        Ok(())
+    }
+
+    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+        let Some(running) = &mut self.running else {
+            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+        };
+        Ok(Access::OpenFlow { channel: running.instance.ready(patience)? })
+    }
+
+    fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
+        refuse(KIND, "a plan (its flows come by OpenFlow)", *plan != Plan::default())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        let Some(running) = &self.running else {
+            return Ok(BTreeMap::new());
+        };
+        let ask = |command, arguments: &[&str]| running.instance.ask(command, arguments);
+        let datapath = ask("dpif-netdev/pmd-stats-show", &[])?;
+        let mut counters = statistics::parse_datapath(&datapath);
+        counters.extend(statistics::parse_coverage(&ask("coverage/show", &[])?));
+        counters.extend(statistics::parse_ports(&ask("dpctl/show", &["-s"])?, &running.ports));
+        let flows = statistics::parse_flows(&ask("upcall/show", &[])?);
+        counters.insert("datapath.flows".to_owned(), flows.current);
+        counters.insert("datapath.flow_limit".to_owned(), flows.limit);
+        Ok(counters)
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        self.running.as_mut().map_or(Ok(()), |running| running.instance.check())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.running.iter().map(|running| running.instance.pid()).collect()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        let Some(Running { instance, _pages: pages, .. }) = self.running.take() else {
+            return Ok(());
+        };
+        let stopped = instance.stop();
+        drop(pages);
+        stopped
+    }
+
+    fn describe(&self) -> Description {
+        let by_default = |value: Option<u32>| value.map_or("default".to_owned(), |v| v.to_string());
+        let ports_by = match self.ports {
+            Ports::Memif => "memif (server)",
+            Ports::VhostServer => "vhost-user (server)",
+            Ports::VhostClient => "vhost-user (client)",
+        };
+        Description::new(KIND, self.version.clone())
+            .set("datapath", "netdev (userspace), polling")
+            .set("ports_by", ports_by)
+            .set("receive_queues", self.receive_queues.max(1))
+            .set("huge_pages_mib", OVS_MEBIBYTES)
+            .set("per-port-memory", self.buffers_by_port())
+            .set("fail_mode", "secure")
+            .set("flow-limit", by_default(self.tuning.flow_limit))
+            .set("max-idle", by_default(self.tuning.max_idle_ms))
+            .set("emc-insert-inv-prob", by_default(self.tuning.emc_insert_inv_prob))
+            .set("smc-enable", self.tuning.smc)
+            .set("n-handler-threads", 1)
+            .set("n-revalidator-threads", 1)
+            .wired(self.wired.as_ref())
+    }
+}
+
+/// A core as one bit of a hexadecimal number.
+fn mask(core: usize) -> String {
+    format!("0x{:x}{}", 1 << (core % 4), "0".repeat(core / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_is_one_bit_of_its_mask() {
+        let masks = [0, 1, 3, 4, 65].map(mask);
+        assert_eq!(masks, ["0x1", "0x2", "0x8", "0x10", "0x20000000000000000"]);
+    }
+
+    #[test]
+    fn what_is_tuned_is_said_and_nothing_else() {
+        assert!(Tuning::default().words().is_empty());
+        let words = Tuning::for_many_flows(false, true).words();
+        let expected = [
+            "other_config:flow-limit=4000000",
+            "other_config:max-idle=3600000",
+            "other_config:emc-insert-inv-prob=0",
+            "other_config:smc-enable=true",
+        ];
+        assert_eq!(words, expected);
+        let every = Tuning::for_many_flows(true, false).words();
+        assert!(every.contains(&"other_config:emc-insert-inv-prob=1".to_owned()), "{every:?}");
+    }
+}

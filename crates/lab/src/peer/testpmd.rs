@@ -1,0 +1,296 @@
+//! testpmd, DPDK's own test forwarder: what goes in at one port comes out at its neighbour.
+//!
+//! It looks at no frame, so its rate is the most that a link of shared memory gives: the ceiling
+//! against which a switch on the same link is judged. With a source and a sink among its ports it
+//! is a generator too, which the lab's tests use. The forwarding thread has the target's core, its
+//! main thread, which sleeps, a core of the instrument's.
+//! Like other programs of DPDK 22.11 it can end when the other end of a memif leaves while frames
+//! come: stop it before its clients.
+//!
+//! Source: DPDK's "Testpmd Application User Guide".
+//! Invariant: it is told everything when it starts; nobody speaks to it but to read counters.
+
+use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
+use super::{Access, Description, Peer, Plan, Wired, refuse};
+use crate::hugepages::HugePages;
+use crate::need::{self, Need};
+use crate::process::{Launch, Process};
+use crate::{LabError, Site};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const KIND: &str = "testpmd";
+/// How long it may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Buffers for frames: what rings of 1,024 and bursts hold several times over.
+const BUFFERS: u32 = 16_384;
+/// The bytes of its output that are read for its last words.
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// testpmd with its ports.
+#[derive(Debug)]
+pub struct Testpmd {
+    devices: Option<Vec<Device>>,
+    queues: u32,
+    version: String,
+    running: Option<Running>,
+    last: BTreeMap<String, u64>,
+    wired: Option<Wired>,
+}
+
+/// Fields are dropped in this order: the pages after the program.
+#[derive(Debug)]
+struct Running {
+    process: Process,
+    log: PathBuf,
+    telemetry: PathBuf,
+    ports: usize,
+    _pages: HugePages,
+}
+
+impl Testpmd {
+    /// The peer: it listens by memif at each of the site's sockets, and forwards between the first
+    /// and the second, the third and the fourth...
+    pub fn forwarding() -> Testpmd {
+        Testpmd::of(None, 1)
+    }
+
+    /// Any ports, neighbours joined, with this many queues each way.
+    pub fn joining(devices: Vec<Device>, queues: u32) -> Testpmd {
+        Testpmd::of(Some(devices), queues)
+    }
+
+    fn of(devices: Option<Vec<Device>>, queues: u32) -> Testpmd {
+        let (version, last) = (String::new(), BTreeMap::new());
+        Testpmd { devices, queues, version, running: None, last, wired: None }
+    }
+
+    /// What it needs of this machine.
+    pub fn needs(devices: &[Device]) -> Result<(), Need> {
+        need::tool(TESTPMD, TESTPMD_PACKAGE)?;
+        dpdk::needs(devices, TESTPMD_MEBIBYTES)
+    }
+
+    fn devices(&self, site: &Site) -> Vec<Device> {
+        let listening = || {
+            let ports = 1..=site.wiring.ports;
+            ports.map(|port| Device::MemifServer(site.socket(port))).collect()
+        };
+        self.devices.clone().unwrap_or_else(listening)
+    }
+
+    fn arguments(&self, devices: &[Device], site: &Site) -> Result<Vec<OsString>, LabError> {
+        let (main, forwarding) = (dpdk::main_core(site), site.wiring.cores.target.first());
+        let forwarding = forwarding.copied().unwrap_or(main);
+        let mut words: Vec<String> = vec![
+            format!("--lcores=0@{main},1@{forwarding}"),
+            "--main-lcore=0".to_owned(),
+            format!("-m{TESTPMD_MEBIBYTES}"),
+            format!("--file-prefix={}", site.name),
+        ];
+        words.extend(dpdk::aloof().map(str::to_owned));
+        // Vhost-user hands over eight pieces of memory at most; they would be as many as pages.
+        words.push("--single-file-segments".to_owned());
+        // It is to say which version it is.
+        words.push("-v".to_owned());
+        for (number, device) in devices.iter().enumerate() {
+            device.check_driver()?;
+            words.push(format!("--vdev={}", device.text(number)?));
+        }
+        words.extend([
+            "--".to_owned(),
+            "--forward-mode=io".to_owned(),
+            // A memif that listens has no link before somebody connects, and need not.
+            "--disable-link-check".to_owned(),
+            format!("--total-num-mbufs={BUFFERS}"),
+            format!("--rxq={}", self.queues),
+            format!("--txq={}", self.queues),
+            // Without a period it would wait for somebody to press a key, and take the end of its
+            // input for that.
+            "--stats-period=3600".to_owned(),
+        ]);
+        Ok(words.into_iter().map(OsString::from).collect())
+    }
+}
+
+impl Peer for Testpmd {
+    fn start(&mut self, site: &Site) -> Result<(), LabError> {
+        let devices = self.devices(site);
+        let telemetry = telemetry::socket(&site.path, &site.name);
+        crate::runfolder::checked_socket_path(&telemetry)?;
+        devices.iter().try_for_each(Device::clear)?;
+        let launch = Launch {
+            program: need::tool(TESTPMD, TESTPMD_PACKAGE)?,
+            arguments: self.arguments(&devices, site)?,
+            environment: vec![dpdk::environment(site)],
+            log: site.path.join("testpmd.log"),
+            namespace: Some(site.namespace.clone()),
+            cores: Vec::new(),
+        };
+        let pages = HugePages::reserve(TESTPMD_MEBIBYTES, &site.folder)?;
+        let log = launch.log.clone();
+        let process = Process::start(launch, &site.folder)?;
+        let ports = devices.len();
+        self.running = Some(Running { process, log, telemetry, ports, _pages: pages });
+        self.wired = Some(Wired::of(site));
+        self.last.clear();
+        Ok(())
+    }
+
+    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+        let Some(running) = &mut self.running else {
+            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+        };
+        let (telemetry, ports) = (running.telemetry.clone(), running.ports);
+        running.process.wait_ready(patience, || telemetry::started(&telemetry, ports))?;
+        self.version = parse_version(&read(&running.log));
+        Ok(Access::Nothing)
+    }
+
+    fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
+        refuse(KIND, "anything to install", *plan != Plan::default())
+    }
+
+    /// While it runs, what its ports counted; after it was stopped, what it said at its end, which
+    /// knows the frames it had received and could not send.
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
+        match &self.running {
+            Some(running) => telemetry::counters(&running.telemetry, running.ports),
+            None => Ok(self.last.clone()),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), LabError> {
+        self.running.as_mut().map_or(Ok(()), |running| running.process.check())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.running.iter().map(|running| running.process.pid()).collect()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        let Some(mut running) = self.running.take() else {
+            return Ok(());
+        };
+        running.process.check()?;
+        running.process.stop(PATIENCE)?;
+        self.last = parse_last(&read(&running.log));
+        Ok(())
+    }
+
+    fn describe(&self) -> Description {
+        let devices = self
+            .devices
+            .as_ref()
+            .map_or("memif (server)".to_owned(), |devices| format!("{devices:?}"));
+        Description::new(KIND, self.version.clone())
+            .set("forwarding", "io, between neighbouring ports")
+            .set("ports_by", devices)
+            .set("queues", self.queues)
+            .set("huge_pages_mib", TESTPMD_MEBIBYTES)
+            .wired(self.wired.as_ref())
+    }
+}
+
+/// The counts of each port at its end, as `port.N.NAME` with ports from 1: lines like
+/// "  TX-packets: 5616000        TX-dropped: 157409376     TX-total: 163025376" below a head of
+/// "Forward statistics for port 0".
+fn parse_last(text: &str) -> BTreeMap<String, u64> {
+    const NAMES: [(&str, &str); 4] = [
+        ("RX-packets:", "received"),
+        ("RX-dropped:", "receive_missed"),
+        ("TX-packets:", "sent"),
+        ("TX-dropped:", "transmit_dropped"),
+    ];
+    let mut counters = BTreeMap::new();
+    let mut port = None;
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once(" statistics for ") {
+            let number = rest.strip_prefix("port ").and_then(|rest| rest.split(' ').next());
+            port = number.and_then(|number| number.parse::<u32>().ok());
+        }
+        let Some(port) = port.and_then(|port| port.checked_add(1)) else {
+            continue;
+        };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        for pair in words.windows(2) {
+            let name = NAMES.iter().find(|(theirs, _)| *theirs == pair[0]);
+            if let (Some((_, name)), Ok(count)) = (name, pair[1].parse()) {
+                counters.insert(format!("port.{port}.{name}"), count);
+            }
+        }
+    }
+    counters
+}
+
+/// "DPDK 22.11.11", of a line like "EAL: RTE Version: 'DPDK 22.11.11'".
+fn parse_version(text: &str) -> String {
+    let line = text.lines().find_map(|line| line.split_once("RTE Version: "));
+    let version = line.map(|(_, version)| version.trim_matches(['\'', ' ']));
+    version.unwrap_or("DPDK of unknown version").to_owned()
+}
+
+/// What it printed so far, up to a limit; bytes that are not text are left out.
+fn read(log: &PathBuf) -> String {
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
+    // A log not there yet says nothing yet.
+    let _ = read;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_by_port() {
+        let text = "
+Port statistics ====================================
+  ---------------------- Forward statistics for port 0  ----------------------
+  RX-packets: 5610400        RX-dropped: 1             RX-total: 5610401
+  TX-packets: 0              TX-dropped: 0             TX-total: 0
+  ----------------------------------------------------------------------------
+
+  ---------------------- Forward statistics for port 1  ----------------------
+  RX-packets: 0              RX-dropped: 0             RX-total: 0
+  TX-packets: 5616000        TX-dropped: 157409376     TX-total: 163025376
+  ----------------------------------------------------------------------------
+
+  +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++
+  RX-packets: 168635776      RX-dropped: 0             RX-total: 168635776
+  TX-packets: 11226400       TX-dropped: 157409376     TX-total: 168635776
+  ++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++
+";
+        let expected = [
+            ("port.1.received", 5_610_400),
+            ("port.1.receive_missed", 1),
+            ("port.1.sent", 0),
+            ("port.1.transmit_dropped", 0),
+            ("port.2.received", 0),
+            ("port.2.receive_missed", 0),
+            ("port.2.sent", 5_616_000),
+            ("port.2.transmit_dropped", 157_409_376),
+        ];
+        assert_eq!(parse_last(text), expected.map(|(name, n)| (name.to_owned(), n)).into());
+    }
+
+    #[test]
+    fn the_version_it_says() {
+        let text = "EAL: Detected CPU lcores: 2\nEAL: RTE Version: 'DPDK 22.11.11'\nEAL: x\n";
+        assert_eq!(parse_version(text), "DPDK 22.11.11");
+        assert_eq!(parse_version(""), "DPDK of unknown version");
+    }
+
+    #[test]
+    fn broken_last_words_are_nothing() {
+        let beyond = " statistics for port 4294967295 \n RX-packets: 1";
+        for text in ["", "RX-packets: 5", " statistics for port x\nRX-packets: 5", beyond] {
+            assert_eq!(parse_last(text), BTreeMap::new(), "{text:?}");
+        }
+    }
+}
