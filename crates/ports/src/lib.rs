@@ -16,6 +16,8 @@ pub mod memory;
 pub mod afpacket;
 /// A port that is a virtual interface of this host.
 pub mod tap;
+/// A port to another process by shared memory.
+pub mod memif;
 /// Ports around a port.
 pub mod wrap;
 /// A port from its specification.

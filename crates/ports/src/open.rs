@@ -3,14 +3,16 @@
 //! Memory ports are not here: they come in pairs, made by whoever links two parts of one process.
 
 use crate::afpacket::{AfPacketPort, Options};
+use crate::memif::port::MemifPort;
+use crate::memif::spec::Spec;
 use crate::port::{Port, PortError};
 use crate::tap::TapPort;
 
 /// What a specification can be.
-const KNOWN: &str = "known are afpacket:INTERFACE and tap:NAME";
+const KNOWN: &str = "known are afpacket:INTERFACE, tap:NAME and memif:PATH";
 
 /// Kinds of port that have a name already and no code yet.
-const LATER: [&str; 4] = ["xdp", "memif", "vhost", "pcap"];
+const LATER: [&str; 3] = ["xdp", "vhost", "pcap"];
 
 /// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
@@ -20,8 +22,12 @@ pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
         "afpacket" | "tap" if what.is_empty() => bad("the interface's name is missing"),
         "afpacket" => Ok(Box::new(AfPacketPort::open(what, options)?)),
         "tap" => Ok(Box::new(TapPort::open(what)?)),
+        "memif" => match Spec::parse(what) {
+            Ok(memif) => Ok(Box::new(MemifPort::open(&memif)?)),
+            Err(why) => bad(why),
+        },
         kind if LATER.contains(&kind) => {
-            bad("not in this version; known are afpacket:INTERFACE and tap:NAME")
+            bad("not in this version; known are afpacket:INTERFACE, tap:NAME and memif:PATH")
         }
         _ => bad(KNOWN),
     }
@@ -34,11 +40,13 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_what_can() {
         for (spec, word) in [
-            ("", "known are afpacket:INTERFACE and tap:NAME"),
-            ("eth0", "known are afpacket:INTERFACE and tap:NAME"),
-            ("raw:eth0", "known are afpacket:INTERFACE and tap:NAME"),
+            ("", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
+            ("eth0", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
+            ("raw:eth0", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
             ("xdp:eth0", "not in this version"),
-            ("memif:/run/x", "not in this version"),
+            ("memif:", "path is missing"),
+            ("memif:/run/x,role=master", "role is server or client"),
+            ("memif:/nowhere/at/all", "listening on /nowhere/at/all#0"),
             ("vhost:/run/x", "not in this version"),
             ("pcap:x.pcap", "not in this version"),
             ("afpacket:", "name is missing"),

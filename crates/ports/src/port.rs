@@ -38,7 +38,9 @@ pub trait Port: Send {
         Link::default()
     }
 
-    /// A descriptor that becomes readable when frames wait, where the port has one.
+    /// A descriptor that becomes readable when frames wait, where the port has one. To be asked
+    /// for before each wait: a port to another process has itself woken from then on until the
+    /// next frames are received.
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
@@ -112,6 +114,8 @@ pub struct PortCounters {
     pub tx_bytes: u64,
     /// Frames lost on the way in or out, by reason; only reasons that occurred.
     pub drops: Vec<(PortDrop, u64)>,
+    /// How often the other end of a shared memory broke its rules and was disconnected.
+    pub peer_faults: u64,
 }
 
 impl PortCounters {
@@ -145,6 +149,8 @@ pub enum PortDrop {
     InjectedLoss,
     /// The queue in front of a rate-limited link was full.
     LinkQueueFull,
+    /// What the other end of a shared memory wrote about the frame was wrong.
+    PeerBroken,
 }
 
 /// What goes wrong with a port as a whole. Lost frames are counters, not errors.

@@ -316,6 +316,7 @@ fn difference(after: &PortCounters, before: &PortCounters) -> PortCounters {
         tx_frames: after.tx_frames.saturating_sub(before.tx_frames),
         tx_bytes: after.tx_bytes.saturating_sub(before.tx_bytes),
         drops: Vec::new(),
+        peer_faults: after.peer_faults.saturating_sub(before.peer_faults),
     };
     for &(reason, frames) in &after.drops {
         counters.lose(reason, frames.saturating_sub(before.lost(reason)));
@@ -331,5 +332,6 @@ fn name_of(reason: PortDrop) -> (Place, &'static str) {
         PortDrop::TooLong => (Place::Tester, "too_long"),
         PortDrop::InjectedLoss => (Place::Link, "injected_loss"),
         PortDrop::LinkQueueFull => (Place::Link, "link_queue_full"),
+        PortDrop::PeerBroken => (Place::Link, "peer_broken"),
     }
 }

@@ -138,7 +138,7 @@ pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
         tx_packets: counters.tx_frames,
         rx_bytes: counters.rx_bytes,
         tx_bytes: counters.tx_bytes,
-        rx_dropped: lost(&[PortDrop::ReceiveRingFull]),
+        rx_dropped: lost(&[PortDrop::ReceiveRingFull, PortDrop::PeerBroken]),
         tx_dropped: refused + lane.drops.transmit_full + lane.drops.port_down,
         rx_errors: COUNTER_UNKNOWN,
         tx_errors: COUNTER_UNKNOWN,

@@ -125,6 +125,7 @@ fn port_counters(lane: &mut Lane) -> Value {
         "tx_frames": counters.tx_frames,
         "tx_bytes": counters.tx_bytes,
         "waiting_frames": lane.waiting(),
+        "peer_faults": counters.peer_faults,
         "drops": drops,
     })
 }
@@ -137,6 +138,7 @@ fn port_drop_name(reason: PortDrop) -> &'static str {
         PortDrop::TooLong => "too_long",
         PortDrop::InjectedLoss => "injected_loss",
         PortDrop::LinkQueueFull => "link_queue_full",
+        PortDrop::PeerBroken => "peer_broken",
     }
 }
 

@@ -121,7 +121,8 @@ fn counters_account_for_every_frame() {
     let port = |number: u64, rx: u64, tx: u64| {
         json!({
             "port": number, "rx_frames": rx, "rx_bytes": 60 * rx, "tx_frames": tx,
-            "tx_bytes": 60 * tx, "waiting_frames": 0, "drops": {}
+            "tx_bytes": 60 * tx, "waiting_frames": 0, "peer_faults": 0,
+            "drops": {}
         })
     };
     assert_eq!(all["ports"], json!([port(1, 2, 1), port(2, 1, 1)]));

@@ -1,0 +1,214 @@
+//! The part of a port that talks to the peer: meets one, hands its rings to the queues, and takes
+//! them away when the peer leaves or is at fault.
+//!
+//! Nothing waits: [`Control::turn`] does what can be done now. The port's one descriptor stands for
+//! all that can happen: it is an epoll instance that is made anew whenever the set changes and put
+//! under the old number, so that nothing of a peer that left remains in it, whoever else still
+//! has its descriptors open.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use packet::time::Nanos;
+
+use super::attach::Ends;
+use super::caller::Caller;
+use super::door::Door;
+use super::doorbell::Doorbell;
+use super::fault::{Fault, Faults};
+use super::handshake::Identity;
+use super::line::{Heard, hear, say, say_farewell};
+use super::protocol::{Message, text, words};
+use super::queue::{Mailbox, Receiver, Transmitter};
+use super::receive::ReceiveEnd;
+use super::ring::Side;
+use super::socket::Socket;
+use super::spec::Spec;
+use super::transmit::TransmitEnd;
+use crate::sys;
+
+/// The control part of a port.
+pub struct Control {
+    role: Role,
+    peer: Option<Peer>,
+    receivers: Vec<Arc<Mailbox<ReceiveEnd>>>,
+    transmitters: Vec<Arc<Mailbox<TransmitEnd>>>,
+    events: OwnedFd,
+    faults: Faults,
+    last_words: Option<String>,
+    changed: bool,
+}
+
+enum Role {
+    Server(Door),
+    Client(Box<Caller>),
+}
+
+struct Peer {
+    socket: Socket,
+    doorbells: Vec<Doorbell>,
+}
+
+impl Control {
+    /// Listens, or gets ready to call; and the queues, as many as `spec` says, without a ring yet.
+    pub fn open(spec: &Spec, name: &str) -> io::Result<(Control, Vec<Receiver>, Vec<Transmitter>)> {
+        let identity = Identity { id: spec.id, secret: spec.secret, name: text(name) };
+        let role = match spec.side {
+            Side::Server => Role::Server(Door::open(spec, identity)?),
+            Side::Client => Role::Client(Box::new(Caller::new(spec, identity))),
+        };
+        let receivers: Vec<_> = (0..spec.receive_queues).map(|_| Mailbox::new()).collect();
+        let transmitters: Vec<_> = (0..spec.transmit_queues).map(|_| Mailbox::new()).collect();
+        let queues = (
+            receivers.iter().cloned().map(Receiver::new).collect(),
+            transmitters.iter().cloned().map(Transmitter::new).collect(),
+        );
+        let control = Control {
+            role,
+            peer: None,
+            receivers,
+            transmitters,
+            events: new_events()?,
+            faults: Faults::default(),
+            last_words: None,
+            changed: true,
+        };
+        Ok((control, queues.0, queues.1))
+    }
+
+    /// Does what can be done now: hears the peer, meets a new one, looks at what the queues found.
+    pub fn turn(&mut self, now: Nanos) {
+        if let Err(fault) = self.hear_peer() {
+            self.part(fault, now);
+        }
+        let taken = self.peer.is_some();
+        let joined = match &mut self.role {
+            Role::Server(door) => door.turn(now, taken, &mut self.faults),
+            Role::Client(_) if taken => None,
+            Role::Client(caller) => caller.turn(now, &mut self.faults),
+        };
+        if let Some((socket, ends)) = joined {
+            self.join(socket, ends);
+        }
+        let changed = match &mut self.role {
+            Role::Server(door) => std::mem::take(&mut door.changed),
+            Role::Client(caller) => std::mem::take(&mut caller.changed),
+        };
+        if changed || self.changed {
+            // If the system refuses, the old set stays, and the next turn tries again.
+            self.changed = self.watch().is_err();
+        }
+    }
+
+    /// Whether there is a peer.
+    pub fn is_connected(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// What peers did wrong so far.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Why the last peer left, in its own words, if it said.
+    pub fn last_words(&self) -> Option<&str> {
+        let of_call = match &self.role {
+            Role::Server(_) => None,
+            Role::Client(caller) => caller.last_words.as_deref(),
+        };
+        of_call.or(self.last_words.as_deref())
+    }
+
+    /// When a turn is due although nothing arrives.
+    pub fn due(&self) -> Option<Nanos> {
+        match &self.role {
+            Role::Server(door) => door.due(),
+            Role::Client(caller) => self.peer.is_none().then(|| caller.due()),
+        }
+    }
+
+    /// What becomes readable when a turn has something to do, or an armed queue has frames.
+    pub fn descriptor(&self) -> RawFd {
+        self.events.as_raw_fd()
+    }
+
+    /// Listens to the peer, who has nothing to say but farewell. The fault, or `None` if it left.
+    fn hear_peer(&mut self) -> Result<(), Option<Fault>> {
+        let Some(peer) = &self.peer else { return Ok(()) };
+        let found = self.receivers.iter().find_map(|mailbox| mailbox.take_fault());
+        let found = found.or(self.transmitters.iter().find_map(|mailbox| mailbox.take_fault()));
+        if found.is_some() {
+            return Err(found);
+        }
+        match hear(&peer.socket) {
+            Ok(Heard::Nothing) => Ok(()),
+            Ok(Heard::End) => Err(None),
+            Ok(Heard::Message(Message::Disconnect { reason, .. }, _)) => {
+                self.last_words = Some(words(&reason));
+                Err(None)
+            }
+            Ok(Heard::Message(..)) => Err(Some(Fault::Unexpected)),
+            Err(fault) => Err(Some(fault)),
+        }
+    }
+
+    fn join(&mut self, socket: Socket, ends: Ends) {
+        let doorbells = ends.receive.iter().map(|end| end.doorbell().clone()).collect();
+        let (mut receive, mut transmit) = (ends.receive.into_iter(), ends.transmit.into_iter());
+        self.receivers.iter().for_each(|mailbox| mailbox.post(receive.next()));
+        self.transmitters.iter().for_each(|mailbox| mailbox.post(transmit.next()));
+        self.peer = Some(Peer { socket, doorbells });
+        self.changed = true;
+    }
+
+    /// Ends the connection, for a fault or because the peer left.
+    fn part(&mut self, fault: Option<Fault>, now: Nanos) {
+        if let (Some(fault), Some(peer)) = (fault, &self.peer) {
+            self.faults.add(fault);
+            say_farewell(&peer.socket, fault);
+        }
+        self.peer = None;
+        self.receivers.iter().for_each(|mailbox| mailbox.post(None));
+        self.transmitters.iter().for_each(|mailbox| mailbox.post(None));
+        if let Role::Client(caller) = &mut self.role {
+            caller.pause(now);
+        }
+        self.changed = true;
+    }
+
+    /// Puts an epoll instance with all that is of interest now in the place of the old one.
+    fn watch(&self) -> io::Result<()> {
+        let fresh = new_events()?;
+        let door: Vec<RawFd> = match &self.role {
+            Role::Server(door) => door.descriptors().collect(),
+            Role::Client(caller) => caller.descriptor().into_iter().collect(),
+        };
+        let bells = self.peer.iter().flat_map(|peer| &peer.doorbells).map(Doorbell::descriptor);
+        let peer = self.peer.iter().map(|peer| peer.socket.descriptor());
+        for descriptor in door.into_iter().chain(peer).chain(bells) {
+            let mut wanted = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+            // SAFETY: the pointer is to a live event description.
+            sys::check(unsafe {
+                libc::epoll_ctl(fresh.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut wanted)
+            })?;
+        }
+        sys::replace(&self.events, fresh)
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        if let Some(peer) = &self.peer {
+            let farewell = Message::Disconnect { code: 0, reason: text("closed") };
+            let _ = say(&peer.socket, &farewell, None);
+        }
+    }
+}
+
+fn new_events() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+    unsafe { Ok(OwnedFd::from_raw_fd(sys::check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)) }
+}

@@ -1,0 +1,135 @@
+//! The event descriptor by which a sender wakes a receiver that sleeps (eventfd(2)).
+//!
+//! Both ends hold the same one, and the peer can change how it behaves: turn its non-blocking mode
+//! off, fill its counter, take what was rung. So it is asked whether there is room before it is
+//! rung, it is drained by a call that never waits whatever the mode, and nothing more is concluded
+//! from it than that it is time to look.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use super::fault::Fault;
+use crate::sys;
+
+/// What the kernel calls an event descriptor.
+const KIND: &str = "anon_inode:[eventfd]";
+
+/// A doorbell, shared by a queue and whoever waits for it.
+#[derive(Debug, Clone)]
+pub struct Doorbell {
+    event: Arc<OwnedFd>,
+}
+
+impl Doorbell {
+    /// A new one.
+    pub fn create() -> io::Result<Self> {
+        // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+        let event = unsafe {
+            let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+            OwnedFd::from_raw_fd(sys::check(libc::eventfd(0, flags))?)
+        };
+        Ok(Doorbell { event: Arc::new(event) })
+    }
+
+    /// The one that a peer sent, which has to be an event descriptor: writing to anything else
+    /// could wait, or be something else than ringing.
+    pub fn adopt(event: OwnedFd) -> Result<Self, Fault> {
+        let path = format!("/proc/self/fd/{}", event.as_raw_fd());
+        let kind = std::fs::read_link(path).map_err(|_| Fault::Doorbell)?;
+        if kind.as_os_str() != KIND {
+            return Err(Fault::Doorbell);
+        }
+        // SAFETY: no pointers are passed.
+        sys::check(unsafe {
+            libc::fcntl(event.as_raw_fd(), libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK)
+        })
+        .map_err(|_| Fault::Doorbell)?;
+        Ok(Doorbell { event: Arc::new(event) })
+    }
+
+    /// The same event by another descriptor, as a peer would get it.
+    #[cfg(test)]
+    pub fn duplicate(&self) -> OwnedFd {
+        self.event.try_clone().expect("a descriptor can be duplicated")
+    }
+
+    /// Its number, to wait for until it can be read.
+    pub fn descriptor(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+
+    /// Rings. A bell that cannot take it is full, and has been rung often enough.
+    #[cold]
+    pub fn ring(&self) {
+        let mut room =
+            libc::pollfd { fd: self.event.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        let once = 1u64;
+        // SAFETY: the pointers are to one pollfd and to eight readable bytes.
+        unsafe {
+            if libc::poll(&mut room, 1, 0) == 1 && room.revents & libc::POLLOUT != 0 {
+                libc::write(self.event.as_raw_fd(), std::ptr::from_ref(&once).cast(), 8);
+            }
+        }
+    }
+
+    /// Forgets that it was rung.
+    pub fn drain(&self) {
+        let mut count = 0u64;
+        let piece = libc::iovec { iov_base: std::ptr::from_mut(&mut count).cast(), iov_len: 8 };
+        // SAFETY: the pointer is to one piece of eight writable bytes.
+        unsafe { libc::preadv2(self.event.as_raw_fd(), &piece, 1, -1, libc::RWF_NOWAIT) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Wait;
+    use packet::time::Nanos;
+
+    fn is_rung(bell: &Doorbell) -> bool {
+        let mut wait = Wait::new();
+        wait.add(bell.descriptor(), false);
+        wait.until(Some(Nanos::ZERO)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_bell_is_rung_until_it_is_drained() {
+        let bell = Doorbell::create().unwrap();
+        let other = Doorbell::adopt(bell.event.try_clone().unwrap()).unwrap();
+        assert!(!is_rung(&bell));
+        other.ring();
+        other.ring();
+        assert!(is_rung(&bell));
+        bell.drain();
+        bell.drain();
+        assert!(!is_rung(&bell));
+    }
+
+    #[test]
+    fn a_full_bell_and_one_that_would_wait_stop_nobody() {
+        let bell = Doorbell::create().unwrap();
+        let full = u64::MAX - 1;
+        // SAFETY: eight readable bytes; and no pointers.
+        unsafe {
+            let raw = bell.descriptor();
+            assert_eq!(libc::write(raw, std::ptr::from_ref(&full).cast(), 8), 8);
+            assert_eq!(libc::fcntl(raw, libc::F_SETFL, libc::O_RDWR), 0);
+        }
+        bell.ring();
+        bell.drain();
+        bell.drain();
+        assert!(!is_rung(&bell));
+    }
+
+    #[test]
+    fn anything_else_is_no_bell() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(Doorbell::adopt(file.into()).err(), Some(Fault::Doorbell));
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(Doorbell::adopt(one.into()).err(), Some(Fault::Doorbell));
+    }
+}

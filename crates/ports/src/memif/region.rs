@@ -1,0 +1,175 @@
+//! A piece of memory that two processes share: a memory file, mapped.
+//!
+//! Touching a mapping beyond the end of its file kills the process, and the peer owns the file. So
+//! a peer's region is taken only if its file is sealed against shrinking (`F_SEAL_SHRINK`; every
+//! implementation seals its own) and is at least as long as was said, which once checked stays
+//! true. Looking at the size before each use instead would cost a system call and still come too
+//! late. Seals also tell that the file is memory at all, and no file of a file system that answers
+//! when its owner pleases.
+//!
+//! Huge pages have one more way to kill: a peer can punch a hole into a sealed file, and touching
+//! the hole fails if no free huge page is left to fill it. (Small pages fill it with zeros.) So
+//! regions of huge pages are shared only with a peer of our own user or root, who could kill us
+//! without such detours.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::fault::Fault;
+use crate::sys;
+
+/// Bytes of a huge page.
+const HUGE_BYTES: usize = 2 << 20;
+
+/// Bytes of a small page.
+const PAGE_BYTES: usize = 4096;
+
+/// What `fstatfs` says of a file of huge pages (`linux/magic.h`).
+const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
+
+/// Regions of one connection, by index. They stay mapped until the last of all ends that use them
+/// is gone.
+pub type Regions = Arc<[Region]>;
+
+/// Shared memory, unmapped when dropped.
+pub struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+    mapped: usize,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread; all access to it is through raw
+// pointers and atomics that tolerate other writers.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Makes a region of at least `bytes` zero bytes, of huge pages if `huge` and there are
+    /// enough free ones. Its file cannot change its size any more.
+    pub fn create(bytes: usize, huge: bool) -> io::Result<(Region, OwnedFd)> {
+        if huge {
+            let flags = libc::MFD_HUGETLB | libc::MFD_HUGE_2MB;
+            if let Ok(made) = Region::create_of(bytes.next_multiple_of(HUGE_BYTES), flags) {
+                return Ok(made);
+            }
+        }
+        Region::create_of(bytes.next_multiple_of(PAGE_BYTES), 0)
+    }
+
+    fn create_of(bytes: usize, flags: libc::c_uint) -> io::Result<(Region, OwnedFd)> {
+        let flags = flags | libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: the name ends in zero, and the descriptor that comes back is ours alone.
+        let file = unsafe {
+            OwnedFd::from_raw_fd(sys::check(libc::memfd_create(c"memif".as_ptr(), flags))?)
+        };
+        // SAFETY: no pointers are passed.
+        sys::check(unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) })?;
+        let region = Region::map_file(&file, bytes, bytes, libc::MAP_POPULATE)?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: no pointers are passed.
+        sys::check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
+        Ok((region, file))
+    }
+
+    /// Maps `bytes` bytes of a peer's file; `is_trusted` says whether the peer could harm us
+    /// anyway.
+    pub fn map(file: &OwnedFd, bytes: u64, is_trusted: bool) -> Result<Region, Fault> {
+        // SAFETY: no pointers are passed.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(Fault::RegionUnsealed);
+        }
+        let is_huge = is_of_huge_pages(file).ok_or(Fault::RegionMapping)?;
+        if is_huge && !is_trusted {
+            return Err(Fault::RegionHuge);
+        }
+        // Sealed first, measured afterwards: from here on the file is never shorter.
+        let size = size_of_file(file).ok_or(Fault::RegionMapping)?;
+        let bytes = usize::try_from(bytes).map_err(|_| Fault::RegionSize)?;
+        if bytes == 0 || bytes as u64 > size {
+            return Err(Fault::RegionSize);
+        }
+        let page = if is_huge { HUGE_BYTES } else { PAGE_BYTES };
+        Region::map_file(file, bytes, bytes.next_multiple_of(page), 0)
+            .map_err(|_| Fault::RegionMapping)
+    }
+
+    fn map_file(
+        file: &OwnedFd,
+        bytes: usize,
+        mapped: usize,
+        flags: libc::c_int,
+    ) -> io::Result<Region> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | flags,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        Ok(Region { start, bytes, mapped })
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The address `offset` bytes into the region if `length` bytes from there lie inside.
+    #[inline(always)]
+    pub fn at(&self, offset: usize, length: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(length)?;
+        // SAFETY: the offset is inside the mapping, as was just checked.
+        (end <= self.bytes).then(|| unsafe { self.start.as_ptr().add(offset) })
+    }
+
+    /// The address `offset` bytes from the start, for hints only: it may lie outside.
+    #[inline(always)]
+    pub fn near(&self, offset: usize) -> *const u8 {
+        self.start.as_ptr().wrapping_add(offset)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range is the one that was mapped, and whoever had pointers into it also
+        // held the `Regions` that is dropped last.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
+}
+
+fn is_of_huge_pages(file: &OwnedFd) -> Option<bool> {
+    let mut status = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the pointer is to a statfs, which all-zero bytes are a value of, and the call fills.
+    let status = unsafe {
+        sys::check(libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr())).ok()?;
+        status.assume_init()
+    };
+    Some(status.f_type as libc::c_long == HUGETLBFS_MAGIC)
+}
+
+fn size_of_file(file: &OwnedFd) -> Option<u64> {
+    let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the pointer is to a stat, which all-zero bytes are a value of, and the call fills.
+    let status = unsafe {
+        sys::check(libc::fstat(file.as_raw_fd(), status.as_mut_ptr())).ok()?;
+        status.assume_init()
+    };
+    u64::try_from(status.st_size).ok()
+}
+
+#[cfg(test)]
+mod tests;

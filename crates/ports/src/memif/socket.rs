@@ -1,0 +1,316 @@
+//! The Unix sockets that memif's control messages travel on: `SOCK_SEQPACKET`, by path or by
+//! abstract name, descriptors beside the messages (unix(7)). Nothing here ever waits.
+
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::protocol::MESSAGE_BYTES;
+use crate::sys;
+
+/// Most descriptors that are looked at beside one message; more than one is a fault.
+const DESCRIPTORS_MAX: usize = 4;
+
+/// Bytes that descriptors beside a message need.
+const CONTROL_BYTES: usize = 64;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: libc::c_int = 8;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A file.
+    Path(PathBuf),
+    /// A name in this network namespace, without a file.
+    Abstract(String),
+}
+
+impl Address {
+    /// Whether the system can have such an address: one of at most 107 bytes without a zero.
+    pub fn is_possible(&self) -> bool {
+        let bytes = self.bytes();
+        !bytes.is_empty() && bytes.len() < 108 && !bytes.contains(&0)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Address::Path(path) => path.as_os_str().as_bytes(),
+            Address::Abstract(name) => name.as_bytes(),
+        }
+    }
+
+    /// As the system wants it, and its length.
+    fn raw(&self) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+        if !self.is_possible() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: all-zero bytes are a valid value of this C struct.
+        let mut raw: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+        raw.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        // An abstract name stands behind a zero byte and ends with the address; a path ends with a
+        // zero byte. Both are one byte longer than the text.
+        let skipped = usize::from(matches!(self, Address::Abstract(_)));
+        for (place, byte) in raw.sun_path[skipped..].iter_mut().zip(self.bytes()) {
+            *place = *byte as libc::c_char;
+        }
+        let start = size_of::<libc::sa_family_t>();
+        Ok((raw, (start + 1 + self.bytes().len()) as libc::socklen_t))
+    }
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    sys::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_NONBLOCK, 0)
+}
+
+/// A listening socket, and its file, which goes with it.
+pub struct Listener {
+    socket: OwnedFd,
+    path: Option<PathBuf>,
+    /// Device and inode of the file as we made it.
+    identity: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Listens. A socket file on which nobody listens is replaced; one that answers is in use, and
+    /// a file that is no socket is never touched.
+    pub fn open(address: &Address) -> io::Result<Self> {
+        let socket = match bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(address) => {
+                if let Address::Path(path) = address {
+                    fs::remove_file(path)?;
+                }
+                bind(address)?
+            }
+            other => other?,
+        };
+        // SAFETY: no pointers are passed.
+        sys::check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
+        let path = match address {
+            Address::Path(path) => Some(path.clone()),
+            Address::Abstract(_) => None,
+        };
+        let identity = path.as_deref().and_then(identity);
+        Ok(Listener { socket, path, identity })
+    }
+
+    /// A connection that was made to it, if one waits.
+    pub fn accept(&self) -> io::Result<Option<Socket>> {
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        let null = std::ptr::null_mut();
+        // SAFETY: no address is asked for, and the descriptor that comes back is ours alone.
+        let accepted = unsafe {
+            sys::check(libc::accept4(self.socket.as_raw_fd(), null, null.cast(), flags))
+                .map(|descriptor| OwnedFd::from_raw_fd(descriptor))
+        };
+        match accepted {
+            Ok(socket) => Ok(Some(Socket { socket })),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What becomes readable when somebody connects.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path
+            && self.identity.is_some()
+            && identity(path) == self.identity
+        {
+            // Nothing is lost if it cannot be removed: the next listener finds it stale.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn bind(address: &Address) -> io::Result<OwnedFd> {
+    let socket = new_socket()?;
+    let (raw, length) = address.raw()?;
+    // SAFETY: the pointer and the length describe `raw`, which outlives the call.
+    sys::check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&raw).cast(), length) })?;
+    Ok(socket)
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+fn is_stale(address: &Address) -> bool {
+    let Address::Path(path) = address else { return false };
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    is_socket
+        && Socket::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// What was received.
+pub enum Received {
+    /// Nothing yet.
+    Nothing,
+    /// The other end closed.
+    End,
+    /// A message of so many bytes (whatever was beyond the buffer counts too) and the descriptors
+    /// beside it.
+    Message {
+        /// Its first bytes.
+        bytes: [u8; MESSAGE_BYTES],
+        /// How many it had.
+        length: usize,
+        /// What came with it.
+        descriptors: Vec<OwnedFd>,
+    },
+}
+
+/// A connection.
+pub struct Socket {
+    socket: OwnedFd,
+}
+
+impl Socket {
+    /// Calls a server, which has to be there.
+    pub fn connect(address: &Address) -> io::Result<Self> {
+        let socket = new_socket()?;
+        let (raw, length) = address.raw()?;
+        // SAFETY: the pointer and the length describe `raw`, which outlives the call.
+        sys::check(unsafe {
+            libc::connect(socket.as_raw_fd(), std::ptr::from_ref(&raw).cast(), length)
+        })?;
+        Ok(Socket { socket })
+    }
+
+    /// Its number.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Sends a message, with a descriptor beside it. An error also if the other end does not
+    /// read.
+    pub fn send(&self, bytes: &[u8; MESSAGE_BYTES], beside: Option<RawFd>) -> io::Result<()> {
+        let mut control = Control::new();
+        let mut piece =
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: MESSAGE_BYTES };
+        // SAFETY: all-zero bytes are a valid value of this C struct.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = &mut piece;
+        header.msg_iovlen = 1;
+        if let Some(descriptor) = beside {
+            header.msg_control = control.bytes.as_mut_ptr().cast();
+            // SAFETY: the control buffer is aligned and has room for one header with one
+            // descriptor, which the sizes say and the first header is.
+            unsafe {
+                header.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as usize;
+                let first = libc::CMSG_FIRSTHDR(&header);
+                (*first).cmsg_level = libc::SOL_SOCKET;
+                (*first).cmsg_type = libc::SCM_RIGHTS;
+                (*first).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+                libc::CMSG_DATA(first).cast::<RawFd>().write_unaligned(descriptor);
+            }
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the header's pointers are to live buffers of the lengths beside them; the piece
+        // is only read.
+        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &header, flags) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Receives a message.
+    pub fn receive(&self) -> io::Result<Received> {
+        let mut bytes = [0; MESSAGE_BYTES];
+        let mut control = Control::new();
+        let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: MESSAGE_BYTES };
+        // SAFETY: all-zero bytes are a valid value of this C struct.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = &mut piece;
+        header.msg_iovlen = 1;
+        header.msg_control = control.bytes.as_mut_ptr().cast();
+        header.msg_controllen = CONTROL_BYTES;
+        let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the header's pointers are to live buffers of the lengths beside them.
+        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut header, flags) };
+        if length < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(Received::Nothing),
+                ErrorKind::ConnectionReset => Ok(Received::End),
+                _ => Err(error),
+            };
+        }
+        // SAFETY: the kernel filled the control buffer as the header now says.
+        let descriptors = unsafe { descriptors_of(&header) };
+        match length {
+            0 => Ok(Received::End),
+            length => Ok(Received::Message { bytes, length: length as usize, descriptors }),
+        }
+    }
+
+    /// Whether the peer's process is of our user or root's, as far as it can be told: then it
+    /// could harm us without memif.
+    pub fn is_of_our_user(&self) -> bool {
+        let mut peer = MaybeUninit::<libc::ucred>::zeroed();
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the pointer and the length describe `peer`, a struct of integers that is zeroed
+        // and filled; asking for our own number has no preconditions.
+        unsafe {
+            let asked = libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                peer.as_mut_ptr().cast(),
+                &mut length,
+            );
+            let peer = peer.assume_init();
+            asked == 0 && peer.pid != 0 && (peer.uid == libc::geteuid() || peer.uid == 0)
+        }
+    }
+}
+
+/// Room for descriptors beside a message, aligned as the kernel's headers in it have to be.
+#[repr(align(8))]
+struct Control {
+    bytes: [u8; CONTROL_BYTES],
+}
+
+impl Control {
+    fn new() -> Self {
+        // SAFETY: computing a size has no preconditions.
+        let needed = unsafe { libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<RawFd>()) as u32) };
+        debug_assert!(needed as usize <= CONTROL_BYTES);
+        Control { bytes: [0; CONTROL_BYTES] }
+    }
+}
+
+/// Takes all descriptors out of what was received.
+///
+/// # Safety
+/// The kernel must have filled the header's control buffer, which must still be alive, and nobody
+/// may have taken them before.
+unsafe fn descriptors_of(header: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut descriptors = Vec::new();
+    // SAFETY: the walk stays inside the control buffer, by the lengths that the kernel wrote; each
+    // descriptor in it was opened for us by the kernel and is ours alone.
+    unsafe {
+        let mut next = libc::CMSG_FIRSTHDR(header);
+        while !next.is_null() {
+            if (*next).cmsg_level == libc::SOL_SOCKET && (*next).cmsg_type == libc::SCM_RIGHTS {
+                let data = libc::CMSG_DATA(next).cast::<RawFd>();
+                let bytes = (*next).cmsg_len - libc::CMSG_LEN(0) as usize;
+                for place in 0..bytes / size_of::<RawFd>() {
+                    let descriptor = data.add(place).read_unaligned();
+                    descriptors.push(OwnedFd::from_raw_fd(descriptor));
+                }
+            }
+            next = libc::CMSG_NXTHDR(header, next);
+        }
+    }
+    descriptors
+}
