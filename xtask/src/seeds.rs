@@ -26,7 +26,7 @@ const FROM_CONTROLLERS: [&str; 12] = [
     "set_config",
     "table_mod",
     "bundle_control",
-    "bundle_add_message",
+    "bundle_add",
     "echo_reply",
 ];
 
@@ -46,11 +46,22 @@ const fn frame() -> [u8; 64] {
     frame
 }
 
-/// Writes the seeds of every target that starts from messages.
+/// Folders of the samples, one for each version.
+const VERSIONS: [&str; 6] = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
+
+/// Where the samples are.
+const SAMPLES: &str = "crates/openflow/tests/bytes";
+
+/// Bytes of [`FRAME`] before the frame itself.
+const FRAME_PREFIX_BYTES: usize = 4;
+
+/// Writes the seeds of every target that starts from messages, and a frame for `frame_parse`.
 pub fn write(root: &Path) -> io::Result<()> {
     let corpus = root.join("fuzz/corpus");
-    for (place, version) in ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"].iter().enumerate() {
-        let folder = root.join("crates/openflow/tests/bytes").join(version);
+    fs::create_dir_all(corpus.join("frame_parse"))?;
+    fs::write(corpus.join("frame_parse/udp"), &FRAME[FRAME_PREFIX_BYTES..])?;
+    for (place, version) in VERSIONS.iter().enumerate() {
+        let folder = root.join(SAMPLES).join(version);
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -110,6 +121,16 @@ mod tests {
                     hex:\n  0112\n---\norigin: c\nhex:\n  01120008 00000002\nanswer:\n  ff\n";
         let wanted = [vec![1, 0, 0, 8, 0, 0, 0, 1], vec![1, 18, 0, 8, 0, 0, 0, 2]];
         assert_eq!(samples(text), wanted);
+    }
+
+    #[test]
+    fn every_kind_that_a_controller_sends_has_samples() {
+        let samples = crate::root().join(SAMPLES);
+        for kind in FROM_CONTROLLERS {
+            let file = format!("{kind}.txt");
+            let has = |version: &&str| samples.join(version).join(&file).exists();
+            assert!(VERSIONS.iter().any(|version| has(&version)), "{kind}");
+        }
     }
 
     #[test]
