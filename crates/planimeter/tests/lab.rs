@@ -10,6 +10,8 @@
 mod common;
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
+#[path = "common/shared_memory.rs"]
+mod shared_memory;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -28,7 +30,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 13] = [
+const TESTS: [Test<Need>; 15] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -42,6 +44,8 @@ const TESTS: [Test<Need>; 13] = [
     ("a_socket_that_a_dead_switch_left_is_taken_over", tap_needs, a_stale_socket),
     ("a_switch_ends_cleanly_when_asked", tap_needs, a_switch_ends_cleanly),
     ("an_interface_that_vanishes_is_told", tap_needs, a_vanishing_interface),
+    ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
+    ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
 ];
 
 fn main() -> ExitCode {
@@ -79,6 +83,25 @@ fn tap_needs() -> Result<(), Need> {
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),
     }
+}
+
+fn dpdk_needs() -> Result<(), Need> {
+    ovs_needs()?;
+    need::tool("ovs-ofctl", "openvswitch-common")?;
+    shared_memory::ovs_needs()
+}
+
+fn pmd_needs() -> Result<(), Need> {
+    lab_needs()?;
+    shared_memory::testpmd_needs()
+}
+
+fn frames_come_through_ovs() {
+    shared_memory::through_ovs(Folder::new().0.join("run"));
+}
+
+fn frames_come_through_testpmd() {
+    shared_memory::through_testpmd(Folder::new().0.join("run"));
 }
 
 /// A place for runs: what the program keeps running things in is `run/planimeter`.

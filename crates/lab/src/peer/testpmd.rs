@@ -5,7 +5,7 @@
 //! is a generator too, which the lab's tests use. The forwarding thread has the target's core, its
 //! main thread, which sleeps, a core of the instrument's.
 //! Like other programs of DPDK 22.11 it can end when the other end of a memif leaves while frames
-//! come: stop it before its clients.
+//! come, and counts anew when it has left: stop it before its clients.
 //!
 //! Source: DPDK's "Testpmd Application User Guide".
 //! Invariant: it is told everything when it starts; nobody speaks to it but to read counters.

@@ -1,0 +1,120 @@
+//! Our memif ports on both sides of programs of others: every frame comes through as it was.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use lab::need::Need;
+use lab::peer::dpdk::Device;
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
+use lab::peer::testpmd::Testpmd;
+use lab::peer::{Access, Peer};
+use lab::{Lab, Site, Wiring};
+use packet::frame::Batch;
+use ports::afpacket::Options;
+use ports::clock;
+use ports::port::Port;
+
+/// Far longer than anything here takes; only a failure waits this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+const BURSTS: usize = 200;
+const BURST: usize = 32;
+
+pub fn ovs_needs() -> Result<(), Need> {
+    OvsDpdk::needs(Ports::Memif)
+}
+
+pub fn testpmd_needs() -> Result<(), Need> {
+    Testpmd::needs(&[Device::MemifServer("p1".into())])
+}
+
+/// With one polling thread Open vSwitch sends on the second of two rings: so many are offered.
+pub fn through_ovs(root: PathBuf) {
+    let mut ovs = OvsDpdk::new(Ports::Memif, Tuning::default());
+    let lab = Lab::open(&root).unwrap();
+    let site = lab.memory("ovs", &Wiring::of_machine().unwrap()).unwrap();
+    ovs.start(&site).unwrap();
+    let Access::OpenFlow { channel } = ovs.ready(PATIENCE).unwrap() else {
+        panic!("it is told by OpenFlow");
+    };
+    let flow = ["add-flow", channel.as_str(), "in_port=1,actions=output:2"];
+    let said = Command::new("ovs-ofctl").args(flow).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let _ports = carry(&site, 2, &mut ovs);
+    let account = ovs.account().unwrap();
+    let lost: u64 = account.threads.iter().map(|thread| thread.upcalls_lost).sum();
+    let taken: u64 = account.threads.iter().map(|thread| thread.packets_received).sum();
+    assert_eq!((taken, lost), ((BURSTS * BURST) as u64, 0), "{account:?}");
+    ovs.stop().unwrap();
+}
+
+pub fn through_testpmd(root: PathBuf) {
+    let mut testpmd = Testpmd::forwarding();
+    let lab = Lab::open(&root).unwrap();
+    let site = lab.memory("pmd", &Wiring::of_machine().unwrap()).unwrap();
+    testpmd.start(&site).unwrap();
+    testpmd.ready(PATIENCE).unwrap();
+    let _ports = carry(&site, 1, &mut testpmd);
+    testpmd.stop().unwrap();
+    let counters = testpmd.counters().unwrap();
+    let frames = Some(&((BURSTS * BURST) as u64));
+    assert_eq!(counters.get("port.1.received"), frames, "{counters:?}");
+    assert_eq!(counters.get("port.2.sent"), frames, "{counters:?}");
+}
+
+/// Sends bursts into port 1, and wants each out of port 2 in order before the next. Hands back the
+/// ports: their peer counts anew when they go.
+fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> [Box<dyn Port>; 2] {
+    let open = |port: u32| {
+        let path = site.socket(port);
+        let spec = format!("memif:{},role=client,rx={rings},tx=1", path.display());
+        ports::open::open(&spec, &Options::monitor()).unwrap()
+    };
+    let (mut one, mut two) = (open(1), open(2));
+    link(&mut one, &mut two, peer);
+    let (mut batch, mut arrived) = (Batch::new(BURST), Batch::new(BURST));
+    for burst in 0..BURSTS {
+        let frames: Vec<Vec<u8>> = (0..BURST).map(|number| frame(burst, number)).collect();
+        frames.iter().for_each(|frame| assert!(batch.push_bytes(frame)));
+        let (start, mut got) = (clock::now(), Vec::new());
+        while got.len() < BURST {
+            let gone = one.transmit(&mut batch, clock::now()).unwrap();
+            batch.drop_front(gone);
+            arrived.clear();
+            two.receive(&mut arrived, clock::now()).unwrap();
+            got.extend(arrived.frames().iter().map(|frame| frame.bytes().to_vec()));
+            if clock::now().0 - start.0 > PATIENCE.as_nanos() as u64 {
+                panic!("{} of burst {burst}: {:?}, {:?}", got.len(), peer.check(), peer.counters());
+            }
+        }
+        assert_eq!(got, frames);
+    }
+    [one, two]
+}
+
+/// Both ports talk to the peer until they have a link.
+fn link(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) {
+    let mut nothing = Batch::new(1);
+    let start = clock::now();
+    while !(one.has_link() && two.has_link()) {
+        for port in [&mut *one, &mut *two] {
+            port.receive(&mut nothing, clock::now()).unwrap();
+        }
+        if clock::now().0 - start.0 > PATIENCE.as_nanos() as u64 {
+            panic!("no link: {:?}", peer.check());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Of a station's own, 60 to 1,500 bytes long, its number in every part of it.
+fn frame(burst: usize, number: usize) -> Vec<u8> {
+    let length = 60 + (burst * BURST + number) * 7 % 1441;
+    let mut frame = vec![number as u8; length];
+    frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    // An experimental EtherType.
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+    frame[14..22].copy_from_slice(&(burst as u64).to_be_bytes());
+    frame
+}
