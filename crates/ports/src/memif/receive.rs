@@ -138,6 +138,18 @@ impl ReceiveEnd {
         Views { found: &self.found[self.first..end] }
     }
 
+    /// Whether all bytes of a view are where they may be.
+    #[cfg(test)]
+    pub fn shows(&self, view: View<'_>) -> bool {
+        let (start, end) = (view.start() as usize, view.start() as usize + view.len());
+        let joined = self.joined.as_ptr() as usize;
+        let regions = self.ring.regions().iter().filter_map(|region| {
+            region.at(0, region.bytes()).map(|at| (at as usize, at as usize + region.bytes()))
+        });
+        let mut places = regions.chain([(joined, joined + self.joined_used)]);
+        places.any(|(first, last)| first <= start && end <= last)
+    }
+
     /// Gives back the buffers of the first `count` frames that were shown.
     #[inline]
     pub fn release(&mut self, count: usize) {
@@ -265,6 +277,7 @@ impl ReceiveEnd {
         // Regions are limited to 2^30 bytes each, and pieces to 16: the sum does not overflow.
         let mut found = Found { start: std::ptr::null(), bytes: bytes as u32, after: index };
         if bytes > FRAME_BYTES_MAX {
+            self.unchain(index);
             found.bytes = FRAME_BYTES_MAX as u32 + 1;
             return Ok(Some(found));
         }
@@ -285,7 +298,19 @@ impl ReceiveEnd {
             at += length;
         }
         self.joined_used = at;
+        self.unchain(index);
         Ok(Some(found))
+    }
+
+    /// Says of the slots before `until` that no frame goes on behind them. DPDK 22.11 as client
+    /// leaves this flag as it finds it, and would chain frames that have nothing to do with each
+    /// other.
+    fn unchain(&self, until: u16) {
+        let mut index = self.next;
+        while index != until {
+            self.ring.set_descriptor(index, Descriptor { flags: 0, ..self.ring.descriptor(index) });
+            index = index.wrapping_add(1);
+        }
     }
 
     /// Hands all slots before `until` to the peer, with fresh buffers where they are ours.

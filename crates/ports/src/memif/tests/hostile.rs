@@ -1,5 +1,7 @@
 //! Peers that lie in shared memory, and peers that lie on the socket.
 
+#![allow(unsafe_code)]
+
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring
 }
 
 /// A server's ends, and both rings as the client that lies has them.
-fn server() -> (Ends, Ring, Ring) {
+pub fn server() -> (Ends, Ring, Ring) {
     let made = prepare(&SHAPE, false).unwrap();
     let rings = [Direction::ToServer, Direction::ToClient]
         .map(|direction| ring_of(&made.file, made.bytes, Side::Client, direction));
@@ -51,12 +53,18 @@ fn server() -> (Ends, Ring, Ring) {
 }
 
 /// A client's ends, and both rings as the server that lies has them.
-fn client() -> (Ends, Ring, Ring) {
+pub fn client() -> (Ends, Ring, Ring) {
     let mut made = prepare(&SHAPE, false).unwrap();
     let [to_server, to_client] = [Direction::ToServer, Direction::ToClient]
         .map(|direction| ring_of(&made.file, made.bytes, Side::Server, direction));
     made.ends.receive[0].open();
     (made.ends, to_server, to_client)
+}
+
+/// Writes a byte where the peer can write.
+pub fn poke(at: *mut u8, byte: u8) {
+    // SAFETY: callers pass an address inside a mapped region.
+    unsafe { at.write_volatile(byte) }
 }
 
 fn event() -> OwnedFd {
@@ -184,6 +192,7 @@ fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
     assert_eq!(receive.look(256), Ok(()));
     let lengths: Vec<usize> = receive.views(256).iter().map(|view| view.len()).collect();
     assert_eq!(lengths, [60, FRAME_BYTES_MAX]);
+    assert_eq!(ring.descriptor(0).flags, 0, "DPDK would not clear it");
     assert_eq!(receive.take_too_long(), 1);
     receive.release(2);
     assert_eq!(ring.peers_index(), 4, "all four slots are given back");

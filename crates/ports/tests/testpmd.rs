@@ -1,0 +1,277 @@
+//! memif ports against DPDK's testpmd, which passes on what it gets from one port at the other.
+//!
+//! Needs `dpdk-testpmd` and DPDK's memif driver, neither huge pages nor root; without them a test
+//! says so and passes, except as root where the variable `CI` is set, which means that nothing may
+//! be skipped. Frames are sent a few at a time, so that no ring overflows and none may be missing.
+
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::clock::{self, Wait};
+use ports::memif::port::MemifPort;
+use ports::memif::protocol::text;
+use ports::memif::ring::Side;
+use ports::memif::socket::Address;
+use ports::memif::spec::Spec;
+use ports::memif::view::View;
+use ports::port::Port;
+
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// Frames that are on their way at once.
+const WINDOW: usize = 64;
+
+/// Whether testpmd can be run; where not, the need is named.
+fn can_run() -> bool {
+    let has_program = Command::new("dpdk-testpmd").arg("--version").output().is_ok();
+    let has_driver = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].iter().any(|folder| {
+        let find = Command::new("find").args([folder, "-name", "librte_net_memif.so*"]).output();
+        find.is_ok_and(|output| !output.stdout.is_empty())
+    });
+    let need = match (has_program, has_driver) {
+        (true, true) => return true,
+        (false, _) => "dpdk-testpmd (Debian: dpdk-dev)",
+        _ => "DPDK's memif driver (Debian: librte-net-memif)",
+    };
+    assert!(!may_not_skip(), "need: {need}");
+    println!("skipped; need: {need}");
+    false
+}
+
+#[allow(clippy::disallowed_methods)]
+fn may_not_skip() -> bool {
+    // SAFETY: asking for the user's number has no preconditions.
+    std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
+}
+
+/// A running testpmd; it ends with this.
+struct Testpmd {
+    process: Child,
+    prefix: String,
+}
+
+impl Testpmd {
+    /// With these two memif devices and so many queues each way.
+    fn start(name: &str, devices: [String; 2], queues: u16) -> Testpmd {
+        let prefix = format!("planimeter-{}-{name}", std::process::id());
+        let mut command = Command::new("dpdk-testpmd");
+        command.args(["--lcores=0@0,1@0", "--no-pci", "--no-telemetry", "--no-huge", "-m128"]);
+        command.arg(format!("--file-prefix={prefix}"));
+        for (number, device) in devices.iter().enumerate() {
+            command.arg(format!("--vdev=net_memif{number},{device}"));
+        }
+        command.args(["--", "--forward-mode=io", "--total-num-mbufs=8192"]);
+        command.args(["--disable-link-check", "--stats-period=3600"]);
+        command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Testpmd { process: command.spawn().unwrap(), prefix }
+    }
+}
+
+impl Drop for Testpmd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let folder = format!("/var/run/dpdk/{}", self.prefix);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+fn path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("planimeter-testpmd-{}-{name}", std::process::id()))
+}
+
+/// Two of our ports, and the words by which testpmd becomes the other end of each.
+fn specs(name: &str, side: Side) -> [Spec; 2] {
+    ["in", "out"].map(|end| Spec { side, ..Spec::new(path(&format!("{name}-{end}"))) })
+}
+
+fn device(spec: &Spec) -> String {
+    let role = if spec.side == Side::Server { "client" } else { "server" };
+    let address = match &spec.address {
+        Address::Path(path) => format!("socket={},socket-abstract=no", path.display()),
+        Address::Abstract(name) => format!("socket={name}"),
+    };
+    let end = spec.secret.iter().position(|&byte| byte == 0).unwrap();
+    let secret = match std::str::from_utf8(&spec.secret[..end]).unwrap() {
+        "" => String::new(),
+        secret => format!(",secret={secret}"),
+    };
+    format!("role={role},id={},{address}{secret}", spec.id)
+}
+
+fn open(specs: &[Spec; 2]) -> [MemifPort; 2] {
+    specs.each_ref().map(|spec| MemifPort::open(spec).unwrap())
+}
+
+/// Waits until both ports have a peer, or have none.
+fn await_link(ports: &mut [MemifPort; 2], wanted: bool) {
+    let deadline = clock::now() + PATIENCE;
+    while ports.iter().any(|port| port.has_link() != wanted) {
+        ports.iter_mut().for_each(|port| port.turn(clock::now()));
+        let words = ports.each_ref().map(|port| (port.last_words(), port.faults()));
+        assert!(clock::now() < deadline, "link {wanted} does not come about: {words:?}");
+        clock::sleep_until(clock::now() + Nanos::from_millis(1));
+    }
+}
+
+/// A frame that carries its number, of that many bytes.
+fn numbered(number: usize, bytes: usize) -> Vec<u8> {
+    let mut frame = vec![number as u8; bytes];
+    frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+    frame[14..18].copy_from_slice(&(number as u32).to_be_bytes());
+    frame
+}
+
+/// Sends numbered frames of these sizes in turn into one port and checks that they come out of the
+/// other, all of them and in order. The receiver sleeps whenever nothing is there.
+fn carry(from: &mut MemifPort, to: &mut MemifPort, sizes: &[usize], count: usize) {
+    let frame = |number: usize| numbered(number, sizes[number % sizes.len()]);
+    let (mut sent, mut arrived) = (0, 0);
+    let (mut out, mut into) = (Batch::new(WINDOW), Batch::new(WINDOW));
+    let deadline = clock::now() + PATIENCE;
+    while arrived < count {
+        while sent < count && sent - arrived + out.len() < WINDOW {
+            out.push_bytes(&frame(sent + out.len()));
+            if sent + out.len() == count {
+                break;
+            }
+        }
+        let gone = from.transmit(&mut out, clock::now()).unwrap();
+        out.drop_front(gone);
+        sent += gone;
+        into.clear();
+        if to.receive(&mut into, clock::now()).unwrap() == 0 {
+            let mut wait = Wait::new();
+            wait.add(to.descriptor().unwrap(), false);
+            wait.until(Some(deadline)).unwrap();
+            assert!(clock::now() < deadline, "{arrived} of {count} frames arrived");
+        }
+        for got in into.frames() {
+            let head = &got.bytes()[..18];
+            assert!(
+                got.bytes() == frame(arrived),
+                "frame {arrived} is another: {} bytes, {head:02x?}",
+                got.len()
+            );
+            arrived += 1;
+        }
+    }
+}
+
+/// Long enough that rings wrap, index and all.
+const COUNT: usize = 70_000;
+
+#[test]
+fn frames_pass_a_testpmd_that_is_server() {
+    if !can_run() {
+        return;
+    }
+    let mut specs = specs("server", Side::Client);
+    specs[0].id = 3;
+    specs[0].secret = text("abc123");
+    let testpmd = Testpmd::start("server", specs.each_ref().map(device), 1);
+    let mut ports = open(&specs);
+    await_link(&mut ports, true);
+    let [left, right] = &mut ports;
+    carry(left, right, &[60], COUNT);
+    // In one buffer, in several, and just one byte more.
+    carry(right, left, &[60, 1514, 2048, 2049, 64, 5000, 9000], 2_000);
+    // It is ended before its clients: DPDK 22.11 does not always survive the other order.
+    drop(testpmd);
+    await_link(&mut ports, false);
+    specs.iter().for_each(|spec| remove(&spec.address));
+    let testpmd = Testpmd::start("server", specs.each_ref().map(device), 1);
+    await_link(&mut ports, true);
+    let [left, right] = &mut ports;
+    carry(right, left, &[60], 1_000);
+    drop(testpmd);
+    for port in &mut ports {
+        assert_eq!((port.counters().drops, port.counters().peer_faults), (vec![], 0));
+    }
+    specs.iter().for_each(|spec| remove(&spec.address));
+}
+
+#[test]
+fn frames_pass_a_testpmd_that_is_client() {
+    if !can_run() {
+        return;
+    }
+    let mut specs = specs("client", Side::Server);
+    specs[0].address = Address::Abstract(format!("planimeter-testpmd-{}", std::process::id()));
+    specs[0].secret = text("abc123");
+    specs[1].id = 7;
+    let mut ports = open(&specs);
+    for round in 0..2 {
+        let testpmd = Testpmd::start("client", specs.each_ref().map(device), 1);
+        await_link(&mut ports, true);
+        let [left, right] = &mut ports;
+        carry(left, right, &[60], if round == 0 { COUNT } else { 1_000 });
+        carry(right, left, &[60, 1514, 2048, 2049, 64, 5000, 9000], 2_000);
+        drop(testpmd);
+        await_link(&mut ports, false);
+    }
+    for port in &mut ports {
+        assert_eq!((port.counters().drops, port.counters().peer_faults), (vec![], 0));
+    }
+}
+
+#[test]
+fn several_queues_pass_a_testpmd_in_place() {
+    if !can_run() {
+        return;
+    }
+    for side in [Side::Client, Side::Server] {
+        let specs = specs("queues", side).map(|spec| Spec {
+            receive_queues: 3,
+            transmit_queues: 3,
+            ..spec
+        });
+        let mut ports = match side {
+            Side::Server => Some(open(&specs)),
+            Side::Client => None,
+        };
+        let testpmd = Testpmd::start("queues", specs.each_ref().map(device), 3);
+        let ports = ports.get_or_insert_with(|| open(&specs));
+        await_link(ports, true);
+        let [left, right] = ports;
+        // What goes in at a queue comes out at the same one.
+        for (number, queue) in left.split().1.iter_mut().enumerate() {
+            for place in 0..WINDOW {
+                // A client supplies its buffers once it runs.
+                while queue.put(View::of(&numbered(100 * number + place, 60))).is_err() {
+                    clock::sleep_until(clock::now() + Nanos::from_millis(1));
+                }
+            }
+            queue.flush();
+        }
+        let deadline = clock::now() + PATIENCE;
+        for (number, queue) in right.split().0.iter_mut().enumerate() {
+            let mut arrived = 0;
+            while arrived < WINDOW {
+                let views = queue.peek(7);
+                for view in views.iter() {
+                    assert_eq!(view.to_vec(), numbered(100 * number + arrived, 60));
+                    arrived += 1;
+                }
+                let count = views.len();
+                queue.release(count);
+                assert!(clock::now() < deadline, "{arrived} frames of queue {number} arrived");
+            }
+        }
+        drop(testpmd);
+        specs.iter().for_each(|spec| remove(&spec.address));
+    }
+}
+
+/// A server that was killed leaves its file behind, which is in the way of the next.
+fn remove(address: &Address) {
+    if let Address::Path(path) = address {
+        let _ = std::fs::remove_file(path);
+    }
+}
