@@ -8,9 +8,15 @@
 pub mod bits;
 /// Which entry has a hash: buckets of one cache line.
 pub mod buckets;
+/// When nobody can still be looking at what was taken away.
+pub mod epoch;
 /// Zeroed memory that is not touched before it is used.
 pub mod memory;
 /// Telling the processor what will be read.
 pub mod prefetch;
+/// One value that a writer replaces and readers hold on to.
+pub mod published;
+/// What one more reader counts.
+pub mod tally;
 /// What the path of a frame touches of each entry: one cache line.
 pub mod slab;

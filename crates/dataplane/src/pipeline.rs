@@ -28,7 +28,9 @@ use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::meter::{MeterLimits, MeterTable};
 use crate::rewrite;
-use crate::table::{TableConfig, TableMiss, TableSettings, Tables};
+use crate::table::{
+    Library, Lookup, Program, TableConfig, TableMiss, TableSettings, Tables, verdict,
+};
 
 /// Frames that the control plane sends.
 mod inject;
@@ -92,6 +94,8 @@ pub enum OnMiss {
 pub struct Pipeline {
     /// The entries, to be read; commands go through the pipeline.
     tables: Tables,
+    /// How frames find them.
+    lookup: Lookup,
     egress: Egress,
     /// What becomes of frames that match no entry; may be changed at any time.
     pub on_miss: OnMiss,
@@ -131,8 +135,10 @@ impl Pipeline {
     /// A pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
         let (groups, meters) = (settings.groups, settings.meters);
+        let mut tables = Tables::new(&settings.tables, settings.hash_seed);
         Pipeline {
-            tables: Tables::new(&settings.tables, settings.hash_seed),
+            lookup: tables.reader(),
+            tables,
             egress: Egress::new(
                 ports,
                 settings.normal.as_ref(),
@@ -171,7 +177,7 @@ impl Pipeline {
     /// Sets the egress tables (see [`Tables::set_first_egress`]).
     pub fn set_first_egress(&mut self, first: Option<u8>) -> bool {
         let set = self.tables.set_first_egress(first);
-        self.egress.defers = self.tables.first_egress().is_some();
+        self.egress.defers = self.lookup.first_egress().is_some();
         set
     }
 
@@ -230,6 +236,13 @@ impl Pipeline {
         self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
     }
 
+    /// Lets frames see what was changed.
+    #[inline]
+    fn begin_batch(&mut self) {
+        self.tables.publish();
+        self.lookup.begin();
+    }
+
     /// Takes at most [`BATCH_MAX`] frames that begin with these fields through all stages.
     fn forward_stage(
         &mut self,
@@ -241,22 +254,29 @@ impl Pipeline {
         let port = begins.in_port;
         self.stage.begins = begins;
         let keys = self.extract(port, frames);
-        let wide = if self.tables.asked(0).1 == 0 { 0 } else { keys };
+        let wide = if self.lookup.asked(0).1 == 0 { 0 } else { keys };
         let stage = &mut self.stage;
-        self.tables.lookup(0, &stage.keys[..keys], &stage.wide[..wide], &mut stage.found);
+        self.lookup.lookup(0, &stage.keys[..keys], &stage.wide[..wide], &mut stage.found);
+        let mut plain = !self.egress.defers;
         for place in 0..keys {
             let (found, frames) = (stage.found[place], stage.frames[place]);
-            stage.verdicts[place] = self.tables.count(0, found, frames, stage.bytes[place], now);
+            let verdict = self.lookup.count(0, found, frames, stage.bytes[place], now);
+            plain &= matches!(verdict, Some(Verdict::Output(_) | Verdict::Drop));
+            stage.verdicts[place] = verdict;
         }
+        // Most frames need no instructions, and those who bring new ones need not wait for them.
+        let library = (!plain).then(|| self.lookup.library());
+        let opened = library.as_ref().map(Library::open);
+        let programs = opened.as_ref().map_or(&[][..], |programs| programs.as_slice());
         let mut way = Way { in_port: port, now, out, context: start(begins) };
         self.trail.key = None;
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = self.stage.key_of[place];
             if key != REFUSED {
-                self.act(usize::from(key), frame, &mut way);
+                self.act(usize::from(key), frame, programs, &mut way);
             }
             if self.egress.defers {
-                self.leave(&mut way);
+                self.leave(programs, &mut way);
             }
         }
     }
@@ -265,7 +285,7 @@ impl Pipeline {
     /// how many different keys in a row there are.
     #[inline]
     fn extract(&mut self, port: PortNo, frames: &[Frame]) -> usize {
-        match self.tables.asked(0).1 {
+        match self.lookup.asked(0).1 {
             0 => self.extract_with::<false>(port, frames, 0),
             words => self.extract_with::<true>(port, frames, words),
         }
@@ -314,37 +334,41 @@ impl Pipeline {
 
     /// Does with a frame what the entry for its key says.
     #[inline]
-    fn act(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn act(&mut self, key: usize, frame: &mut Frame, programs: &[Program], way: &mut Way) {
         match self.stage.verdicts[key] {
             Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
-            Some(Verdict::List) => self.do_list(key, frame, way),
+            Some(Verdict::List) => self.do_list(key, frame, programs, way),
             Some(Verdict::Program) => {
                 way.context = start(self.stage.begins);
-                self.follow(key, frame, way);
+                self.follow(key, frame, programs, way);
             }
-            None => self.pass_over(key, frame, way),
+            None => self.pass_over(key, frame, programs, way),
         }
     }
 
     /// Does the list of actions of the entry for a key.
     #[inline(never)]
-    fn do_list(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn do_list(&mut self, key: usize, frame: &mut Frame, programs: &[Program], way: &mut Way) {
         let found = self.stage.found[key];
         way.context = start(self.stage.begins);
+        let instructions = &programs[self.lookup.program(found)];
+        if verdict(instructions) != Verdict::List {
+            // It was just changed.
+            return self.follow(key, frame, programs, way);
+        }
         self.enter(0, found, way);
-        let actions = &self.tables.instructions(found).apply;
-        if self.egress.run(actions, frame, false, way) == Ran::Nowhere {
+        if self.egress.run(&instructions.apply, frame, false, way) == Ran::Nowhere {
             self.egress.drops.add(DropReason::NoDestination);
         }
     }
 
     /// What becomes of a frame that table 0 has no entry for.
     #[inline(never)]
-    fn pass_over(&mut self, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn pass_over(&mut self, key: usize, frame: &mut Frame, programs: &[Program], way: &mut Way) {
         way.context = start(self.stage.begins);
         match self.next_on_miss(0) {
-            Some(next) => self.follow_from(next, key, frame, way),
+            Some(next) => self.follow_from(next, key, frame, programs, way),
             None => self.miss(frame, way),
         }
     }
@@ -353,7 +377,7 @@ impl Pipeline {
     fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
         let quiet = self.egress.settings(way.in_port).no_packet_in;
         way.context.cookie = NO_COOKIE;
-        match (self.on_miss, self.tables.config(way.context.table).map(|config| config.on_miss)) {
+        match (self.on_miss, self.lookup.config(way.context.table).map(|config| config.on_miss)) {
             (OnMiss::Normal, _) => {
                 if self.egress.run(&[Action::Normal], frame, false, way) == Ran::Nowhere {
                     self.egress.drops.add(DropReason::NoDestination);
@@ -410,9 +434,11 @@ fn refusal(settings: PortSettings, drop_fragments: bool, bytes: &[u8]) -> Option
 
 impl Forwarder for Pipeline {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        self.begin_batch();
         for frames in batch.frames_mut().chunks_mut(BATCH_MAX) {
             self.forward_stage(rewrite::Context::at(port), frames, now, out);
         }
+        self.lookup.rest();
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {

@@ -1,6 +1,6 @@
 //! Values that many entries have in common, each kept once.
 //!
-//! A table of 131,072 entries usually knows a handful of lists of actions and of masks.
+//! A table of 131,072 entries usually knows a handful of masks.
 //!
 //! Invariant: a value is kept as long as it has a user, and equal ones are the same one.
 
@@ -39,12 +39,8 @@ impl<T: Eq + Hash> Shared<T> {
         }
     }
 
-    /// The ones in use, each with the number of its users.
-    pub fn iter(&self) -> impl Iterator<Item = (&T, usize)> + '_ {
-        self.users.iter().map(|(value, users)| (&**value, *users))
-    }
-
     /// How many different ones are in use.
+    #[cfg(test)]
     pub fn count(&self) -> usize {
         self.users.len()
     }

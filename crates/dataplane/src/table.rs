@@ -7,6 +7,7 @@
 //! Invariant: an entry is in exactly one classifier of its table; no two entries of a table have the
 //! same match and rank; memory is bounded by the sizes that the tables were made with.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use packet::field::FieldSet;
@@ -14,7 +15,6 @@ use packet::time::Nanos;
 
 use crate::action::Action;
 use crate::classifier::Verdict;
-use crate::classifier::exact::BATCH_MAX;
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::flow::{
@@ -30,12 +30,18 @@ use crate::wheel::Wheel;
 
 /// Adding, changing and removing entries by command.
 mod change;
+/// What is to be used again.
+mod leaving;
+/// How a thread looks entries up while another one changes them.
+mod lookup;
 /// What the control plane has yet to be told.
 mod news;
 /// One table.
 mod one;
 /// Taking back what commands have changed.
 mod undo;
+/// The different instructions of all entries.
+mod programs;
 /// How many entries refer to what.
 mod references;
 /// Statistics that are told without being asked for.
@@ -43,9 +49,13 @@ mod trigger;
 
 pub use crate::classifier::Classifier;
 
+use leaving::Leaving;
+use lookup::{Common, Sums};
+pub use lookup::{Library, Lookup, Program, Programs};
 use news::News;
 use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
+use programs::ProgramBook;
 pub use references::References;
 use undo::Undo;
 
@@ -72,15 +82,21 @@ const RESERVED_MAX: usize = 1 << 18;
 /// All installed entries.
 #[derive(Debug)]
 pub struct Tables {
-    /// What the path of a frame touches.
-    slab: Slab,
+    /// What threads that look entries up see.
+    common: Arc<Common>,
     /// The rest of the entry at the same place, or `None` where the place is free.
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
+    /// What is to be used again when nobody looks at it any more.
+    leaving: Leaving,
+    /// Tables of which readers hold something that is out of date.
+    changed: Vec<u8>,
+    /// What entries had counted when they were last set to begin anew.
+    bases: HashMap<u32, Sums>,
     /// Entries that ever came, modulo what fits.
     arrivals: u32,
     tables: Vec<Table>,
-    instructions: Shared<Instructions>,
+    programs: ProgramBook,
     shapes: Shared<Shape>,
     wheel: Wheel,
     news: News,
@@ -88,8 +104,6 @@ pub struct Tables {
     undo: Option<Undo>,
     /// For each table, what the entries of it and of those after it ask for.
     asked: Vec<(Key, WordSet)>,
-    /// The first of the tables through which frames go that are about to leave by a port.
-    first_egress: Option<u8>,
     /// Whether every change of an entry is told, as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
@@ -100,7 +114,6 @@ pub struct Tables {
 struct Flow {
     shape: Arc<Shape>,
     instructions: Arc<Instructions>,
-    cookie: u64,
     created: Nanos,
     idle_timeout: Nanos,
     hard_timeout: Nanos,
@@ -126,19 +139,24 @@ impl Tables {
         assert!(settings.len() <= TABLES_MAX, "there are at most {TABLES_MAX} tables");
         let fit = settings.iter().map(TableSettings::entries_max);
         let fit = fit.fold(0, usize::saturating_add);
+        let tables: Vec<Table> =
+            settings.iter().map(|settings| Table::new(settings, seed)).collect();
+        let views = tables.iter().map(|table| table.view((Key::ZERO, 0))).collect();
         Tables {
-            slab: Slab::new(fit),
+            common: Arc::new(Common::new(fit, views)),
             flows: Vec::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
+            leaving: Leaving::default(),
+            changed: Vec::new(),
+            bases: HashMap::new(),
             arrivals: 0,
-            tables: settings.iter().map(|settings| Table::new(settings, seed)).collect(),
-            instructions: Shared::default(),
+            tables,
+            programs: ProgramBook::default(),
             shapes: Shared::default(),
             wheel: Wheel::default(),
             news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
             undo: None,
             asked: vec![(Key::ZERO, 0); settings.len()],
-            first_egress: None,
             watch: false,
         }
     }
@@ -156,13 +174,15 @@ impl Tables {
     /// Changes a table's configuration. False if there is no such table.
     pub fn set_config(&mut self, table: u8, config: TableConfig) -> bool {
         self.note_config(table);
-        let known = self.tables.get_mut(usize::from(table));
-        known.map(|table| table.set_config(config)).is_some()
+        let Some(known) = self.tables.get_mut(usize::from(table)) else { return false };
+        known.set_config(config);
+        self.note_changed(table);
+        true
     }
 
     /// The first of the tables through which frames go that are about to leave by a port.
     pub fn first_egress(&self) -> Option<u8> {
-        self.first_egress
+        self.common.first_egress()
     }
 
     /// Sets which tables frames go through that are about to leave by a port: this one and those
@@ -171,16 +191,9 @@ impl Tables {
     pub fn set_first_egress(&mut self, first: Option<u8>) -> bool {
         let fits = first.is_none_or(|at| at > 0 && usize::from(at) < self.tables.len());
         if fits {
-            self.first_egress = first;
+            self.common.set_first_egress(first);
         }
         fits
-    }
-
-    /// What entries of this table and of those after it ask of a key, and which wide words.
-    #[inline]
-    pub fn asked(&self, from: u8) -> (&Key, WordSet) {
-        let (key, words) = &self.asked[usize::from(from)];
-        (key, *words)
     }
 
     /// Takes note of what a table's entries ask for now.
@@ -193,59 +206,51 @@ impl Tables {
                 break;
             }
             self.asked[at] = settled;
+            self.mark_changed(at as u8);
         }
     }
 
-    /// The entry of a table for one key, or [`NOWHERE`](crate::classifier::NOWHERE).
-    pub fn find(&self, table: u8, key: &Key, wide: &Wide) -> u32 {
-        self.tables[usize::from(table)].find(&self.slab, key, wide)
+    /// A way to look entries up, for one more thread.
+    pub fn reader(&mut self) -> Lookup {
+        self.publish();
+        self.common.join()
     }
 
-    /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or
-    /// [`NOWHERE`](crate::classifier::NOWHERE). `wide` holds as many, or none if no entry asks for
-    /// any.
+    /// Lets those who look entries up see every change so far, from their next batch on. What is found
+    /// by a hash they may see before.
     #[inline]
-    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut [u32; BATCH_MAX]) {
-        let table = &self.tables[usize::from(table)];
-        table.lookup(&self.slab, keys, wide, found);
-        if table.ranks_mixed() {
-            for ((found, key), at) in found.iter_mut().zip(keys).zip(0..) {
-                let wide = wide.get(at).unwrap_or(&Wide::ZERO);
-                *found = table.outrank(&self.slab, *found, key, wide);
-            }
+    pub fn publish(&mut self) {
+        if self.changed.is_empty() && self.leaving.is_empty() {
+            return;
+        }
+        for &table in &self.changed {
+            let at = usize::from(table);
+            self.common.replace(at, self.tables[at].view(self.asked[at]));
+        }
+        if !self.changed.is_empty() {
+            self.common.announce();
+            self.changed.clear();
+        }
+        self.leaving.set_out(self.common.epochs.advance());
+    }
+
+    /// Whether everybody who looks entries up has seen every change so far.
+    pub fn is_settled(&mut self) -> bool {
+        self.publish();
+        self.common.epochs.settled() >= self.common.epochs.now()
+    }
+
+    /// Takes note of what became out of date for readers of a table.
+    fn note_changed(&mut self, table: u8) {
+        if self.tables[usize::from(table)].take_changed() {
+            self.mark_changed(table);
         }
     }
 
-    /// Counts frames that [`Tables::lookup`] found this entry for, and says what to do with
-    /// them: `None` where it found none.
-    #[inline]
-    pub fn count(
-        &mut self,
-        table: u8,
-        found: u32,
-        frames: u64,
-        bytes: u64,
-        now: Nanos,
-    ) -> Option<Verdict> {
-        let table = &mut self.tables[usize::from(table)];
-        let Some(line) = self.slab.get(found) else {
-            table.missed += frames;
-            return None;
-        };
-        line.count(frames, bytes, now);
-        table.matched[line.part() as usize] += frames;
-        Some(line.verdict())
-    }
-
-    /// The instructions of an entry that [`Tables::lookup`] found.
-    #[inline]
-    pub fn instructions(&self, found: u32) -> &Instructions {
-        self.flow(found).map(|flow| &*flow.instructions).expect("what a lookup finds is installed")
-    }
-
-    /// The cookie of an entry that [`Tables::lookup`] found, and whether it is a table-miss entry.
-    pub(crate) fn told(&self, found: u32) -> (u64, bool) {
-        self.flow(found).map_or((0, false), |flow| (flow.cookie, flow.flags.miss))
+    fn mark_changed(&mut self, table: u8) {
+        if !self.changed.contains(&table) {
+            self.changed.push(table);
+        }
     }
 
     /// Removes entries whose time is over, tells who wanted to know, and says when to come back.
@@ -286,9 +291,9 @@ impl Tables {
     pub fn totals(&self, filter: &FlowFilter) -> FlowTotals {
         let mut totals = FlowTotals::default();
         for place in self.select(filter) {
-            let line = self.slab.line(place);
-            totals.frames += line.frames();
-            totals.bytes += line.bytes();
+            let sums = self.sums(place);
+            totals.frames += sums.frames;
+            totals.bytes += sums.bytes;
             totals.entries += 1;
         }
         totals
@@ -296,19 +301,46 @@ impl Tables {
 
     /// A table's account; nothing for a table that does not exist.
     pub fn account(&self, table: u8) -> TableAccount {
-        self.tables.get(usize::from(table)).map(Table::account).unwrap_or_default()
+        let at = usize::from(table);
+        let table = self.tables.get(at);
+        table.map(|table| table.account(self.common.table_sums(at))).unwrap_or_default()
     }
 
     /// The account of one part of a table, as if it were a table of its own. A frame is looked up
     /// in the second part only if the first had no entry.
     pub fn part_account(&self, table: u8, part: Part) -> TableAccount {
-        let table = self.tables.get(usize::from(table));
-        table.map(|table| table.part_account(part)).unwrap_or_default()
+        let at = usize::from(table);
+        let table = self.tables.get(at);
+        table.map(|table| table.part_account(part, self.common.table_sums(at))).unwrap_or_default()
     }
 
     /// Different lists of instructions in use.
     pub fn instruction_lists(&self) -> usize {
-        self.instructions.count()
+        self.programs.count()
+    }
+
+    fn slab(&self) -> &Slab {
+        &self.common.slab
+    }
+
+    /// What an entry has counted, since it was last set to begin anew.
+    fn sums(&self, place: u32) -> Sums {
+        let mut sums = self.common.sums(place);
+        if let Some(base) = self.bases.get(&place) {
+            sums.frames = sums.frames.saturating_sub(base.frames);
+            sums.bytes = sums.bytes.saturating_sub(base.bytes);
+        }
+        sums
+    }
+
+    /// Lets an entry count anew.
+    fn reset_counts(&mut self, place: u32) {
+        let sums = self.common.sums(place);
+        self.bases.insert(place, sums);
+    }
+
+    fn cookie(&self, place: u32) -> u64 {
+        self.slab().cold(place).cookie()
     }
 
     fn flow(&self, place: u32) -> Option<&Flow> {
@@ -322,7 +354,7 @@ impl Tables {
             None => &self.tables[..],
         };
         let matching = &filter.matching;
-        let slab = &self.slab;
+        let slab = self.slab();
         let mut places: Vec<u32> = match filter.strict_rank {
             Some(wanted) => {
                 let same = |table: &Table| table.find_same(slab, matching, wanted);
@@ -349,7 +381,7 @@ impl Tables {
 
     fn lets_through(&self, filter: &FlowFilter, place: usize) -> bool {
         let Some(flow) = &self.flows[place] else { return false };
-        let line = self.slab.line(place as u32);
+        let line = self.slab().line(place as u32);
         let (cookie, cookie_mask) = filter.cookie;
         let to = |wanted: &Action| {
             flow.instructions.actions().any(|action| action.same_destination(wanted))
@@ -357,7 +389,7 @@ impl Tables {
         filter.table.is_none_or(|table| table == flow.table)
             && filter.part.is_none_or(|part| part == line.part())
             && filter.strict_rank.is_none_or(|rank| rank == line.rank())
-            && (flow.cookie ^ cookie) & cookie_mask == 0
+            && (self.cookie(place as u32) ^ cookie) & cookie_mask == 0
             && filter.destination.as_ref().is_none_or(to)
             && filter.group.is_none_or(|group| to(&Action::Group(group)))
             && (filter.matching == Match::ANY
@@ -366,39 +398,40 @@ impl Tables {
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
         let asked = flow.shape.wide_mask != Wide::ZERO;
-        let wide = asked.then(|| (self.slab.wide(place as u32), flow.shape.wide_mask));
-        Match::again(self.slab.line(place as u32).key(), flow.shape.mask, wide.as_ref())
+        let wide = asked.then(|| (self.slab().wide(place as u32), flow.shape.wide_mask));
+        Match::again(self.slab().line(place as u32).key(), flow.shape.mask, wide.as_ref())
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
         let flow = self.flows[place].as_ref()?;
-        let line = self.slab.line(place as u32).picture();
+        let line = self.slab().line(place as u32);
+        let sums = self.sums(place as u32);
         let unless = |not: bool, count: u64| if not { NOT_COUNTED } else { count };
         Some(FlowRecord {
             place,
             table: flow.table,
-            part: line.part,
+            part: line.part(),
             matching: self.matching(place, flow),
             named: flow.shape.named,
             priority: flow.priority,
-            rank: line.rank,
-            cookie: flow.cookie,
+            rank: line.rank(),
+            cookie: self.cookie(place as u32),
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
             importance: flow.importance,
             flags: flow.flags,
             instructions: Arc::clone(&flow.instructions),
-            frames: unless(flow.flags.no_frame_counts, line.frames),
-            bytes: unless(flow.flags.no_byte_counts, line.bytes),
+            frames: unless(flow.flags.no_frame_counts, sums.frames),
+            bytes: unless(flow.flags.no_byte_counts, sums.bytes),
             age: now.since(flow.created),
-            idle: now.since(line.last_match),
+            idle: now.since(sums.last_match),
         })
     }
 
     /// When the entry's time is over as things stand, and why.
     fn due(&self, place: u32) -> Option<(Nanos, FlowRemovedReason)> {
         let flow = self.flow(place)?;
-        let last_match = self.slab.line(place).last_match();
+        let last_match = self.common.sums(place).last_match;
         let after = |start: Nanos, span: Nanos, why| {
             (span != Nanos::ZERO).then(|| (start.saturating_add(span), why))
         };
@@ -409,7 +442,7 @@ impl Tables {
 
     fn schedule(&mut self, place: u32) {
         let gone = self.due(place).map(|due| due.0);
-        let last_match = self.slab.line(place).last_match();
+        let last_match = self.common.sums(place).last_match;
         let trigger = self.flow(place).and_then(|flow| flow.trigger_due(last_match));
         if let Some(due) = gone.into_iter().chain(trigger).min() {
             self.wheel.schedule(place, due);
@@ -417,7 +450,8 @@ impl Tables {
     }
 }
 
-fn verdict(instructions: &Instructions) -> Verdict {
+/// What instructions come to.
+pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
     let Instructions { trigger: None, meter: None, apply, write, goto: None, .. } = instructions
     else {
         return Verdict::Program;

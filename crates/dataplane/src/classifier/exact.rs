@@ -2,6 +2,8 @@
 //!
 //! The buckets are those of [`crate::fast::buckets`]; what is an entry's key stands in its line.
 
+use std::sync::Arc;
+
 use super::NOWHERE;
 use crate::fast::buckets::Buckets;
 use crate::fast::slab::Slab;
@@ -10,10 +12,10 @@ use crate::key::Key;
 /// Most keys that are looked up at once.
 pub const BATCH_MAX: usize = 32;
 
-/// Which entry has a key.
-#[derive(Debug)]
+/// Which entry has a key. Clones are of the same table.
+#[derive(Debug, Clone)]
 pub struct ExactTable {
-    buckets: Buckets,
+    buckets: Arc<Buckets>,
     seed: u64,
 }
 
@@ -21,7 +23,7 @@ impl ExactTable {
     /// An empty table in which `entries_max` entries have room. The seed makes it impossible to
     /// choose keys that collide without knowing it.
     pub fn new(entries_max: usize, seed: u64) -> ExactTable {
-        ExactTable { buckets: Buckets::new(entries_max), seed }
+        ExactTable { buckets: Arc::new(Buckets::new(entries_max)), seed }
     }
 
     /// How many entries it holds.

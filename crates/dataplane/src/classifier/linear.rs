@@ -12,7 +12,7 @@ use crate::key::wide::Wide;
 use crate::matching::{Match, differing, differing_wide};
 
 /// The list.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LinearTable {
     /// What a lookup reads: value and mask of the key.
     matches: Vec<(Key, Key)>,
@@ -21,7 +21,7 @@ pub struct LinearTable {
 }
 
 /// What a lookup reads only where the key fits.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Item {
     rank: u32,
     entry: u32,

@@ -7,8 +7,10 @@
 //!
 //! Invariant: which entry wins does not depend on the structure.
 
+use std::sync::Arc;
+
 use super::linear::LinearTable;
-use super::tuple_space::TupleSpace;
+use super::tuple_space::{TupleSpace, TupleViews};
 use super::{Classifier, NOWHERE};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::fast::slab::Slab;
@@ -19,21 +21,34 @@ use crate::matching::Match;
 /// No more than so many are few again.
 const FEW_AGAIN: usize = 150;
 
-/// The matches with open fields of one table.
+/// The matches with open fields of one table, for who changes them.
 #[derive(Debug)]
 pub struct Rest {
     classifier: Classifier,
     way: Way,
     seed: u64,
+    /// Whether what readers hold of it is out of date.
+    changed: bool,
+}
+
+/// The matches with open fields of one table, for who looks entries up.
+#[derive(Debug, Clone)]
+pub enum RestView {
+    /// One after the other.
+    List(Arc<LinearTable>),
+    /// By half bytes.
+    Few(Arc<BitTable>),
+    /// A hash for each mask.
+    Many(TupleViews),
 }
 
 /// One of the structures.
 #[derive(Debug)]
 enum Way {
     /// One after the other, because that was asked for.
-    List(LinearTable),
+    List(Arc<LinearTable>),
     /// By half bytes. The list is for who changes it.
-    Few(LinearTable, BitTable),
+    Few(LinearTable, Arc<BitTable>),
     /// A hash for each mask.
     Many(TupleSpace),
 }
@@ -41,17 +56,17 @@ enum Way {
 impl Way {
     fn new(classifier: Classifier, seed: u64) -> Way {
         match classifier {
-            Classifier::Linear => Way::List(LinearTable::default()),
+            Classifier::Linear => Way::List(Arc::default()),
             Classifier::TupleSpace => Way::Many(TupleSpace::new(seed)),
-            Classifier::Automatic => Way::Few(LinearTable::default(), BitTable::default()),
+            Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
         }
     }
 
     fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         match self {
-            Way::List(list) => list.insert(matching, rank, entry),
+            Way::List(list) => Arc::make_mut(list).insert(matching, rank, entry),
             Way::Few(list, bits) => {
-                bits.insert(list.end_of_rank(rank), matching, entry);
+                Arc::make_mut(bits).insert(list.end_of_rank(rank), matching, entry);
                 list.insert(matching, rank, entry);
             }
             Way::Many(tuples) => tuples.insert(slab, matching, entry),
@@ -62,55 +77,55 @@ impl Way {
 impl Rest {
     /// No entries. `seed` is a secret for hashing.
     pub fn new(classifier: Classifier, seed: u64) -> Rest {
-        Rest { classifier, way: Way::new(classifier, seed), seed }
+        Rest { classifier, way: Way::new(classifier, seed), seed, changed: false }
+    }
+
+    /// What readers are to hold of it.
+    pub fn view(&self) -> RestView {
+        match &self.way {
+            Way::List(list) => RestView::List(Arc::clone(list)),
+            Way::Few(_, bits) => RestView::Few(Arc::clone(bits)),
+            Way::Many(tuples) => RestView::Many(tuples.views()),
+        }
+    }
+
+    /// Whether what readers hold became out of date since this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        let tuples = match &mut self.way {
+            Way::Many(tuples) => tuples.take_changed(),
+            _ => false,
+        };
+        std::mem::take(&mut self.changed) || tuples
     }
 
     /// How many entries it holds.
     pub fn len(&self) -> usize {
         match &self.way {
-            Way::List(list) | Way::Few(list, _) => list.len(),
+            Way::List(list) => list.len(),
+            Way::Few(list, _) => list.len(),
             Way::Many(tuples) => tuples.len(),
         }
     }
 
     /// Whether it holds none.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The highest rank of an entry; 0 if there is none.
-    #[inline]
     pub fn rank_most(&self) -> u32 {
         match &self.way {
-            Way::List(list) | Way::Few(list, _) => list.rank_most(),
+            Way::List(list) => list.rank_most(),
+            Way::Few(list, _) => list.rank_most(),
             Way::Many(tuples) => tuples.rank_most(),
-        }
-    }
-
-    /// The entry to use for a key and wide fields.
-    pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> Option<u32> {
-        match &self.way {
-            Way::List(list) => list.find(key, wide),
-            Way::Few(_, bits) => bits.find(key, wide),
-            Way::Many(tuples) => tuples.find(slab, key, wide),
-        }
-    }
-
-    /// For each key without an entry, the entry to use.
-    #[inline]
-    pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
-        match &self.way {
-            Way::List(list) => fill(keys, wide, found, |key, wide| list.find(key, wide)),
-            Way::Few(_, bits) => fill(keys, wide, found, |key, wide| bits.find(key, wide)),
-            Way::Many(tuples) => tuples.find_missing(slab, keys, wide, found),
         }
     }
 
     /// The entry with this very match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         match &self.way {
-            Way::List(list) | Way::Few(list, _) => list.find_same(matching, rank),
+            Way::List(list) => list.find_same(matching, rank),
+            Way::Few(list, _) => list.find_same(matching, rank),
             Way::Many(tuples) => tuples.find_same(slab, matching, rank),
         }
     }
@@ -118,7 +133,8 @@ impl Rest {
     /// Whether an entry of this rank could match the same frame.
     pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
         match &self.way {
-            Way::List(list) | Way::Few(list, _) => list.overlaps(matching, rank),
+            Way::List(list) => list.overlaps(matching, rank),
+            Way::Few(list, _) => list.overlaps(matching, rank),
             Way::Many(tuples) => tuples.overlaps(slab, matching, rank),
         }
     }
@@ -131,17 +147,20 @@ impl Rest {
             let mut tuples = TupleSpace::new(self.seed);
             list.iter().for_each(|(matching, _, entry)| tuples.insert(slab, &matching, entry));
             self.way = Way::Many(tuples);
+            self.changed = true;
         }
+        self.changed |= !matches!(self.way, Way::Many(_));
         self.way.insert(slab, matching, rank, entry);
     }
 
     /// Removes an entry of this match and rank, which is in here.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
+        self.changed |= !matches!(self.way, Way::Many(_));
         match &mut self.way {
-            Way::List(list) => list.remove(rank, entry),
+            Way::List(list) => Arc::make_mut(list).remove(rank, entry),
             Way::Few(list, bits) => {
                 if let Some(place) = list.place_of(rank, entry) {
-                    bits.remove(place, matching);
+                    Arc::make_mut(bits).remove(place, matching);
                 }
                 list.remove(rank, entry);
             }
@@ -171,6 +190,38 @@ impl Rest {
             way.insert(slab, matching, slab.line(*entry).rank(), *entry);
         });
         self.way = way;
+        self.changed = true;
+    }
+}
+
+impl RestView {
+    /// Whether there are no entries, as far as the view tells.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            RestView::List(list) => list.is_empty(),
+            RestView::Few(bits) => bits.is_empty(),
+            RestView::Many(tuples) => tuples.is_empty(),
+        }
+    }
+
+    /// The entry to use for a key and wide fields.
+    pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> Option<u32> {
+        match self {
+            RestView::List(list) => list.find(key, wide),
+            RestView::Few(bits) => bits.find(key, wide),
+            RestView::Many(tuples) => tuples.find(slab, key, wide),
+        }
+    }
+
+    /// For each key without an entry, the entry to use.
+    #[inline]
+    pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
+        match self {
+            RestView::List(list) => fill(keys, wide, found, |key, wide| list.find(key, wide)),
+            RestView::Few(bits) => fill(keys, wide, found, |key, wide| bits.find(key, wide)),
+            RestView::Many(tuples) => tuples.find_missing(slab, keys, wide, found),
+        }
     }
 }
 
@@ -269,6 +320,7 @@ pub(crate) mod tests {
             let mut rest = Rest::new(Classifier::Automatic, seed);
             let mut list = LinearTable::default();
             let mut all = Installed::default();
+            let mut view = rest.view();
             let mut structures = 0;
             // Up past the one limit, down past the other, and again.
             for growing in [true, false, true, false] {
@@ -296,9 +348,12 @@ pub(crate) mod tests {
                     let probe = random_match(&mut dice);
                     let (key, wide) = (*probe.value(), *probe.wide_value());
                     let wanted = list.find(&key, &wide);
-                    assert_eq!(rest.find(&all.slab, &key, &wide), wanted, "seed {seed}");
+                    if rest.take_changed() {
+                        view = rest.view();
+                    }
+                    assert_eq!(view.find(&all.slab, &key, &wide), wanted, "seed {seed}");
                     let mut found = [NOWHERE];
-                    rest.find_missing(&all.slab, &[key], &[wide], &mut found);
+                    view.find_missing(&all.slab, &[key], &[wide], &mut found);
                     assert_eq!(found[0], wanted.unwrap_or(NOWHERE), "seed {seed}");
                 }
             }

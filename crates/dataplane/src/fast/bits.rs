@@ -59,6 +59,12 @@ impl BitTable {
         Some(self.entries[word * 64 + set[word].trailing_zeros() as usize])
     }
 
+    /// Whether there are no matches.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Adds an entry before the one that is at `place` now.
     ///
     /// # Panics

@@ -10,7 +10,10 @@
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use packet::time::Nanos;
 
@@ -36,6 +39,7 @@ const WILDCARD: u32 = 1 << 31;
 #[derive(Debug)]
 pub struct Slab {
     chunks: Box<[OnceLock<Zeroed<Line>>]>,
+    cold: Box<[OnceLock<Zeroed<Cold>>]>,
     /// Few entries have wide fields, so that these chunks are smaller and made on demand.
     wide: Box<[OnceLock<Zeroed<WideLine>>]>,
 }
@@ -56,6 +60,15 @@ pub struct Line {
     arrival: AtomicU32,
 }
 
+/// What of an entry only the path of some frames reads.
+#[derive(Debug, Default)]
+#[repr(C, align(16))]
+pub struct Cold {
+    cookie: AtomicU64,
+    program: AtomicU32,
+    miss: AtomicU32,
+}
+
 /// The values of the wide fields of one entry.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -64,7 +77,20 @@ struct WideLine([AtomicU64; wide::WORDS]);
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
 unsafe impl Zero for Line {}
 // SAFETY: as above.
+unsafe impl Zero for Cold {}
+// SAFETY: as above.
 unsafe impl Zero for WideLine {}
+
+/// A moment in ticks, not before it.
+#[inline]
+pub(super) fn ticks(now: Nanos) -> u32 {
+    now.0.div_ceil(TICK.0) as u32
+}
+
+/// The moment of a tick.
+pub(super) fn from_ticks(ticks: u32) -> Nanos {
+    Nanos(u64::from(ticks) * TICK.0)
+}
 
 impl Slab {
     /// Room for so many lines.
@@ -72,13 +98,16 @@ impl Slab {
         let lines_max = lines_max.min(1 << u32::BITS);
         Slab {
             chunks: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
+            cold: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             wide: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
         }
     }
 
     /// Makes sure that there is a line at `place`, which is less than what there is room for.
     pub fn reserve(&self, place: u32) {
-        self.chunks[place as usize >> CHUNK_BITS].get_or_init(|| Zeroed::new(CHUNK));
+        let chunk = place as usize >> CHUNK_BITS;
+        self.chunks[chunk].get_or_init(|| Zeroed::new(CHUNK));
+        self.cold[chunk].get_or_init(|| Zeroed::new(CHUNK));
     }
 
     /// The line at a place, if it is in use or was.
@@ -92,6 +121,18 @@ impl Slab {
     #[inline]
     pub fn line(&self, place: u32) -> &Line {
         self.get(place).expect("a place that was given out has a line")
+    }
+
+    /// The cold part of the entry at a place that is in use or was.
+    #[inline]
+    pub fn cold(&self, place: u32) -> &Cold {
+        let chunk = self.cold[place as usize >> CHUNK_BITS].get();
+        &chunk.expect("a place that was given out has a cold part")[place as usize & (CHUNK - 1)]
+    }
+
+    /// How many places there are.
+    pub fn capacity(&self) -> usize {
+        self.chunks.len() * CHUNK
     }
 
     /// Writes the values of the wide fields of the entry at a place that is in use.
@@ -208,13 +249,13 @@ impl Line {
 
     /// When a frame last matched.
     pub fn last_match(&self) -> Nanos {
-        Nanos(u64::from(self.last_match.load(Relaxed)).saturating_mul(TICK.0))
+        from_ticks(self.last_match.load(Relaxed))
     }
 
     /// Sets when a frame last matched.
     #[inline]
     pub fn touch(&self, now: Nanos) {
-        self.last_match.store(now.0.div_ceil(TICK.0) as u32, Relaxed);
+        self.last_match.store(ticks(now), Relaxed);
     }
 
     /// What its instructions come to.
@@ -258,6 +299,40 @@ impl Line {
     #[inline]
     pub fn part(&self) -> Part {
         if self.rank.load(Relaxed) & WILDCARD == 0 { Part::Exact } else { Part::Wildcard }
+    }
+}
+
+impl Cold {
+    /// A number for the control plane's own use.
+    pub fn cookie(&self) -> u64 {
+        self.cookie.load(Relaxed)
+    }
+
+    /// Sets it.
+    pub fn set_cookie(&self, cookie: u64) {
+        self.cookie.store(cookie, Relaxed);
+    }
+
+    /// The number of its instructions, among those that the table knows.
+    #[inline]
+    pub fn program(&self) -> u32 {
+        self.program.load(Acquire)
+    }
+
+    /// Sets it.
+    pub fn set_program(&self, number: u32) {
+        self.program.store(number, Release);
+    }
+
+    /// Whether it is a table-miss entry.
+    #[inline]
+    pub fn is_miss(&self) -> bool {
+        self.miss.load(Relaxed) != 0
+    }
+
+    /// Sets that.
+    pub fn set_miss(&self, miss: bool) {
+        self.miss.store(miss.into(), Relaxed);
     }
 }
 

@@ -27,6 +27,19 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) {
+        self.begin_batch();
+        self.execute_segments(frame, fields, actions, now, out);
+        self.lookup.rest();
+    }
+
+    fn execute_segments(
+        &mut self,
+        frame: &mut Frame,
+        fields: rewrite::Context,
+        actions: &[Action],
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
         let mut segments = actions.split(|action| *action == Action::Table).peekable();
         let mut sent = false;
         let mut fields = fields;
@@ -37,7 +50,8 @@ impl Pipeline {
             let ran = self.egress.run(segment, frame, keep, &mut way);
             fields = way.context.fields;
             if self.egress.defers {
-                self.leave(&mut way);
+                let library = self.lookup.library();
+                self.leave(&library.open(), &mut way);
             }
             match ran {
                 Ran::Sent => sent = true,

@@ -17,7 +17,7 @@ use crate::forwarder::{Context, NO_COOKIE, PacketInReason};
 use crate::instruction::Instructions;
 use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
-use crate::table::TableMiss;
+use crate::table::{Program, TableMiss};
 
 /// The lookups of the frame before this one, if it had the same key in the same stage.
 #[derive(Debug, Default)]
@@ -45,7 +45,13 @@ impl Pipeline {
     /// Takes a frame whose key stands at a place of the stage on from the entry that table 0 has
     /// for it.
     #[inline(never)]
-    pub(super) fn follow(&mut self, place: usize, frame: &mut Frame, way: &mut Way) {
+    pub(super) fn follow(
+        &mut self,
+        place: usize,
+        frame: &mut Frame,
+        programs: &[Program],
+        way: &mut Way,
+    ) {
         if self.trail.key != Some(place) {
             self.trail.key = Some(place);
             self.trail.found.clear();
@@ -60,17 +66,17 @@ impl Pipeline {
             stale: (Key::ZERO, 0),
         };
         self.set.clear();
-        self.go_on(walk, frame, way);
+        self.go_on(walk, frame, programs, way);
     }
 
-    fn go_on(&mut self, mut walk: Walk, frame: &mut Frame, way: &mut Way) {
+    fn go_on(&mut self, mut walk: Walk, frame: &mut Frame, programs: &[Program], way: &mut Way) {
         loop {
             if walk.found == NOWHERE {
                 if !self.missed(&mut walk, frame, way) {
                     return;
                 }
             } else {
-                match self.step(&mut walk, frame, way) {
+                match self.step(&mut walk, frame, programs, way) {
                     Step::Goto(table) => walk.table = table,
                     Step::End => return self.finish(&walk, frame, way),
                     Step::Over => return,
@@ -81,19 +87,25 @@ impl Pipeline {
     }
 
     /// Does the instructions of the entry that was found.
-    fn step(&mut self, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
+    fn step(
+        &mut self,
+        walk: &mut Walk,
+        frame: &mut Frame,
+        programs: &[Program],
+        way: &mut Way,
+    ) -> Step {
         self.enter(walk.table, walk.found, way);
-        if self.tables.instructions(walk.found).trigger.is_some() {
+        let instructions = &programs[self.lookup.program(walk.found)];
+        if instructions.trigger.is_some() {
             self.tables.look_at_trigger(walk.found, way.now, way.out);
         }
-        let instructions = self.tables.instructions(walk.found);
         if let Some(meter) = instructions.meter {
             if !self.egress.meter(meter, frame, way.now) {
                 return Step::Over;
             }
             walk.touch(&[Action::Meter(meter)]);
         }
-        let Instructions { apply, write, metadata, goto, .. } = instructions;
+        let Instructions { apply, write, metadata, goto, .. } = &**instructions;
         if instructions.clear {
             // The set is not seen by the actions that are applied, so it can be cleared first.
             self.set.clear();
@@ -122,7 +134,7 @@ impl Pipeline {
 
     /// What whoever is told of the frame learns of the entry that it matched.
     pub(super) fn enter(&self, table: u8, found: u32, way: &mut Way) {
-        let (cookie, miss) = self.tables.told(found);
+        let (cookie, miss) = self.lookup.told(found);
         way.context.table = table;
         way.context.cookie = cookie;
         way.context.why = if miss { PacketInReason::NoMatch } else { PacketInReason::Action };
@@ -130,20 +142,20 @@ impl Pipeline {
 
     /// Finds the entry of the next table and counts the frame there.
     fn look_up(&mut self, walk: &mut Walk, frame: &Frame, way: &Way) {
-        let (asked, words) = self.tables.asked(walk.table);
+        let (asked, words) = self.lookup.asked(walk.table);
         if walk.stale.0.and(asked) != Key::ZERO || walk.stale.1 & words & !OUTSIDE != 0 {
             walk.read(frame, way, words);
         }
         self.fill_outside(&mut walk.wide, words, way);
         let known = walk.trodden.and_then(|at| self.trail.found.get(at).copied());
-        walk.found = known.unwrap_or_else(|| self.tables.find(walk.table, &walk.key, &walk.wide));
+        walk.found = known.unwrap_or_else(|| self.lookup.find(walk.table, &walk.key, &walk.wide));
         if let Some(at) = &mut walk.trodden {
             if known.is_none() {
                 self.trail.found.push(walk.found);
             }
             *at += 1;
         }
-        self.tables.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
+        self.lookup.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
     }
 
     /// Sets the fields that are not in the frame's bytes, as far as they are asked for.
@@ -175,9 +187,9 @@ impl Pipeline {
     /// The table that goes on with frames that this one has no entry for.
     pub(super) fn next_on_miss(&self, table: u8) -> Option<u8> {
         let goes_on = self.on_miss != OnMiss::Normal
-            && self.tables.config(table)?.on_miss == TableMiss::Continue
-            && usize::from(table) + 1 < self.tables.count_tables()
-            && self.tables.first_egress() != Some(table + 1);
+            && self.lookup.config(table)?.on_miss == TableMiss::Continue
+            && usize::from(table) + 1 < self.lookup.count_tables()
+            && self.lookup.first_egress() != Some(table + 1);
         goes_on.then_some(table + 1)
     }
 
@@ -187,6 +199,7 @@ impl Pipeline {
         table: u8,
         place: usize,
         frame: &mut Frame,
+        programs: &[Program],
         way: &mut Way,
     ) {
         self.trail.key = None;
@@ -201,13 +214,13 @@ impl Pipeline {
         };
         self.set.clear();
         self.look_up(&mut walk, frame, way);
-        self.go_on(walk, frame, way);
+        self.go_on(walk, frame, programs, way);
     }
 
     /// Takes the frames that are about to leave by a port through the egress tables.
     #[inline(never)]
-    pub(super) fn leave(&mut self, way: &mut Way) {
-        let Some(table) = self.tables.first_egress() else { return };
+    pub(super) fn leave(&mut self, programs: &[Program], way: &mut Way) {
+        let Some(table) = self.lookup.first_egress() else { return };
         while let Some(Deferred { mut frame, context }) = self.egress.next_deferred() {
             way.context = Context { cookie: NO_COOKIE, ..context };
             self.trail.key = None;
@@ -221,9 +234,9 @@ impl Pipeline {
                 trodden: None,
                 stale: EVERYTHING,
             };
-            walk.read(&frame, way, self.tables.asked(table).1);
+            walk.read(&frame, way, self.lookup.asked(table).1);
             self.look_up(&mut walk, &frame, way);
-            self.go_on(walk, &mut frame, way);
+            self.go_on(walk, &mut frame, programs, way);
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use packet::time::Nanos;
 
+use super::leaving::Thing;
 use super::{Flow, Shape, Tables, verdict};
 use crate::fast::slab::Picture;
 use crate::flow::{
@@ -24,10 +25,10 @@ impl Tables {
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
         self.check(spec)?;
         let table = &self.tables[usize::from(spec.table)];
-        if spec.flags.check_overlap && table.overlaps(&self.slab, &spec.matching, spec.rank) {
+        if spec.flags.check_overlap && table.overlaps(self.slab(), &spec.matching, spec.rank) {
             return Err(FlowError::Overlap);
         }
-        let same = table.find_same(&self.slab, &spec.matching, spec.rank);
+        let same = table.find_same(self.slab(), &spec.matching, spec.rank);
         match same {
             Some(place) => self.replace(place, spec, now),
             None => {
@@ -112,7 +113,7 @@ impl Tables {
         if usize::from(spec.table) >= self.tables.len() {
             return Err(FlowError::NoSuchTable(spec.table));
         }
-        let leaves = |table: u8| self.first_egress.is_some_and(|first| table >= first);
+        let leaves = |table: u8| self.first_egress().is_some_and(|first| table >= first);
         let there = |to: u8| {
             to > spec.table
                 && usize::from(to) < self.tables.len()
@@ -127,7 +128,7 @@ impl Tables {
     /// Evicts an entry if the table is full and may.
     fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
         let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(&self.slab, &spec.matching);
+        let part = table.part_for(self.slab(), &spec.matching);
         if !table.is_full(part) {
             return Ok(());
         }
@@ -142,7 +143,7 @@ impl Tables {
         let candidates = self.flows.iter().enumerate().filter_map(|(place, flow)| {
             let flow = flow.as_ref()?;
             let fits = flow.table == spec.table
-                && self.slab.line(place as u32).part() == part
+                && self.slab().line(place as u32).part() == part
                 && flow.importance <= spec.importance;
             let end = self.due(place as u32).map_or(Nanos::MAX, |due| due.0);
             fits.then_some((flow.importance, end, flow.created, place as u32))
@@ -153,7 +154,7 @@ impl Tables {
     /// Puts an entry into the store and its table.
     fn install(&mut self, spec: &FlowSpec, now: Nanos) {
         let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(&self.slab, &spec.matching);
+        let part = table.part_for(self.slab(), &spec.matching);
         let picture = Picture {
             key: *spec.matching.value(),
             frames: 0,
@@ -165,24 +166,27 @@ impl Tables {
             arrival: self.arrivals,
         };
         self.arrivals = self.arrivals.wrapping_add(1);
-        let flow = self.flow_of(spec, now);
+        let (flow, program) = self.flow_of(spec, now);
         let place = self.store(&picture, spec.matching.wide_value(), flow);
+        self.set_cold(place, spec, program);
         self.note_installed(place);
         let table = &mut self.tables[usize::from(spec.table)];
-        table.insert(&self.slab, &spec.matching, spec.rank, place);
+        table.insert(&self.common.slab, &spec.matching, spec.rank, place);
+        self.note_changed(spec.table);
         self.settle_asked(spec.table);
         self.schedule(place);
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
     }
 
-    fn flow_of(&mut self, spec: &FlowSpec, now: Nanos) -> Flow {
+    /// The entry and the number of its instructions.
+    fn flow_of(&mut self, spec: &FlowSpec, now: Nanos) -> (Flow, u32) {
         let matching = &spec.matching;
         let shape =
             Shape { mask: *matching.mask(), wide_mask: *matching.wide_mask(), named: spec.named };
-        Flow {
+        let (instructions, program) = self.programs.share(&spec.instructions, &self.common);
+        let flow = Flow {
             shape: self.shapes.share(&Arc::new(shape)),
-            instructions: self.instructions.share(&spec.instructions),
-            cookie: spec.cookie,
+            instructions,
             created: now,
             idle_timeout: spec.idle_timeout,
             hard_timeout: spec.hard_timeout,
@@ -191,19 +195,68 @@ impl Tables {
             flags: spec.flags,
             table: spec.table,
             told: None,
+        };
+        (flow, program)
+    }
+
+    fn set_cold(&self, place: u32, spec: &FlowSpec, program: u32) {
+        let cold = self.slab().cold(place);
+        cold.set_cookie(spec.cookie);
+        cold.set_miss(spec.flags.miss);
+        cold.set_program(program);
+    }
+
+    /// Gives back instructions that an entry had.
+    pub(super) fn release(&mut self, instructions: &Arc<Instructions>) {
+        if let Some(number) = self.programs.release(instructions) {
+            self.leaving.add(Thing::Program(number));
+        }
+    }
+
+    /// A place that nobody looks at. Where all are in use or given up, those who look at the latter are
+    /// waited for, which is at most a batch.
+    fn free_place(&mut self) -> u32 {
+        if self.leaving.is_much() {
+            self.publish();
+        }
+        loop {
+            self.reclaim();
+            if let Some(place) = self.free.pop() {
+                return place;
+            }
+            if self.flows.len() < self.slab().capacity() {
+                self.flows.push(None);
+                return (self.flows.len() - 1) as u32;
+            }
+            self.publish();
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Takes back what nobody looks at any more.
+    fn reclaim(&mut self) {
+        if !self.leaving.waits() {
+            return;
+        }
+        let settled = self.common.epochs.settled();
+        while let Some(thing) = self.leaving.pop(settled) {
+            match thing {
+                Thing::Place(place) => self.free.push(place),
+                Thing::Program(number) => self.programs.free(number),
+            }
         }
     }
 
     fn store(&mut self, picture: &Picture, wide: &Wide, flow: Flow) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(None);
-            (self.flows.len() - 1) as u32
-        });
-        self.slab.reserve(place);
-        self.slab.line(place).set(picture);
+        let place = self.free_place();
+        let slab = &self.common.slab;
+        slab.reserve(place);
+        slab.line(place).set(picture);
         if flow.shape.wide_mask != Wide::ZERO {
-            self.slab.set_wide(place, wide);
+            slab.set_wide(place, wide);
         }
+        self.common.clear_tallies(place);
+        self.bases.remove(&place);
         self.flows[place as usize] = Some(flow);
         place
     }
@@ -211,15 +264,16 @@ impl Tables {
     /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
     fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
-        let flow = self.flow_of(spec, now);
-        let line = self.slab.line(place);
+        let (flow, program) = self.flow_of(spec, now);
+        self.set_cold(place, spec, program);
+        let line = self.slab().line(place);
         line.set_verdict(verdict(&spec.instructions));
         line.touch(now);
         if spec.flags.reset_counts {
-            line.set_counts(0, 0);
+            self.reset_counts(place);
         }
         if let Some(old) = self.flows[place as usize].replace(flow) {
-            self.instructions.release(&old.instructions);
+            self.release(&old.instructions);
             self.shapes.release(&old.shape);
         }
         self.wheel.cancel(place);
@@ -230,19 +284,21 @@ impl Tables {
     /// Gives an entry new instructions.
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
         self.note_change(place);
-        let list = self.instructions.share(&spec.instructions);
-        let line = self.slab.line(place);
-        line.set_verdict(verdict(&list));
+        let (list, program) = self.programs.share(&spec.instructions, &self.common);
+        let cold = self.slab().cold(place);
+        if rules.cookie {
+            cold.set_cookie(spec.cookie);
+        }
+        // Whoever sees what it comes to now finds the instructions for that.
+        cold.set_program(program);
+        self.slab().line(place).set_verdict(verdict(&list));
         if spec.flags.reset_counts {
-            line.set_counts(0, 0);
+            self.reset_counts(place);
         }
         if let Some(flow) = &mut self.flows[place as usize] {
-            if rules.cookie {
-                flow.cookie = spec.cookie;
-            }
             let old = std::mem::replace(&mut flow.instructions, list);
             flow.told = None;
-            self.instructions.release(&old);
+            self.release(&old);
         }
         self.wheel.cancel(place);
         self.schedule(place);
@@ -273,14 +329,15 @@ impl Tables {
         self.note_removal(place);
         let Some(flow) = self.flows[place as usize].take() else { return };
         let matching = self.matching(place as usize, &flow);
-        let rank = self.slab.line(place).rank();
+        let rank = self.slab().line(place).rank();
         let table = &mut self.tables[usize::from(flow.table)];
-        table.remove(&self.slab, &matching, rank, place);
+        table.remove(&self.common.slab, &matching, rank, place);
+        self.note_changed(flow.table);
         self.settle_asked(flow.table);
         self.wheel.cancel(place);
-        self.instructions.release(&flow.instructions);
+        self.release(&flow.instructions);
         self.shapes.release(&flow.shape);
-        self.free.push(place);
+        self.leaving.add(Thing::Place(place));
     }
 
     fn tell_change(&mut self, place: u32, change: FlowChange, source: Option<Source>, now: Nanos) {

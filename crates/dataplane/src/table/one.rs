@@ -9,9 +9,9 @@
 //! Invariant: the exact part holds at most one entry of a key; another with the same key and another
 //! rank is among the rest.
 
-use crate::classifier::exact::{BATCH_MAX, ExactTable};
+use crate::classifier::Classifier;
+use crate::classifier::exact::ExactTable;
 use crate::classifier::rest::Rest;
-use crate::classifier::{Classifier, NOWHERE};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::flow::Part;
@@ -19,6 +19,7 @@ use crate::key::Key;
 use crate::key::wide::{WORDS, Wide, WordSet};
 use crate::matching::Match;
 
+use super::lookup::View;
 use super::{EXACT_ENTRIES_MAX, WILDCARD_ENTRIES_MAX};
 
 /// How a table is made.
@@ -104,8 +105,6 @@ pub(super) struct Table {
     exact: ExactTable,
     rest: Rest,
     entries_max: [usize; 2],
-    pub(super) matched: [u64; 2],
-    pub(super) missed: u64,
     pub(super) config: TableConfig,
     /// No exact match ranks lower.
     exact_rank_least: u32,
@@ -118,6 +117,8 @@ pub(super) struct Table {
     words_used: WordSet,
     /// What entries ask of the key, or asked since there was none.
     asked: Key,
+    /// Whether what readers hold of it is out of date.
+    changed: bool,
 }
 
 impl Table {
@@ -126,8 +127,6 @@ impl Table {
             exact: ExactTable::new(settings.exact_entries_max, seed),
             rest: Rest::new(settings.classifier, seed),
             entries_max: [settings.exact_entries_max, settings.wildcard_entries_max],
-            matched: [0; 2],
-            missed: 0,
             config: settings.config,
             exact_rank_least: u32::MAX,
             exact_hidden: 0,
@@ -135,6 +134,7 @@ impl Table {
             words: [0; WORDS],
             words_used: 0,
             asked: Key::ZERO,
+            changed: false,
         };
         table.set_config(settings.config);
         table
@@ -142,6 +142,7 @@ impl Table {
 
     pub(super) fn set_config(&mut self, config: TableConfig) {
         self.config = config;
+        self.changed = true;
         if let Some(limits) = config.vacancy {
             self.vacancy_down_next = self.vacancy_percent() >= limits.up;
         }
@@ -155,46 +156,24 @@ impl Table {
         &self.asked
     }
 
-    /// Whether an exact match may rank below one of the rest.
-    #[inline]
-    pub(super) fn ranks_mixed(&self) -> bool {
-        !self.exact.is_empty() && self.rest.rank_most() > self.exact_rank_least
+    fn ranks_mixed(&self) -> bool {
+        self.rest.rank_most() > self.exact_rank_least
     }
 
-    /// For each key its entry, exact ones first.
-    #[inline]
-    pub(super) fn lookup(
-        &self,
-        slab: &Slab,
-        keys: &[Key],
-        wide: &[Wide],
-        found: &mut [u32; BATCH_MAX],
-    ) {
-        if self.exact.is_empty() {
-            found.fill(NOWHERE);
-        } else {
-            self.exact.find_batch(slab, keys, found);
-        }
-        if !self.rest.is_empty() {
-            self.rest.find_missing(slab, keys, wide, found);
+    /// What readers are to hold of it. `asked` is what entries of it and of later tables ask for.
+    pub(super) fn view(&self, asked: (Key, WordSet)) -> View {
+        View {
+            exact: self.exact.clone(),
+            rest: self.rest.view(),
+            ranks_mixed: self.ranks_mixed(),
+            config: self.config,
+            asked,
         }
     }
 
-    /// The entry for one key.
-    pub(super) fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> u32 {
-        let exact = if self.exact.is_empty() { None } else { self.exact.find(slab, key) };
-        match exact {
-            None => self.rest.find(slab, key, wide).unwrap_or(NOWHERE),
-            Some(found) if self.ranks_mixed() => self.outrank(slab, found, key, wide),
-            Some(found) => found,
-        }
-    }
-
-    /// What to use instead of an exact match, if something of the rest ranks higher.
-    pub(super) fn outrank(&self, slab: &Slab, found: u32, key: &Key, wide: &Wide) -> u32 {
-        let Some(exact) = slab.get(found) else { return found };
-        let higher = |other: &u32| slab.line(*other).rank() > exact.rank();
-        self.rest.find(slab, key, wide).filter(higher).unwrap_or(found)
+    /// Whether what readers hold became out of date since this was last asked.
+    pub(super) fn take_changed(&mut self) -> bool {
+        self.rest.take_changed() | std::mem::take(&mut self.changed)
     }
 
     /// The entry with this very match and rank.
@@ -246,6 +225,7 @@ impl Table {
     /// Takes in an entry that is stored at `place`.
     pub(super) fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
         self.asked = self.asked.or(matching.mask());
+        let mixed = self.ranks_mixed();
         match slab.line(place).part() {
             Part::Exact => {
                 self.exact_rank_least = self.exact_rank_least.min(rank);
@@ -257,10 +237,12 @@ impl Table {
                 self.count_words(matching, 1);
             }
         }
+        self.changed |= mixed != self.ranks_mixed();
     }
 
     /// Forgets an entry that is stored at `place`.
     pub(super) fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
+        let mixed = self.ranks_mixed();
         match slab.line(place).part() {
             Part::Exact => {
                 self.exact.remove(slab, place);
@@ -277,6 +259,7 @@ impl Table {
         if self.exact.is_empty() && self.rest.is_empty() {
             self.asked = Key::ZERO;
         }
+        self.changed |= mixed != self.ranks_mixed();
     }
 
     /// Adds `by` (one, or the number that takes one off) to the users of the words asked for.
@@ -304,7 +287,8 @@ impl Table {
     }
 
     fn vacancy_percent(&self) -> u8 {
-        let (fit, used) = (self.account().entries_max, self.account().entries);
+        let fit = self.entries_max[0].saturating_add(self.entries_max[1]);
+        let used = self.exact.len() + self.rest.len();
         (fit.saturating_sub(used).saturating_mul(100) / fit.max(1)) as u8
     }
 
@@ -315,24 +299,30 @@ impl Table {
         }
     }
 
-    pub(super) fn account(&self) -> TableAccount {
-        let matched = self.matched.iter().sum();
+    /// Its account, with the frames that matched in each part and those that did not.
+    pub(super) fn account(&self, (matched, missed): ([u64; 2], u64)) -> TableAccount {
+        let matched = matched.iter().sum();
         TableAccount {
             entries: self.exact.len() + self.rest.len(),
             entries_max: self.entries_max[0].saturating_add(self.entries_max[1]),
-            lookups: matched + self.missed,
+            lookups: matched + missed,
             matched,
         }
     }
 
-    pub(super) fn part_account(&self, part: Part) -> TableAccount {
-        let [exact, wildcard] = self.matched;
-        let asked_second = wildcard + self.missed;
+    /// The same for one part.
+    pub(super) fn part_account(
+        &self,
+        part: Part,
+        (matched, missed): ([u64; 2], u64),
+    ) -> TableAccount {
+        let [exact, wildcard] = matched;
+        let asked_second = wildcard + missed;
         TableAccount {
             entries: self.count_in(part),
             entries_max: self.entries_max[part as usize],
             lookups: if part == Part::Exact { exact + asked_second } else { asked_second },
-            matched: self.matched[part as usize],
+            matched: matched[part as usize],
         }
     }
 }

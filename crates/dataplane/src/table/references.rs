@@ -18,7 +18,7 @@ impl Tables {
     /// Counts the entries that refer to groups and meters, each once for each of those.
     pub fn references(&self) -> References {
         let mut references = References::default();
-        for (instructions, users) in self.instructions.iter() {
+        for (instructions, users) in self.programs.iter() {
             let mut groups: Vec<u32> = Vec::new();
             let mut meters: Vec<u32> = instructions.meter.into_iter().collect();
             for action in instructions.actions() {

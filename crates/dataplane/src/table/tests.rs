@@ -1,6 +1,7 @@
 //! Commands, time-outs and dumps, and the tables against a plain list.
 
 use super::*;
+use crate::classifier::exact::BATCH_MAX;
 use crate::dice::Dice;
 use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
 use crate::forwarder::Event;
@@ -33,16 +34,16 @@ fn outputs() -> Outputs {
     Outputs::new(&[1, 2, 3])
 }
 
-fn find(table: &Tables, key: Key) -> u32 {
+fn find(table: &mut Tables, key: Key) -> u32 {
     let mut found = [0; BATCH_MAX];
-    table.lookup(0, &[key], &[], &mut found);
+    table.look().lookup(0, &[key], &[], &mut found);
     found[0]
 }
 
 /// One frame of 100 bytes with this key, and what becomes of it.
 fn hit(table: &mut Tables, key: Key, now: Nanos) -> Option<Verdict> {
     let found = find(table, key);
-    table.count(0, found, 1, 100, now)
+    table.look().count(0, found, 1, 100, now)
 }
 
 fn add(table: &mut Tables, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
@@ -407,16 +408,24 @@ fn lookups_agree_with_a_plain_list_under_random_commands() {
             }
             let keys: Vec<Key> = (0..BATCH_MAX).map(|_| random_key(&mut dice)).collect();
             let mut found = [0; BATCH_MAX];
-            table.lookup(0, &keys, &[], &mut found);
+            table.look().lookup(0, &keys, &[], &mut found);
             for (key, found) in keys.iter().zip(found) {
-                let flow = table.flows.get(found as usize).and_then(|flow| flow.as_ref());
-                let got = flow.map(|flow| flow.cookie);
+                let got = table.flow(found).map(|_| table.cookie(found));
                 assert_eq!(got, oracle.find(key), "seed {seed}, {key:?}");
             }
             let entries = [Part::Exact, Part::Wildcard].map(|id| table.part_account(0, id).entries);
             assert_eq!(entries.iter().sum::<usize>(), oracle.0.len(), "seed {seed}");
         }
         assert!(!oracle.0.is_empty());
+    }
+}
+
+/// What a thread sees that begins a batch now.
+impl Tables {
+    pub(super) fn look(&mut self) -> Lookup {
+        let mut lookup = self.reader();
+        lookup.begin();
+        lookup
     }
 }
 

@@ -7,8 +7,8 @@
 
 use packet::time::Nanos;
 
+use super::lookup::Sums;
 use super::{Flow, Tables};
-use crate::fast::slab::Picture;
 use crate::forwarder::{Event, Outputs};
 use crate::instruction::StatTrigger;
 
@@ -45,7 +45,7 @@ fn after(start: Nanos, span: Option<Nanos>, times: u64) -> Option<Nanos> {
 
 impl Flow {
     /// Takes note of the limits that are reached, and says whether that is to be told.
-    fn reach(&mut self, entry: &Picture, now: Nanos) -> bool {
+    fn reach(&mut self, entry: &Sums, now: Nanos) -> bool {
         let Some(trigger) = self.instructions.trigger else { return false };
         let (age, idle) = (now.since(self.created), now.since(entry.last_match));
         let told = self.told.get_or_insert_default();
@@ -90,9 +90,9 @@ impl Tables {
     }
 
     pub(super) fn reach_trigger(&mut self, place: u32, now: Nanos) {
-        let line = self.slab.line(place).picture();
+        let sums = self.sums(place);
         let flow = self.flows[place as usize].as_mut();
-        let reached = flow.is_some_and(|flow| flow.reach(&line, now));
+        let reached = flow.is_some_and(|flow| flow.reach(&sums, now));
         let record = if reached { self.record(place as usize, now) } else { None };
         if let Some(flow) = record {
             self.news.add(Event::FlowTriggered { flow: Box::new(flow) });

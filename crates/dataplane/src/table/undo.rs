@@ -14,6 +14,8 @@ use std::collections::HashSet;
 use crate::fast::slab::Picture;
 use crate::key::wide::Wide;
 
+use super::leaving::Thing;
+use super::lookup::Sums;
 use super::{Flow, TableConfig, Tables};
 
 /// What was changed since the beginning.
@@ -48,6 +50,8 @@ struct Before {
     line: Picture,
     wide: Wide,
     flow: Flow,
+    cookie: u64,
+    base: Option<Sums>,
 }
 
 impl Tables {
@@ -116,42 +120,60 @@ impl Tables {
     fn before(&self, place: u32) -> Option<Box<Before>> {
         self.undo.as_ref()?;
         let flow = self.flow(place)?.clone();
-        let (line, wide) = (self.slab.line(place).picture(), self.slab.wide(place));
-        Some(Box::new(Before { line, wide, flow }))
+        let slab = self.slab();
+        let (line, wide, cookie) =
+            (slab.line(place).picture(), slab.wide(place), self.cookie(place));
+        let base = self.bases.get(&place).copied();
+        Some(Box::new(Before { line, wide, flow, cookie, base }))
     }
 
-    fn change_back(&mut self, place: u32, Before { line, flow, .. }: Before) {
-        self.slab.line(place).set(&line);
-        let flow = self.share(flow);
+    fn change_back(&mut self, place: u32, before: Before) {
+        let flow = self.write_back(place, before);
         if let Some(now) = self.flows[place as usize].replace(flow) {
-            self.instructions.release(&now.instructions);
+            self.release(&now.instructions);
             self.shapes.release(&now.shape);
         }
         self.wheel.cancel(place);
         self.schedule(place);
     }
 
-    fn put_back(&mut self, place: u32, Before { line, wide, flow }: Before) {
-        // What came after it is undone, so that its place is free, and mostly the last one.
-        let free = self.free.iter().rposition(|&free| free == place);
-        self.free.remove(free.expect("the place of an entry that went is free"));
-        let flow = self.share(flow);
-        let table = flow.table;
-        self.slab.line(place).set(&line);
-        if flow.shape.wide_mask != Wide::ZERO {
-            self.slab.set_wide(place, &wide);
+    fn put_back(&mut self, place: u32, before: Before) {
+        // What came after it is undone, so that its place waits to be free, or is.
+        if !self.leaving.keep(Thing::Place(place)) {
+            let free = self.free.iter().rposition(|&free| free == place);
+            self.free.remove(free.expect("the place of an entry that went is free"));
         }
+        let rank = before.line.rank;
+        let flow = self.write_back(place, before);
+        let table = flow.table;
         let matching = self.matching(place as usize, &flow);
         self.flows[place as usize] = Some(flow);
-        self.tables[usize::from(table)].insert(&self.slab, &matching, line.rank, place);
+        self.tables[usize::from(table)].insert(&self.common.slab, &matching, rank, place);
+        self.note_changed(table);
         self.settle_asked(table);
         self.schedule(place);
     }
 
-    /// Counts an entry that comes back as one more user of what it shares.
-    fn share(&mut self, mut flow: Flow) -> Flow {
-        flow.instructions = self.instructions.share(&flow.instructions);
+    /// Writes what those see who look entries up, and counts the entry as one more user of what it
+    /// shares.
+    fn write_back(&mut self, place: u32, before: Before) -> Flow {
+        let Before { line, wide, mut flow, cookie, base } = before;
+        let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
+        flow.instructions = instructions;
         flow.shape = self.shapes.share(&flow.shape);
+        let slab = self.slab();
+        slab.line(place).set(&line);
+        if flow.shape.wide_mask != Wide::ZERO {
+            slab.set_wide(place, &wide);
+        }
+        let cold = slab.cold(place);
+        cold.set_cookie(cookie);
+        cold.set_miss(flow.flags.miss);
+        cold.set_program(program);
+        match base {
+            Some(base) => self.bases.insert(place, base),
+            None => self.bases.remove(&place),
+        };
         flow
     }
 }
@@ -229,7 +251,7 @@ mod tests {
         let matched = Key::ZERO.with(Field::InPort, 2);
         let second = FlowFilter::covered_by(Match::of(&[(Field::InPort, 2)]));
         let place = tables.records(&second, 0, now).map(|it| it.place as u32).next().unwrap();
-        tables.count(0, place, 7, 700, Nanos(60));
+        tables.look().count(0, place, 7, 700, Nanos(60));
         let before = told(&tables, Nanos(99));
         let lists = tables.instruction_lists();
         tables.begin();
@@ -248,7 +270,7 @@ mod tests {
         assert_eq!((tables.instruction_lists(), out.events.len()), (lists, 0));
         tables.take_back();
         let mut found = [0; crate::classifier::exact::BATCH_MAX];
-        tables.lookup(0, &[matched], &[crate::key::wide::Wide::ZERO], &mut found);
+        tables.look().lookup(0, &[matched], &[crate::key::wide::Wide::ZERO], &mut found);
         assert_eq!(found[0], place, "it is found again");
         let due = tables.expire(Nanos::from_millis(1900), &mut out);
         assert_eq!((out.events.len(), due.is_some()), (1, true), "the first one is over");

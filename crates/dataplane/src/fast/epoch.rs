@@ -1,0 +1,179 @@
+//! When nobody can still be looking at what was taken away.
+//!
+//! Readers do not say what they look at. Each says now and then that it looks at nothing (it turns),
+//! or that it will look at nothing for a while (it is away). What was taken away before every reader
+//! turned or went away can be used again. After P. McKenney and J. Slingwine, "Read-copy update: using execution
+//! history to solve concurrency problems" (PDCS 1998): quiescent states.
+//!
+//! Invariant: a reader that has turned after an epoch began sees everything that was written before.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a reader that is away has seen: everything.
+const AWAY: u64 = u64::MAX;
+
+/// The readers of one thing, as its writer sees them.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    now: AtomicU64,
+    readers: Mutex<Vec<Arc<Seen>>>,
+}
+
+/// The epoch that a reader has seen, on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Seen(AtomicU64);
+
+/// One reader. It is away until it comes back, and when it is dropped it is gone.
+#[derive(Debug)]
+pub struct Reader(Arc<Seen>);
+
+impl Epochs {
+    /// One more reader.
+    pub fn join(&self) -> Reader {
+        let seen = Arc::new(Seen(AtomicU64::new(AWAY)));
+        self.readers().push(Arc::clone(&seen));
+        Reader(seen)
+    }
+
+    /// Begins a new epoch, behind all that was written before, and returns its number. Only the writer
+    /// calls this.
+    pub fn advance(&self) -> u64 {
+        let next = self.now.load(Relaxed) + 1;
+        self.now.store(next, Release);
+        // Either the writer sees below that a reader came back, or the reader sees what was written.
+        fence(SeqCst);
+        next
+    }
+
+    /// The epoch that there is now.
+    pub fn now(&self) -> u64 {
+        self.now.load(Relaxed)
+    }
+
+    /// The last epoch whose beginning every reader has seen.
+    pub fn settled(&self) -> u64 {
+        let mut readers = self.readers();
+        readers.retain(|seen| Arc::strong_count(seen) > 1);
+        let least = readers.iter().map(|seen| seen.0.load(Acquire)).min();
+        least.unwrap_or(AWAY).min(self.now())
+    }
+
+    fn readers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Seen>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reader {
+    /// Looks at nothing of before, and goes on with what is there now.
+    #[inline]
+    pub fn turn(&self, epochs: &Epochs) {
+        let now = epochs.now.load(Acquire);
+        let seen = self.0.0.load(Relaxed);
+        if seen != now {
+            self.0.0.store(now, Release);
+            if seen == AWAY {
+                fence(SeqCst);
+            }
+        }
+    }
+
+    /// Looks at nothing until the next turn.
+    #[inline]
+    pub fn leave(&self) {
+        self.0.0.store(AWAY, Release);
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicPtr};
+
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_settled_when_every_reader_turned_or_left() {
+        let epochs = Epochs::default();
+        assert_eq!(epochs.settled(), 0);
+        let (one, other) = (epochs.join(), epochs.join());
+        one.turn(&epochs);
+        other.turn(&epochs);
+        let next = epochs.advance();
+        assert!(epochs.settled() < next);
+        one.turn(&epochs);
+        assert!(epochs.settled() < next, "the other has not turned");
+        other.leave();
+        assert_eq!(epochs.settled(), next);
+        let last = epochs.advance();
+        assert_eq!(epochs.settled(), next);
+        drop(one);
+        assert_eq!(epochs.settled(), last);
+        other.turn(&epochs);
+        assert_eq!(epochs.settled(), last);
+    }
+
+    #[test]
+    fn nothing_is_used_again_while_a_reader_looks_at_it() {
+        const CELLS: usize = 4;
+        let turns = if cfg!(miri) { 60 } else { 30_000 };
+        let epochs = Epochs::default();
+        // Cells that hold a number, of which one is on show; taken back ones are scribbled over.
+        let cells: [AtomicU64; CELLS] = std::array::from_fn(|_| AtomicU64::new(1));
+        let shown = AtomicPtr::new(std::ptr::from_ref(&cells[0]).cast_mut());
+        let place = |pointer: *mut AtomicU64| {
+            cells.iter().position(|cell| std::ptr::eq(cell, pointer)).expect("one of the cells")
+        };
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for leaves in [false, true] {
+                let (reader, epochs, cells, shown, done) =
+                    (epochs.join(), &epochs, &cells, &shown, &done);
+                scope.spawn(move || {
+                    while !done.load(Relaxed) {
+                        reader.turn(epochs);
+                        let cell = &cells[place(shown.load(Acquire))];
+                        for _ in 0..3 {
+                            assert_eq!(cell.load(Relaxed), 1, "it was used again too early");
+                        }
+                        if leaves {
+                            reader.leave();
+                        }
+                    }
+                });
+            }
+            let (mut free, mut taken): (Vec<usize>, Vec<(u64, usize)>) = (vec![1, 2, 3], vec![]);
+            let mut now = 0;
+            for _ in 0..turns {
+                while free.is_empty() {
+                    let settled = epochs.settled();
+                    taken.retain(|&(epoch, cell)| {
+                        let again = epoch <= settled;
+                        if again {
+                            cells[cell].store(2, Relaxed);
+                            free.push(cell);
+                        }
+                        !again
+                    });
+                    std::thread::yield_now();
+                }
+                let next = free.pop().expect("it was waited for");
+                cells[next].store(1, Relaxed);
+                shown.store(std::ptr::from_ref(&cells[next]).cast_mut(), Release);
+                taken.push((epochs.advance(), now));
+                now = next;
+            }
+            done.store(true, Relaxed);
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! What one more reader counts: the first counts in the entries' lines themselves.
+//!
+//! Invariant: only one thread counts in a tally. Whoever adds up reads while it counts, and gets sums
+//! that are at most a batch old.
+
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use packet::time::Nanos;
+
+use super::memory::{Zero, Zeroed};
+use super::slab;
+
+/// Counters in a chunk.
+const CHUNK: usize = 1 << 14;
+
+/// Counters of all entries.
+#[derive(Debug)]
+pub struct Tally {
+    chunks: Box<[OnceLock<Zeroed<Count>>]>,
+}
+
+#[derive(Debug, Default)]
+#[repr(C, align(32))]
+struct Count {
+    frames: AtomicU64,
+    bytes: AtomicU64,
+    last_match: AtomicU32,
+}
+
+// SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
+unsafe impl Zero for Count {}
+
+impl Tally {
+    /// For so many entries.
+    pub fn new(entries_max: usize) -> Tally {
+        Tally { chunks: (0..entries_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// Counts frames that matched an entry at `now`.
+    #[inline]
+    pub fn count(&self, place: u32, frames: u64, bytes: u64, now: Nanos) {
+        let chunk = self.chunks[place as usize / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
+        let count = &chunk[place as usize % CHUNK];
+        count.frames.store(count.frames.load(Relaxed) + frames, Relaxed);
+        count.bytes.store(count.bytes.load(Relaxed) + bytes, Relaxed);
+        count.last_match.store(slab::ticks(now), Relaxed);
+    }
+
+    /// Frames and bytes of an entry, and when the last frame matched; nothing if none ever did.
+    pub fn get(&self, place: u32) -> Option<(u64, u64, Nanos)> {
+        let count = &self.chunks.get(place as usize / CHUNK)?.get()?[place as usize % CHUNK];
+        let last_match = slab::from_ticks(count.last_match.load(Relaxed));
+        Some((count.frames.load(Relaxed), count.bytes.load(Relaxed), last_match))
+    }
+
+    /// Begins anew for an entry that nobody can find yet.
+    pub fn clear(&self, place: u32) {
+        let chunk = self.chunks.get(place as usize / CHUNK).and_then(OnceLock::get);
+        if let Some(chunk) = chunk {
+            let count = &chunk[place as usize % CHUNK];
+            count.frames.store(0, Relaxed);
+            count.bytes.store(0, Relaxed);
+            count.last_match.store(0, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wheel::TICK;
+
+    #[test]
+    fn it_counts_each_entry_by_itself() {
+        let tally = Tally::new(CHUNK + 5);
+        assert_eq!(tally.get(3), None);
+        tally.count(3, 2, 120, Nanos(TICK.0));
+        tally.count(3, 1, 60, Nanos(TICK.0 * 4));
+        tally.count(CHUNK as u32 + 4, 1, 70, Nanos(TICK.0));
+        assert_eq!(tally.get(3), Some((3, 180, Nanos(TICK.0 * 4))));
+        assert_eq!(tally.get(CHUNK as u32 + 4), Some((1, 70, Nanos(TICK.0))));
+        tally.clear(3);
+        assert_eq!(tally.get(3), Some((0, 0, Nanos::ZERO)));
+    }
+}

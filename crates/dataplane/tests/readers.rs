@@ -1,0 +1,185 @@
+//! Threads that look entries up while another one changes the tables.
+//!
+//! What is there all the time is always found, does what it was last told, and every frame is counted
+//! once, whatever comes and goes around it: in buckets that fill up and move, in tuples that come and
+//! go, in sets of bits that are compiled anew.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use dataplane::action::Action;
+use dataplane::classifier::exact::BATCH_MAX;
+use dataplane::classifier::{NOWHERE, Verdict};
+use dataplane::flow::{FlowFilter, FlowRemovedReason, FlowSpec};
+use dataplane::forwarder::Outputs;
+use dataplane::key::wide::Wide;
+use dataplane::key::{Field, Key};
+use dataplane::matching::Match;
+use dataplane::table::{Lookup, TableSettings, Tables};
+use packet::time::Nanos;
+
+/// Frames that hit entry `number` of those that stay.
+fn key(number: u64) -> Key {
+    *Match::exact(Key::ZERO.with(Field::EthSrc, number).with(Field::EthType, 0x88b5)).value()
+}
+
+fn to(port: u32) -> [Action; 1] {
+    [Action::Output { port }]
+}
+
+/// Looks up what stays, batch after batch, until told to stop; the number of frames by entry.
+fn read(
+    mut lookup: Lookup,
+    stays: u64,
+    port_of: &(dyn Fn(u64) -> std::ops::Range<u16> + Sync),
+    done: &AtomicBool,
+) -> Vec<u64> {
+    let mut frames = vec![0; stays as usize];
+    let mut from = 0;
+    while !done.load(Relaxed) || frames.contains(&0) {
+        lookup.begin();
+        let numbers: Vec<u64> = (from..from + BATCH_MAX as u64).map(|at| at % stays).collect();
+        let keys: Vec<Key> = numbers.iter().map(|&number| key(number)).collect();
+        let mut found = [NOWHERE; BATCH_MAX];
+        lookup.lookup(0, &keys, &[], &mut found);
+        for (number, found) in numbers.iter().zip(found) {
+            assert_ne!(found, NOWHERE, "entry {number} was not found");
+            match lookup.count(0, found, 1, 60, Nanos(1)) {
+                Some(Verdict::Output(port)) => {
+                    assert!(port_of(*number).contains(&port), "entry {number} sends to {port}");
+                }
+                other => panic!("entry {number} comes to {other:?}"),
+            }
+            frames[*number as usize] += 1;
+        }
+        from += BATCH_MAX as u64;
+        if from % 7 == 0 {
+            lookup.rest();
+        }
+    }
+    frames
+}
+
+/// Entries that stay are added by `stay`, and then `turns` times something is changed by `change`.
+fn under_readers(
+    settings: TableSettings,
+    stays: u64,
+    stay: impl Fn(u64) -> FlowSpec,
+    turns: u64,
+    mut change: impl FnMut(&mut Tables, &mut Outputs, u64),
+    port_of: &(dyn Fn(u64) -> std::ops::Range<u16> + Sync),
+) {
+    let mut tables = Tables::new(&[settings], 7);
+    let mut out = Outputs::new(&[1]);
+    for number in 0..stays {
+        tables.add(&stay(number), Nanos(1), &mut out).expect("there is room");
+    }
+    let done = AtomicBool::new(false);
+    let readers = [tables.reader(), tables.reader()];
+    let seen: Vec<Vec<u64>> = std::thread::scope(|scope| {
+        let done = &done;
+        let readers = readers.map(|lookup| scope.spawn(move || read(lookup, stays, port_of, done)));
+        for turn in 0..turns {
+            change(&mut tables, &mut out, turn);
+            if turn % 3 == 0 {
+                tables.publish();
+            }
+            out.events.clear();
+        }
+        done.store(true, Relaxed);
+        let frames = readers.map(|reader| reader.join().expect("every lookup went well"));
+        frames.to_vec()
+    });
+    for number in 0..stays {
+        let records = tables.records(&FlowFilter::ALL, 0, Nanos(9));
+        let frames: u64 = seen.iter().map(|frames| frames[number as usize]).sum();
+        let counted = records
+            .filter(|record| record.cookie == 1000 + number)
+            .map(|record| record.frames)
+            .sum::<u64>();
+        assert_eq!(counted, frames, "of entry {number}");
+    }
+    assert!(tables.is_settled(), "readers that are gone hold nothing up");
+}
+
+#[test]
+fn exact_entries_stay_findable_while_others_move_them() {
+    let stay = |number: u64| FlowSpec {
+        cookie: 1000 + number,
+        ..FlowSpec::new(Match::exact(key(number)), 5, &to(1 + number as u32))
+    };
+    let other = |turn: u64| Match::exact(key(10_000 + turn % 150));
+    let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
+        if turn % 300 < 150 {
+            let spec = FlowSpec::new(other(turn), 5, &to(99));
+            tables.add(&spec, Nanos(1), out).expect("there is room");
+        } else {
+            let filter = FlowFilter::strictly(other(turn), 5);
+            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
+        }
+    };
+    let port_of = |number: u64| 1 + number as u16..2 + number as u16;
+    under_readers(TableSettings::of(400, 10), 250, stay, 30_000, change, &port_of);
+}
+
+#[test]
+fn entries_with_open_fields_stay_findable_while_structures_change() {
+    let stay = |number: u64| {
+        let matching = Match::of(&[(Field::EthSrc, number), (Field::EthType, 0x88b5)]);
+        FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 500, &to(1 + number as u32)) }
+    };
+    // Others of many masks, lower and higher, which never match; so that there are few, then many.
+    let other = |turn: u64| {
+        let bits = turn % 40;
+        let mask = Key::ZERO.with(Field::EthDst, u64::MAX << bits).with(Field::EthSrc, u64::MAX);
+        let value =
+            Key::ZERO.with(Field::EthDst, u64::MAX).with(Field::EthSrc, 70_000 + turn % 290);
+        (Match::new(value, mask), (turn * 37 % 1000) as u16)
+    };
+    let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
+        let (at, adds) = (turn % 290, turn % 580 < 290);
+        let (matching, priority) = other(at);
+        if adds {
+            let spec = FlowSpec::new(matching, priority, &to(99));
+            tables.add(&spec, Nanos(1), out).expect("there is room");
+        } else {
+            let filter = FlowFilter::strictly(matching, priority.into());
+            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
+        }
+    };
+    let port_of = |number: u64| 1 + number as u16..2 + number as u16;
+    under_readers(TableSettings::of(0, 1000), 100, stay, 6_000, change, &port_of);
+}
+
+#[test]
+fn an_entry_that_is_changed_does_the_old_or_the_new() {
+    let stay = |number: u64| FlowSpec {
+        cookie: 1000 + number,
+        ..FlowSpec::new(Match::exact(key(number)), 5, &to(10))
+    };
+    let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
+        let spec = FlowSpec::new(Match::exact(key(turn % 8)), 5, &to(10 + (turn % 50) as u32));
+        let filter = FlowFilter::covered_by(spec.matching);
+        let rules = dataplane::flow::ModifyRules::default();
+        tables.modify(&spec, &filter, rules, Nanos(1), out).expect("it can be changed");
+    };
+    under_readers(TableSettings::of(20, 10), 8, stay, 30_000, change, &|_| 10..60);
+}
+
+#[test]
+fn a_change_is_settled_when_every_reader_began_a_batch_after_it() {
+    let mut tables = Tables::new(&[TableSettings::of(10, 10)], 7);
+    let mut out = Outputs::new(&[1]);
+    let mut lookup = tables.reader();
+    lookup.begin();
+    let spec = FlowSpec::new(Match::ANY, 1, &to(1));
+    tables.add(&spec, Nanos(1), &mut out).expect("there is room");
+    assert!(!tables.is_settled());
+    assert_eq!(lookup.find(0, &key(1), &Wide::ZERO), NOWHERE);
+    lookup.begin();
+    assert_ne!(lookup.find(0, &key(1), &Wide::ZERO), NOWHERE);
+    assert!(tables.is_settled());
+    tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, Nanos(1), &mut out);
+    assert!(!tables.is_settled());
+    lookup.rest();
+    assert!(tables.is_settled(), "who rests looks at nothing");
+}
