@@ -28,6 +28,14 @@ impl Sum {
         self.add(total).add(u64::from(u32::from_be_bytes(last)))
     }
 
+    /// Adds bytes but for the two at `at`, an even offset: what a checksum that stands there covers.
+    /// To add all and then the complement of the checksum would be the same, but for bytes that
+    /// are all zero, of which it makes the other zero.
+    #[inline]
+    pub fn bytes_around(self, bytes: &[u8], at: usize) -> Sum {
+        self.bytes(&bytes[..at]).bytes(&bytes[at + 2..])
+    }
+
     /// Adds one 16-bit word.
     #[inline]
     pub fn u16(self, word: u16) -> Sum {

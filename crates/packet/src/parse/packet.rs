@@ -192,7 +192,7 @@ impl<'a> Packet<'a> {
         if none && self.layers.network == Network::Ipv4 {
             return Ok(());
         }
-        let want = pseudo.bytes(bytes).u16(!have).checksum();
+        let want = pseudo.bytes_around(bytes, at).checksum();
         let right = !none && pseudo.bytes(bytes).fold() == 0xffff;
         refuse_unless(right, start + at, want.into(), have.into())
     }
@@ -235,7 +235,7 @@ pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
         return true;
     }
     let (at, pseudo) = packet.checksum_place(inside.len());
-    let sum = pseudo.bytes(inside).u16(!u16_at(inside, at));
+    let sum = pseudo.bytes_around(inside, at);
     let udp = layers.transport == Transport::Udp;
     let checksum = if udp { sum.checksum_udp() } else { sum.checksum() };
     put_u16(bytes, start + at, checksum);

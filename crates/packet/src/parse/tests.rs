@@ -179,6 +179,20 @@ fn udp_without_checksum_is_right_in_ipv4_and_wrong_in_ipv6() {
 }
 
 #[test]
+fn the_checksum_of_nothing_but_zeros_is_all_ones() {
+    // An echo reply whose number, sequence and data are zero: no pseudo header adds anything.
+    let header = ipv4::Header { protocol: ipv4::PROTOCOL_ICMP, ..ip() };
+    let mut bytes = Builder::new(B, A).ipv4(header).payload(&[0; 18]).bytes();
+    assert_eq!(
+        Packet::of(&bytes).verify_checksums(),
+        Err(Malformed { at: 36, why: Why::BadChecksum { want: 0xffff, have: 0 } })
+    );
+    assert!(set_transport_checksum(&mut bytes));
+    assert_eq!(bytes[36..38], [0xff, 0xff]);
+    assert_eq!(Packet::of(&bytes).verify_checksums(), Ok(()));
+}
+
+#[test]
 fn a_computed_zero_is_sent_as_ones_and_zero_in_its_place_is_wrong() {
     let header = ipv6::Header::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
     let with = |payload: &[u8]| Builder::new(B, A).ipv6(header).udp(1, 2).payload(payload).bytes();
