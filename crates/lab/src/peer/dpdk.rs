@@ -11,6 +11,7 @@
 
 pub(super) mod telemetry;
 
+use crate::hugepages::HugePages;
 use crate::need::{self, Finding, Need};
 use crate::{LabError, Site, hugepages};
 use std::ffi::OsString;
@@ -31,6 +32,15 @@ pub(super) const TESTPMD_PACKAGE: &str = "dpdk-dev";
 pub(super) const OVS_MEBIBYTES: u64 = 256;
 /// The huge pages of testpmd: 16,384 buffers of 2,176 bytes, and its rings.
 pub(super) const TESTPMD_MEBIBYTES: u64 = 64;
+
+/// Huge pages beside the program's own: for whoever gives the memory of its ports, so that these
+/// do not take what the program is about to.
+const CLIENT_MEBIBYTES: u64 = 64;
+
+/// Reserves what a program of this size and the other ends of its ports need.
+pub(super) fn reserve(mebibytes: u64, site: &Site) -> Result<HugePages, LabError> {
+    HugePages::reserve(mebibytes + CLIENT_MEBIBYTES, &site.folder)
+}
 
 /// What is at an end of a program of DPDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +218,7 @@ pub(crate) fn survey() -> Vec<Finding> {
 pub fn needs(devices: &[Device], mebibytes: u64) -> Result<(), Need> {
     driver(MEMPOOL.0, MEMPOOL.1)?;
     devices.iter().try_for_each(Device::check_driver)?;
-    hugepages::possible(mebibytes).map(drop)
+    hugepages::possible(mebibytes + CLIENT_MEBIBYTES).map(drop)
 }
 
 #[cfg(test)]

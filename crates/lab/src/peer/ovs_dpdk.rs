@@ -213,7 +213,7 @@ impl Peer for OvsDpdk {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
         let plan = self.plan(site)?;
         self.version = instance::version(&plan, site)?;
-        let pages = HugePages::reserve(OVS_MEBIBYTES, &site.folder)?;
+        let pages = dpdk::reserve(OVS_MEBIBYTES, site)?;
         let instance = Instance::start(&plan, site)?;
         let ports = plan.ports.into_iter().map(|(name, _)| name).collect();
         self.running = Some(Running { instance, ports, _pages: pages });

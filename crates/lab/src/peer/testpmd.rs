@@ -131,7 +131,7 @@ impl Peer for Testpmd {
             namespace: Some(site.namespace.clone()),
             cores: Vec::new(),
         };
-        let pages = HugePages::reserve(TESTPMD_MEBIBYTES, &site.folder)?;
+        let pages = dpdk::reserve(TESTPMD_MEBIBYTES, site)?;
         let log = launch.log.clone();
         let process = Process::start(launch, &site.folder)?;
         let ports = devices.len();

@@ -71,9 +71,12 @@ impl Instance {
         let mut database = place.start_database(plan, site)?;
         let switch = place.start_switch(plan, site, &mut database)?;
         let ports = plan.ports.iter().map(|(name, _)| name.clone()).collect();
-        let instance = Instance { switch, database, place, ports };
-        instance.place.configure(plan, site)?;
-        Ok(instance)
+        let mut instance = Instance { switch, database, place, ports };
+        match instance.place.configure(plan, site) {
+            Ok(()) => Ok(instance),
+            // A switch that has ended knows better why than who waited for it.
+            Err(error) => Err(instance.check().err().unwrap_or(error)),
+        }
     }
 
     /// Waits until it can be programmed and has all its ports; says at which channel.
