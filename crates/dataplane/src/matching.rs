@@ -160,6 +160,16 @@ impl Match {
         self.mask == Key::FULL && self.wide_mask == Wide::ZERO
     }
 
+    /// Whether every bit of the key is asked for, and perhaps more.
+    pub fn asks_whole_key(&self) -> bool {
+        self.mask == Key::FULL
+    }
+
+    /// Whether a frame with this key matches, if its wide fields do.
+    pub fn matches_key(&self, key: &Key) -> bool {
+        differing(key, &self.value, &self.mask) == 0
+    }
+
     /// Whether a frame with this key and these wide fields matches.
     #[inline]
     pub fn matches(&self, key: &Key, wide: &Wide) -> bool {

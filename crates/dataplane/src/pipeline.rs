@@ -336,7 +336,13 @@ impl Pipeline {
     #[inline]
     fn act(&mut self, key: usize, frame: &mut Frame, programs: &[Program], way: &mut Way) {
         match self.stage.verdicts[key] {
-            Some(Verdict::Output(port)) => self.egress.output(port.into(), frame, way),
+            Some(Verdict::Output(port)) => {
+                if self.egress.defers {
+                    // Egress tables see where the frame was, not where the one before it was.
+                    way.context = start(self.stage.begins);
+                }
+                self.egress.output(port.into(), frame, way);
+            }
             Some(Verdict::Drop) => self.egress.drops.add(DropReason::ByFlow),
             Some(Verdict::List) => self.do_list(key, frame, programs, way),
             Some(Verdict::Program) => {

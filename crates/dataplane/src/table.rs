@@ -360,7 +360,9 @@ impl Tables {
                 let same = |table: &Table| table.find_same(slab, matching, wanted);
                 tables.iter().filter_map(same).collect()
             }
-            None if !matching.is_exact() || tables.iter().any(Table::hides_exact) => return None,
+            None if !matching.is_exact() || tables.iter().any(Table::hides_whole_keys) => {
+                return None;
+            }
             None => {
                 let same = |table: &Table| table.find_exact(slab, matching);
                 tables.iter().filter_map(same).collect()
@@ -452,13 +454,18 @@ impl Tables {
 
 /// What instructions come to.
 pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
-    let Instructions { trigger: None, meter: None, apply, write, goto: None, .. } = instructions
+    let Instructions { trigger: None, meter: None, apply, write, metadata, goto: None, .. } =
+        instructions
     else {
         return Verdict::Program;
     };
     match (&**apply, &**write) {
         ([], []) => Verdict::Drop,
-        ([Action::Output { port }], []) | ([], [Action::Output { port }]) => {
+        ([Action::Output { port }], []) => {
+            u16::try_from(*port).map_or(Verdict::Program, Verdict::Output)
+        }
+        // Metadata that is written goes along to the egress tables.
+        ([], [Action::Output { port }]) if metadata.is_none() => {
             u16::try_from(*port).map_or(Verdict::Program, Verdict::Output)
         }
         (_, []) => Verdict::List,

@@ -96,16 +96,30 @@ impl GroupTable {
         self.replace(spec)
     }
 
-    /// Changes a group to one that has some of the same buckets; these keep their counters.
+    /// Changes a group to one that has some of the same buckets; these keep their counters, and
+    /// their flows even if another that does the same leaves.
     fn replace(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
         let targets = self.check(&spec)?;
         let number = spec.number;
         let old = self.take(number).expect("whoever changes it has found it");
         self.put(spec, targets, old.traffic, old.added_at);
         let group = self.groups.get_mut(&number).expect("it was put there just now");
+        let mut taken: Vec<u64> = Vec::new();
+        let mut new: Vec<&mut Bucket> = Vec::new();
         for bucket in &mut group.buckets {
-            let before = old.buckets.iter().find(|other| other.spec.id == bucket.spec.id);
-            bucket.traffic = before.map(|before| before.traffic).unwrap_or_default();
+            match old.buckets.iter().find(|other| other.spec.id == bucket.spec.id) {
+                Some(before) => {
+                    (bucket.traffic, bucket.identity) = (before.traffic, before.identity);
+                    taken.push(bucket.identity);
+                }
+                None => new.push(bucket),
+            }
+        }
+        for bucket in new {
+            while taken.contains(&bucket.identity) {
+                bucket.identity = mix(bucket.identity, 1);
+            }
+            taken.push(bucket.identity);
         }
         Ok(())
     }

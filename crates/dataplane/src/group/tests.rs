@@ -270,6 +270,24 @@ fn buckets_come_and_go_one_by_one_and_the_others_keep_their_counters() {
 }
 
 #[test]
+fn when_one_of_two_that_do_the_same_leaves_only_its_flows_move() {
+    let mut groups = table();
+    let twins = [to_port(1, 1, 2), to_port(2, 1, 2), to_port(3, 1, 3)];
+    groups.add(group(1, GroupKind::Select, &twins), AT).unwrap();
+    let before = choices(&mut groups, 500);
+    groups.remove_buckets(1, BucketPlace::Id(1)).unwrap();
+    let after = choices(&mut groups, 500);
+    assert!(before.contains(&1) && before.contains(&2));
+    for (old, new) in before.iter().zip(&after).filter(|(old, _)| **old != 1) {
+        assert_eq!(old, new, "its bucket is still there");
+    }
+    groups.insert_buckets(1, BucketPlace::First, vec![to_port(4, 1, 2)]).unwrap();
+    let again = choices(&mut groups, 500);
+    assert!(again.iter().zip(&after).all(|(new, old)| [*old, 4].contains(new)));
+    assert!(again.contains(&4) && again.contains(&2), "they are told apart");
+}
+
+#[test]
 fn commands_are_refused_for_their_reasons_and_change_nothing() {
     let limits = GroupLimits { groups_max: 2, buckets_max: 3, group_buckets_max: 2 };
     let mut groups = GroupTable::new(&[1], limits, 0);

@@ -16,7 +16,7 @@ use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::flow::Part;
 use crate::key::Key;
-use crate::key::wide::{WORDS, Wide, WordSet};
+use crate::key::wide::{WORDS, WordSet};
 use crate::matching::Match;
 
 use super::lookup::View;
@@ -108,8 +108,8 @@ pub(super) struct Table {
     pub(super) config: TableConfig,
     /// No exact match ranks lower.
     exact_rank_least: u32,
-    /// Exact matches among the rest.
-    exact_hidden: usize,
+    /// Matches among the rest that ask for the whole key: those that an exact one may cover.
+    whole_keys: usize,
     /// Whether the next vacancy to tell of is that less is left.
     pub(super) vacancy_down_next: bool,
     /// For each wide word, how many entries ask for it.
@@ -129,7 +129,7 @@ impl Table {
             entries_max: [settings.exact_entries_max, settings.wildcard_entries_max],
             config: settings.config,
             exact_rank_least: u32::MAX,
-            exact_hidden: 0,
+            whole_keys: 0,
             vacancy_down_next: true,
             words: [0; WORDS],
             words_used: 0,
@@ -189,9 +189,9 @@ impl Table {
         exact.then(|| self.exact.find(slab, matching.value())).flatten()
     }
 
-    /// Whether exact matches are among the rest.
-    pub(super) fn hides_exact(&self) -> bool {
-        self.exact_hidden > 0
+    /// Whether matches that an exact one covers are among the rest.
+    pub(super) fn hides_whole_keys(&self) -> bool {
+        self.whole_keys > 0
     }
 
     /// Whether an entry of this rank could match the same frame.
@@ -203,11 +203,9 @@ impl Table {
         if matching.is_exact() {
             return self.find_exact(slab, matching).is_some_and(ranked);
         }
-        let meets =
-            |place: u32| ranked(place) && matching.matches(&slab.line(place).key(), &Wide::ZERO);
-        matching.wide_words() == 0
-            && wanted >= self.exact_rank_least
-            && self.exact.places().any(meets)
+        // An exact match leaves the wide fields open, whatever the other asks of them.
+        let meets = |place: u32| ranked(place) && matching.matches_key(&slab.line(place).key());
+        wanted >= self.exact_rank_least && self.exact.places().any(meets)
     }
 
     /// The part that an entry with this match belongs to.
@@ -232,7 +230,7 @@ impl Table {
                 self.exact.insert(slab, place);
             }
             Part::Wildcard => {
-                self.exact_hidden += usize::from(matching.is_exact());
+                self.whole_keys += usize::from(matching.asks_whole_key());
                 self.rest.insert(slab, matching, rank, place);
                 self.count_words(matching, 1);
             }
@@ -251,7 +249,7 @@ impl Table {
                 }
             }
             Part::Wildcard => {
-                self.exact_hidden -= usize::from(matching.is_exact());
+                self.whole_keys -= usize::from(matching.asks_whole_key());
                 self.rest.remove(slab, matching, rank, place);
                 self.count_words(matching, u32::MAX);
             }

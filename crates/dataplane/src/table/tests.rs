@@ -133,6 +133,21 @@ fn a_full_table_refuses_new_entries_but_not_replacements() {
 }
 
 #[test]
+fn an_exact_match_covers_those_that_ask_for_more_than_the_key() {
+    use packet::field::Field::{EthDst, EthSrc, EthType, InPort, IpProto, VlanVid};
+    let mut table = table();
+    let asked = [(InPort, 1), (EthDst, 2), (EthSrc, 3), (EthType, 0x86dd), (VlanVid, 0)];
+    let mut asked: Vec<_> = asked.map(|(field, value)| (field, value, field.ones())).into();
+    let less = Match::asking(&asked);
+    asked.push((IpProto, 58, IpProto.ones()));
+    let more = Match::asking(&asked);
+    assert!(less.is_exact() && !more.is_exact());
+    add(&mut table, &FlowSpec::new(more, 5, &output(1)), Nanos::ZERO).unwrap();
+    let gone = delete(&mut table, &FlowFilter::covered_by(less), Nanos::ZERO, &mut outputs());
+    assert_eq!(gone, 1);
+}
+
+#[test]
 fn overlap_is_refused_where_that_was_asked() {
     let mut table = table();
     let to = Match::of(&[(Field::EthDst, 9)]);
@@ -149,6 +164,9 @@ fn overlap_is_refused_where_that_was_asked() {
     assert_eq!(try_to(&asked(exact(2), 5)), Ok(()));
     assert_eq!(try_to(&asked(to, 6)), Ok(()));
     assert_eq!(try_to(&asked(from_port(2), 5)), Ok(()));
+    // An exact match leaves open what is not in the key.
+    let more = Match::asking(&[(packet::field::Field::Metadata, 1, u128::from(u64::MAX))]);
+    assert_eq!(try_to(&asked(more, 5)), Err(FlowError::Overlap));
     assert_eq!(try_to(&FlowSpec::new(to, 5, &output(2))), Ok(()));
 }
 

@@ -2,17 +2,53 @@
 
 use std::sync::Arc;
 
-use dataplane::action::Action;
+use dataplane::action::{Action, UNSET};
 use dataplane::flow::{FlowFlags, FlowSpec};
 use dataplane::instruction::Instructions;
 use dataplane::matching::{Asked, Match};
 use dataplane::table::{Classifier, TableSettings};
 use packet::field::Field;
+use packet::time::Nanos;
 
 use crate::dice::Dice;
+use crate::fields::field_of;
 use crate::kinds::{self, KINDS, LINKS};
 use crate::model::Model;
-use crate::switch::field_of;
+use crate::set::same_kind;
+
+/// What entries are drawn for.
+pub struct Scene {
+    /// What frames are drawn from, and values of matches.
+    pub frames: Vec<Model>,
+    pub tables: u8,
+    pub first_egress: Option<u8>,
+    /// The highest numbers of groups and of meters.
+    pub groups: u32,
+    pub meters: u32,
+}
+
+impl Scene {
+    fn leaves_by(&self, table: u8) -> bool {
+        self.first_egress.is_some_and(|first| table >= first)
+    }
+
+    fn any(&self, dice: &mut Dice) -> &Model {
+        &self.frames[dice.roll(self.frames.len() as u64) as usize]
+    }
+}
+
+/// Where actions are to stand: what sends a frame somewhere is not for every place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a list or set of an entry.
+    Entry,
+    /// In a bucket of this group, which sends to groups of lower numbers only.
+    Bucket(u32),
+    /// In a list of an entry for frames on their way out.
+    Leaving,
+    /// In a set of such an entry.
+    LeavingSet,
+}
 
 /// A table with or without a hash of exact matches.
 pub fn table(dice: &mut Dice) -> TableSettings {
@@ -27,15 +63,31 @@ pub fn frame(dice: &mut Dice) -> Model {
     kinds::frame(links, dice.roll(KINDS), dice)
 }
 
+/// The same frame with another class, time to live and congestion mark: one of the same flow.
+pub fn varied(dice: &mut Dice, model: &Model) -> Model {
+    let mut varied = model.clone();
+    varied.set(Field::IpDscp, dice.pick(&[0, 10, 12, 18, 46]), 0x3f);
+    varied.set(Field::IpEcn, dice.pick(&[0, 1, 3]), 3);
+    varied.set(Field::VlanPcp, dice.roll(8).into(), 7);
+    varied
+}
+
 /// A match and an entry for it.
-pub fn flow(dice: &mut Dice, frames: &[Model], tables: u8) -> (Vec<Asked>, FlowSpec) {
-    let table = (dice.roll(u64::from(tables)).min(dice.roll(u64::from(tables)))) as u8;
-    let asked = matching(dice, frames);
-    let instructions = instructions(dice, frames, table, tables);
+pub fn flow(dice: &mut Dice, scene: &Scene) -> (Vec<Asked>, FlowSpec) {
+    let tables = u64::from(scene.tables);
+    let table = (dice.roll(tables).min(dice.roll(tables))) as u8;
+    let asked = matching(dice, scene);
+    let instructions = instructions(dice, scene, table);
     let miss = asked.is_empty() && dice.roll(2) == 0;
+    let span = |dice: &mut Dice| match dice.roll(4) {
+        0 => Nanos::from_millis(10 * (1 + dice.roll(300))),
+        _ => Nanos::ZERO,
+    };
     let spec = FlowSpec {
         table,
         cookie: dice.roll(1 << 40),
+        idle_timeout: span(dice),
+        hard_timeout: span(dice),
         flags: FlowFlags {
             notify_removed: dice.roll(2) == 0,
             reset_counts: dice.roll(2) == 0,
@@ -48,16 +100,24 @@ pub fn flow(dice: &mut Dice, frames: &[Model], tables: u8) -> (Vec<Asked>, FlowS
 }
 
 /// Instructions that go nowhere else, for any table.
-pub fn last(dice: &mut Dice, frames: &[Model]) -> Arc<Instructions> {
-    Arc::new(instructions(dice, frames, 0, 1))
+pub fn last(dice: &mut Dice, scene: &Scene) -> Arc<Instructions> {
+    Arc::new(instructions(dice, scene, scene.tables - 1))
 }
 
-fn instructions(dice: &mut Dice, frames: &[Model], table: u8, tables: u8) -> Instructions {
-    let further = tables - 1 - table;
+fn instructions(dice: &mut Dice, scene: &Scene, table: u8) -> Instructions {
+    let leaving = scene.leaves_by(table);
+    let end = scene.first_egress.filter(|_| !leaving).unwrap_or(scene.tables);
+    let further = end - 1 - table;
+    let (list_place, set_place) = match leaving {
+        true => (Place::Leaving, Place::LeavingSet),
+        false => (Place::Entry, Place::Entry),
+    };
+    let meter = dice.roll(6) == 0;
     Instructions {
-        apply: if dice.roll(2) == 0 { list(dice, frames).into() } else { [].into() },
+        meter: meter.then(|| 1 + dice.roll(scene.meters.into()) as u32),
+        apply: if dice.roll(2) == 0 { list(dice, scene, list_place).into() } else { [].into() },
         clear: dice.roll(6) == 0,
-        write: if dice.roll(2) == 0 { set(dice, frames, 0).into() } else { [].into() },
+        write: if dice.roll(2) == 0 { set(dice, scene, set_place).into() } else { [].into() },
         metadata: (dice.roll(3) == 0).then(|| metadata(dice)),
         goto: (further > 0 && dice.roll(4) > 0)
             .then(|| table + 1 + dice.roll(u64::from(further)) as u8),
@@ -72,8 +132,8 @@ fn metadata(dice: &mut Dice) -> (u64, u64) {
 }
 
 /// What a frame, or what the tables made of it, could match: fields with what they need, in order.
-fn matching(dice: &mut Dice, frames: &[Model]) -> Vec<Asked> {
-    let model = dice.roll(frames.len() as u64) as usize;
+fn matching(dice: &mut Dice, scene: &Scene) -> Vec<Asked> {
+    let model = scene.any(dice);
     let mut wanted: Vec<Field> = Vec::new();
     for _ in 0..dice.roll(5) {
         need(&mut wanted, dice.pick(&Field::ALL));
@@ -82,7 +142,7 @@ fn matching(dice: &mut Dice, frames: &[Model]) -> Vec<Asked> {
         wanted = EXACT.to_vec();
     }
     wanted.sort_unstable();
-    let asked = wanted.into_iter().filter_map(|field| ask(dice, &frames[model], field));
+    let asked = wanted.into_iter().filter_map(|field| ask(dice, model, field));
     let asked: Vec<Asked> = asked.collect();
     settled(&asked)
 }
@@ -119,7 +179,8 @@ fn ask(dice: &mut Dice, model: &Model, field: Field) -> Option<Asked> {
         Field::Metadata => u128::from(metadata(dice).0),
         Field::TunnelId => u128::from(dice.roll(2)),
         Field::PacketType => 0,
-        Field::ActsetOutput | Field::Ipv6Exthdr => return None,
+        Field::ActsetOutput => dice.pick(&[1, 2, 3, 4, u128::from(UNSET), 0xfffd]),
+        Field::Ipv6Exthdr => return None,
         Field::VlanVid => field_of(field, model).unwrap_or(0),
         _ => field_of(field, model)?,
     };
@@ -156,60 +217,60 @@ fn settled(asked: &[Asked]) -> Vec<Asked> {
 }
 
 /// Actions in any order and number.
-fn list(dice: &mut Dice, frames: &[Model]) -> Vec<Action> {
-    (0..dice.roll(5)).map(|_| action(dice, frames, 0)).collect()
+fn list(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
+    (0..dice.roll(5)).map(|_| action(dice, scene, place)).collect()
 }
 
-/// Actions of different kinds. Those of a group send to groups of lower numbers only.
-pub fn set(dice: &mut Dice, frames: &[Model], group: u32) -> Vec<Action> {
+/// Actions of different kinds.
+pub fn set(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
     let mut set: Vec<Action> = Vec::new();
     for _ in 0..dice.roll(5) {
-        let new = action(dice, frames, group);
-        let field = |action: &Action| match action {
-            Action::SetField { field, .. } => Some(*field),
-            _ => None,
-        };
-        let same = |other: &Action| {
-            std::mem::discriminant(other) == std::mem::discriminant(&new)
-                && field(other) == field(&new)
-                || other.is_output() && new.is_output()
-        };
-        if !set.iter().any(same) {
+        let new = action(dice, scene, place);
+        if !set.iter().any(|other| same_kind(&new, other)) {
             set.push(new);
         }
     }
     set
 }
 
-fn action(dice: &mut Dice, frames: &[Model], group: u32) -> Action {
+fn action(dice: &mut Dice, scene: &Scene, place: Place) -> Action {
     let ttl = dice.roll(256) as u8;
-    match dice.roll(24) {
-        0..=4 => Action::Output { port: 1 + dice.roll(5) as u32 },
+    match dice.roll(27) {
+        0..=11 if matches!(place, Place::Leaving | Place::LeavingSet) => {
+            if place == Place::Leaving && dice.roll(4) == 0 {
+                return Action::Controller { bytes_max: dice.pick(&[0, 64, 0xffff]) };
+            }
+            set_field(dice, scene)
+        }
+        // Only where frames go straight out may there be a port that does not exist.
+        0..=4 if scene.first_egress.is_none() => Action::Output { port: 1 + dice.roll(5) as u32 },
+        0..=4 => Action::Output { port: 1 + dice.roll(4) as u32 },
         5 => Action::InPort,
         6 => dice.pick(&[Action::All, Action::Flood]),
         7 => Action::Controller { bytes_max: dice.pick(&[0, 64, 0xffff]) },
-        8 | 9 => {
-            let below = if group == 0 { 4 } else { group };
+        8..=11 => {
+            let below = if let Place::Bucket(number) = place { number } else { scene.groups + 1 };
             match dice.roll(u64::from(below)) as u32 {
                 0 => Action::Output { port: 3 },
                 number => Action::Group(number),
             }
         }
-        10 => Action::PushVlan(dice.pick(&[0x8100, 0x88a8])),
-        11 => Action::PopVlan,
-        12 => Action::PushMpls(0x8847),
-        13 => Action::PushPbb(0x88e7),
-        14 => Action::PopPbb,
-        15 => dice.pick(&[Action::CopyTtlOut, Action::CopyTtlIn]),
-        16 => dice.pick(&[Action::SetMplsTtl(ttl), Action::SetIpTtl(ttl)]),
-        17 => dice.pick(&[Action::DecMplsTtl, Action::DecIpTtl]),
-        18 => Action::SetQueue(dice.roll(3) as u32),
-        _ => set_field(dice, frames),
+        12 => Action::PushVlan(dice.pick(&[0x8100, 0x88a8])),
+        13 => Action::PopVlan,
+        14 => Action::PushMpls(0x8847),
+        15 => Action::PushPbb(0x88e7),
+        16 => Action::PopPbb,
+        17 => dice.pick(&[Action::CopyTtlOut, Action::CopyTtlIn]),
+        18 => dice.pick(&[Action::SetMplsTtl(ttl), Action::SetIpTtl(ttl)]),
+        19 => dice.pick(&[Action::DecMplsTtl, Action::DecIpTtl]),
+        20 => Action::SetQueue(dice.roll(3) as u32),
+        21 => Action::Meter(1 + dice.roll(scene.meters.into()) as u32),
+        _ => set_field(dice, scene),
     }
 }
 
 /// Sets a field to what another frame has there, or to little.
-fn set_field(dice: &mut Dice, frames: &[Model]) -> Action {
+fn set_field(dice: &mut Dice, scene: &Scene) -> Action {
     let fixed = [
         Field::InPort,
         Field::InPhyPort,
@@ -224,7 +285,7 @@ fn set_field(dice: &mut Dice, frames: &[Model]) -> Action {
     ];
     let fields: Vec<Field> =
         Field::ALL.into_iter().filter(|field| !fixed.contains(field)).collect();
-    let model = &frames[dice.roll(frames.len() as u64) as usize];
+    let model = scene.any(dice);
     let field = dice.pick(&fields);
     let little = u128::from(dice.roll(2));
     let value = match field {

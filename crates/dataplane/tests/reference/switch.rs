@@ -4,22 +4,30 @@
 //! Source: OpenFlow switch specification 1.3.5, sections 5 and 6.4; 1.5.1, section 5, for what is newer.
 //! It shares no code with the pipeline that it judges: frames are models that are built anew after
 //! each change, matches are lists of fields, and an action set is put into order action by action.
+//!
+//! Invariant: what a frame leads to is found out without changing anything ([`Switch::decide`]), so
+//! that choices that the text leaves open can be tried, and takes effect later ([`Switch::commit`]).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dataplane::action::Action;
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::{NO_COOKIE, PacketInReason};
-use dataplane::group::GroupKind;
 use dataplane::matching::Asked;
+use dataplane::meter::CONTROLLER;
 use dataplane::pipeline::OnMiss;
 use dataplane::table::TableMiss;
 use packet::field::Field;
 use packet::frame::PortNo;
-use packet::header::ipv4;
+use packet::time::Nanos;
 
 use crate::change::change;
-use crate::model::{Model, Network, Transport};
+use crate::choices::{Choices, Unknown};
+use crate::fields::field_of;
+use crate::group::{self, Groups};
+use crate::meter::{self, Meters, Verdict, count};
+use crate::model::Model;
+use crate::set::{is_output, output_of, same_kind};
 
 /// An entry, with the fields of its match as they were asked for.
 #[derive(Debug, Clone)]
@@ -28,6 +36,8 @@ pub struct Entry {
     pub spec: FlowSpec,
     pub frames: u64,
     pub bytes: u64,
+    pub added_at: Nanos,
+    pub matched_at: Nanos,
 }
 
 /// What a controller is told of a frame.
@@ -49,12 +59,33 @@ pub struct Switch {
     pub ports: Vec<PortNo>,
     pub on_miss: Option<OnMiss>,
     pub tables: Vec<TableMiss>,
+    /// The first table that frames go through on their way out.
+    pub first_egress: Option<u8>,
     pub entries: Vec<Entry>,
-    pub groups: HashMap<u32, (Option<GroupKind>, Vec<Vec<Action>>)>,
-    pub sent: HashMap<PortNo, Vec<Vec<u8>>>,
-    pub told: Vec<Told>,
+    pub groups: Groups,
+    pub meters: Meters,
     /// For each table, frames looked up and matched.
     pub accounts: Vec<(u64, u64)>,
+}
+
+/// What frames lead to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub sent: HashMap<PortNo, Vec<Vec<u8>>>,
+    pub told: Vec<Told>,
+    /// Frames and bytes of groups, and of their buckets by number.
+    pub groups: BTreeMap<(u32, Option<u32>), (u64, u64)>,
+}
+
+/// What a frame leads to, and what it changes in the switch.
+#[derive(Debug, Clone, Default)]
+pub struct Effects {
+    pub seen: Seen,
+    /// Tables that it was looked up in, and whether one of their entries matched.
+    lookups: Vec<(u8, bool)>,
+    /// Entries that it matched, with its bytes at that time.
+    hits: Vec<(usize, u64)>,
+    meters: Meters,
 }
 
 /// A frame in the switch.
@@ -62,52 +93,117 @@ pub struct Switch {
 struct Visit {
     model: Model,
     in_port: PortNo,
+    /// The port by which it is about to leave, in the tables for that.
+    leaving: Option<PortNo>,
     table: u8,
     cookie: u64,
     why: PacketInReason,
     set: Vec<Action>,
 }
 
-/// The frame is gone.
-struct Over;
+/// Why nothing more is done with a frame.
+enum Stop {
+    /// It is gone.
+    Over,
+    /// What comes next depends on a choice that is not known.
+    Ask(Unknown),
+}
+
+/// One frame's way.
+struct Run<'a> {
+    switch: &'a Switch,
+    choices: &'a Choices,
+    now: Nanos,
+    effects: Effects,
+    /// Frames that wait for the tables on the way out.
+    waiting: VecDeque<Visit>,
+}
 
 impl Switch {
-    /// A frame comes in.
-    pub fn receive(&mut self, in_port: PortNo, model: &Model) {
-        let mut visit = Visit {
+    /// What a frame that comes in leads to, if all choices that it meets are known.
+    pub fn decide(
+        &self,
+        in_port: PortNo,
+        model: &Model,
+        choices: &Choices,
+        now: Nanos,
+    ) -> Result<Effects, Unknown> {
+        let effects = Effects { meters: self.meters.clone(), ..Effects::default() };
+        let mut run = Run { switch: self, choices, now, effects, waiting: VecDeque::new() };
+        let mut next = Some(Visit {
             model: Model { metadata: 0, tunnel_id: 0, ..model.clone() },
             in_port,
+            leaving: None,
             table: 0,
             cookie: NO_COOKIE,
             why: PacketInReason::Action,
             set: Vec::new(),
-        };
-        // A frame that is gone is no concern of ours.
-        let _: Result<(), Over> = self.visit(&mut visit);
+        });
+        while let Some(mut visit) = next {
+            match run.visit(&mut visit) {
+                // A frame that is gone is no concern of ours.
+                Ok(()) | Err(Stop::Over) => {}
+                Err(Stop::Ask(unknown)) => return Err(unknown),
+            }
+            next = run.waiting.pop_front();
+        }
+        Ok(run.effects)
     }
 
-    fn visit(&mut self, visit: &mut Visit) -> Result<(), Over> {
-        loop {
-            let bytes = visit.model.bytes().len() as u64;
-            let best = self.best(visit);
-            let account = &mut self.accounts[usize::from(visit.table)];
+    /// Lets it be so.
+    pub fn commit(&mut self, effects: Effects, now: Nanos) -> Seen {
+        for (table, matched) in effects.lookups {
+            let account = &mut self.accounts[usize::from(table)];
             account.0 += 1;
+            account.1 += u64::from(matched);
+        }
+        for (at, bytes) in effects.hits {
+            let entry = &mut self.entries[at];
+            entry.frames += 1;
+            entry.bytes += bytes;
+            entry.matched_at = now;
+        }
+        self.meters = effects.meters;
+        effects.seen
+    }
+
+    /// The entry of the highest priority that matches.
+    fn best(&self, visit: &Visit) -> Option<usize> {
+        let of_table = |entry: &Entry| entry.spec.table == visit.table;
+        let matches = |entry: &Entry| {
+            entry.asked.iter().all(|(field, value, mask)| value_of(*field, visit) & mask == *value)
+        };
+        let candidates = self.entries.iter().enumerate();
+        let candidates = candidates.filter(|(_, entry)| of_table(entry) && matches(entry));
+        candidates.max_by_key(|(_, entry)| entry.spec.rank).map(|(at, _)| at)
+    }
+}
+
+impl Run<'_> {
+    fn visit(&mut self, visit: &mut Visit) -> Result<(), Stop> {
+        loop {
+            let best = self.switch.best(visit);
+            self.effects.lookups.push((visit.table, best.is_some()));
             let Some(best) = best else {
-                match self.tables[usize::from(visit.table)] {
-                    TableMiss::Continue if usize::from(visit.table) + 1 < self.tables.len() => {
-                        visit.table += 1;
+                let next = visit.table + 1;
+                let ends = usize::from(next) == self.switch.tables.len()
+                    || self.switch.first_egress == Some(next);
+                match self.switch.tables[usize::from(visit.table)] {
+                    TableMiss::Continue if !ends => {
+                        visit.table = next;
                         continue;
                     }
                     miss => return self.miss(visit, miss),
                 }
             };
-            account.1 += 1;
-            self.entries[best].frames += 1;
-            self.entries[best].bytes += bytes;
-            let spec = self.entries[best].spec.clone();
+            self.effects.hits.push((best, visit.model.bytes().len() as u64));
+            let spec = &self.switch.entries[best].spec;
             visit.cookie = spec.cookie;
             visit.why =
                 if spec.flags.miss { PacketInReason::NoMatch } else { PacketInReason::Action };
+            if let Some(meter) = spec.instructions.meter {
+                self.meter(meter, visit)?;
+            }
             for action in spec.instructions.apply.iter() {
                 self.act(action, visit)?;
             }
@@ -129,23 +225,16 @@ impl Switch {
         if visit.why == PacketInReason::Action {
             visit.why = PacketInReason::ActionSet;
         }
-        self.act_set(&visit.set.clone(), visit)
+        self.act_set(&visit.set.clone(), visit)?;
+        if let Some(port) = visit.leaving {
+            self.send(port, visit);
+        }
+        Ok(())
     }
 
-    /// The entry of the highest priority that matches.
-    fn best(&self, visit: &Visit) -> Option<usize> {
-        let of_table = |entry: &Entry| entry.spec.table == visit.table;
-        let matches = |entry: &Entry| {
-            entry.asked.iter().all(|(field, value, mask)| value_of(*field, visit) & mask == *value)
-        };
-        let candidates = self.entries.iter().enumerate();
-        let candidates = candidates.filter(|(_, entry)| of_table(entry) && matches(entry));
-        candidates.max_by_key(|(_, entry)| entry.spec.rank).map(|(at, _)| at)
-    }
-
-    fn miss(&mut self, visit: &mut Visit, miss: TableMiss) -> Result<(), Over> {
+    fn miss(&mut self, visit: &mut Visit, miss: TableMiss) -> Result<(), Stop> {
         let asks = miss == TableMiss::Controller
-            || miss == TableMiss::Pipeline && self.on_miss == Some(OnMiss::Controller);
+            || miss == TableMiss::Pipeline && self.switch.on_miss == Some(OnMiss::Controller);
         if asks {
             visit.why = PacketInReason::NoMatch;
             visit.cookie = NO_COOKIE;
@@ -154,45 +243,86 @@ impl Switch {
         Ok(())
     }
 
-    fn act(&mut self, action: &Action, visit: &mut Visit) -> Result<(), Over> {
+    fn act(&mut self, action: &Action, visit: &mut Visit) -> Result<(), Stop> {
         match *action {
-            Action::Output { port } if port != visit.in_port => self.send(port, visit),
+            Action::Output { port } if port != visit.in_port => self.output(port, visit),
             Action::Output { .. } => {}
-            Action::InPort => self.send(visit.in_port, visit),
+            Action::InPort => self.output(visit.in_port, visit),
             Action::All | Action::Flood => {
-                for port in self.ports.clone() {
-                    if port != visit.in_port {
-                        self.send(port, visit);
-                    }
+                for port in self.switch.ports.iter().filter(|port| **port != visit.in_port) {
+                    self.output(*port, visit);
                 }
             }
             Action::Controller { bytes_max } => self.tell(visit, Some(bytes_max)),
             Action::SetQueue(_) => {}
-            Action::Group(number) => {
-                for bucket in self.groups[&number].1.clone() {
-                    let mut copy = visit.clone();
-                    copy.why = PacketInReason::Group;
-                    // What becomes of a copy does not matter to the others.
-                    let _: Result<(), Over> = self.act_set(&bucket, &mut copy);
-                }
-            }
+            Action::Group(number) => self.group(number, visit)?,
+            Action::Meter(number) => self.meter(number, visit)?,
             _ => {
                 if change(action, &mut visit.model).is_err() {
                     visit.why = PacketInReason::InvalidTtl;
                     self.tell(visit, None);
-                    return Err(Over);
+                    return Err(Stop::Over);
                 }
             }
         }
         Ok(())
     }
 
-    /// Does a set in the order of the text.
-    fn act_set(&mut self, set: &[Action], visit: &mut Visit) -> Result<(), Over> {
+    fn group(&mut self, number: u32, visit: &Visit) -> Result<(), Stop> {
+        let bytes = visit.model.bytes().len() as u64;
+        count(self.effects.seen.groups.entry((number, None)).or_default(), bytes);
+        let groups = &self.switch.groups;
+        let buckets = &groups.groups[&number].buckets;
+        let places = match groups.places(number) {
+            Some(places) => places,
+            None => {
+                let flow = group::flow(&visit.model);
+                let Some(bucket) = self.choices.get(number, &flow) else {
+                    let among = groups.among(number);
+                    return Err(Stop::Ask(Unknown { group: number, flow, among }));
+                };
+                let place = |id| buckets.iter().position(|bucket| bucket.id == id);
+                bucket.and_then(place).into_iter().collect()
+            }
+        };
+        for place in places {
+            let of = (number, Some(buckets[place].id));
+            count(self.effects.seen.groups.entry(of).or_default(), bytes);
+            let mut copy = Visit { why: PacketInReason::Group, ..visit.clone() };
+            match self.act_set(&buckets[place].actions, &mut copy) {
+                // What becomes of a copy does not matter to the others.
+                Ok(()) | Err(Stop::Over) => {}
+                ask => return ask,
+            }
+        }
+        Ok(())
+    }
+
+    fn meter(&mut self, number: u32, visit: &mut Visit) -> Result<(), Stop> {
+        let bytes = visit.model.bytes().len() as u64;
+        let meter = self.effects.meters.get_mut(&number).expect("entries name meters that exist");
+        match meter.measure(bytes, self.now) {
+            Verdict::Pass => {}
+            Verdict::Drop => return Err(Stop::Over),
+            Verdict::Raise(levels) => {
+                let dscp = visit.model.get(Field::IpDscp);
+                if let Some(raised) = dscp.and_then(|dscp| meter::raised(dscp as u8, levels)) {
+                    visit.model.set(Field::IpDscp, raised.into(), 0x3f);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does a set in the order of the text. Which of several tags is popped first the text leaves
+    /// open: as in the pipeline, from VLAN to backbone.
+    fn act_set(&mut self, set: &[Action], visit: &mut Visit) -> Result<(), Stop> {
         let has_group = set.iter().any(|action| matches!(action, Action::Group(_)));
-        let order: [fn(&Action) -> bool; 11] = [
+        let order: [fn(&Action) -> bool; 13] = [
             |action| matches!(action, Action::CopyTtlIn),
-            |action| matches!(action, Action::PopVlan | Action::PopMpls(_) | Action::PopPbb),
+            |action| matches!(action, Action::PopVlan),
+            |action| matches!(action, Action::PopMpls(_)),
+            |action| matches!(action, Action::PopPbb),
             |action| matches!(action, Action::PushMpls(_) | Action::PushMplsBehindVlan(_)),
             |action| matches!(action, Action::PushPbb(_)),
             |action| matches!(action, Action::PushVlan(_)),
@@ -202,7 +332,7 @@ impl Switch {
                 let ttl = matches!(action, Action::SetMplsTtl(_) | Action::SetIpTtl(_));
                 ttl || matches!(action, Action::SetField { .. })
             },
-            |action| matches!(action, Action::SetQueue(_)),
+            |action| matches!(action, Action::Meter(_) | Action::SetQueue(_)),
             |action| matches!(action, Action::Group(_)),
             is_output,
         ];
@@ -216,14 +346,34 @@ impl Switch {
         Ok(())
     }
 
-    fn send(&mut self, port: PortNo, visit: &Visit) {
-        if self.ports.contains(&port) {
-            self.sent.entry(port).or_default().push(visit.model.bytes());
+    /// Sends the frame out of a port, through the tables for that if there are any.
+    fn output(&mut self, port: PortNo, visit: &Visit) {
+        match self.switch.first_egress {
+            Some(table) if visit.leaving.is_none() => self.waiting.push_back(Visit {
+                leaving: Some(port),
+                table,
+                cookie: NO_COOKIE,
+                set: Vec::new(),
+                ..visit.clone()
+            }),
+            _ => self.send(port, visit),
         }
     }
 
+    fn send(&mut self, port: PortNo, visit: &Visit) {
+        if self.switch.ports.contains(&port) {
+            self.effects.seen.sent.entry(port).or_default().push(visit.model.bytes());
+        }
+    }
+
+    /// Tells the controller, if its meter lets the frame pass.
     fn tell(&mut self, visit: &Visit, bytes_max: Option<u16>) {
-        self.told.push(Told {
+        let mut visit = visit.clone();
+        let metered = self.effects.meters.contains_key(&CONTROLLER);
+        if metered && self.meter(CONTROLLER, &mut visit).is_err() {
+            return;
+        }
+        self.effects.seen.told.push(Told {
             port: visit.in_port,
             why: visit.why,
             bytes_max,
@@ -236,63 +386,12 @@ impl Switch {
     }
 }
 
-/// Whether an action takes another's place in an action set.
-fn same_kind(one: &Action, other: &Action) -> bool {
-    let push =
-        |action: &Action| matches!(action, Action::PushMpls(_) | Action::PushMplsBehindVlan(_));
-    match (one, other) {
-        (Action::SetField { field, .. }, Action::SetField { field: same, .. }) => field == same,
-        _ if is_output(one) => is_output(other),
-        _ if push(one) => push(other),
-        _ => std::mem::discriminant(one) == std::mem::discriminant(other),
-    }
-}
-
-fn is_output(action: &Action) -> bool {
-    let controller = matches!(action, Action::Controller { .. });
-    controller
-        || matches!(action, Action::Output { .. } | Action::InPort | Action::All | Action::Flood)
-}
-
 /// A field's value; of a field that the frame does not have, zero.
 fn value_of(field: Field, visit: &Visit) -> u128 {
     match field {
         Field::InPort | Field::InPhyPort => visit.in_port.into(),
         Field::PacketType => 0,
+        Field::ActsetOutput => visit.leaving.unwrap_or_else(|| output_of(&visit.set)).into(),
         _ => field_of(field, &visit.model).unwrap_or(0),
     }
-}
-
-/// The value by which a frame matches.
-pub fn field_of(field: Field, model: &Model) -> Option<u128> {
-    let transport = field >= Field::TcpSrc && field <= Field::Icmpv4Code
-        || field >= Field::Icmpv6Type && field <= Field::Ipv6NdTll
-        || field == Field::TcpFlags;
-    if field == Field::IpProto {
-        return if model.bare() { protocol(model) } else { None };
-    }
-    if transport && is_fragment(model) { None } else { model.get(field) }
-}
-
-fn is_fragment(model: &Model) -> bool {
-    match &model.network {
-        Network::Ipv4(header) => header.more_fragments || header.fragment_offset != 0,
-        _ => false,
-    }
-}
-
-fn protocol(model: &Model) -> Option<u128> {
-    let number = match (&model.network, &model.transport) {
-        (Network::Ipv4(header), Transport::None) => header.protocol,
-        (Network::Ipv4(_) | Network::Ipv6(..), transport) => match transport {
-            Transport::Tcp(_) => ipv4::PROTOCOL_TCP,
-            Transport::Udp(..) => ipv4::PROTOCOL_UDP,
-            Transport::Sctp(..) => ipv4::PROTOCOL_SCTP,
-            Transport::Icmp(_) => ipv4::PROTOCOL_ICMP,
-            Transport::Icmpv6(_) | Transport::Neighbour(..) => ipv4::PROTOCOL_ICMPV6,
-            Transport::None => return None,
-        },
-        _ => return None,
-    };
-    Some(number.into())
 }
