@@ -6,7 +6,8 @@ use openflow::model::{BundleCommand, BundleFlags, Message};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use crate::language::PortChange;
+use crate::features::FeaturesChange;
+use crate::orders::PortChange;
 
 /// Makes a message for a version.
 pub type Make<T> = Box<dyn Fn(Version) -> Result<T, String>>;
@@ -53,10 +54,12 @@ pub enum Do {
     Raw(Make<Vec<u8>>),
     /// Changes a port.
     PortMod(PortChange),
-    /// Does something with a bundle.
-    Bundle { id: u32, command: BundleCommand, flags: BundleFlags },
+    /// Does something with a bundle, so many milliseconds from now if that is said.
+    Bundle { id: u32, command: BundleCommand, flags: BundleFlags, in_ms: Option<i64> },
     /// Puts a message into the bundle that was opened last.
-    BundleAdd { id: u32, message: Message },
+    BundleAdd { id: u32, make: Make<Message> },
+    /// Asks for tables to be able to do other things.
+    Features(FeaturesChange),
     /// Adds so many entries to a table.
     Many { count: u32, table: u8 },
     /// Adds entries until one is refused.

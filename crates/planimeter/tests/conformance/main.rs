@@ -13,14 +13,21 @@
     reason = "a test may fail where it stands"
 )]
 
+mod act;
+mod ask;
+mod bytes;
 mod case;
 mod clauses;
+mod connection;
 mod differences;
+mod features;
 mod frame;
 mod generate;
+mod judge;
 mod language;
 #[path = "../common/one_by_one.rs"]
 mod one_by_one;
+mod orders;
 mod player;
 mod report;
 mod subject;

@@ -9,22 +9,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use openflow::header::Xid;
-use openflow::model::{
-    Action, BundleAddMessage, BundleCommand, BundleControl, BundleFlags, FlowMod, Match, Message,
-    MultipartReply, MultipartReplyBody, MultipartRequestBody, SwitchConfig, reserved,
-};
-use openflow::session::{Event, Session, Settings};
-use openflow::version::{End, Version};
-use packet::field::Field;
-use packet::time::Nanos;
-use ports::channel::Channel;
+use openflow::model::table::features::TableFeatures;
+use openflow::model::{BundleFlags, Message, SwitchConfig};
+use openflow::version::Version;
 
 use crate::case::{Case, Do, Expect, Step};
-use crate::language::{PortChange, has_all, kind_of, request};
+use crate::connection::{Controller, PlainChannel};
+use crate::features;
+use crate::judge::{Outcome, compare};
+use crate::orders::{PortChange, clearing};
 use crate::subject::Subject;
 
 /// Turns after which a simulated switch has done everything.
-const TURNS: usize = 12;
+pub const TURNS: usize = 12;
 
 /// The connection that a case begins on.
 const FIRST: &str = "c1";
@@ -46,6 +43,7 @@ pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<
         frames: Vec::new(),
         bundle_flags: BundleFlags::NONE,
         ports_changed: Vec::new(),
+        tables_told: Vec::new(),
         at: FIRST.to_owned(),
     };
     PLAYS.fetch_add(1, Ordering::Relaxed);
@@ -59,46 +57,20 @@ pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<
     outcome
 }
 
-struct Player<'a> {
-    subject: &'a mut dyn Subject,
-    controllers: BTreeMap<String, Controller>,
-    plain: Option<PlainChannel>,
+/// A case at play.
+pub struct Player<'a> {
+    pub subject: &'a mut dyn Subject,
+    pub controllers: BTreeMap<String, Controller>,
+    pub plain: Option<PlainChannel>,
     /// Frames that left and nobody has looked at yet.
     frames: Vec<(u32, Vec<u8>)>,
-    bundle_flags: BundleFlags,
+    pub bundle_flags: BundleFlags,
     /// Ports whose settings were changed, to be set back at the end.
-    ports_changed: Vec<u32>,
+    pub ports_changed: Vec<u32>,
+    /// What the tables could do before that was changed, to be set back at the end.
+    pub tables_told: Vec<TableFeatures>,
     /// The connection that speaks now.
-    at: String,
-}
-
-struct Controller {
-    session: Session,
-    channel: Box<dyn Channel>,
-    /// Bytes that go out as they are, behind what the session sends.
-    raw: Vec<u8>,
-    /// What came that nobody has looked at yet.
-    came: Vec<(Xid, Message)>,
-    down: bool,
-    /// How much has come so far, so that quiet can be told from progress.
-    count: usize,
-}
-
-/// A connection on which nothing is said but what a case says.
-struct PlainChannel {
-    channel: Box<dyn Channel>,
-    bytes: Vec<u8>,
-    down: bool,
-}
-
-/// What came of a step.
-#[derive(Default)]
-struct Outcome {
-    frames: Vec<(u32, Vec<u8>)>,
-    messages: Vec<Message>,
-    /// Kinds of messages on the plain connection.
-    kinds: Vec<String>,
-    down: bool,
+    pub at: String,
 }
 
 /// How much has to come.
@@ -112,13 +84,10 @@ struct Awaited {
 }
 
 impl Player<'_> {
-    fn connect(&mut self, name: &str, version: Version) -> Result<(), String> {
+    /// Connects as a controller of this name, who speaks from now on.
+    pub fn connect(&mut self, name: &str, version: Version) -> Result<(), String> {
         let channel = self.subject.connect()?;
-        let settings =
-            Settings { versions: vec![version], echo_idle: None, ..Settings::new(End::Controller) };
-        let session = Session::new(settings, self.subject.now());
-        let (raw, came) = (Vec::new(), Vec::new());
-        let controller = Controller { session, channel, raw, came, down: false, count: 0 };
+        let controller = Controller::new(channel, version, self.subject.now());
         self.controllers.insert(name.to_owned(), controller);
         self.at = name.to_owned();
         let up = |player: &mut Self| {
@@ -146,14 +115,15 @@ impl Player<'_> {
             if done(self) {
                 return Ok(());
             }
-            if turn >= TURNS && self.subject.is_quiet(since, true) {
+            if turn >= TURNS && self.subject.is_late(since) {
                 break;
             }
         }
         Err(format!("in vain it was waited until {what}"))
     }
 
-    fn turn(&mut self) {
+    /// Lets the subject work for a moment, and everybody hear what it says.
+    pub fn turn(&mut self) {
         self.subject.turn(&mut self.frames);
         let now = self.subject.now();
         for controller in self.controllers.values_mut() {
@@ -169,7 +139,7 @@ impl Player<'_> {
         if self.subject.is_spent() {
             return Ok(());
         }
-        for message in crate::language::clearing(version) {
+        for message in clearing(version) {
             self.send(&message)?;
         }
         self.barrier()?;
@@ -180,33 +150,40 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Sets ports back to what they were.
+    /// Sets ports and tables back to what they were.
     fn leave(&mut self, version: Version) -> Result<(), String> {
         if self.subject.is_spent() {
             return Ok(());
         }
         let changed = std::mem::take(&mut self.ports_changed);
-        if !changed.is_empty() {
+        let tables = std::mem::take(&mut self.tables_told);
+        if !changed.is_empty() || !tables.is_empty() {
             // The others may be slaves by now.
             self.connect("leaving", version)?;
         }
         for number in changed {
             self.act(&Do::PortMod(PortChange::none(number)), version)?;
         }
+        if !tables.is_empty() {
+            self.clear(version)?;
+            self.order_in_parts(&features::in_parts(&tables))?;
+        }
         Ok(())
     }
 
-    fn here(&mut self) -> &mut Controller {
+    /// The connection that speaks now.
+    pub fn here(&mut self) -> &mut Controller {
         self.controllers.get_mut(&self.at).expect("only known connections are chosen")
     }
 
-    fn send(&mut self, message: &Message) -> Result<Xid, String> {
+    /// Sends a message.
+    pub fn send(&mut self, message: &Message) -> Result<Xid, String> {
         let now = self.subject.now();
         self.here().session.send(message, now).map_err(|error| error.to_string())
     }
 
     /// Sends a barrier and waits for its answer, or for the end of the connection.
-    fn barrier(&mut self) -> Result<(), String> {
+    pub fn barrier(&mut self) -> Result<(), String> {
         if self.here().down {
             return Ok(());
         }
@@ -231,7 +208,7 @@ impl Player<'_> {
         for turn in 0.. {
             self.turn();
             let waiting = self.here().came.len();
-            let kinds = self.plain.as_ref().map_or(0, |plain| plain.cut().len());
+            let kinds = self.plain.as_ref().map_or(0, PlainChannel::count);
             let count: usize = self.controllers.values().map(|one| one.count).sum();
             let progress = self.frames.len() + count + kinds;
             if progress != seen {
@@ -247,10 +224,8 @@ impl Player<'_> {
         outcome.frames = std::mem::take(&mut self.frames);
         outcome.messages = self.here().came.drain(..).map(|(_, message)| message).collect();
         if let Some(plain) = &mut self.plain {
-            let name = |bytes: &[u8]| kind_of(bytes).map_or("unknown", |kind| kind.name());
-            let kinds = plain.cut().into_iter().map(|bytes| name(bytes).to_owned());
+            let kinds = plain.take_kinds().into_iter();
             outcome.kinds = kinds.filter(|name| name != "controller_status").collect();
-            plain.bytes.clear();
         }
         outcome
     }
@@ -272,246 +247,4 @@ impl Player<'_> {
         };
         compare(&step.expect, outcome)
     }
-
-    fn act(&mut self, what: &Do, version: Version) -> Result<(), String> {
-        match what {
-            Do::Send(make) => self.order(&make(version)?),
-            Do::SendAlone(make) => self.send(&make(version)?).map(drop),
-            Do::Raw(make) => {
-                let bytes = make(version)?;
-                self.here().raw.extend(bytes);
-                self.turn();
-                self.barrier()
-            }
-            Do::PortMod(change) => {
-                self.ports_changed.push(change.number);
-                let macs = self.macs(version)?;
-                let find = |number| macs.get(&number).copied().unwrap_or([2, 0, 0, 0, 0, 9]);
-                self.order(&change.message(version, &find))
-            }
-            Do::Bundle { id, command, flags } => {
-                if *command == BundleCommand::Open {
-                    self.bundle_flags = *flags;
-                }
-                let (command, flags) = (*command, self.bundle_flags);
-                let (id, properties) = (*id, Vec::new());
-                let control = BundleControl { id, command, is_reply: false, flags, properties };
-                self.order(&Message::BundleControl(control))
-            }
-            Do::BundleAdd { id, message } => {
-                let (id, flags, properties) = (*id, self.bundle_flags, Vec::new());
-                let message = Box::new(message.clone());
-                let add = BundleAddMessage { id, flags, message, properties };
-                self.order(&Message::BundleAddMessage(add))
-            }
-            Do::Many { count, table } => self.many(*count, *table),
-            Do::Full => self.full(),
-            Do::Plain => {
-                let (channel, bytes) = (self.subject.connect()?, Vec::new());
-                self.plain = Some(PlainChannel { channel, bytes, down: false });
-                Ok(())
-            }
-            Do::Put(make) => {
-                let bytes = make(version)?;
-                let plain = self.plain.as_mut().ok_or("there is no plain connection")?;
-                let sent = plain.channel.transmit(&bytes).map_err(|error| error.to_string())?;
-                if sent == bytes.len() { Ok(()) } else { Err("it did not take the bytes".into()) }
-            }
-            Do::Frame { port, bytes } => {
-                self.subject.arrive(*port, bytes);
-                Ok(())
-            }
-            Do::Pass(span) => {
-                self.subject.pass(*span);
-                Ok(())
-            }
-            Do::Become { name } if self.controllers.contains_key(name) => {
-                self.at.clone_from(name);
-                Ok(())
-            }
-            Do::Become { name } => self.connect(name, version),
-        }
-    }
-
-    fn order(&mut self, message: &Message) -> Result<(), String> {
-        self.send(message)?;
-        self.barrier()
-    }
-
-    /// The ports' hardware addresses as the switch tells them.
-    fn macs(&mut self, version: Version) -> Result<BTreeMap<u32, [u8; 6]>, String> {
-        let request = match version {
-            Version::V1_0 | Version::V1_1 | Version::V1_2 => Message::FeaturesRequest,
-            _ => request(MultipartRequestBody::PortDesc(reserved::NONE)),
-        };
-        self.order(&request)?;
-        let came = std::mem::take(&mut self.here().came);
-        let ports = came.into_iter().flat_map(|(_, message)| match message {
-            Message::FeaturesReply(features) => features.ports,
-            Message::MultipartReply(MultipartReply {
-                body: MultipartReplyBody::PortDesc(ports),
-                ..
-            }) => ports,
-            _ => Vec::new(),
-        });
-        Ok(ports.map(|port| (port.number, port.mac)).collect())
-    }
-
-    /// Adds entries that differ in a port number.
-    fn many(&mut self, count: u32, table: u8) -> Result<(), String> {
-        for number in 0..count {
-            self.send(&Message::FlowMod(FlowMod { table, ..numbered(number) }))?;
-            if number % 100 == 99 {
-                self.barrier()?;
-            }
-        }
-        self.barrier()
-    }
-
-    /// Adds entries until something comes back, with a limit.
-    fn full(&mut self) -> Result<(), String> {
-        for number in 0..FULL_MAX {
-            self.send(&Message::FlowMod(numbered(number)))?;
-            if number % 512 == 511 {
-                self.barrier()?;
-                if let Some(first) = self.here().came.first().cloned() {
-                    self.here().came = vec![first];
-                    return Ok(());
-                }
-            }
-        }
-        Err(format!("after {FULL_MAX} entries nothing was refused"))
-    }
-}
-
-/// Most entries that are tried before a table is taken to have no end.
-const FULL_MAX: u32 = 1 << 18;
-
-/// An entry for one pair of UDP ports.
-fn numbered(number: u32) -> FlowMod {
-    let matching = Match::ANY
-        .with(Field::EthType, 0x0800_u32)
-        .with(Field::IpProto, 17_u32)
-        .with(Field::UdpSrc, number >> 8)
-        .with(Field::UdpDst, number & 0xff);
-    FlowMod { table: 0, ..FlowMod::add(matching, 7, vec![Action::output(2)]) }
-}
-
-impl PlainChannel {
-    fn turn(&mut self) {
-        let mut buffer = [0; 4096];
-        match self.channel.receive(&mut buffer) {
-            Ok(count) => self.bytes.extend(&buffer[..count]),
-            Err(_) => self.down = true,
-        }
-    }
-
-    /// The whole messages that are there.
-    fn cut(&self) -> Vec<&[u8]> {
-        let (mut rest, mut messages) = (&self.bytes[..], Vec::new());
-        while let Some(&[high, low]) = rest.get(2..4) {
-            let length = usize::from(u16::from_be_bytes([high, low]));
-            let Some((message, after)) = rest.split_at_checked(length.max(8)) else { break };
-            messages.push(message);
-            rest = after;
-        }
-        messages
-    }
-}
-
-impl Controller {
-    fn turn(&mut self, now: Nanos) {
-        let mut buffer = [0; 60_000];
-        loop {
-            match self.channel.receive(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => {
-                    assert_eq!(self.session.receive(&buffer[..count], now), count);
-                    self.poll();
-                }
-                Err(_) => {
-                    self.down = true;
-                    break;
-                }
-            }
-        }
-        self.poll();
-        let count = self.channel.transmit(self.session.transmit()).unwrap_or(0);
-        self.session.transmitted(count);
-        if self.session.transmit().is_empty() && !self.raw.is_empty() {
-            let count = self.channel.transmit(&self.raw).unwrap_or(0);
-            self.raw.drain(..count);
-        }
-    }
-
-    fn poll(&mut self) {
-        while let Some(event) = self.session.poll_event() {
-            match event {
-                // 1.5 tells each controller of all others; no case is about that alone.
-                Event::Message { message: Message::ControllerStatus(_), .. } => {}
-                Event::Message { xid, message, .. } => {
-                    self.count += 1;
-                    self.came.push((xid, message));
-                }
-                Event::Refused(error) => panic!("the switch sent nonsense: {error:?}"),
-                Event::Up { .. } => {}
-                Event::Down { .. } => self.down = true,
-            }
-        }
-    }
-}
-
-/// Holds what came against what was expected, in any order.
-fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
-    let Outcome { mut frames, mut messages, mut kinds, down } = outcome;
-    let by_rows = expect.iter().any(|one| matches!(one, Expect::Rows(_) | Expect::Row(_)));
-    let mut rows = Vec::new();
-    if by_rows {
-        messages.retain(|message| match message {
-            Message::MultipartReply(reply) => {
-                rows.extend(reply.to_string().lines().skip(1).map(str::to_owned));
-                false
-            }
-            _ => true,
-        });
-    }
-    let told = |frames: &[(u32, Vec<u8>)], messages: &[Message], rest: &[String]| {
-        let frames = frames.iter().map(|(port, bytes)| {
-            format!("frame {port}: {} {}", packet::show::Show(bytes), hex(bytes))
-        });
-        let messages = messages.iter().map(ToString::to_string);
-        let all: Vec<_> = frames.chain(messages).chain(rest.iter().take(5).cloned()).collect();
-        if all.is_empty() { "nothing".to_owned() } else { all.join("\n      ") }
-    };
-    for one in expect {
-        let found = match one {
-            Expect::Frame { port, bytes } => {
-                let place = frames.iter().position(|(from, got)| from == port && got == bytes);
-                place.map(|place| drop(frames.remove(place))).is_some()
-            }
-            Expect::Message { check, .. } => {
-                let place = messages.iter().position(check);
-                place.map(|place| drop(messages.remove(place))).is_some()
-            }
-            Expect::Rows(count) => rows.len() == *count,
-            Expect::Row(words) => rows.iter().any(|row| has_all(row, words)),
-            Expect::Kind(name) => {
-                let place = kinds.iter().position(|kind| kind == name);
-                place.map(|place| drop(kinds.remove(place))).is_some()
-            }
-            Expect::Down => down,
-        };
-        if !found {
-            let rest: Vec<String> = rows.iter().chain(&kinds).cloned().collect();
-            return Err(format!("expected {one}, got {}", told(&frames, &messages, &rest)));
-        }
-    }
-    match frames.is_empty() && messages.is_empty() && kinds.is_empty() {
-        true => Ok(()),
-        false => Err(format!("got besides {}", told(&frames, &messages, &kinds))),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -29,6 +29,8 @@ pub const PORTS: u32 = 4;
 const QUIET: Nanos = Nanos::from_millis(8);
 /// How long a real switch may take until something that has to come is there.
 const PATIENCE: Nanos = Nanos::from_millis(1500);
+/// How long it may take to read what was sent, which is much where all tables are described.
+const READING: Nanos = Nanos::from_secs(20);
 
 /// An Ethernet address from its number.
 pub fn port_mac(bits: u64) -> [u8; 6] {
@@ -51,6 +53,8 @@ pub trait Subject {
     fn now(&self) -> Nanos;
     /// Whether `since` is long enough ago for nothing more to come, if something was awaited or not.
     fn is_quiet(&self, since: Nanos, awaited: bool) -> bool;
+    /// Whether what has to come for anything else to go on, an answer to a barrier, is overdue.
+    fn is_late(&self, since: Nanos) -> bool;
     /// Whether the next case needs a subject made anew.
     fn is_spent(&self) -> bool {
         false
@@ -80,6 +84,14 @@ flows_max = 2000
 [[table]]
 number = 5
 flows_max = 3
+[[port_rate]]
+port = 4
+rate_bps = 100000000
+[[queue]]
+port = 4
+queue = 7
+rate_bps_min = 20000000
+rate_bps_max = 50000000
 ";
 
 impl Simulated {
@@ -93,7 +105,8 @@ impl Simulated {
             wires.push(theirs);
         }
         let now = Nanos::from_secs(1);
-        let node = Node::open(&config, ports, 7, now).expect("a valid configuration");
+        let mut node = Node::open(&config, ports, 7, now).expect("a valid configuration");
+        node.set_wall_clock(Nanos::from_secs(1_700_000_000), now);
         Simulated { node, wires, now, channels: 0 }
     }
 }
@@ -139,6 +152,10 @@ impl Subject for Simulated {
 
     /// Nothing takes time here: whoever asks has turned often enough.
     fn is_quiet(&self, _since: Nanos, _awaited: bool) -> bool {
+        true
+    }
+
+    fn is_late(&self, _since: Nanos) -> bool {
         true
     }
 
@@ -224,6 +241,10 @@ impl Subject for Live {
 
     fn is_quiet(&self, since: Nanos, awaited: bool) -> bool {
         clock::now().since(since) > if awaited { PATIENCE } else { QUIET }
+    }
+
+    fn is_late(&self, since: Nanos) -> bool {
+        clock::now().since(since) > READING
     }
 }
 

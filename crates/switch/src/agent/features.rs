@@ -57,6 +57,7 @@ impl Agent {
             self.check_not_slave(at)?;
             let egress = first_egress(wanted, version)?;
             let before = self.features.clone();
+            check_ways(egress.flatten(), datapath)?;
             self.features.set(wanted, version, datapath.pipeline)?;
             if let Some(first) = egress
                 && !datapath.pipeline.set_first_egress(first)
@@ -113,7 +114,11 @@ impl Features {
                 TableFeaturesCommand::Replace | TableFeaturesCommand::Modify => {
                     check_row(row, version, pipeline)?;
                     table.in_use = true;
-                    table.set = Some(Box::new(row.clone()));
+                    // All that a version can say is no restriction of others, that can say more.
+                    let all = full(row.table, version, pipeline);
+                    let (command, flags) = (all.command, all.flags);
+                    let is_all = TableFeatures { command, flags, ..row.clone() } == all;
+                    table.set = (!is_all).then(|| Box::new(row.clone()));
                 }
                 TableFeaturesCommand::Enable => table.in_use = true,
                 TableFeaturesCommand::Disable => table.in_use = false,
@@ -168,6 +173,17 @@ impl Features {
             return Err(ErrorCode::FlowModTableFull);
         }
         Ok(())
+    }
+}
+
+/// Frames come to egress tables by their output alone, so no entry before the first may go on there.
+fn check_ways(first_egress: Option<u8>, datapath: &Datapath<'_>) -> Result<(), ErrorCode> {
+    let Some(first) = first_egress else { return Ok(()) };
+    let mut entries = datapath.pipeline.tables().records(&FlowFilter::ALL, 0, datapath.now);
+    let crosses = |to: u8| to >= first;
+    match entries.any(|it| it.table < first && it.instructions.goto.is_some_and(crosses)) {
+        true => Err(ErrorCode::TableFeaturesPermission),
+        false => Ok(()),
     }
 }
 
@@ -343,6 +359,16 @@ fn actions(features: &TableFeatures, when: When, miss: bool) -> Vec<ActionKind> 
     ids.unwrap_or_default().iter().filter_map(kind).collect()
 }
 
+fn copied_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
+    let ids = of(features, miss, |property, wanted| match property {
+        TableProperty::CopyField { when: at, miss, ids } if *at == when && *miss == wanted => {
+            Some(&ids[..])
+        }
+        _ => None,
+    });
+    FieldId::known(ids.unwrap_or_default())
+}
+
 fn set_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
     let ids = of(features, miss, |property, wanted| match property {
         TableProperty::SetField { when: at, miss, ids } if *at == when && *miss == wanted => {
@@ -435,6 +461,10 @@ fn check_actions(
             return Err(ErrorCode::ActionBadType);
         }
         if matches!(action, Action::SetField(set) if !fields.has(set.field)) {
+            return Err(ErrorCode::ActionBadSetType);
+        }
+        let copied = || copied_fields(features, when, miss);
+        if matches!(action, Action::CopyField(copy) if !copied().has(copy.dst)) {
             return Err(ErrorCode::ActionBadSetType);
         }
     }

@@ -70,8 +70,12 @@ impl Agent {
                 return self.multipart(at, xid, part, datapath);
             }
             Message::QueueGetConfigRequest(port) => {
-                self.check_queue_port(port)?;
                 let version = self.connections[at].version();
+                self.check_queue_port(port)?;
+                // A reply says no port beside each queue before 1.2, so that only one can be asked.
+                if version < Version::V1_2 && self.ports.find(port).is_none() {
+                    return Err(ErrorCode::QueueOpBadPort);
+                }
                 let queues = shaping::queue_descriptions(port, None, version, datapath);
                 Message::QueueGetConfigReply(QueueConfig { port, queues })
             }
