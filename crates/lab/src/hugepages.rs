@@ -69,7 +69,7 @@ pub fn possible(mebibytes: u64) -> Result<String, Need> {
     let opened = File::options().write(true).open(&path);
     opened.map_err(|error| refused(format!("{}: {error}", path.display())))?;
     let memory = proc::memory_available_kibibytes().unwrap_or(0);
-    if memory < wanted * size {
+    if memory < wanted.saturating_mul(size) {
         return Err(refused(format!("only {} MiB of memory are free", memory / 1024)));
     }
     Ok(format!("can be reserved, {} MiB of memory are free", memory / 1024))
@@ -87,6 +87,11 @@ pub(crate) fn give_back(pages: u64) -> io::Result<()> {
 
 /// Adds to the machine's number, wholly or not at all.
 fn raise(pages: u64) -> io::Result<()> {
+    // Asked for more than there is, the kernel would take all there is before it gives up.
+    let memory = proc::memory_available_kibibytes().unwrap_or(0);
+    if memory < pages.saturating_mul(page_kibibytes()) {
+        return Err(io::Error::other(format!("only {} MiB of memory are free", memory / 1024)));
+    }
     let mut number = Number::lock()?;
     let before = number.get()?;
     number.set(before.saturating_add(pages))?;

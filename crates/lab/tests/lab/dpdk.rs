@@ -10,8 +10,6 @@ use lab::peer::testpmd::Testpmd;
 use lab::peer::{Access, Peer, Plan, Station};
 use lab::pin::Cores;
 use lab::{Lab, LabError, Site, Wiring};
-use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// The frames that must have come through before a test believes it.
@@ -36,22 +34,8 @@ fn started(peer: &mut dyn Peer, site: &Site) -> Access {
     peer.ready(PATIENCE).unwrap()
 }
 
-/// The machine has one number of huge pages: two runs of these tests at once take turns.
-struct Alone {
-    _locked: File,
-    /// The pages before.
-    pages: u64,
-}
-
-impl Alone {
-    fn new() -> Alone {
-        // Something that every run sees and none has to make.
-        let file = File::open("/sys/kernel/mm/hugepages").unwrap();
-        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        Alone { _locked: file, pages: reserved() }
-    }
-}
-
+/// The machine's number of huge pages. Others may change it, so that it can only be compared over
+/// short times.
 fn reserved() -> u64 {
     let text = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap();
     text.trim().parse().unwrap()
@@ -63,15 +47,13 @@ fn count(peer: &mut dyn Peer, name: &str) -> u64 {
 }
 
 pub fn testpmd_forwards() {
-    let alone = Alone::new();
-    let pages = alone.pages;
     let root = Root::new();
     let lab = root.lab();
     let (own, others) = (wiring(), turned(&wiring()));
     let site = lab.memory("pmd", &own).unwrap();
     let mut testpmd = Testpmd::forwarding();
     assert_eq!(started(&mut testpmd, &site), Access::Nothing);
-    assert!(reserved() > pages);
+    assert!(pages_of(&lab) > 0);
     let near = lab.memory("gen", &others).unwrap();
     let mut sender = generator(&site, Device::MemifClient, 1);
     started(&mut sender, &near);
@@ -91,7 +73,7 @@ pub fn testpmd_forwards() {
     assert_eq!(taken, given + count(&mut testpmd, "port.2.transmit_dropped"));
     // The other end of a memif may end with it.
     drop(sender);
-    leaves_nothing(&root, (lab, vec![site, near]), pages);
+    leaves_nothing(&root, lab, vec![site, near]);
 }
 
 /// Open vSwitch receives and sends: of its two rings per port and direction it sends on the second.
@@ -106,8 +88,6 @@ pub fn ovs_forwards_over_vhost() {
 }
 
 fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32) {
-    let alone = Alone::new();
-    let pages = alone.pages;
     let root = Root::new();
     let lab = root.lab();
     let (own, others) = (wiring(), turned(&wiring()));
@@ -120,8 +100,11 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     let near = lab.memory("gen", &others).unwrap();
     let mut sender = generator(&site, end, queues);
     started(&mut sender, &near);
-    assert!(in_time(|| count(&mut sender, "port.3.received") >= FRAMES));
-    ovs.check().unwrap();
+    let through = in_time(|| {
+        ovs.check().unwrap();
+        count(&mut sender, "port.3.received") >= FRAMES
+    });
+    assert!(through, "{:?}", ovs.counters());
     let account = ovs.account().unwrap();
     let core = own.cores.target.first().copied();
     let thread = account.threads.iter().find(|thread| thread.core == core);
@@ -144,13 +127,11 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     assert_eq!(described.settings["emc-insert-inv-prob"], "1");
     ovs.stop().unwrap();
     drop(sender);
-    leaves_nothing(&root, (lab, vec![site, near]), pages);
+    leaves_nothing(&root, lab, vec![site, near]);
 }
 
 /// Both kinds of vhost-user and both tunings come up, and a peer can be started anew at its site.
 pub fn ovs_in_every_shape() {
-    let alone = Alone::new();
-    let pages = alone.pages;
     let root = Root::new();
     let lab = root.lab();
     let site = lab.memory("ovs", &wiring()).unwrap();
@@ -171,29 +152,30 @@ pub fn ovs_in_every_shape() {
         // Dropped without being stopped, it leaves its sockets for the next to clear.
         drop(ovs);
         assert_eq!(processes_with(&path), Vec::<u32>::new());
-        assert_eq!(reserved(), pages);
+        assert_eq!(pages_of(&lab), 0);
     }
-    leaves_nothing(&root, (lab, vec![site]), pages);
+    leaves_nothing(&root, lab, vec![site]);
 }
 
 /// A reservation is the machine's number of pages, and two add up.
 pub fn pages_are_given_back() {
-    let alone = Alone::new();
-    let pages = alone.pages;
     let root = Root::new();
     let lab = root.lab();
+    let pages = reserved();
     let one = HugePages::reserve(8, &lab.folder).unwrap();
     let two = HugePages::reserve(16, &lab.folder).unwrap();
     assert_eq!(reserved(), pages + one.added() + two.added());
     assert!(two.added() > one.added() && one.added() > 0);
+    assert_eq!(pages_of(&lab), (one.added() + two.added()) as i64);
     drop(one);
     assert_eq!(reserved(), pages + two.added());
     drop(two);
     assert_eq!(reserved(), pages);
+    assert_eq!(pages_of(&lab), 0);
     let error = HugePages::reserve(1 << 40, &lab.folder).unwrap_err();
     assert!(matches!(error, LabError::Need(_)), "{error}");
     assert!(error.to_string().contains("huge pages"), "{error}");
-    assert_eq!(reserved(), pages, "what was not enough is given back too");
+    assert_eq!(reserved(), pages, "what cannot be had is not tried");
 }
 
 /// A run with Open vSwitch on DPDK; says so, and then waits to be killed.
@@ -207,25 +189,29 @@ pub fn child(root: &Path) {
 }
 
 pub fn pages_of_a_killed_run_are_given_back() {
-    let alone = Alone::new();
-    let pages = alone.pages;
     let root = Root::new();
     crate::leftovers::killed("killed-dpdk", &root.0);
-    assert!(reserved() > pages, "a killed run cannot give anything back");
+    let pages = reserved();
     let lab = root.lab();
-    assert_eq!(reserved(), pages);
-    assert!(lab.swept.pages > 0);
-    drop(lab);
+    assert!(lab.swept.pages > 0, "a killed run cannot give anything back");
+    assert_eq!(reserved() + lab.swept.pages, pages);
 }
 
-fn leaves_nothing(root: &Root, (lab, sites): (Lab, Vec<Site>), pages: u64) {
+/// The pages that a run holds, of its own record.
+fn pages_of(lab: &Lab) -> i64 {
+    let text = std::fs::read_to_string(lab.folder.path().join("hugepages")).unwrap();
+    text.lines().map(|line| line.parse::<i64>().unwrap()).sum()
+}
+
+fn leaves_nothing(root: &Root, lab: Lab, sites: Vec<Site>) {
     let paths: Vec<String> = sites.iter().map(|site| site.path.display().to_string()).collect();
+    // The generator's too: every program was dropped before.
+    assert_eq!(pages_of(&lab), 0);
     drop((sites, lab));
     for path in paths {
         assert_eq!(processes_with(&path), Vec::<u32>::new());
     }
     assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
-    assert_eq!(reserved(), pages);
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains(&root.0.display().to_string()), "{mounts}");
 }

@@ -20,7 +20,10 @@ const PACKAGE: &str = "openvswitch-switch";
 const SCHEMAS: [&str; 2] =
     ["/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"];
 /// How long a part may take to come up or to end.
-pub(in crate::peer) const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take until the switch has taken over its bridge: with DPDK it first loads
+/// hundreds of drivers and clears its memory, on a core it may have to share.
+const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How an instance is to be.
 #[derive(Debug, Clone, Default)]
@@ -204,7 +207,7 @@ impl Place {
         let bridge = format!(
             "--timeout={} add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev \
              fail_mode=secure other_config:disable-in-band=true mcast_snooping_enable=false",
-            PATIENCE.as_secs()
+            TAKE_OVER_PATIENCE.as_secs()
         );
         let mut words: Vec<OsString> =
             bridge.split_ascii_whitespace().map(OsString::from).collect();
@@ -227,7 +230,7 @@ impl Place {
         let arguments = ["-vsyslog:off".into(), database].into_iter().chain(words);
         let program = need::tool("ovs-vsctl", PACKAGE)?;
         let launch = self.launch(program, arguments, &plan.cores, site);
-        process::run(launch, PATIENCE + Duration::from_secs(5), &site.folder).map(drop)
+        process::run(launch, TAKE_OVER_PATIENCE + PATIENCE, &site.folder).map(drop)
     }
 }
 
