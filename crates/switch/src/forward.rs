@@ -103,6 +103,22 @@ pub struct Turns {
     pub busy: u64,
     /// Turns without any.
     pub idle: u64,
+    /// Cycles of the time-stamp counter that the former took, where whoever runs the loop counts
+    /// them.
+    pub cycles_busy: u64,
+    /// Cycles of the others, waiting left out.
+    pub cycles_idle: u64,
+}
+
+impl Turns {
+    /// Books the cycles of a turn.
+    #[inline]
+    pub fn spent(&mut self, turn: Turn, cycles: u64) {
+        match turn {
+            Turn { frames: 0, frames_sent: 0 } => self.cycles_idle += cycles,
+            _ => self.cycles_busy += cycles,
+        }
+    }
 }
 
 impl<F: Forwarder> ForwardLoop<F> {

@@ -56,6 +56,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let pollable = node.is_pollable();
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
     let mut wall_at = Nanos::ZERO;
+    let mut cycles = clock::cycles();
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();
         // The time of the day is steered and may be set: it is asked for now and then.
@@ -63,7 +64,8 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             node.set_wall_clock(clock::since_1970(), now);
             wall_at = now.saturating_add(WALL_INTERVAL);
         }
-        if node.turn(now).frames > 0 {
+        let turn = node.turn(now);
+        if turn.frames > 0 {
             spin_until = now.saturating_add(spin);
         }
         let idle = now >= spin_until;
@@ -72,11 +74,15 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             node.events.drain(..).for_each(&mut *log);
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
+        let spent = clock::cycles();
+        node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
+        cycles = spent;
         if idle {
             let pause = if pollable { WAIT_MAX } else { POLL_PAUSE };
             let latest = now.saturating_add(pause);
             let deadline = node.next_event(now).map_or(latest, |due| due.min(latest));
             wait_for(node, &mut wait, deadline);
+            cycles = clock::cycles();
         }
     }
 }
@@ -114,7 +120,8 @@ fn seed() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use packet::frame::PortNo;
+    use packet::frame::{Batch, PortNo};
+    use ports::port::Port;
 
     use super::*;
     use crate::config::BridgeConfig;
@@ -143,6 +150,32 @@ mod tests {
     fn a_configuration_with_problems_opens_nothing() {
         let all = run_quietly(&bridge(&[(1, "afpacket:nosuchif0"), (1, "afpacket:nosuchif0")]));
         assert_eq!(all.lines().count(), 2, "{all}");
+    }
+
+    #[test]
+    fn cycles_of_turns_with_frames_are_told_from_those_without() {
+        let config = bridge(&[(1, "memory:1"), (2, "memory:2")]);
+        let pair = |name| ports::memory::pair_stamped(64, name, packet::time::Clock::UserSpace);
+        let ((near, mut wire), (far, mut out)) = (pair("1"), pair("2"));
+        let ports: Vec<NumberedPort> = vec![(1, Box::new(near)), (2, Box::new(far))];
+        let mut node = Node::open(&config, ports, 1, clock::now()).unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (node, stop, spin) = (&mut node, &stop, Nanos::from_secs(1));
+            let driven = scope.spawn(move || drive(node, spin, stop, &mut |_| {}));
+            let (mut batch, mut arrived) = (Batch::new(1), Batch::new(1));
+            batch.push_bytes(&[[0xff; 6], [2; 6]].concat().repeat(5));
+            wire.transmit(&mut batch, clock::now()).unwrap();
+            while out.receive(&mut arrived, clock::now()).unwrap() == 0 {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+            driven.join().unwrap();
+        });
+        let turns = node.forward.turns;
+        assert_eq!(turns.busy, 1, "{turns:?}");
+        assert!(turns.cycles_busy > 0, "{turns:?}");
+        assert_eq!(turns.cycles_idle > 0, turns.idle > 0, "{turns:?}");
     }
 
     #[test]

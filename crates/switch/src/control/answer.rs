@@ -72,6 +72,8 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         "at_ns": now.0,
         "turns_busy": forward.turns.busy,
         "turns_idle": forward.turns.idle,
+        "cycles_busy": forward.turns.cycles_busy,
+        "cycles_idle": forward.turns.cycles_idle,
         "ports": ports,
         "drops": drops(forward.forwarder.drops()),
     });
