@@ -4,6 +4,8 @@
 //! and the sum of all of them and of what left a port accounts for every frame (and for every
 //! copy of a frame, where an entry sends several).
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 /// Declares [`DropReason`]: variant, name on reports, meaning.
 macro_rules! drop_reasons {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
@@ -107,6 +109,34 @@ impl DropCounters {
     pub fn occurred(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         let counts = DropReason::ALL.iter().map(|&why| (why, self.of(why)));
         counts.filter(|&(_, frames)| frames > 0)
+    }
+}
+
+/// The same as one thread counts it while others read.
+#[derive(Debug)]
+pub struct SharedDrops {
+    frames: [AtomicU64; DropReason::ALL.len()],
+}
+
+impl Default for SharedDrops {
+    fn default() -> Self {
+        SharedDrops { frames: [const { AtomicU64::new(0) }; DropReason::ALL.len()] }
+    }
+}
+
+impl SharedDrops {
+    /// Counts one lost frame. Only one thread may do so.
+    #[inline]
+    pub fn add(&self, why: DropReason) {
+        let frames = &self.frames[why as usize];
+        frames.store(frames.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Adds what was counted to a sum.
+    pub fn add_to(&self, sum: &mut DropCounters) {
+        for (sum, frames) in sum.frames.iter_mut().zip(&self.frames) {
+            *sum += frames.load(Relaxed);
+        }
     }
 }
 

@@ -74,6 +74,12 @@ pub enum Event {
         /// Why it went.
         why: FlowRemovedReason,
     },
+    /// A frame matched an entry that may have reached a limit of its trigger: for
+    /// [`Pipeline::heard`](crate::pipeline::Pipeline::heard), which tells of it if so.
+    FlowReached {
+        /// The entry's place.
+        place: u32,
+    },
     /// An entry was added, changed or removed, and somebody watches
     /// (see [`crate::table::Tables::watch`]).
     FlowChanged {

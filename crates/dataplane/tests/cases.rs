@@ -140,11 +140,15 @@ impl Case {
             "flows" => return self.flows(&line.filter()),
             "tables" => return self.tables(),
             "drops" => {
-                let drops = self.pipeline.drops().occurred();
-                return drops.map(|(why, frames)| format!("{} {frames}", why.name())).collect();
+                let drops = self.pipeline.drops();
+                return drops
+                    .occurred()
+                    .map(|(why, frames)| format!("{} {frames}", why.name()))
+                    .collect();
             }
             "queues" => {
-                let queues = self.pipeline.egress().queues();
+                let egress = self.pipeline.egress();
+                let queues = egress.queues();
                 let show = |(port, queue, traffic)| format!("{port}:{queue} {traffic:?}");
                 return queues.map(show).collect();
             }
@@ -191,6 +195,7 @@ impl Case {
             queue.clear();
         }
         lines.extend(self.out.events.drain(..).map(|event| match event {
+            Event::FlowReached { .. } => unreachable!("the pipeline looks at those itself"),
             Event::PacketIn { port, bytes_max, context, frame } => {
                 let why = context.why;
                 let limit = bytes_max.map_or(String::new(), |bytes| format!(" {bytes} bytes"));

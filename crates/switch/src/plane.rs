@@ -63,11 +63,11 @@ impl Plane {
     }
 
     /// Frames lost, by reason.
-    pub fn drops(&self) -> &DropCounters {
+    pub fn drops(&self) -> DropCounters {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
-            Plane::Bridge(bridge) => &bridge.drops,
-            Plane::Router(router) => &router.drops,
+            Plane::Bridge(bridge) => bridge.drops.clone(),
+            Plane::Router(router) => router.drops.clone(),
         }
     }
 }

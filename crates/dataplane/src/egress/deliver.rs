@@ -180,7 +180,7 @@ impl Egress {
         }
     }
 
-    fn is_shaped(&self, port: PortNo) -> bool {
+    pub(super) fn is_shaped(&self, port: PortNo) -> bool {
         self.gates.get(port as usize).is_some_and(|gate| gate.shaped)
     }
 

@@ -55,6 +55,11 @@ impl Egress {
         self.change_gate(port, |gate| gate.link_down = !up)
     }
 
+    /// Whether every frame for a port goes to its queue at once.
+    pub(crate) fn sends_at_once(&self, port: PortNo) -> bool {
+        self.refusal(port).is_none() && !self.is_shaped(port) && self.ports.contains(&port)
+    }
+
     /// Whether a port is live: its link carries frames, and it is not switched off.
     pub fn is_live(&self, port: PortNo) -> bool {
         let gate = self.gates.get(port as usize);

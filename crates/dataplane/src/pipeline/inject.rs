@@ -8,7 +8,8 @@
 use packet::frame::Frame;
 use packet::time::Nanos;
 
-use super::{Pipeline, start};
+use super::engine::start;
+use super::{Pipeline, Worker};
 use crate::action::Action;
 use crate::counter::DropReason;
 use crate::egress::{Ran, Way};
@@ -27,47 +28,44 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) {
-        self.begin_batch();
-        self.execute_segments(frame, fields, actions, now, out);
-        self.lookup.rest();
+        self.tables.publish();
+        self.worker.execute(frame, fields, actions, now, out);
+        self.worker.rest();
+        self.hear_all(now, out);
     }
+}
 
-    fn execute_segments(
+impl Worker {
+    fn execute(
         &mut self,
         frame: &mut Frame,
-        fields: rewrite::Context,
+        mut fields: rewrite::Context,
         actions: &[Action],
         now: Nanos,
         out: &mut Outputs,
     ) {
+        self.lookup.begin();
         let mut segments = actions.split(|action| *action == Action::Table).peekable();
         let mut sent = false;
-        let mut fields = fields;
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
             let context = Context { why: PacketInReason::PacketOut, ..start(fields) };
             let mut way = Way { in_port: fields.in_port, now, out, context };
-            let ran = self.egress.run(segment, frame, keep, &mut way);
+            let ran = self.run_by_engine(segment, frame, keep, &mut way);
             fields = way.context.fields;
-            if self.egress.defers {
-                let library = self.lookup.library();
-                self.leave(&library.open(), &mut way);
-            }
             match ran {
                 Ran::Sent => sent = true,
                 Ran::Nowhere => {}
                 Ran::Over => return,
             }
             if keep {
-                let mut copy = std::mem::take(&mut self.spare);
-                copy.copy_from(frame);
+                let mut copy = frame.clone();
                 self.forward_stage(fields, std::slice::from_mut(&mut copy), now, out);
-                self.spare = copy;
                 sent = true;
             }
         }
         if !sent {
-            self.egress.drops.add(DropReason::NoDestination);
+            self.drops.add(DropReason::NoDestination);
         }
     }
 }

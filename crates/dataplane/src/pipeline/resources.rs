@@ -6,7 +6,7 @@
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use super::Pipeline;
+use super::{Held, Pipeline};
 use crate::action::Action;
 use crate::flow::{FlowError, FlowRemovedReason, Source};
 use crate::forwarder::Outputs;
@@ -20,7 +20,9 @@ impl Pipeline {
     /// [`Tables::begin`](crate::table::Tables::begin)).
     pub fn begin(&mut self) {
         self.tables.begin();
-        self.before = Some(Box::new((self.egress.groups().clone(), self.egress.meters.clone())));
+        let engine = self.shared.engine();
+        let before = (engine.egress.groups().clone(), engine.egress.meters.clone());
+        self.before = Some(Box::new(before));
     }
 
     /// Makes all of that again what it was at the beginning. No frame may have been forwarded
@@ -29,24 +31,25 @@ impl Pipeline {
         self.tables.take_back();
         if let Some(before) = self.before.take() {
             let (groups, meters) = *before;
-            *self.egress.groups_mut() = groups;
-            self.egress.meters = meters;
+            let mut engine = self.shared.engine();
+            *engine.egress.groups_mut() = groups;
+            engine.egress.meters = meters;
         }
     }
 
     /// The groups and their counters.
-    pub fn groups(&self) -> &GroupTable {
-        self.egress.groups()
+    pub fn groups(&self) -> Held<'_, GroupTable> {
+        Held { engine: self.shared.engine(), part: |engine| engine.egress.groups() }
     }
 
     /// Adds a group (see [`GroupTable::add`]).
     pub fn add_group(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
-        self.egress.groups_mut().add(spec, now)
+        self.shared.engine().egress.groups_mut().add(spec, now)
     }
 
     /// Changes a group (see [`GroupTable::modify`]).
     pub fn modify_group(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
-        self.egress.groups_mut().modify(spec)
+        self.shared.engine().egress.groups_mut().modify(spec)
     }
 
     /// Deletes a group, or all for [`GROUPS_ALL`](crate::group::GROUPS_ALL), with the entries that
@@ -58,7 +61,7 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<usize, GroupError> {
-        let gone = self.egress.groups_mut().delete(number)?;
+        let gone = self.shared.engine().egress.groups_mut().delete(number)?;
         if !gone.is_empty() {
             let uses = |instructions: &Instructions| instructions.uses_group(&gone);
             self.tables.delete_users(uses, FlowRemovedReason::GroupDelete, source, now, out);
@@ -73,7 +76,7 @@ impl Pipeline {
         place: BucketPlace,
         buckets: Vec<BucketSpec>,
     ) -> Result<(), GroupError> {
-        self.egress.groups_mut().insert_buckets(number, place, buckets)
+        self.shared.engine().egress.groups_mut().insert_buckets(number, place, buckets)
     }
 
     /// Takes buckets out of a group (see [`GroupTable::remove_buckets`]).
@@ -82,22 +85,22 @@ impl Pipeline {
         number: GroupNo,
         place: BucketPlace,
     ) -> Result<(), GroupError> {
-        self.egress.groups_mut().remove_buckets(number, place)
+        self.shared.engine().egress.groups_mut().remove_buckets(number, place)
     }
 
     /// The meters and their counters.
-    pub fn meters(&self) -> &MeterTable {
-        &self.egress.meters
+    pub fn meters(&self) -> Held<'_, MeterTable> {
+        Held { engine: self.shared.engine(), part: |engine| &engine.egress.meters }
     }
 
     /// Adds a meter (see [`MeterTable::add`]).
     pub fn add_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
-        self.egress.meters.add(spec, now)
+        self.shared.engine().egress.meters.add(spec, now)
     }
 
     /// Changes a meter (see [`MeterTable::modify`]).
     pub fn modify_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
-        self.egress.meters.modify(spec, now)
+        self.shared.engine().egress.meters.modify(spec, now)
     }
 
     /// Deletes a meter, or all for [`METERS_ALL`](crate::meter::METERS_ALL), with the entries whose
@@ -109,7 +112,7 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let gone = self.egress.meters.delete(number);
+        let gone = self.shared.engine().egress.meters.delete(number);
         if !gone.is_empty() {
             let uses = |instructions: &Instructions| instructions.uses_meter(&gone);
             self.tables.delete_users(uses, FlowRemovedReason::MeterDelete, source, now, out);
@@ -119,18 +122,18 @@ impl Pipeline {
 
     /// Gives a port queues (see [`crate::egress::Egress::set_queues`]).
     pub fn set_queues(&mut self, queues: &PortQueues, now: Nanos) -> Result<(), QueueError> {
-        self.egress.set_queues(queues, now)
+        self.change_ports(|egress| egress.set_queues(queues, now))
     }
 
     /// Tells whether a port's link carries frames. False if there is no such port.
     pub fn set_link(&mut self, port: PortNo, up: bool) -> bool {
-        self.egress.set_link(port, up)
+        self.change_ports(|egress| egress.set_link(port, up))
     }
 
     /// Whether frames whose time to live is used up go to the control plane (as they do until this
     /// is said), or are dropped.
     pub fn tell_invalid_ttl(&mut self, told: bool) {
-        self.egress.tell_invalid_ttl = told;
+        self.shared.engine().egress.tell_invalid_ttl = told;
     }
 
     /// Whether the groups and meters that an entry uses exist.

@@ -1,13 +1,17 @@
 //! Whole batches: nothing lost uncounted, nothing out of order, and the same as one by one.
 
 use super::*;
+use crate::action::Action;
+use crate::counter::DropReason;
 use crate::dice::Dice;
 use crate::flow::Part;
 use crate::forwarder::{EVENTS_MAX, Event, OUTPUT_FRAMES_MAX};
+use crate::key;
 use crate::key::Field;
 use crate::matching::Match;
 use packet::build::Builder;
 use packet::field;
+use packet::frame::Frame;
 use packet::header::ipv4;
 
 const PORTS: [PortNo; 4] = [1, 2, 3, 4];
@@ -126,7 +130,7 @@ fn every_frame_of_single_destination_entries_is_accounted_for() {
     for seed in 0..50 {
         let mut dice = Dice::new(seed);
         let mut pipeline = pipeline();
-        pipeline.on_miss = dice.pick(&[OnMiss::Controller, OnMiss::Drop]);
+        pipeline.set_on_miss(dice.pick(&[OnMiss::Controller, OnMiss::Drop]));
         for port in 1..=4 {
             let spec = FlowSpec::new(
                 Match::of(&[(Field::InPort, dice.roll(5)), (Field::EthDst, 0x0200_0000_0000)]),
@@ -169,7 +173,7 @@ fn full_queues_are_drops_and_what_fits_stays_in_order() {
 #[test]
 fn packet_ins_are_bounded_and_lost_ones_counted() {
     let mut pipeline = pipeline();
-    pipeline.on_miss = OnMiss::Controller;
+    pipeline.set_on_miss(OnMiss::Controller);
     let mut out = Outputs::new(&PORTS);
     let frames = vec![frame(2, 2, 2); EVENTS_MAX + 10];
     pipeline.forward(1, &mut batch(&frames), Nanos::ZERO, &mut out);

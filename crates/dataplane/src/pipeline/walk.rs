@@ -8,16 +8,17 @@
 
 use packet::frame::{Frame, PortNo};
 
-use super::{OnMiss, Pipeline};
+use super::OnMiss;
+use super::engine::{Engine, Flight, enter};
 use crate::action::Action;
 use crate::classifier::NOWHERE;
 use crate::counter::DropReason;
 use crate::egress::{Deferred, Ran, Way};
-use crate::forwarder::{Context, NO_COOKIE, PacketInReason};
+use crate::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
 use crate::instruction::Instructions;
 use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
-use crate::table::{Program, TableMiss};
+use crate::table::TableMiss;
 
 /// The lookups of the frame before this one, if it had the same key in the same stage.
 #[derive(Debug, Default)]
@@ -41,15 +42,15 @@ struct Walk {
     stale: (Key, WordSet),
 }
 
-impl Pipeline {
+impl Engine {
     /// Takes a frame whose key stands at a place of the stage on from the entry that table 0 has
     /// for it.
     #[inline(never)]
     pub(super) fn follow(
         &mut self,
+        flight: &Flight,
         place: usize,
         frame: &mut Frame,
-        programs: &[Program],
         way: &mut Way,
     ) {
         if self.trail.key != Some(place) {
@@ -58,46 +59,41 @@ impl Pipeline {
         }
         let walk = Walk {
             table: 0,
-            found: self.stage.found[place],
-            key: self.stage.keys[place],
-            wide: self.stage.wide[place],
+            found: flight.stage.found[place],
+            key: flight.stage.keys[place],
+            wide: flight.stage.wide[place],
             sent: false,
             trodden: Some(0),
             stale: (Key::ZERO, 0),
         };
         self.set.clear();
-        self.go_on(walk, frame, programs, way);
+        self.go_on(flight, walk, frame, way);
     }
 
-    fn go_on(&mut self, mut walk: Walk, frame: &mut Frame, programs: &[Program], way: &mut Way) {
+    fn go_on(&mut self, flight: &Flight, mut walk: Walk, frame: &mut Frame, way: &mut Way) {
         loop {
             if walk.found == NOWHERE {
-                if !self.missed(&mut walk, frame, way) {
+                if !self.missed(flight, &mut walk, frame, way) {
                     return;
                 }
             } else {
-                match self.step(&mut walk, frame, programs, way) {
+                match self.step(flight, &mut walk, frame, way) {
                     Step::Goto(table) => walk.table = table,
                     Step::End => return self.finish(&walk, frame, way),
                     Step::Over => return,
                 }
             }
-            self.look_up(&mut walk, frame, way);
+            self.look_up(flight, &mut walk, frame, way);
         }
     }
 
     /// Does the instructions of the entry that was found.
-    fn step(
-        &mut self,
-        walk: &mut Walk,
-        frame: &mut Frame,
-        programs: &[Program],
-        way: &mut Way,
-    ) -> Step {
-        self.enter(walk.table, walk.found, way);
-        let instructions = &programs[self.lookup.program(walk.found)];
+    fn step(&mut self, flight: &Flight, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
+        enter(flight, walk.table, walk.found, way);
+        let instructions = &flight.programs[flight.lookup.program(walk.found)];
         if instructions.trigger.is_some() {
-            self.tables.look_at_trigger(walk.found, way.now, way.out);
+            way.out.event(Event::FlowReached { place: walk.found });
+            self.reached = true;
         }
         if let Some(meter) = instructions.meter {
             if !self.egress.meter(meter, frame, way.now) {
@@ -132,30 +128,22 @@ impl Pipeline {
         }
     }
 
-    /// What whoever is told of the frame learns of the entry that it matched.
-    pub(super) fn enter(&self, table: u8, found: u32, way: &mut Way) {
-        let (cookie, miss) = self.lookup.told(found);
-        way.context.table = table;
-        way.context.cookie = cookie;
-        way.context.why = if miss { PacketInReason::NoMatch } else { PacketInReason::Action };
-    }
-
     /// Finds the entry of the next table and counts the frame there.
-    fn look_up(&mut self, walk: &mut Walk, frame: &Frame, way: &Way) {
-        let (asked, words) = self.lookup.asked(walk.table);
+    fn look_up(&mut self, flight: &Flight, walk: &mut Walk, frame: &Frame, way: &Way) {
+        let (asked, words) = flight.lookup.asked(walk.table);
         if walk.stale.0.and(asked) != Key::ZERO || walk.stale.1 & words & !OUTSIDE != 0 {
             walk.read(frame, way, words);
         }
         self.fill_outside(&mut walk.wide, words, way);
         let known = walk.trodden.and_then(|at| self.trail.found.get(at).copied());
-        walk.found = known.unwrap_or_else(|| self.lookup.find(walk.table, &walk.key, &walk.wide));
+        walk.found = known.unwrap_or_else(|| flight.lookup.find(walk.table, &walk.key, &walk.wide));
         if let Some(at) = &mut walk.trodden {
             if known.is_none() {
                 self.trail.found.push(walk.found);
             }
             *at += 1;
         }
-        self.lookup.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
+        flight.lookup.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
     }
 
     /// Sets the fields that are not in the frame's bytes, as far as they are asked for.
@@ -170,57 +158,63 @@ impl Pipeline {
     }
 
     /// What becomes of a frame that no entry of a table matched; whether the next table goes on.
-    fn missed(&mut self, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> bool {
+    fn missed(
+        &mut self,
+        flight: &Flight,
+        walk: &mut Walk,
+        frame: &mut Frame,
+        way: &mut Way,
+    ) -> bool {
         way.context.table = walk.table;
-        match self.next_on_miss(walk.table) {
+        match self.next_on_miss(flight, walk.table) {
             Some(next) => {
                 walk.table = next;
                 true
             }
             None => {
-                self.miss(frame, way);
+                self.miss(flight, frame, way);
                 false
             }
         }
     }
 
     /// The table that goes on with frames that this one has no entry for.
-    pub(super) fn next_on_miss(&self, table: u8) -> Option<u8> {
+    pub(super) fn next_on_miss(&self, flight: &Flight, table: u8) -> Option<u8> {
         let goes_on = self.on_miss != OnMiss::Normal
-            && self.lookup.config(table)?.on_miss == TableMiss::Continue
-            && usize::from(table) + 1 < self.lookup.count_tables()
-            && self.lookup.first_egress() != Some(table + 1);
+            && flight.lookup.config(table)?.on_miss == TableMiss::Continue
+            && usize::from(table) + 1 < flight.lookup.count_tables()
+            && flight.lookup.first_egress() != Some(table + 1);
         goes_on.then_some(table + 1)
     }
 
     /// A frame for which table 0 has no entry and that another table goes on with.
     pub(super) fn follow_from(
         &mut self,
+        flight: &Flight,
         table: u8,
         place: usize,
         frame: &mut Frame,
-        programs: &[Program],
         way: &mut Way,
     ) {
         self.trail.key = None;
         let mut walk = Walk {
             table,
             found: NOWHERE,
-            key: self.stage.keys[place],
-            wide: self.stage.wide[place],
+            key: flight.stage.keys[place],
+            wide: flight.stage.wide[place],
             sent: false,
             trodden: None,
             stale: (Key::ZERO, 0),
         };
         self.set.clear();
-        self.look_up(&mut walk, frame, way);
-        self.go_on(walk, frame, programs, way);
+        self.look_up(flight, &mut walk, frame, way);
+        self.go_on(flight, walk, frame, way);
     }
 
     /// Takes the frames that are about to leave by a port through the egress tables.
     #[inline(never)]
-    pub(super) fn leave(&mut self, programs: &[Program], way: &mut Way) {
-        let Some(table) = self.lookup.first_egress() else { return };
+    pub(super) fn leave(&mut self, flight: &Flight, way: &mut Way) {
+        let Some(table) = flight.lookup.first_egress() else { return };
         while let Some(Deferred { mut frame, context }) = self.egress.next_deferred() {
             way.context = Context { cookie: NO_COOKIE, ..context };
             self.trail.key = None;
@@ -234,9 +228,9 @@ impl Pipeline {
                 trodden: None,
                 stale: EVERYTHING,
             };
-            walk.read(&frame, way, self.lookup.asked(table).1);
-            self.look_up(&mut walk, &frame, way);
-            self.go_on(walk, &mut frame, programs, way);
+            walk.read(&frame, way, flight.lookup.asked(table).1);
+            self.look_up(flight, &mut walk, &frame, way);
+            self.go_on(flight, walk, &mut frame, way);
         }
     }
 

@@ -283,7 +283,7 @@ impl Lookup {
     /// it found none.
     #[inline]
     pub fn count(
-        &mut self,
+        &self,
         table: u8,
         found: u32,
         frames: u64,

@@ -226,7 +226,7 @@ impl Agent {
             // What holds for the whole switch is not a slave's to change; its own length is.
             other if self.connections[at].role != Role::Slave => {
                 self.fragments = other;
-                datapath.pipeline.drop_fragments = other == FragmentHandling::Drop;
+                datapath.pipeline.set_drop_fragments(other == FragmentHandling::Drop);
             }
             _ => {}
         }
@@ -301,11 +301,11 @@ impl Agent {
     /// 1.2, nowhere from 1.3 on, where an entry says so.
     pub(super) fn set_misses(&mut self, misses: Misses, datapath: &mut Datapath<'_>) {
         let asked = |it: &super::Connection| it.up && it.version() < Version::V1_3;
-        datapath.pipeline.on_miss = match misses {
+        datapath.pipeline.set_on_miss(match misses {
             Misses::ToController if self.connections.iter().any(asked) => OnMiss::Controller,
             Misses::ToController | Misses::Dropped => OnMiss::Drop,
             Misses::Bridged => OnMiss::Normal,
-        };
+        });
         // The reason's number in the specification.
         let ttl = |it: &super::Connection| it.wants(AsyncKind::PacketIn, 2);
         datapath.pipeline.tell_invalid_ttl(self.connections.iter().any(ttl));

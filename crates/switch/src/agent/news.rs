@@ -32,6 +32,8 @@ impl Agent {
         let mut events = std::mem::take(&mut datapath.outputs.events);
         for event in events.drain(..) {
             match event {
+                // Those of the pipeline's own worker it has looked at.
+                Event::FlowReached { .. } => {}
                 Event::PacketIn { port, bytes_max, context, frame } => {
                     self.tell_frame(port, bytes_max, context, frame, datapath);
                 }

@@ -75,7 +75,7 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         "cycles_busy": forward.turns.cycles_busy,
         "cycles_idle": forward.turns.cycles_idle,
         "ports": ports,
-        "drops": drops(forward.forwarder.drops()),
+        "drops": drops(&forward.forwarder.drops()),
     });
     match &forward.forwarder {
         Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
