@@ -170,23 +170,6 @@ pub fn will_read(address: *const u8) {
     let _ = address;
 }
 
-/// Says that the cache line at `address` will be written soon. Any address will do.
-#[inline(always)]
-pub fn will_write(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults and changes no memory, whatever the address; processors of
-    // 64 bits that do not know this one take it for no operation.
-    unsafe {
-        std::arch::asm!(
-            "prefetchw [{address}]",
-            address = in(reg) address,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,9 @@ use super::receive::{ReceiveEnd, Views};
 use super::transmit::{Refusal, Stop, TransmitEnd};
 use super::view::View;
 
-/// Between a queue and the part of the port that talks to the peer.
+/// Between a queue and the part of the port that talks to the peer. On cache lines of its own, as
+/// are queues: what one thread writes for every frame must not lie beside what another reads.
+#[repr(align(128))]
 pub(super) struct Mailbox<E> {
     version: AtomicU32,
     end: Mutex<Option<E>>,
@@ -98,6 +100,7 @@ impl<E> Held<E> {
 }
 
 /// A queue that frames are received from.
+#[repr(align(128))]
 pub struct Receiver {
     held: Held<ReceiveEnd>,
     counters: QueueCounters,
@@ -169,6 +172,7 @@ impl Receiver {
 }
 
 /// A queue that frames are sent into.
+#[repr(align(128))]
 pub struct Transmitter {
     held: Held<TransmitEnd>,
     counters: QueueCounters,

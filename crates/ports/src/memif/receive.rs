@@ -31,6 +31,10 @@ struct Found {
     after: u16,
 }
 
+/// Frames in a row, on cache lines of their own.
+#[repr(align(128))]
+struct Row([Found; VIEWS_MAX]);
+
 /// The receiving end of one ring.
 pub struct ReceiveEnd {
     ring: Ring,
@@ -42,7 +46,7 @@ pub struct ReceiveEnd {
     seen: u16,
     /// Up to where buffers were given back.
     released: u16,
-    found: Box<[Found; VIEWS_MAX]>,
+    found: Box<Row>,
     first: usize,
     count: usize,
     joined: Box<[AtomicU8]>,
@@ -103,7 +107,7 @@ impl ReceiveEnd {
             next: 0,
             seen: 0,
             released: 0,
-            found: Box::new([nothing; VIEWS_MAX]),
+            found: Box::new(Row([nothing; VIEWS_MAX])),
             first: 0,
             count: 0,
             joined: Box::new([]),
@@ -135,7 +139,7 @@ impl ReceiveEnd {
     #[inline]
     pub fn views(&self, limit: usize) -> Views<'_> {
         let end = self.count.min(self.first.saturating_add(limit));
-        Views { found: &self.found[self.first..end] }
+        Views { found: &self.found.0[self.first..end] }
     }
 
     /// Whether all bytes of a view are where they may be.
@@ -157,7 +161,7 @@ impl ReceiveEnd {
         let until = if self.first == self.count {
             self.next
         } else if self.first > 0 {
-            self.found[self.first - 1].after
+            self.found.0[self.first - 1].after
         } else {
             return;
         };
@@ -217,7 +221,7 @@ impl ReceiveEnd {
             match outcome {
                 Ok(Some(found)) if found.bytes as usize <= FRAME_BYTES_MAX => {
                     will_read(found.start);
-                    self.found[self.count] = found;
+                    self.found.0[self.count] = found;
                     self.count += 1;
                     self.next = found.after;
                 }

@@ -8,14 +8,11 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::copy::{copy, will_write};
+use super::copy::copy;
 use super::doorbell::Doorbell;
 use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
 use super::view::View;
-
-/// So many frames ahead buffers are asked for.
-const AHEAD: u16 = 8;
 
 /// Why a frame was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +108,6 @@ impl TransmitEnd {
         let filled = Descriptor { flags: 0, length: bytes as u32, ..descriptor };
         self.ring.set_descriptor(self.next, filled);
         self.next = self.next.wrapping_add(1);
-        self.ask_ahead();
         Ok(())
     }
 
@@ -143,20 +139,6 @@ impl TransmitEnd {
             .and_then(|region| region.at(descriptor.offset as usize, descriptor.length as usize))
             .ok_or(Fault::BufferPlace)?;
         Ok((descriptor, to))
-    }
-
-    /// Asks for the buffer that is due in a while, so that it is here by then.
-    #[inline(always)]
-    fn ask_ahead(&self) {
-        let index = self.next.wrapping_add(AHEAD);
-        let ours = self.buffers.of_slot(self.ring.slots(), index);
-        let ahead = match ours {
-            Some(ours) => ours,
-            None => self.ring.descriptor(index),
-        };
-        if let Some(region) = self.ring.regions().get(usize::from(ahead.region)) {
-            will_write(region.near(ahead.offset as usize));
-        }
     }
 
     /// Puts a frame that is longer than a buffer.
