@@ -4,6 +4,8 @@
 
 /// When each frame is due, exactly.
 pub mod schedule;
+/// What varies from frame to frame.
+pub mod patch;
 /// What each frame looks like.
 pub mod template;
 /// Getting frames out on time, and an honest account where that fails.

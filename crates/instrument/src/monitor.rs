@@ -4,8 +4,11 @@
 //! stream ought to deliver under that number; nothing else counts as correct. A frame without one
 //! is broken if it looks like a damaged frame of a stream, and foreign otherwise.
 //! Memory is bounded by the number of streams and a window of frames (see [`crate::monitor::seen`]).
+//! Frames are sorted many at a time, in steps: whose they are, what varies in them, and whether all
+//! of it is right; each step waits for far memory once and not for each frame.
 
-use packet::time::Nanos;
+use packet::copies::Copies;
+use packet::time::{Clock, Nanos};
 
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::sender::Leg;
@@ -13,7 +16,7 @@ use crate::generate::template::Template;
 use crate::monitor::delay::Delay;
 use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::signature::Signature;
-use crate::stream::{HEADER_BYTES, Stream, TAG_BYTES};
+use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency};
 
 /// Latency and its variation.
@@ -29,11 +32,45 @@ pub struct Monitor {
     key: u64,
     epoch: u16,
     streams: Vec<Incoming>,
-    /// Stream numbers and their places, sorted.
-    places: Vec<(u16, usize)>,
-    /// Where a signature may lie.
-    offsets: Vec<usize>,
+    /// For each number of a stream its place, or [`NOWHERE`].
+    places: Vec<u16>,
     ports: Vec<PortTally>,
+    /// What is known of the frames that are being sorted.
+    found: Vec<Found>,
+    /// What varies in them.
+    values: Vec<u64>,
+    /// Where a frame is built that did not arrive as it should.
+    expected: Vec<u8>,
+}
+
+/// Where a signature may lie.
+const OFFSETS: [usize; 2] = [HEADER_BYTES, HEADER_BYTES + TAG_BYTES];
+
+/// No stream has this place: there are fewer.
+const NOWHERE: u16 = u16::MAX;
+
+/// A stream whose frames are to be sorted.
+#[derive(Debug)]
+pub struct Expected {
+    /// How its frames ought to arrive.
+    pub template: Template,
+    /// The port where they should.
+    pub to: usize,
+    /// The schedules of its warm-up and of its measured frames.
+    pub legs: [Schedule; 2],
+}
+
+/// What a frame's signature says.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    /// There is none.
+    Nothing,
+    /// It is another trial's.
+    Stale,
+    /// It cannot be true.
+    Broken,
+    /// Which stream's frame it is.
+    Ours { place: usize, leg: Leg, signature_at: usize, signature: Signature },
 }
 
 /// What arrived on one port.
@@ -56,8 +93,6 @@ pub struct PortTally {
 struct Incoming {
     to: usize,
     template: Template,
-    /// A frame of the template, to be patched into the expected one.
-    expected: Vec<u8>,
     legs: [Track; 2],
 }
 
@@ -97,69 +132,124 @@ pub struct Arrivals {
 }
 
 impl Monitor {
-    /// A monitor for trial `epoch` of these streams, each with the schedules of its warm-up and
-    /// of its measured frames, over `ports` ports.
-    pub fn new(key: u64, epoch: u16, streams: &[(&Stream, [Schedule; 2])], ports: usize) -> Self {
-        let mut places: Vec<(u16, usize)> =
-            streams.iter().enumerate().map(|(place, (stream, _))| (stream.id, place)).collect();
-        places.sort_unstable();
-        let offsets = vec![HEADER_BYTES, HEADER_BYTES + TAG_BYTES];
-        let incoming = |(stream, legs): &(&Stream, [Schedule; 2])| {
-            let template = Template::arriving(stream, key);
-            Incoming {
-                to: stream.to,
-                expected: template.bytes().to_vec(),
-                template,
-                legs: [
-                    Track::new(legs[0], ports, stream.to, None),
-                    Track::new(legs[1], ports, stream.to, Some(Delay::new())),
-                ],
-            }
+    /// A monitor for trial `epoch` of these streams over `ports` ports.
+    pub fn new(key: u64, epoch: u16, streams: Vec<Expected>, ports: usize) -> Self {
+        let numbers = || streams.iter().map(|stream| usize::from(stream.template.stream()));
+        let mut places = vec![NOWHERE; numbers().max().map_or(0, |number| number + 1)];
+        numbers().enumerate().for_each(|(place, number)| places[number] = place as u16);
+        let incoming = |stream: Expected| {
+            let [warmup, measured] = stream.legs;
+            let legs = [
+                Track::new(warmup, ports, stream.to, None),
+                Track::new(measured, ports, stream.to, Some(Delay::new())),
+            ];
+            Incoming { to: stream.to, template: stream.template, legs }
         };
-        let streams = streams.iter().map(incoming).collect();
-        Monitor { key, epoch, streams, places, offsets, ports: vec![PortTally::default(); ports] }
+        Monitor {
+            key,
+            epoch,
+            streams: streams.into_iter().map(incoming).collect(),
+            places,
+            ports: vec![PortTally::default(); ports],
+            found: Vec::new(),
+            values: Vec::new(),
+            expected: Vec::new(),
+        }
+    }
+
+    /// Sorts frames that arrived on `port`: those with a stamp at that time, others at `now`. The
+    /// clock of the last stamp, if there was one.
+    #[inline]
+    pub fn observe_all(&mut self, port: usize, frames: &Copies, now: Nanos) -> Option<Clock> {
+        self.find(frames.frames());
+        let mut clock = None;
+        let mut values = 0;
+        for (place, bytes) in frames.frames().enumerate() {
+            let stamp = frames.stamp(place);
+            let at = stamp.map_or(now, |stamp| stamp.at);
+            clock = stamp.map(|stamp| stamp.clock).or(clock);
+            values += self.settle(port, self.found[place], values, bytes, at);
+        }
+        clock
     }
 
     /// Sorts one frame that arrived on `port` at `at`.
-    #[inline]
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
-        self.ports[port].received += 1;
-        let Some(signature) = self.signature(bytes) else {
-            let is_ours = self.streams.iter().any(|stream| stream.template.resembles(bytes));
-            let tally = &mut self.ports[port];
-            *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
-            return;
+        self.find(std::iter::once(bytes));
+        self.settle(port, self.found[0], 0, bytes, at);
+    }
+
+    /// Finds out whose these frames are and what ought to vary in them.
+    #[inline]
+    fn find<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        found.extend(frames.map(|bytes| self.find_one(bytes)));
+        self.found = found;
+        self.values.clear();
+        for found in &self.found {
+            if let Found::Ours { place, signature, .. } = found {
+                self.streams[*place].template.draw(signature.sequence.number, &mut self.values);
+            }
+        }
+    }
+
+    #[inline]
+    fn find_one(&self, bytes: &[u8]) -> Found {
+        let read = |&at: &usize| Some((at, Signature::read(self.key, bytes.get(at..)?)?));
+        let Some((signature_at, signature)) = OFFSETS.iter().find_map(read) else {
+            return Found::Nothing;
         };
-        let place = self.place(signature.stream);
+        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
+        if place == NOWHERE || signature.sequence.epoch != self.epoch {
+            return Found::Stale;
+        }
+        let place = usize::from(place);
         let leg = if signature.sequence.is_warmup { Leg::Warmup } else { Leg::Measured };
-        match place {
-            Some(place) if signature.sequence.epoch == self.epoch => {
+        let count = self.streams[place].legs[leg as usize].schedule.count;
+        if signature.sequence.number >= count {
+            return Found::Broken;
+        }
+        Found::Ours { place, leg, signature_at, signature }
+    }
+
+    /// Counts a frame. What varies in it begins at place `values`; returns how many values that are.
+    #[inline]
+    fn settle(
+        &mut self,
+        port: usize,
+        found: Found,
+        values: usize,
+        bytes: &[u8],
+        at: Nanos,
+    ) -> usize {
+        let tally = &mut self.ports[port];
+        tally.received += 1;
+        match found {
+            Found::Ours { place, leg, signature_at, signature } => {
                 let stream = &mut self.streams[place];
-                if signature.sequence.number < stream.legs[leg as usize].schedule.count {
-                    let is_elsewhere = stream.arrive(port, bytes, signature, leg, at);
-                    self.ports[port].elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
+                let values = &self.values[values..values + stream.template.fields()];
+                stream.legs[leg as usize].note(at);
+                if stream.template.matches(signature_at, values, bytes) {
+                    let is_elsewhere = stream.arrive(port, signature, leg, at);
+                    tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
-                    self.ports[port].broken += 1;
+                    let Signature { sequence, sent, .. } = signature;
+                    self.expected.resize(stream.template.bytes().len(), 0);
+                    stream.template.write(sequence, sent, values, &mut self.expected);
+                    let difference = difference(port, &self.expected, bytes);
+                    stream.legs[leg as usize].arrive_corrupt(sequence.number, difference);
                 }
+                return values.len();
             }
-            _ => self.ports[port].stale += 1,
-        }
-    }
-
-    #[inline]
-    fn signature(&self, bytes: &[u8]) -> Option<Signature> {
-        self.offsets.iter().find_map(|&offset| Signature::read(self.key, bytes.get(offset..)?))
-    }
-
-    #[inline]
-    fn place(&self, id: u16) -> Option<usize> {
-        match &self.places[..] {
-            [(only, place)] => (*only == id).then_some(*place),
-            places => {
-                let found = places.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-                Some(places[found].1)
+            Found::Nothing => {
+                let is_ours = self.streams.iter().any(|stream| stream.template.resembles(bytes));
+                *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
             }
+            Found::Stale => tally.stale += 1,
+            Found::Broken => tally.broken += 1,
         }
+        0
     }
 
     /// What arrived on each port.
@@ -174,27 +264,12 @@ impl Monitor {
 }
 
 impl Incoming {
-    /// Sorts a frame of this stream; whether it is a first copy on a port where it should not be.
+    /// Sorts an intact frame of this stream; whether it is a first copy on a port where it should
+    /// not be.
     #[inline]
-    fn arrive(
-        &mut self,
-        port: usize,
-        bytes: &[u8],
-        signature: Signature,
-        leg: Leg,
-        at: Nanos,
-    ) -> bool {
+    fn arrive(&mut self, port: usize, signature: Signature, leg: Leg, at: Nanos) -> bool {
         let number = signature.sequence.number;
-        self.template.patch(signature.sequence, signature.sent, &mut self.expected);
         let track = &mut self.legs[leg as usize];
-        if track.first.is_none() {
-            track.first = Some(at);
-        }
-        track.last = track.last.max(Some(at));
-        if bytes != self.expected {
-            track.arrive_corrupt(number, difference(port, &self.expected, bytes));
-            return false;
-        }
         let arrived = track.seen.mark(number, port);
         let is_elsewhere = arrived == Arrived::First && port != self.to;
         match arrived {
@@ -220,6 +295,15 @@ impl Track {
             last: None,
             corruption: None,
         }
+    }
+
+    /// Notes that a frame arrived at `at`, in whatever state.
+    #[inline]
+    fn note(&mut self, at: Nanos) {
+        if self.first.is_none() {
+            self.first = Some(at);
+        }
+        self.last = self.last.max(Some(at));
     }
 
     #[inline]

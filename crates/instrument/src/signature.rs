@@ -12,6 +12,7 @@
 //! 78 hours). `check` mixes the other fields with a key that only this run knows, so that another
 //! run's frames are foreign and a damaged signature does not pass for a good one.
 
+use packet::checksum::Sum;
 use packet::time::Nanos;
 
 use crate::mix::mix;
@@ -87,14 +88,18 @@ impl Sent {
 }
 
 impl Signature {
-    /// Writes the signature, with its check, to the first [`SIGNATURE_BYTES`] of `bytes`.
+    /// Writes the signature, with its check, to the first [`SIGNATURE_BYTES`] of `bytes`. Returns
+    /// the sum of its words, for checksums that cover it.
     #[inline]
-    pub fn write(&self, key: u64, bytes: &mut [u8]) {
+    pub fn write(&self, key: u64, bytes: &mut [u8]) -> Sum {
+        let bytes = &mut bytes[..SIGNATURE_BYTES];
         let sequence = self.sequence.bits();
         bytes[0..2].copy_from_slice(&self.stream.to_be_bytes());
         bytes[2..10].copy_from_slice(&sequence.to_be_bytes());
         let tail = self.sent.0 << 16 | check(key, self.stream, sequence, self.sent.0) as u64;
         bytes[10..18].copy_from_slice(&tail.to_be_bytes());
+        let halves = |sum: Sum, word: u64| sum.u32((word >> 32) as u32).u32(word as u32);
+        halves(halves(Sum::default().u16(self.stream), sequence), tail)
     }
 
     /// Reads a signature from the start of `bytes`, if one with this key is there.

@@ -11,7 +11,7 @@ use ports::port::PortCounters;
 
 use crate::account::Account;
 use crate::stream::Stream;
-pub use results::histogram::Histogram;
+pub use results::histogram::{Histogram, Tally};
 
 /// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
 pub const CATCH_UP_FRAMES: u32 = 256;

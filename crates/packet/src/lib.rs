@@ -5,6 +5,8 @@
 
 /// A frame on a link, and a bounded batch of them.
 pub mod frame;
+/// Frames copied side by side.
+pub mod copies;
 /// A moment, and who took it.
 pub mod time;
 /// What is wrong with some bytes, and where.

@@ -11,6 +11,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
+use packet::copies::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
 use packet::time::{Clock, Nanos, Stamp};
 
@@ -55,6 +56,47 @@ impl MemoryPort {
     fn gone(&self) -> PortError {
         PortError::PeerGone(self.facts.name.clone())
     }
+
+    /// Hands at most `limit` waiting frames to `use_frame`, with the stamp that they get.
+    #[inline]
+    fn take(
+        &mut self,
+        limit: usize,
+        now: Nanos,
+        mut use_frame: impl FnMut(&mut Frame, Option<Stamp>),
+    ) -> Result<usize, PortError> {
+        // Asked before the ring is looked at: what the other end sent before it went still counts.
+        let gone = Arc::strong_count(&self.consumer.ring) == 1;
+        fence(Ordering::Acquire);
+        let stamp = Some(Stamp { at: now, clock: self.facts.stamps });
+        let mut bytes = 0;
+        let count = self.consumer.take(limit, |frame| {
+            bytes += frame.len() as u64;
+            use_frame(frame, stamp);
+        });
+        if count == 0 && gone && limit > 0 {
+            return Err(self.gone());
+        }
+        self.counters.rx_frames += count as u64;
+        self.counters.rx_bytes += bytes;
+        Ok(count)
+    }
+
+    /// Has `fill` fill free slots, at most `count`, each with the frame of its place.
+    #[inline]
+    fn put(
+        &mut self,
+        count: usize,
+        fill: impl FnMut(usize, &mut Frame),
+    ) -> Result<usize, PortError> {
+        if Arc::strong_count(&self.producer.ring) == 1 {
+            return Err(self.gone());
+        }
+        let (count, bytes) = self.producer.put(count, fill);
+        self.counters.tx_frames += count as u64;
+        self.counters.tx_bytes += bytes;
+        Ok(count)
+    }
 }
 
 impl Port for MemoryPort {
@@ -63,33 +105,30 @@ impl Port for MemoryPort {
     }
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
-        // Asked before the ring is looked at: what the other end sent before it went still counts.
-        let gone = Arc::strong_count(&self.consumer.ring) == 1;
-        fence(Ordering::Acquire);
-        let stamp = Some(Stamp { at: now, clock: self.facts.stamps });
-        let mut bytes = 0;
-        let count = self.consumer.take(batch.room(), |frame| {
-            bytes += frame.len() as u64;
+        let room = batch.room();
+        self.take(room, now, |frame, stamp| {
             let slot = batch.push_slot().expect("no more are taken than there is room for");
             std::mem::swap(slot, frame);
             slot.stamp = stamp;
-        });
-        if count == 0 && gone && batch.room() > 0 {
-            return Err(self.gone());
-        }
-        self.counters.rx_frames += count as u64;
-        self.counters.rx_bytes += bytes;
-        Ok(count)
+        })
     }
 
     fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
-        if Arc::strong_count(&self.producer.ring) == 1 {
-            return Err(self.gone());
-        }
-        let (count, bytes) = self.producer.put(batch.frames_mut());
-        self.counters.tx_frames += count as u64;
-        self.counters.tx_bytes += bytes;
-        Ok(count)
+        let frames = batch.frames_mut();
+        self.put(frames.len(), |place, slot| std::mem::swap(slot, &mut frames[place]))
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.clear();
+        self.take(copies.capacity(), now, |frame, stamp| {
+            let copy = copies.push(frame.len(), stamp);
+            let copy = copy.expect("no more are taken than there is room for");
+            copy.copy_from_slice(frame.bytes());
+        })
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
+        self.put(copies.len(), |place, slot| slot.set_bytes(copies.frame(place)))
     }
 
     fn counters(&mut self) -> PortCounters {
@@ -138,21 +177,23 @@ struct Producer {
 }
 
 impl Producer {
-    /// Puts as many of `frames` as there are free slots; returns how many, and their bytes.
-    fn put(&mut self, frames: &mut [Frame]) -> (usize, u64) {
+    /// Has `fill` fill as many of `wanted` slots as are free, each with the frame of its place;
+    /// returns how many, and their bytes.
+    #[inline]
+    fn put(&mut self, wanted: usize, mut fill: impl FnMut(usize, &mut Frame)) -> (usize, u64) {
         let size = self.ring.slots.len();
-        if size - self.tail.wrapping_sub(self.head_seen) < frames.len() {
+        if size - self.tail.wrapping_sub(self.head_seen) < wanted {
             self.head_seen = self.ring.head.0.load(Ordering::Acquire);
         }
         let free = size - self.tail.wrapping_sub(self.head_seen);
-        let count = free.min(frames.len());
+        let count = free.min(wanted);
         let mut bytes = 0;
-        for frame in &mut frames[..count] {
-            bytes += frame.len() as u64;
+        for place in 0..count {
             // SAFETY: `tail` is less than `size` past the consumer's `head`, so this slot is the
             // producer's, and `&mut self` makes this the only use of it.
             let slot = unsafe { &mut *self.ring.slot(self.tail) };
-            std::mem::swap(slot, frame);
+            fill(place, slot);
+            bytes += slot.len() as u64;
             self.tail = self.tail.wrapping_add(1);
         }
         if count > 0 {
@@ -171,6 +212,7 @@ struct Consumer {
 
 impl Consumer {
     /// Hands at most `limit` waiting frames to `use_frame`, oldest first; returns how many.
+    #[inline]
     fn take(&mut self, limit: usize, mut use_frame: impl FnMut(&mut Frame)) -> usize {
         if self.tail_seen.wrapping_sub(self.head) < limit {
             self.tail_seen = self.ring.tail.0.load(Ordering::Acquire);

@@ -5,6 +5,7 @@
 
 use std::os::fd::RawFd;
 
+use packet::copies::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 
@@ -23,6 +24,18 @@ pub trait Port: Send {
     /// waiting, and returns how many. Those frames' buffers may have been swapped for others; the
     /// caller drops them from the batch, and keeps, retries or counts the rest.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError>;
+
+    /// As [`Port::receive`], for whoever only looks at frames: replaces `copies` by copies of
+    /// frames that have arrived. Ports whose frames lie in shared memory copy them once.
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.receive_by(|batch| self.receive(batch, now))
+    }
+
+    /// As [`Port::transmit`], for whoever makes frames: sends copies of the first frames of
+    /// `copies`, as many as there is room for, and returns how many. The frames stay.
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.transmit_by(|batch| self.transmit(batch, now))
+    }
 
     /// The port's own account since it was opened.
     fn counters(&mut self) -> PortCounters;
@@ -63,6 +76,14 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         (**self).transmit(batch, now)
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        (**self).receive_copies(copies, now)
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        (**self).transmit_copies(copies, now)
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -5,10 +5,12 @@
 //! above it; minimum, maximum and mean are exact, beside the buckets; what is written restores to
 //! an equal histogram.
 
+mod tally;
 mod text;
 #[cfg(test)]
 mod tests;
 
+pub use tally::Tally;
 pub use text::HistogramError;
 
 use hdrhistogram::Histogram as Buckets;

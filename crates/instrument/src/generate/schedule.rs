@@ -118,7 +118,7 @@ impl Schedule {
     /// there.
     #[inline]
     pub fn due_near(&self, cursor: &mut Cursor, number: u64) -> Nanos {
-        const NEAR: u64 = 8;
+        const NEAR: u64 = 32;
         if number < cursor.number || number - cursor.number > NEAR {
             *cursor = self.seek(number);
         }
@@ -189,7 +189,7 @@ mod tests {
     fn a_near_look_up_equals_a_far_one_forwards_and_backwards() {
         let schedule = schedule(Rate::FramesPerSecond(123_457.0), 64, Nanos::from_secs(1));
         let mut cursor = schedule.seek(0);
-        for number in [0, 1, 5, 4, 20, 21, 21, 3, 9_000] {
+        for number in [0, 1, 5, 4, 20, 21, 21, 60, 3, 9_000] {
             assert_eq!(schedule.due_near(&mut cursor, number), schedule.seek(number).due);
         }
     }

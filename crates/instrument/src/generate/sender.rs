@@ -4,19 +4,23 @@
 //! that is late catches up by a bounded burst; what is later than that is counted as unsent, and
 //! never sent: a load that comes in lumps is another load. Frames that the port refuses are made
 //! anew, with a new time stamp, while there is time for them.
+//!
+//! Frames that leave together carry one time stamp, taken before the first of them is written: they
+//! leave later than it says by the time that writing them takes, which is some ten nanoseconds for
+//! each of at most [`BATCH_FRAMES`]. A frame that is due alone leaves alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use packet::frame::Batch;
+use packet::copies::Copies;
 use packet::time::Nanos;
 use ports::port::{Port, PortError};
 
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::template::Template;
 use crate::signature::{Sent, Sequence};
-use crate::trial::{Histogram, Pacing, STALL};
+use crate::trial::{Pacing, STALL, Tally};
 
 /// Frames handed to a port at once.
 pub const BATCH_FRAMES: usize = 64;
@@ -62,13 +66,15 @@ pub struct Sender {
     streams: Vec<Outgoing>,
     /// Streams that have frames left, by when the next one is due.
     queue: BinaryHeap<Reverse<(Nanos, usize)>>,
-    batch: Batch,
     planned: Vec<Planned>,
+    /// What varies in them.
+    values: Vec<u64>,
+    frames: Copies,
     is_refused: bool,
     is_stalled: bool,
 }
 
-/// A frame in the batch: whose it is, and where its stream stood before it.
+/// A frame that is to leave: whose it is, and where its stream stood before it.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     place: usize,
@@ -77,12 +83,13 @@ struct Planned {
 }
 
 impl Outgoing {
-    /// A stream's frames: what they look like, when its two legs are due, and by how many frames
+    /// A stream's frames: what they look like, when its two legs (warm-up first) are due, and by how many frames
     /// it may lag.
-    pub fn new(template: Template, warmup: Schedule, measured: Schedule, catch_up: u32) -> Self {
+    pub fn new(template: Template, legs: [Schedule; 2], catch_up: u32) -> Self {
+        let [warmup, measured] = legs;
         let mut outgoing = Outgoing {
             template,
-            legs: [warmup, measured],
+            legs,
             leg: Leg::Warmup,
             cursor: warmup.seek(0),
             catch_up: measured.period.span(u64::from(catch_up.max(1))),
@@ -136,7 +143,7 @@ impl Outgoing {
         self.enter_next_leg();
     }
 
-    fn commit(&mut self, sent: &Planned, now: Nanos, pacing: &mut Pacing) {
+    fn commit(&mut self, sent: &Planned, now: Nanos, pacing: &mut Pace) {
         self.counts[sent.leg as usize].offered += 1;
         if sent.leg == Leg::Warmup {
             return;
@@ -159,8 +166,9 @@ impl Sender {
             epoch,
             streams,
             queue: BinaryHeap::new(),
-            batch: Batch::new(BATCH_FRAMES),
             planned: Vec::with_capacity(BATCH_FRAMES),
+            values: Vec::new(),
+            frames: Copies::new(BATCH_FRAMES),
             is_refused: false,
             is_stalled: false,
         };
@@ -184,17 +192,19 @@ impl Sender {
         &mut self,
         port: &mut dyn Port,
         now: Nanos,
-        pacing: &mut Pacing,
+        pacing: &mut Pace,
     ) -> Result<usize, PortError> {
         if self.next_due().is_none_or(|due| due > now) {
             return Ok(0);
         }
         self.note_stall(now, pacing);
-        self.fill(now);
-        if self.batch.is_empty() {
+        self.planned.clear();
+        self.plan(now);
+        if self.planned.is_empty() {
             return Ok(0);
         }
-        let taken = port.transmit(&mut self.batch, now)?.min(self.planned.len());
+        self.write(now);
+        let taken = port.transmit_copies(&mut self.frames, now)?.min(self.planned.len());
         for sent in &self.planned[..taken] {
             self.streams[sent.place].commit(sent, now, pacing);
         }
@@ -202,8 +212,6 @@ impl Sender {
         if self.is_refused {
             self.take_back(taken);
         }
-        self.batch.clear();
-        self.planned.clear();
         Ok(taken)
     }
 
@@ -218,10 +226,12 @@ impl Sender {
         self.queue.clear();
     }
 
-    /// Fills the batch with what is due, earliest first.
-    fn fill(&mut self, now: Nanos) {
+    /// Decides which frames leave: what is due, earliest first.
+    fn plan(&mut self, now: Nanos) {
+        let is_refused = self.is_refused;
         let (streams, queue) = (&mut self.streams, &mut self.queue);
-        while self.batch.room() > 0 {
+        while self.planned.len() < BATCH_FRAMES {
+            let is_alone = queue.len() == 1;
             let Some(mut top) = queue.peek_mut() else { return };
             let Reverse((due, place)) = *top;
             if due > now {
@@ -229,16 +239,16 @@ impl Sender {
             }
             let stream = &mut streams[place];
             if now.since(due) >= stream.catch_up {
-                stream.skip_late(now, self.is_refused);
+                stream.skip_late(now, is_refused);
             }
-            if stream.due().is_some_and(|due| due <= now) {
+            // One frame of each stream in turn; of the only stream as many as are due.
+            while self.planned.len() < BATCH_FRAMES && stream.due().is_some_and(|due| due <= now) {
                 let (leg, cursor) = (stream.leg, stream.cursor);
-                let is_warmup = leg == Leg::Warmup;
-                let sequence = Sequence { is_warmup, epoch: self.epoch, number: cursor.number };
-                let frame = self.batch.push_slot().expect("there is room");
-                stream.template.write(sequence, Sent::new(now), frame);
                 self.planned.push(Planned { place, leg, cursor });
                 stream.advance();
+                if !is_alone {
+                    break;
+                }
             }
             match stream.due() {
                 Some(next) => *top = Reverse((next, place)),
@@ -246,6 +256,26 @@ impl Sender {
                     PeekMut::pop(top);
                 }
             }
+        }
+    }
+
+    /// Writes the planned frames. First all that varies is drawn, so that far memory is waited for
+    /// once and not for each frame.
+    fn write(&mut self, now: Nanos) {
+        self.values.clear();
+        for planned in &self.planned {
+            self.streams[planned.place].template.draw(planned.cursor.number, &mut self.values);
+        }
+        self.frames.clear();
+        let (mut values, sent) = (&self.values[..], Sent::new(now));
+        for &Planned { place, leg, cursor } in &self.planned {
+            let template = &self.streams[place].template;
+            let (of_frame, others) = values.split_at(template.fields());
+            let is_warmup = leg == Leg::Warmup;
+            let sequence = Sequence { is_warmup, epoch: self.epoch, number: cursor.number };
+            let frame = self.frames.push(template.bytes().len(), None);
+            template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
+            values = others;
         }
     }
 
@@ -264,7 +294,7 @@ impl Sender {
     }
 
     /// Counts once when the sender, not the port, comes late by [`STALL`] or more.
-    fn note_stall(&mut self, now: Nanos, pacing: &mut Pacing) {
+    fn note_stall(&mut self, now: Nanos, pacing: &mut Pace) {
         let late = self.next_due().map_or(Nanos::ZERO, |due| now.since(due));
         let was_stalled = std::mem::replace(&mut self.is_stalled, late >= STALL);
         if self.is_stalled && !was_stalled && !self.is_refused {
@@ -276,15 +306,36 @@ impl Sender {
     }
 }
 
-impl Pacing {
+/// A [`Pacing`] in the making.
+#[derive(Debug)]
+pub struct Pace {
+    lateness: Tally,
+    gap_error: Tally,
+    stalls: u64,
+    lateness_max: Nanos,
+}
+
+impl Pace {
     /// Nothing sent yet.
-    pub fn empty() -> Self {
+    pub fn new() -> Self {
+        let (lateness, gap_error) = (Tally::new(), Tally::new());
+        Pace { lateness, gap_error, stalls: 0, lateness_max: Nanos::ZERO }
+    }
+
+    /// What it has come to.
+    pub fn finish(&self) -> Pacing {
         Pacing {
-            lateness: Histogram::new(),
-            gap_error: Histogram::new(),
-            stalls: 0,
-            lateness_max: Nanos::ZERO,
+            lateness: self.lateness.finish(),
+            gap_error: self.gap_error.finish(),
+            stalls: self.stalls,
+            lateness_max: self.lateness_max,
         }
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace::new()
     }
 }
 

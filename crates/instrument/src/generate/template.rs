@@ -6,11 +6,17 @@
 
 use packet::build::Builder;
 use packet::checksum::{Sum, pseudo_ipv4};
-use packet::frame::{FCS_BYTES, Frame};
+use packet::frame::FCS_BYTES;
 use packet::header::{ipv4, udp};
 
+use crate::generate::patch::{Group, Patch};
 use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
-use crate::stream::{Arrival, Field, Headers, Order, Stream, Values, Vary};
+use crate::stream::{Arrival, Field, Headers, Stream};
+
+/// Words of a frame's first bytes, which hold all headers before the signature.
+const HEAD_WORDS: usize = 6;
+
+const _: () = assert!(crate::stream::HEADER_BYTES + crate::stream::TAG_BYTES <= HEAD_WORDS * 8);
 
 /// Frames of one stream, up to what varies.
 #[derive(Debug, Clone)]
@@ -21,27 +27,13 @@ pub struct Template {
     signature_at: usize,
     ip_at: usize,
     groups: Vec<Group>,
+    patches: Vec<Patch>,
     /// Sum over the IPv4 header without what varies, or none where its checksum is constant.
     ip_sum: Option<Sum>,
     /// Sum over the UDP datagram and pseudo header without what varies.
     udp_sum: Sum,
-}
-
-/// Fields that take their values from one index.
-#[derive(Debug, Clone)]
-struct Group {
-    count: u64,
-    order: Order,
-    patches: Vec<Patch>,
-}
-
-#[derive(Debug, Clone)]
-struct Patch {
-    field: Field,
-    values: Values,
-    at: usize,
-    /// Bits of the 16-bit word that are not the field's (a VLAN's priority).
-    around: u64,
+    /// The first bytes without what varies, and ones where they do not.
+    head: [[u64; HEAD_WORDS]; 2],
 }
 
 impl Template {
@@ -62,30 +54,41 @@ impl Template {
         }
     }
 
+    /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
+    /// values that both share.
+    pub fn both(stream: &Stream, key: u64) -> [Self; 2] {
+        let leaving = Template::leaving(stream, key);
+        let arriving = match stream.arrival {
+            Arrival::Unchanged => leaving.clone(),
+            Arrival::Routed { .. } => Template::arriving(stream, key),
+        };
+        [leaving, arriving]
+    }
+
     fn new(stream: &Stream, headers: Headers, constant: &[Field], key: u64) -> Self {
-        let bytes = bytes_of(&headers, stream.frame_bytes);
         let signature_at = stream.signature_offset();
         let ip_at = signature_at - udp::HEADER_BYTES - ipv4::HEADER_BYTES;
-        let patch = |(field, values): &(Field, Values)| {
-            (!constant.contains(field)).then(|| Patch::new(*field, values.clone(), &headers, ip_at))
-        };
-        let group = |vary: &Vary| Group {
-            count: vary.count,
-            order: vary.order,
-            patches: vary.fields.iter().filter_map(patch).collect(),
-        };
-        let groups: Vec<Group> = stream.vary.iter().map(group).collect();
+        let mut patches = Vec::new();
+        let groups = stream.vary.iter().map(|vary| {
+            let (group, mut of_group) = Group::new(vary, constant, &headers, ip_at);
+            patches.append(&mut of_group);
+            group
+        });
+        let groups = groups.collect();
         let mut template = Template {
-            bytes,
+            bytes: bytes_of(&headers, stream.frame_bytes),
             key,
             stream: stream.id,
             signature_at,
             ip_at,
             groups,
+            patches,
             ip_sum: None,
             udp_sum: Sum::default(),
+            head: Default::default(),
         };
         template.sum_constant();
+        template.find_constant();
         template
     }
 
@@ -96,9 +99,8 @@ impl Template {
         blank[self.signature_at..self.signature_at + SIGNATURE_BYTES].fill(0);
         blank[udp_at + udp::CHECKSUM_AT..][..2].fill(0);
         blank[self.ip_at + ipv4::CHECKSUM_AT..][..2].fill(0);
-        let patches = || self.groups.iter().flat_map(|group| &group.patches);
-        for patch in patches().filter(|patch| patch.is_summed()) {
-            blank[patch.at..patch.at + patch.width()].fill(0);
+        for patch in self.patches.iter().filter(|patch| patch.is_summed()) {
+            blank[patch.places()].fill(0);
         }
         let (ip, datagram) = blank[self.ip_at..].split_at(ipv4::HEADER_BYTES);
         let address = |at: usize| {
@@ -108,8 +110,34 @@ impl Template {
         let (source, destination) = (address(ipv4::SOURCE_AT), address(ipv4::DESTINATION_AT));
         let pseudo = pseudo_ipv4(source, destination, ipv4::PROTOCOL_UDP, datagram.len() as u16);
         self.udp_sum = pseudo.bytes(datagram);
-        let varies = patches().any(Patch::is_address);
+        let varies = self.patches.iter().any(Patch::is_address);
         self.ip_sum = varies.then(|| Sum::default().bytes(ip));
+    }
+
+    /// Notes which of the first bytes are the same in all frames.
+    fn find_constant(&mut self) {
+        let mut mask = [0; HEAD_WORDS * 8];
+        for (at, byte) in mask.iter_mut().enumerate().take(self.signature_at) {
+            *byte = if self.varies_at(at) { 0 } else { 0xff };
+        }
+        let ones = words_of(&mask);
+        let mut head = words_of(self.bytes.first_chunk().expect("room for a signature"));
+        head.iter_mut().zip(ones).for_each(|(word, ones)| *word &= ones);
+        self.head = [head, ones];
+    }
+
+    /// Whether the byte at `at`, before the signature, differs from frame to frame.
+    fn varies_at(&self, at: usize) -> bool {
+        let udp_checksum = self.signature_at - udp::HEADER_BYTES + udp::CHECKSUM_AT;
+        let ip_checksum = self.ip_at + ipv4::CHECKSUM_AT;
+        self.patches.iter().any(|patch| patch.places().contains(&at))
+            || (udp_checksum..udp_checksum + 2).contains(&at)
+            || self.ip_sum.is_some() && (ip_checksum..ip_checksum + 2).contains(&at)
+    }
+
+    /// The number of the stream.
+    pub fn stream(&self) -> u16 {
+        self.stream
     }
 
     /// The constant bytes; what varies holds values of no particular frame.
@@ -122,43 +150,84 @@ impl Template {
         self.signature_at
     }
 
-    /// Makes `frame` the stream's frame with this sequence number, sent at this moment.
+    /// How many values [`Template::draw`] appends.
     #[inline]
-    pub fn write(&self, sequence: Sequence, sent: Sent, frame: &mut Frame) {
-        frame.set_bytes(&self.bytes);
-        self.patch(sequence, sent, frame.bytes_mut());
+    pub fn fields(&self) -> usize {
+        self.patches.len()
     }
 
-    /// Turns `bytes`, which hold this template or any frame made from it, into the frame with
-    /// this sequence number, sent at this moment.
+    /// Appends what varies in frame `number`, for [`Template::write`] or [`Template::matches`]. It
+    /// is a step of its own because its values may lie far away in memory: whoever draws for many
+    /// frames in a row waits once for all of them.
     #[inline]
-    pub fn patch(&self, sequence: Sequence, sent: Sent, bytes: &mut [u8]) {
-        let mut udp_sum = self.udp_sum;
-        let mut ip_sum = self.ip_sum;
+    pub fn draw(&self, number: u64, values: &mut Vec<u64>) {
+        let mut patches = &self.patches[..];
         for group in &self.groups {
-            let index = match group.order {
-                Order::Sequential if group.count == 1 => 0,
-                order => order.index_at(sequence.number, group.count),
-            };
-            for patch in &group.patches {
-                let value = patch.write(index, bytes);
-                if patch.is_address() {
-                    ip_sum = ip_sum.map(|sum| sum.u32(value as u32));
-                }
-                if patch.is_summed() {
-                    udp_sum = udp_sum.u32(value as u32);
-                }
-            }
+            let (of_group, others) = patches.split_at(group.fields());
+            group.draw(number, of_group, values);
+            patches = others;
         }
-        if let Some(sum) = ip_sum {
-            put(bytes, self.ip_at + ipv4::CHECKSUM_AT, sum.checksum());
+    }
+
+    /// Makes `frame`, which is as long as the template, the stream's frame with this sequence
+    /// number and these drawn values, sent at this moment.
+    #[inline]
+    pub fn write(&self, sequence: Sequence, sent: Sent, values: &[u64], frame: &mut [u8]) {
+        copy(&self.bytes, frame);
+        for (patch, &value) in self.patches.iter().zip(values) {
+            patch.write(value, frame);
         }
         let end = self.signature_at + SIGNATURE_BYTES;
-        let place = &mut bytes[self.signature_at..end];
-        Signature { stream: self.stream, sequence, sent }.write(self.key, place);
-        let checksum = udp_sum.bytes(place).checksum_udp();
+        let signature = Signature { stream: self.stream, sequence, sent };
+        let signature_sum = signature.write(self.key, &mut frame[self.signature_at..end]);
+        let (ip, udp) = self.checksums(values, signature_sum);
+        if let Some(checksum) = ip {
+            put(frame, self.ip_at + ipv4::CHECKSUM_AT, checksum);
+        }
         let udp_at = self.signature_at - udp::HEADER_BYTES;
-        put(bytes, udp_at + udp::CHECKSUM_AT, checksum);
+        put(frame, udp_at + udp::CHECKSUM_AT, udp);
+    }
+
+    /// Whether `bytes`, in which a signature of this stream was found at `signature_at`, are to
+    /// the last one those of the frame with that signature, whose drawn values are `values`.
+    #[inline]
+    pub fn matches(&self, signature_at: usize, values: &[u64], bytes: &[u8]) -> bool {
+        if bytes.len() != self.bytes.len() || signature_at != self.signature_at {
+            return false;
+        }
+        let Some(head) = bytes.first_chunk() else { return false };
+        let (signature, rest) = bytes[signature_at..].split_at(SIGNATURE_BYTES);
+        let mut difference = 0;
+        let [want, ones] = &self.head;
+        for ((have, want), ones) in words_of(head).into_iter().zip(want).zip(ones) {
+            difference |= have & ones ^ want;
+        }
+        for (patch, &value) in self.patches.iter().zip(values) {
+            difference |= patch.read(bytes) ^ value;
+        }
+        let (ip, udp) = self.checksums(values, Sum::default().bytes(signature));
+        if let Some(checksum) = ip {
+            difference |= u64::from(take(bytes, self.ip_at + ipv4::CHECKSUM_AT) ^ checksum);
+        }
+        let udp_at = self.signature_at - udp::HEADER_BYTES;
+        difference |= u64::from(take(bytes, udp_at + udp::CHECKSUM_AT) ^ udp);
+        difference == 0 && rest == &self.bytes[signature_at + SIGNATURE_BYTES..]
+    }
+
+    /// The checksum of the IPv4 header, if it varies, and that of UDP.
+    #[inline]
+    fn checksums(&self, values: &[u64], signature: Sum) -> (Option<u16>, u16) {
+        let mut ip_sum = self.ip_sum.unwrap_or_default();
+        let mut udp_sum = self.udp_sum.u16(signature.fold());
+        for (patch, &value) in self.patches.iter().zip(values) {
+            if patch.is_address() {
+                ip_sum = ip_sum.u32(value as u32);
+            }
+            if patch.is_summed() {
+                udp_sum = udp_sum.u32(value as u32);
+            }
+        }
+        (self.ip_sum.map(|_| ip_sum.checksum()), udp_sum.checksum_udp())
     }
 
     /// Whether these bytes, which carry no valid signature, look like a damaged frame of this
@@ -169,17 +238,7 @@ impl Template {
         if bytes.len() != self.bytes.len() || self.is_whole(bytes) {
             return false;
         }
-        let varies = |at: &usize| {
-            let patches = self.groups.iter().flat_map(|group| &group.patches);
-            let udp_checksum = self.signature_at - udp::HEADER_BYTES + udp::CHECKSUM_AT;
-            let ip_checksum = self.ip_at + ipv4::CHECKSUM_AT;
-            patches
-                .map(|patch| (patch.at, patch.width()))
-                .any(|(from, width)| (from..from + width).contains(at))
-                || (udp_checksum..udp_checksum + 2).contains(at)
-                || self.ip_sum.is_some() && (ip_checksum..ip_checksum + 2).contains(at)
-        };
-        let constant = || (0..self.signature_at).filter(|at| !varies(at));
+        let constant = || (0..self.signature_at).filter(|&at| !self.varies_at(at));
         let same = constant().filter(|&at| bytes[at] == self.bytes[at]).count();
         same * 4 >= constant().count() * 3
     }
@@ -191,53 +250,6 @@ impl Template {
         let pseudo = Sum::default().bytes(addresses).u16(ipv4::PROTOCOL_UDP.into());
         let udp_sum = pseudo.u16(datagram.len() as u16).bytes(datagram);
         Sum::default().bytes(ip).checksum() == 0 && udp_sum.checksum() == 0
-    }
-}
-
-impl Patch {
-    fn new(field: Field, values: Values, headers: &Headers, ip_at: usize) -> Self {
-        let udp_at = ip_at + ipv4::HEADER_BYTES;
-        let at = match field {
-            Field::MacDestination => 0,
-            Field::MacSource => 6,
-            Field::VlanId => 14,
-            Field::IpSource => ip_at + ipv4::SOURCE_AT,
-            Field::IpDestination => ip_at + ipv4::DESTINATION_AT,
-            Field::PortSource => udp_at + udp::SOURCE_PORT_AT,
-            Field::PortDestination => udp_at + udp::DESTINATION_PORT_AT,
-        };
-        let around = match (field, headers.vlan) {
-            (Field::VlanId, Some(vlan)) => u64::from(vlan.priority) << 13,
-            _ => 0,
-        };
-        Patch { field, values, at, around }
-    }
-
-    fn width(&self) -> usize {
-        match self.field {
-            Field::MacSource | Field::MacDestination => 6,
-            Field::IpSource | Field::IpDestination => 4,
-            Field::VlanId | Field::PortSource | Field::PortDestination => 2,
-        }
-    }
-
-    #[inline]
-    fn is_address(&self) -> bool {
-        matches!(self.field, Field::IpSource | Field::IpDestination)
-    }
-
-    /// Whether the UDP checksum covers the field.
-    #[inline]
-    fn is_summed(&self) -> bool {
-        self.is_address() || matches!(self.field, Field::PortSource | Field::PortDestination)
-    }
-
-    #[inline]
-    fn write(&self, index: u64, bytes: &mut [u8]) -> u64 {
-        let value = self.values.at(self.field, index) | self.around;
-        let width = self.width();
-        bytes[self.at..self.at + width].copy_from_slice(&value.to_be_bytes()[8 - width..]);
-        value
     }
 }
 
@@ -259,9 +271,34 @@ fn bytes_of(headers: &Headers, frame_bytes: usize) -> Vec<u8> {
     builder.ipv4(ip).udp(headers.port_source, headers.port_destination).payload(&payload).bytes()
 }
 
+/// Copies `from` over `to`, which is as long. Most frames are short, and a known length is
+/// copied without a call.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    const SHORT: usize = 60;
+    match (from.first_chunk::<SHORT>(), to.first_chunk_mut::<SHORT>()) {
+        (Some(first), Some(into)) if from.len() == SHORT => *into = *first,
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline]
+fn words_of(bytes: &[u8; HEAD_WORDS * 8]) -> [u64; HEAD_WORDS] {
+    let mut words = [0; HEAD_WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    words
+}
+
 #[inline]
 fn put(bytes: &mut [u8], at: usize, word: u16) {
     bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+}
+
+#[inline]
+fn take(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 #[cfg(test)]

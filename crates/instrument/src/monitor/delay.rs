@@ -9,7 +9,7 @@
 use packet::time::Nanos;
 
 use crate::signature::Sent;
-use crate::trial::{Jitter, Latency};
+use crate::trial::{Jitter, Latency, Tally};
 
 /// Frames at either end whose median latency tells how far a queue has grown.
 const EDGE_FRAMES: usize = 63;
@@ -17,7 +17,9 @@ const EDGE_FRAMES: usize = 63;
 /// One stream's latency in progress.
 #[derive(Debug)]
 pub struct Delay {
-    latency: Latency,
+    from_sent: Tally,
+    from_scheduled: Tally,
+    negative: u64,
     last_ns: Option<i64>,
     smoothed_ns: f64,
     ipdv_ns_sum: u64,
@@ -27,14 +29,17 @@ pub struct Delay {
     first_ns: Vec<i64>,
     /// Latencies of the last frames, written around.
     last_ns_edge: Vec<i64>,
-    count: usize,
+    /// Where the next of them goes, once there are enough.
+    edge_at: usize,
 }
 
 impl Delay {
     /// Nothing measured yet.
     pub fn new() -> Self {
         Delay {
-            latency: Latency::empty(),
+            from_sent: Tally::new(),
+            from_scheduled: Tally::new(),
+            negative: 0,
             last_ns: None,
             smoothed_ns: 0.0,
             ipdv_ns_sum: 0,
@@ -42,7 +47,7 @@ impl Delay {
             ipdv_count: 0,
             first_ns: Vec::with_capacity(EDGE_FRAMES),
             last_ns_edge: Vec::with_capacity(EDGE_FRAMES),
-            count: 0,
+            edge_at: 0,
         }
     }
 
@@ -50,9 +55,9 @@ impl Delay {
     #[inline]
     pub fn record(&mut self, sent: Sent, due: Nanos, at: Nanos) {
         let span = sent.until(at);
-        self.latency.negative += (span < 0) as u64;
-        self.latency.from_sent.record(span.max(0) as u64);
-        self.latency.from_scheduled.record(at.since(due).0);
+        self.negative += (span < 0) as u64;
+        self.from_sent.record(span.max(0) as u64);
+        self.from_scheduled.record(at.since(due).0);
         self.note_edges(span);
         if let Some(last) = self.last_ns.replace(span) {
             let change = span.abs_diff(last);
@@ -65,13 +70,21 @@ impl Delay {
 
     #[inline]
     fn note_edges(&mut self, span: i64) {
-        if self.count < EDGE_FRAMES {
-            self.first_ns.push(span);
-            self.last_ns_edge.push(span);
-        } else {
-            self.last_ns_edge[self.count % EDGE_FRAMES] = span;
+        match self.last_ns_edge.get_mut(self.edge_at) {
+            Some(edge) => {
+                *edge = span;
+                self.edge_at += 1;
+            }
+            None if self.edge_at < EDGE_FRAMES => {
+                self.first_ns.push(span);
+                self.last_ns_edge.push(span);
+                self.edge_at += 1;
+            }
+            None => {
+                self.last_ns_edge[0] = span;
+                self.edge_at = 1;
+            }
         }
-        self.count += 1;
     }
 
     /// By how much the last frames took longer than the first ones; zero if they did not.
@@ -82,7 +95,8 @@ impl Delay {
 
     /// What was measured.
     pub fn finish(self) -> (Latency, Jitter) {
-        let histogram = &self.latency.from_sent;
+        let (from_sent, from_scheduled) = (self.from_sent.finish(), self.from_scheduled.finish());
+        let histogram = &from_sent;
         let pdv = |worst: u64| worst.saturating_sub(histogram.ns_min().unwrap_or(worst));
         let pdv_ns = histogram.ns_at_quantile(0.999).map(pdv);
         let jitter = Jitter {
@@ -91,7 +105,7 @@ impl Delay {
             ipdv_ns_max: self.ipdv_ns_max,
             pdv_ns,
         };
-        (self.latency, jitter)
+        (Latency { from_sent, from_scheduled, negative: self.negative }, jitter)
     }
 }
 

@@ -1,30 +1,27 @@
 //! Whatever bytes arrive, each frame is counted once, and nothing panics.
 
-use packet::frame::Frame;
-
 use super::*;
 use crate::generate::schedule::Period;
-use crate::generate::template::tests::stream;
+use crate::generate::template::tests::{made, stream};
 use crate::mix::mix;
 use crate::signature::{Sent, Sequence};
-use crate::stream::Vlan;
+use crate::stream::{Stream, Vlan};
 
 const KEY: u64 = 3;
 
 fn monitor(streams: &[Stream]) -> Monitor {
-    let with = |stream| {
-        let period = Period::new(Stream::clone(stream).rate, 64);
+    let with = |stream: &Stream| {
+        let period = Period::new(stream.rate, 64);
         let schedule = Schedule::new(Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(1), period);
-        (stream, [schedule, schedule])
+        let template = Template::arriving(stream, KEY);
+        Expected { template, to: stream.to, legs: [schedule, schedule] }
     };
-    Monitor::new(KEY, 4, &streams.iter().map(with).collect::<Vec<_>>(), 2)
+    Monitor::new(KEY, 4, streams.iter().map(with).collect(), 2)
 }
 
-fn frame(stream: &Stream, number: u64) -> Frame {
-    let mut frame = Frame::default();
+fn frame(stream: &Stream, number: u64) -> Vec<u8> {
     let sequence = Sequence { is_warmup: false, epoch: 4, number };
-    Template::leaving(stream, KEY).write(sequence, Sent::new(Nanos(number)), &mut frame);
-    frame
+    made(&Template::leaving(stream, KEY), sequence, Sent::new(Nanos(number)))
 }
 
 #[test]
@@ -36,7 +33,7 @@ fn every_mutation_is_counted_exactly_once() {
     let count = 20_000;
     for round in 0..count {
         let random = |salt: u64| mix(round << 8 | salt);
-        let mut bytes = frame(&streams[(round % 2) as usize], random(0) % 1_200).bytes().to_vec();
+        let mut bytes = frame(&streams[(round % 2) as usize], random(0) % 1_200);
         for change in 0..random(1) % 4 {
             match random(10 + change) % 4 {
                 0 => bytes.truncate((random(20 + change) % 101) as usize),
@@ -76,10 +73,10 @@ fn a_number_that_was_never_scheduled_or_an_unknown_stream_is_not_counted_as_rece
     let streams = [stream(64)];
     let mut monitor = monitor(&streams);
     // 1,000 frames are scheduled.
-    monitor.observe(1, frame(&streams[0], 999).bytes(), Nanos(1));
-    monitor.observe(1, frame(&streams[0], 1_000).bytes(), Nanos(1));
+    monitor.observe(1, &frame(&streams[0], 999), Nanos(1));
+    monitor.observe(1, &frame(&streams[0], 1_000), Nanos(1));
     let stranger = Stream { id: 77, ..stream(64) };
-    monitor.observe(1, frame(&stranger, 1).bytes(), Nanos(1));
+    monitor.observe(1, &frame(&stranger, 1), Nanos(1));
     let want = PortTally { received: 3, foreign: 0, stale: 1, broken: 1, elsewhere: 0 };
     assert_eq!(monitor.ports()[1], want);
     assert_eq!(monitor.finish()[0][1].received, 1);
@@ -89,8 +86,8 @@ fn a_number_that_was_never_scheduled_or_an_unknown_stream_is_not_counted_as_rece
 fn arrivals_before_sending_are_counted_and_do_not_spoil_the_histogram() {
     let streams = [stream(64)];
     let mut monitor = monitor(&streams);
-    monitor.observe(1, frame(&streams[0], 500).bytes(), Nanos(400));
-    monitor.observe(1, frame(&streams[0], 501).bytes(), Nanos(701));
+    monitor.observe(1, &frame(&streams[0], 500), Nanos(400));
+    monitor.observe(1, &frame(&streams[0], 501), Nanos(701));
     let [_, measured] = &monitor.finish()[0];
     assert_eq!((measured.latency.negative, measured.latency.from_sent.ns_max()), (1, Some(200)));
     assert_eq!((measured.jitter.ipdv_ns_max, measured.jitter.pdv_ns), (300, None));

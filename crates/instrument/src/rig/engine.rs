@@ -3,30 +3,27 @@
 //! It is told the time and is handed the ports; it reads no clock and never waits. A live rig and
 //! a simulated one drive the same engine.
 
-use packet::frame::Batch;
+use packet::copies::Copies;
 use packet::time::{Clock, Nanos};
 use ports::port::{Port, PortCounters, PortDrop};
 
 use crate::account::{Account, Place};
 use crate::generate::schedule::{Period, Schedule};
-use crate::generate::sender::{Leg, Outgoing, Sender};
+use crate::generate::sender::{Leg, Outgoing, Pace, Sender};
 use crate::generate::template::Template;
-use crate::monitor::{Arrivals, Monitor};
+use crate::monitor::{Arrivals, Expected, Monitor};
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN,
-    StreamReport, Trial, TrialReport,
+    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, PortReport, STRETCH_SHARE_MIN, StreamReport,
+    Trial, TrialReport,
 };
 
 /// Streams in one trial.
 pub const STREAMS_MAX: usize = 256;
 
 /// Frames taken from a port at once.
-const RECEIVE_FRAMES: usize = 256;
-
-/// Batches taken from one port before the next one is looked at.
-const RECEIVE_ROUNDS: usize = 4;
+pub const RECEIVE_FRAMES: usize = 64;
 
 /// How long after its last frame was due a trial still sends.
 const SEND_GRACE: Nanos = Nanos::from_millis(1);
@@ -43,49 +40,76 @@ pub struct Engine {
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
     monitor: Monitor,
-    pacing: Pacing,
+    pacing: Pace,
     counters: Vec<PortCounters>,
-    received: Batch,
+    received: Copies,
     stamps: Option<Clock>,
     closes_at: Nanos,
     is_closed: bool,
 }
 
-impl Engine {
-    /// A trial whose first frame is due at `start`, signed with `key` as number `epoch`.
-    pub fn new(
-        trial: &Trial,
-        ports: &mut PortRow,
-        key: u64,
-        epoch: u16,
-        start: Nanos,
-    ) -> Result<Self, RigError> {
+/// A trial that is ready to start: what takes time is done, however many values its frames take.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The trial; what varies in its streams is in the templates only.
+    trial: Trial,
+    key: u64,
+    /// Of each stream, how its frames leave and how they ought to arrive.
+    templates: Vec<[Template; 2]>,
+}
+
+impl Prepared {
+    /// Prepares a trial over these ports, whose frames are signed with `key`.
+    pub fn new(trial: &Trial, ports: &PortRow, key: u64) -> Result<Self, RigError> {
         check(trial, ports)?;
+        let templates = trial.streams.iter().map(|stream| Template::both(stream, key)).collect();
+        let bare = |stream: &Stream| Stream {
+            vary: Vec::new(),
+            id: stream.id,
+            from: stream.from,
+            to: stream.to,
+            frame_bytes: stream.frame_bytes,
+            headers: stream.headers,
+            rate: stream.rate,
+            arrival: stream.arrival,
+        };
+        let streams = trial.streams.iter().map(bare).collect();
+        Ok(Prepared { trial: Trial { streams, ..*trial }, key, templates })
+    }
+}
+
+impl Engine {
+    /// The trial that was prepared, as number `epoch`; its first frame is due at `start`.
+    pub fn new(prepared: Prepared, ports: &mut PortRow, epoch: u16, start: Nanos) -> Self {
+        let Prepared { trial, key, templates } = prepared;
         let started_at = start.saturating_add(trial.warmup);
-        let streams = schedules(trial, start);
+        let schedules = schedules(&trial, start);
+        let counts = schedules.iter().map(|legs| legs[1].count).collect();
         let mut outgoing: Vec<Vec<Outgoing>> = ports.iter().map(|_| Vec::new()).collect();
-        let mut places = Vec::new();
-        for (stream, [warmup, measured]) in &streams {
-            let template = Template::leaving(stream, key);
+        let (mut places, mut expected) = (Vec::new(), Vec::new());
+        for ((stream, legs), [leaving, template]) in
+            trial.streams.iter().zip(schedules).zip(templates)
+        {
             places.push((stream.from, outgoing[stream.from].len()));
-            let frames = Outgoing::new(template, *warmup, *measured, trial.catch_up_frames);
+            let frames = Outgoing::new(leaving, legs, trial.catch_up_frames);
             outgoing[stream.from].push(frames);
+            expected.push(Expected { template, to: stream.to, legs });
         }
         let sending_ends = started_at.saturating_add(trial.duration);
-        Ok(Engine {
+        Engine {
             started_at,
-            counts: streams.iter().map(|(_, legs)| legs[1].count).collect(),
-            monitor: Monitor::new(key, epoch, &streams, ports.len()),
+            counts,
+            monitor: Monitor::new(key, epoch, expected, ports.len()),
             senders: outgoing.into_iter().map(|streams| Sender::new(epoch, streams)).collect(),
             places,
-            pacing: Pacing::empty(),
+            pacing: Pace::new(),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
-            received: Batch::new(RECEIVE_FRAMES),
+            received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
             closes_at: sending_ends.saturating_add(SEND_GRACE),
             is_closed: false,
-            trial: trial.clone(),
-        })
+            trial,
+        }
     }
 
     /// Sends what is due at `now`, a batch from each port at most; how many frames went out.
@@ -104,31 +128,16 @@ impl Engine {
         Ok(sent)
     }
 
-    /// Sorts what has arrived; how many frames that were.
+    /// Sorts what has arrived, at most [`RECEIVE_FRAMES`] from each port; how many frames that were.
     #[inline]
     pub fn receive(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
         let mut count = 0;
         for (index, port) in ports.iter_mut().enumerate() {
-            for _ in 0..RECEIVE_ROUNDS {
-                self.received.clear();
-                let taken = port
-                    .receive(&mut self.received, now)
-                    .map_err(|error| RigError::Port(index, error))?;
-                for frame in self.received.frames() {
-                    let at = match frame.stamp {
-                        Some(stamp) => {
-                            self.stamps = Some(stamp.clock);
-                            stamp.at
-                        }
-                        None => now,
-                    };
-                    self.monitor.observe(index, frame.bytes(), at);
-                }
-                count += taken;
-                if taken < RECEIVE_FRAMES {
-                    break;
-                }
-            }
+            count += port
+                .receive_copies(&mut self.received, now)
+                .map_err(|error| RigError::Port(index, error))?;
+            let clock = self.monitor.observe_all(index, &self.received, now);
+            self.stamps = clock.or(self.stamps);
         }
         Ok(count)
     }
@@ -189,7 +198,7 @@ impl Engine {
             streams,
             ports: reports,
             latency: Latency::empty(),
-            pacing: self.pacing,
+            pacing: self.pacing.finish(),
             account,
             flags: Vec::new(),
             stamps,
@@ -200,7 +209,7 @@ impl Engine {
 
     /// Takes the streams' reports out of monitor and senders, and adds them to the account.
     fn stream_reports(&mut self, account: &mut Account) -> Vec<StreamReport> {
-        let empty = Monitor::new(0, 0, &[], 0);
+        let empty = Monitor::new(0, 0, Vec::new(), 0);
         let arrivals = std::mem::replace(&mut self.monitor, empty).finish();
         let mut reports = Vec::new();
         for (place, [warmup, measured]) in arrivals.into_iter().enumerate() {
@@ -285,10 +294,9 @@ fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
 
 /// Each stream's schedules for warm-up and measurement. Streams that leave from one port at equal
 /// rates do so evenly in between each other, not at the same moment.
-fn schedules(trial: &Trial, start: Nanos) -> Vec<(&Stream, [Schedule; 2])> {
+fn schedules(trial: &Trial, start: Nanos) -> Vec<[Schedule; 2]> {
     let started_at = start.saturating_add(trial.warmup);
-    let schedule = |(place, stream)| {
-        let stream: &Stream = stream;
+    let schedule = |(place, stream): (usize, &Stream)| {
         let before = |other: &&Stream| other.from == stream.from;
         let index = trial.streams[..place].iter().filter(before).count() as u64;
         let streams = trial.streams.iter().filter(before).count() as u64;
@@ -298,8 +306,7 @@ fn schedules(trial: &Trial, start: Nanos) -> Vec<(&Stream, [Schedule; 2])> {
         let warmup = Schedule::new(start, phase, trial.warmup, period);
         [warmup, Schedule::new(started_at, phase, trial.duration, period)]
     };
-    let with = |(place, stream)| (stream, schedule((place, stream)));
-    trial.streams.iter().enumerate().map(with).collect()
+    trial.streams.iter().enumerate().map(schedule).collect()
 }
 
 /// The time that forwarded frames refer to.

@@ -6,7 +6,7 @@
 use packet::time::Nanos;
 use ports::port::Port;
 
-use crate::rig::engine::Engine;
+use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};
@@ -89,7 +89,8 @@ impl<D: Device> Rig for SimRig<D> {
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
-        let mut engine = Engine::new(trial, ports, self.key, self.epoch, self.now)?;
+        let prepared = Prepared::new(trial, ports, self.key)?;
+        let mut engine = Engine::new(prepared, ports, self.epoch, self.now);
         let ends_at = engine.ends_at();
         loop {
             let wake = self.settle(&mut engine)?;

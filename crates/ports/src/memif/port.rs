@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::os::fd::RawFd;
 
+use packet::copies::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos, Stamp};
 
@@ -14,7 +15,6 @@ use super::queue::{Receiver, Transmitter};
 use super::ring::Side;
 use super::socket::Address;
 use super::spec::Spec;
-use super::transmit::Refusal;
 use super::view::View;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
@@ -86,6 +86,35 @@ impl MemifPort {
         (self.control, self.receivers, self.transmitters)
     }
 
+    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    #[inline]
+    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+        if self.armed.replace(false) {
+            self.receivers.iter().for_each(Receiver::disarm);
+            self.control_due = now;
+        }
+        if now >= self.control_due {
+            self.turn(now);
+        }
+        let mut taken = 0;
+        for turn in 0..self.receivers.len() {
+            let place = (self.first + turn) % self.receivers.len();
+            let receiver = &mut self.receivers[place];
+            loop {
+                let views = receiver.peek(limit - taken);
+                let count = views.len();
+                if count == 0 {
+                    break;
+                }
+                views.iter().for_each(&mut see);
+                receiver.release(count);
+                taken += count;
+            }
+        }
+        self.first = (self.first + 1) % self.receivers.len();
+        taken
+    }
+
     /// What peers did wrong so far.
     pub fn faults(&self) -> &Faults {
         self.control.faults()
@@ -104,50 +133,34 @@ impl Port for MemifPort {
 
     /// Takes from the queues in turn. Without a peer there is nothing to receive, and no error.
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
-        if self.armed.replace(false) {
-            self.receivers.iter().for_each(Receiver::disarm);
-            self.control_due = now;
-        }
-        if now >= self.control_due {
-            self.turn(now);
-        }
+        let room = batch.room();
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
-        let before = batch.len();
-        for turn in 0..self.receivers.len() {
-            let place = (self.first + turn) % self.receivers.len();
-            let receiver = &mut self.receivers[place];
-            loop {
-                let views = receiver.peek(batch.room());
-                let count = views.len();
-                if count == 0 {
-                    break;
-                }
-                for view in views.iter() {
-                    let Some(frame) = batch.push_slot() else { break };
-                    frame.resize(view.len());
-                    view.copy_to(frame.bytes_mut());
-                    frame.stamp = stamp;
-                }
-                receiver.release(count);
-            }
-        }
-        self.first = (self.first + 1) % self.receivers.len();
-        Ok(batch.len() - before)
+        Ok(self.take(room, now, |view| {
+            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            frame.resize(view.len());
+            view.copy_to(frame.bytes_mut());
+            frame.stamp = stamp;
+        }))
     }
 
     /// Sends through the first queue, so that frames keep their order. Without a peer there is no
     /// room.
     fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
-        let transmitter = &mut self.transmitters[0];
-        let mut done = 0;
-        for frame in batch.frames() {
-            match transmitter.put(View::of(frame.bytes())) {
-                Ok(()) | Err(Refusal::TooLong) => done += 1,
-                Err(Refusal::Full | Refusal::Down) => break,
-            }
-        }
-        transmitter.flush();
-        Ok(done)
+        let frames = batch.frames().iter();
+        Ok(self.transmitters[0].send(frames.map(|frame| View::of(frame.bytes()))))
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.clear();
+        let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
+        Ok(self.take(copies.capacity(), now, |view| {
+            let copy = copies.push(view.len(), stamp);
+            view.copy_to(copy.expect("no more are shown than there is room for"));
+        }))
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
+        Ok(self.transmitters[0].send(copies.frames().map(View::of)))
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -204,6 +204,34 @@ impl Transmitter {
         }
     }
 
+    /// Puts frames until one finds no room, shows them to the peer, and returns how many are done
+    /// with; among these are such that are too long to be sent at all.
+    #[inline]
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>) -> usize {
+        let Some(end) = self.held.current() else { return 0 };
+        let (mut done, mut stopped) = (0, None);
+        let counters = &mut self.counters;
+        for frame in frames {
+            match end.put(frame) {
+                Ok(()) => {
+                    counters.frames += 1;
+                    counters.bytes += frame.len() as u64;
+                }
+                Err(Stop::Refused(Refusal::TooLong)) => counters.too_long += 1,
+                Err(stop) => {
+                    stopped = Some(stop);
+                    break;
+                }
+            }
+            done += 1;
+        }
+        end.flush();
+        if let Some(stop) = stopped {
+            self.stopped(stop);
+        }
+        done
+    }
+
     /// How many frames of one buffer can be put, looking at the peer only if fewer than `wanted`
     /// are known to fit.
     #[inline]

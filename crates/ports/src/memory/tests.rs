@@ -121,3 +121,30 @@ fn two_threads_lose_and_repeat_nothing() {
         assert_eq!(end.counters().rx_frames, COUNT);
     }
 }
+
+#[test]
+fn copies_and_batches_carry_the_same_frames() {
+    let (mut left, mut right) = pair_stamped(4, "link", Clock::Virtual);
+    let mut copies = Copies::new(8);
+    for number in 0..6u64 {
+        copies.push(8, None).unwrap().copy_from_slice(&number.to_be_bytes());
+    }
+    assert_eq!(left.transmit_copies(&mut copies, Nanos::ZERO).unwrap(), 4);
+    let mut arrived = Batch::new(3);
+    assert_eq!(right.receive(&mut arrived, Nanos(5)).unwrap(), 3);
+    assert_eq!(numbers(&arrived), [0, 1, 2]);
+    assert_eq!(left.transmit_copies(&mut copies, Nanos::ZERO).unwrap(), 3);
+    let mut others = Copies::new(2);
+    let stamp = Stamp { at: Nanos(6), clock: Clock::Virtual };
+    for want in [[3u64, 0], [1, 2]] {
+        assert_eq!(right.receive_copies(&mut others, Nanos(6)).unwrap(), 2);
+        assert_eq!(others.frames().collect::<Vec<_>>(), want.map(u64::to_be_bytes));
+        assert_eq!(others.stamp(1), Some(stamp));
+    }
+    assert_eq!(right.receive_copies(&mut others, Nanos(6)).unwrap(), 0);
+    assert!(others.is_empty());
+    assert_eq!((left.counters().tx_bytes, right.counters().rx_bytes), (56, 56));
+    drop(left);
+    assert!(matches!(right.receive_copies(&mut others, Nanos(7)), Err(PortError::PeerGone(_))));
+    assert!(matches!(right.transmit_copies(&mut copies, Nanos(7)), Err(PortError::PeerGone(_))));
+}

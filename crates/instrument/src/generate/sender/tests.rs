@@ -1,6 +1,7 @@
 //! Frames leave when they are due, in the order in which they are due, and what does not leave is
 //! counted for the right reason.
 
+use packet::frame::Batch;
 use ports::memory::{MemoryPort, pair};
 
 use super::*;
@@ -18,7 +19,7 @@ fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
     let period = Period::new(one.rate, 64);
     let warmup = Schedule::new(start, phase, Nanos::ZERO, period);
     let measured = Schedule::new(start, phase, Nanos::from_millis(1), period);
-    Outgoing::new(Template::leaving(&one, KEY), warmup, measured, catch_up)
+    Outgoing::new(Template::leaving(&one, KEY), [warmup, measured], catch_up)
 }
 
 /// Stream and number of every frame that has arrived, and when it says it was sent.
@@ -38,24 +39,24 @@ fn numbers(port: &mut MemoryPort) -> Vec<u64> {
 fn nothing_leaves_before_it_is_due() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(500), Nanos::ZERO, 256)]);
-    let mut pacing = Pacing::empty();
+    let mut pacing = Pace::new();
     assert_eq!(sender.next_due(), Some(Nanos(500)));
     assert_eq!(sender.send(&mut near, Nanos(499), &mut pacing).unwrap(), 0);
     assert_eq!(sender.send(&mut near, Nanos(500), &mut pacing).unwrap(), 1);
     assert_eq!(sender.send(&mut near, Nanos(1_499), &mut pacing).unwrap(), 0);
     assert_eq!(sender.send(&mut near, Nanos(3_500), &mut pacing).unwrap(), 3);
     assert_eq!(arrived(&mut far)[3], (1, 3, Sent::new(Nanos(3_500))));
-    assert_eq!(pacing.lateness.ns_max(), Some(2 * MICRO));
+    assert_eq!(pacing.finish().lateness.ns_max(), Some(2 * MICRO));
     // Frames 1, 2 and 3 left together: one gap 2 us too long, two 1 us too short.
-    assert_eq!(pacing.gap_error.ns_max(), Some(2 * MICRO));
-    assert_eq!(pacing.gap_error.count(), 3);
+    assert_eq!(pacing.finish().gap_error.ns_max(), Some(2 * MICRO));
+    assert_eq!(pacing.finish().gap_error.count(), 3);
 }
 
 #[test]
 fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 16)]);
-    let mut pacing = Pacing::empty();
+    let mut pacing = Pace::new();
     sender.send(&mut near, Nanos(0), &mut pacing).unwrap();
     assert_eq!(numbers(&mut far), [0]);
     // Away for 500 us: of the 500 frames due, only the last 16 leave.
@@ -74,7 +75,7 @@ fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
 fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
     let (mut near, mut far) = pair(8, "narrow");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 256)]);
-    let mut pacing = Pacing::empty();
+    let mut pacing = Pace::new();
     assert_eq!(sender.send(&mut near, Nanos(19 * MICRO), &mut pacing).unwrap(), 8);
     assert_eq!(sender.send(&mut near, Nanos(20 * MICRO), &mut pacing).unwrap(), 0);
     assert_eq!(numbers(&mut far), (0..8).collect::<Vec<_>>());
@@ -98,7 +99,7 @@ fn streams_leave_in_the_order_in_which_they_are_due_also_after_a_refusal() {
     let first = outgoing(1, Nanos(0), Nanos::ZERO, 256);
     let second = outgoing(2, Nanos(0), Nanos(500), 256);
     let mut sender = Sender::new(0, vec![first, second]);
-    let mut pacing = Pacing::empty();
+    let mut pacing = Pace::new();
     let mut all = Vec::new();
     for turn in 0..40 {
         sender.send(&mut near, Nanos(15 * MICRO + turn), &mut pacing).unwrap();
@@ -115,9 +116,9 @@ fn the_warm_up_comes_first_and_is_marked() {
     let period = Period::new(Rate::FramesPerSecond(1e6), 64);
     let warmup = Schedule::new(Nanos(0), Nanos::ZERO, Nanos(3 * MICRO), period);
     let measured = Schedule::new(Nanos(3 * MICRO), Nanos::ZERO, Nanos(2 * MICRO), period);
-    let outgoing = Outgoing::new(Template::leaving(&one, KEY), warmup, measured, 256);
+    let outgoing = Outgoing::new(Template::leaving(&one, KEY), [warmup, measured], 256);
     let mut sender = Sender::new(9, vec![outgoing]);
-    let mut pacing = Pacing::empty();
+    let mut pacing = Pace::new();
     sender.send(&mut near, Nanos(10 * MICRO), &mut pacing).unwrap();
     let mut batch = Batch::new(16);
     far.receive(&mut batch, Nanos::ZERO).unwrap();
@@ -130,5 +131,5 @@ fn the_warm_up_comes_first_and_is_marked() {
         .collect();
     let want = [(true, 9, 0), (true, 9, 1), (true, 9, 2), (false, 9, 0), (false, 9, 1)];
     assert_eq!(sequences, want);
-    assert_eq!(pacing.lateness.count(), 2);
+    assert_eq!(pacing.finish().lateness.count(), 2);
 }

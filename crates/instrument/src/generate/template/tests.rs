@@ -4,7 +4,7 @@ use packet::parse::Packet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::stream::{Rate, Vlan};
+use crate::stream::{Order, Rate, Values, Vary, Vlan};
 
 const KEY: u64 = 77;
 
@@ -53,6 +53,14 @@ fn varied(frame_bytes: usize) -> Stream {
     stream
 }
 
+/// A frame made from a template.
+pub(crate) fn made(template: &Template, sequence: Sequence, sent: Sent) -> Vec<u8> {
+    let (mut values, mut frame) = (Vec::new(), vec![0xee; template.bytes().len()]);
+    template.draw(sequence.number, &mut values);
+    template.write(sequence, sent, &values, &mut frame);
+    frame
+}
+
 fn sequence(number: u64) -> Sequence {
     Sequence { is_warmup: false, epoch: 4, number }
 }
@@ -83,16 +91,38 @@ fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
 fn patched_frames_equal_frames_built_whole() {
     for stream in [stream(64), stream(1518), varied(68), varied(333)] {
         let template = Template::leaving(&stream, KEY);
-        let mut frame = Frame::default();
-        let mut reused = template.bytes().to_vec();
+        let mut values = Vec::new();
         for number in (0..3000u64).chain([1 << 40, (1 << 48) - 1]) {
             let sent = Sent::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-            template.write(sequence(number), sent, &mut frame);
-            template.patch(sequence(number), sent, &mut reused);
+            let frame = made(&template, sequence(number), sent);
             let want = built(&stream, stream.headers_at(number), number, sent);
-            assert_eq!(frame.bytes(), want, "frame {number}");
-            assert_eq!(reused, want, "frame {number} over another one");
-            assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
+            assert_eq!(frame, want, "frame {number}");
+            assert_eq!(Packet::of(&frame).verify_checksums(), Ok(()));
+            values.clear();
+            template.draw(number, &mut values);
+            assert!(template.matches(template.signature_at(), &values, &frame), "{number}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
+    for stream in [stream(64), varied(68), varied(333)] {
+        let template = Template::leaving(&stream, KEY);
+        let (mut values, at) = (Vec::new(), template.signature_at());
+        template.draw(6, &mut values);
+        let frame = made(&template, sequence(6), Sent::new(Nanos(1)));
+        assert!(template.matches(at, &values, &frame));
+        assert!(!template.matches(at - 4, &values, &frame), "a signature elsewhere");
+        assert!(!template.matches(at, &values, &frame[..frame.len() - 1]), "a byte less");
+        assert!(!template.matches(at, &values, &[&frame[..], &[0]].concat()), "a byte more");
+        for place in 0..frame.len() {
+            for bit in 0..8 {
+                let mut damaged = frame.clone();
+                damaged[place] ^= 1 << bit;
+                // A changed signature asks for another checksum than the one that is there.
+                assert!(!template.matches(at, &values, &damaged), "bit {bit} of byte {place}");
+            }
         }
     }
 }
@@ -103,31 +133,29 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
     let (mac_source, mac_destination) = ([2, 9, 9, 9, 9, 1], [2, 9, 9, 9, 9, 2]);
     stream.arrival = Arrival::Routed { mac_source, mac_destination };
     let template = Template::arriving(&stream, KEY);
-    let mut frame = Frame::default();
     for number in 0..50 {
         let sent = Sent::new(Nanos(number));
-        template.write(sequence(number), sent, &mut frame);
+        let frame = made(&template, sequence(number), sent);
         let leaving = stream.headers_at(number);
         let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
-        assert_eq!(frame.bytes(), built(&stream, headers, number, sent));
+        assert_eq!(frame, built(&stream, headers, number, sent));
     }
 }
 
 #[test]
 fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
     let template = Template::leaving(&varied(100), KEY);
-    let mut frame = Frame::default();
-    template.write(sequence(5), Sent::new(Nanos(1)), &mut frame);
+    let frame = made(&template, sequence(5), Sent::new(Nanos(1)));
     for at in 14..frame.len() {
-        let mut damaged = frame.bytes().to_vec();
+        let mut damaged = frame.clone();
         damaged[at] ^= 0x10;
         // The tag's bytes lie outside both checksums, and leave the signature whole anyway.
         assert_eq!(template.resembles(&damaged), at >= 18, "byte {at}");
     }
-    assert!(!template.resembles(frame.bytes()), "a whole frame");
+    assert!(!template.resembles(&frame), "a whole frame");
     let other_run = Template::leaving(&varied(100), KEY + 1);
-    other_run.write(sequence(5), Sent::new(Nanos(1)), &mut frame);
-    assert!(!template.resembles(frame.bytes()), "another run's frame");
+    let frame = made(&other_run, sequence(5), Sent::new(Nanos(1)));
+    assert!(!template.resembles(&frame), "another run's frame");
     assert!(!template.resembles(&[0; 96]), "zeros");
-    assert!(!template.resembles(&frame.bytes()[..95]), "a shorter one");
+    assert!(!template.resembles(&frame[..95]), "a shorter one");
 }

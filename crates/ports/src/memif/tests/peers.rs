@@ -1,5 +1,6 @@
 //! Two ports of ours over a socket: both roles, several queues, sleeping, leaving and coming back.
 
+use packet::copies::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
@@ -88,6 +89,35 @@ fn frames_of_every_size_arrive_in_order_both_ways() {
         assert_eq!((counters.rx_bytes, counters.tx_bytes), (bytes as u64, bytes as u64));
         assert_eq!((counters.drops, counters.peer_faults), (vec![], 0));
     }
+}
+
+#[test]
+fn copies_of_every_size_arrive_in_order_as_far_as_there_is_room() {
+    let (mut left, mut right) = pair("copies");
+    let sizes = [60, 0, 1, 64, 65, 2048, 4097, 1514, FRAME_BYTES_MAX];
+    let mut copies = Copies::new(sizes.len());
+    for (number, bytes) in sizes.into_iter().enumerate() {
+        copies.push(bytes, None).unwrap().fill(number as u8);
+    }
+    let mut arrived = Copies::new(4);
+    for round in 0..20 {
+        let sent = left.transmit_copies(&mut copies, Nanos::ZERO).unwrap();
+        assert!(sent >= 7, "{sent} in round {round}");
+        let mut received = 0;
+        while right.receive_copies(&mut arrived, Nanos(round)).unwrap() > 0 {
+            for (place, frame) in arrived.frames().enumerate() {
+                assert_eq!(frame, copies.frame(received + place), "round {round}");
+                assert_eq!(arrived.stamp(place).unwrap().at, Nanos(round));
+            }
+            received += arrived.len();
+        }
+        assert_eq!(received, sent);
+    }
+    assert_eq!(left.counters().tx_frames, right.counters().rx_frames);
+    assert_eq!(left.counters().drops, vec![]);
+    drop(left);
+    turn_until(&mut [&mut right], |ports| !ports[0].has_link());
+    assert_eq!(right.transmit_copies(&mut copies, Nanos::ZERO).unwrap(), 0);
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Frames copied side by side: for those who make or look at frames and pass none on.
+//!
+//! A [`Batch`] moves frames by swapping buffers of two kilobytes each, which a forwarder needs. A
+//! generator writes a frame anew each time and a monitor only reads, so theirs lie close together,
+//! where 64 small frames fill four kilobytes and stay in the nearest cache. Each begins a cache
+//! line's length, or several, after the one before.
+
+use crate::frame::{Batch, FRAME_BYTES_MAX};
+use crate::time::Stamp;
+
+/// Frames begin at multiples of this, in bytes.
+pub const LINE_BYTES: usize = 64;
+
+/// A bounded row of copied frames. Its memory grows to what the largest row needed, at most
+/// [`FRAME_BYTES_MAX`] for each frame, and is kept.
+#[derive(Debug)]
+pub struct Copies {
+    lines: Vec<Line>,
+    places: Vec<Place>,
+    capacity: usize,
+    lines_used: usize,
+    /// Where a port that knows only batches puts them meanwhile.
+    spare: Batch,
+}
+
+/// Bytes that lie on one line of the cache, or on two where the allocator does not align them.
+type Line = [u8; LINE_BYTES];
+
+/// Where a frame lies, and when it came.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    line: usize,
+    bytes: usize,
+    stamp: Option<Stamp>,
+}
+
+impl Copies {
+    /// An empty row that holds at most `capacity` frames.
+    pub fn new(capacity: usize) -> Self {
+        let places = Vec::with_capacity(capacity);
+        Copies { lines: Vec::new(), places, capacity, lines_used: 0, spare: Batch::new(capacity) }
+    }
+
+    /// How many frames it can hold.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many frames it holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether it holds none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many more frames fit.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.capacity - self.places.len()
+    }
+
+    /// Removes all frames; the memory stays for reuse.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.places.clear();
+        self.lines_used = 0;
+    }
+
+    /// Appends a frame of `bytes` bytes (at most [`FRAME_BYTES_MAX`]), whose contents are
+    /// unspecified, and returns it; `None` when full.
+    #[inline]
+    pub fn push(&mut self, bytes: usize, stamp: Option<Stamp>) -> Option<&mut [u8]> {
+        if self.places.len() == self.capacity {
+            return None;
+        }
+        let bytes = bytes.min(FRAME_BYTES_MAX);
+        let line = self.lines_used;
+        let end = line + bytes.div_ceil(LINE_BYTES);
+        if end > self.lines.len() {
+            self.grow(end);
+        }
+        self.lines_used = end;
+        self.places.push(Place { line, bytes, stamp });
+        Some(&mut self.lines[line..end].as_flattened_mut()[..bytes])
+    }
+
+    /// The frame at `place`, which must be less than [`Copies::len`].
+    #[inline]
+    pub fn frame(&self, place: usize) -> &[u8] {
+        self.at(&self.places[place])
+    }
+
+    /// When the frame at `place` came, if a stamp was taken.
+    #[inline]
+    pub fn stamp(&self, place: usize) -> Option<Stamp> {
+        self.places[place].stamp
+    }
+
+    /// All frames in order.
+    #[inline]
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.at(place))
+    }
+
+    /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port
+    /// that knows only batches.
+    pub fn receive_by<E>(
+        &mut self,
+        receive: impl FnOnce(&mut Batch) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        self.clear();
+        let mut spare = std::mem::replace(&mut self.spare, Batch::new(0));
+        spare.clear();
+        let result = receive(&mut spare);
+        for frame in spare.frames() {
+            if let Some(copy) = self.push(frame.len(), frame.stamp) {
+                copy.copy_from_slice(frame.bytes());
+            }
+        }
+        self.spare = spare;
+        result
+    }
+
+    /// Has `transmit` send a batch of copies of the frames, for a port that knows only batches.
+    pub fn transmit_by<E>(
+        &mut self,
+        transmit: impl FnOnce(&mut Batch) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let mut spare = std::mem::replace(&mut self.spare, Batch::new(0));
+        spare.clear();
+        for frame in self.frames() {
+            spare.push_bytes(frame);
+        }
+        let result = transmit(&mut spare);
+        self.spare = spare;
+        result
+    }
+
+    #[inline]
+    fn at(&self, place: &Place) -> &[u8] {
+        let end = place.line + place.bytes.div_ceil(LINE_BYTES);
+        &self.lines[place.line..end].as_flattened()[..place.bytes]
+    }
+
+    #[cold]
+    fn grow(&mut self, lines: usize) {
+        self.lines.resize(lines, [0; LINE_BYTES]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{Clock, Nanos};
+
+    #[test]
+    fn frames_of_all_sizes_lie_apart_and_keep_their_stamps() {
+        let mut copies = Copies::new(5);
+        for round in 0..3 {
+            copies.clear();
+            let sizes = [60, 0, 64, FRAME_BYTES_MAX + 9, 65];
+            for (place, bytes) in sizes.into_iter().enumerate() {
+                let at = Nanos((round + place) as u64);
+                let stamp = Stamp { at, clock: Clock::Virtual };
+                let frame = copies.push(bytes, Some(stamp)).unwrap();
+                assert_eq!(frame.len(), bytes.min(FRAME_BYTES_MAX));
+                frame.fill(place as u8);
+            }
+            assert!(copies.push(1, None).is_none());
+            assert_eq!((copies.len(), copies.room()), (5, 0));
+            for (place, frame) in copies.frames().enumerate() {
+                assert!(frame.iter().all(|&byte| byte == place as u8));
+                assert_eq!(frame, copies.frame(place));
+                assert_eq!(copies.stamp(place).unwrap().at, Nanos((round + place) as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn through_a_batch_they_come_out_as_they_went_in() {
+        let mut copies = Copies::new(3);
+        copies.push(2, None).unwrap().copy_from_slice(&[1, 2]);
+        copies.push(1, None).unwrap().copy_from_slice(&[3]);
+        let mut kept = Batch::new(4);
+        let sent = copies.transmit_by(|batch| {
+            batch.frames_mut().iter_mut().for_each(|frame| {
+                kept.push_swap(frame);
+            });
+            Ok::<_, ()>(1)
+        });
+        assert_eq!(sent, Ok(1));
+        assert_eq!(copies.len(), 2);
+        let mut others = Copies::new(4);
+        others.push(9, None).unwrap();
+        let received = others.receive_by(|batch| {
+            assert_eq!((batch.len(), batch.capacity()), (0, 4));
+            kept.frames_mut().iter_mut().for_each(|frame| assert!(batch.push_swap(frame)));
+            Ok::<_, ()>(kept.len())
+        });
+        assert_eq!(received, Ok(2));
+        assert_eq!(others.frames().collect::<Vec<_>>(), [&[1, 2][..], &[3][..]]);
+        assert_eq!(others.receive_by(|_| Err(7)), Err(7));
+        assert!(others.is_empty());
+    }
+}
