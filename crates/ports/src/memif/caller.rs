@@ -18,7 +18,7 @@ use super::spec::Spec;
 const PAUSE: Nanos = Nanos::from_millis(100);
 
 /// A server has so long to agree.
-const PATIENCE: Nanos = Nanos::from_secs(2);
+const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// A client that has no server, or is about to get one.
 pub struct Caller {

@@ -16,7 +16,7 @@ use super::spec::Spec;
 const STRANGERS_MAX: usize = 8;
 
 /// A stranger has so long to become the peer.
-const PATIENCE: Nanos = Nanos::from_secs(2);
+const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// A listening server.
 pub struct Door {
