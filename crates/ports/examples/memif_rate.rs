@@ -273,6 +273,7 @@ fn pass(from: &mut Receiver, to: &mut Transmitter) {
 
 struct Testpmd {
     process: Child,
+    files: [String; 2],
 }
 
 impl Forwarder for Testpmd {}
@@ -281,6 +282,8 @@ impl Drop for Testpmd {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+        // Killed, it left its sockets behind.
+        self.files.iter().for_each(|path| drop(std::fs::remove_file(path)));
     }
 }
 
@@ -298,5 +301,5 @@ fn testpmd(files: [String; 2]) -> Testpmd {
     }
     command.args(["--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=8192"]);
     let process = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    Testpmd { process: process.spawn().unwrap() }
+    Testpmd { process: process.spawn().unwrap(), files }
 }
