@@ -24,6 +24,8 @@ pub mod wrap;
 pub mod open;
 /// Byte streams that control messages travel on.
 pub mod channel;
+/// Which cores a thread may run on.
+pub mod core;
 /// Asking the system for huge pages.
 pub mod pages;
 mod interface;

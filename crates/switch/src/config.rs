@@ -57,6 +57,9 @@ pub struct Config {
     pub service: Service,
     /// How long to keep polling after the last frame before waiting for the next one.
     pub spin: Nanos,
+    /// The core of the thread that has the frames, if they are to have one of their own: that of a
+    /// switch only. All else is done by a thread on the other cores.
+    pub frames_core: Option<usize>,
     /// The control socket, if one is wanted.
     pub control: Option<PathBuf>,
 }
@@ -124,7 +127,7 @@ impl Config {
     /// A process of this kind without ports yet, everything else by default.
     pub fn new(kind: Kind) -> Self {
         let (ports, service, spin) = (Vec::new(), Service::default(), Nanos::from_micros(50));
-        Config { ports, kind, service, spin, control: None }
+        Config { ports, kind, service, spin, frames_core: None, control: None }
     }
 
     /// Every problem of this configuration; a usable one has none.

@@ -23,3 +23,5 @@ pub mod event;
 pub mod node;
 /// A node in a process of its own.
 pub mod process;
+/// Frames in a thread of their own.
+pub mod apart;

@@ -15,6 +15,7 @@ use ports::port::PortError;
 use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
+use crate::apart::Apart;
 use crate::config::{Config, Kind, Problem};
 use crate::control::answer::{answer, controllers};
 use crate::control::request::What;
@@ -31,6 +32,8 @@ pub struct Node {
     pub events: Vec<Event>,
     agent: Option<Agent>,
     control: Option<Control>,
+    /// The thread that has the frames, if there is one.
+    apart: Option<Apart>,
 }
 
 /// Why it could not be started.
@@ -42,6 +45,8 @@ pub enum OpenError {
     Port(PortNo, PortError),
     /// A control channel could not be opened.
     Channel(ChannelError),
+    /// The frames cannot have a thread or core of their own.
+    Thread(std::io::Error),
     /// The router cannot be set up so.
     Router(RouterError),
 }
@@ -70,7 +75,20 @@ impl Node {
         };
         let control = config.control.as_deref().map(Control::open).transpose()?;
         let events = agent.as_mut().map(|agent| std::mem::take(&mut agent.events));
-        Ok(Node { forward, events: events.unwrap_or_default(), agent, control })
+        Ok(Node { forward, events: events.unwrap_or_default(), agent, control, apart: None })
+    }
+
+    /// Leaves the frames to a thread that has the ports.
+    pub fn leave_frames_to(&mut self, apart: Apart) {
+        self.apart = Some(apart);
+    }
+
+    /// Takes over what the thread of the frames said.
+    fn hear(&mut self, now: Nanos) {
+        let ForwardLoop { forwarder, outputs, lanes, turns, .. } = &mut self.forward;
+        if let (Some(apart), Plane::OpenFlow(pipeline)) = (&mut self.apart, forwarder) {
+            apart.take(pipeline, outputs, lanes, turns, now);
+        }
     }
 
     /// Moves frames: one turn of the forward loop.
@@ -80,14 +98,19 @@ impl Node {
 
     /// Serves controllers and clients: what arrived is done, what is to be sent is sent.
     pub fn serve(&mut self, now: Nanos) {
+        self.hear(now);
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up);
         }
-        let Node { forward, agent, control, events } = self;
+        let Node { forward, agent, control, events, apart } = self;
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
             if let Plane::OpenFlow(pipeline) = forwarder {
                 agent.serve(&mut Datapath { pipeline, outputs, lanes, due, now });
+                // What is answered below says that all of it acts on frames.
+                if let Some(apart) = apart {
+                    apart.settle(pipeline);
+                }
             }
             forward.send_waiting(now);
             agent.flush(now);
@@ -101,6 +124,7 @@ impl Node {
 
     /// Answers a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
+        self.hear(now);
         answer_for(request, &mut self.forward, self.agent.as_ref(), now)
     }
 
@@ -194,6 +218,9 @@ impl fmt::Display for OpenError {
             }
             OpenError::Port(number, error) => write!(f, "port {number}: {error}"),
             OpenError::Channel(error) => write!(f, "{error}"),
+            OpenError::Thread(error) => {
+                write!(f, "the frames cannot have a thread on that core: {error}")
+            }
             OpenError::Router(error) => f.write_str(&router_error_text(*error)),
         }
     }

@@ -9,10 +9,12 @@ use packet::time::Nanos;
 use ports::afpacket::{Options, Stamps};
 use ports::clock::{self, Wait};
 
+use crate::apart::Departure;
 use crate::config::{Config, Kind, PortConfig, Service};
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
+use crate::plane::Plane;
 
 /// While frames keep coming, controllers and clients are served this often.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -42,12 +44,43 @@ pub fn run(
     }
     dataplane::fast::memory::advise(ports::pages::advise_huge);
     let ports = open_ports(config)?;
-    let mut node = Node::open(config, ports, seed(), clock::now())?;
+    let mut node = match (&config.kind, config.frames_core) {
+        (Kind::OpenFlow(_), Some(core)) => open_apart(config, ports, Some(core), seed())?,
+        _ => Node::open(config, ports, seed(), clock::now())?,
+    };
     node.events.drain(..).for_each(&mut *log);
     log(Event::Ready);
     drive(&mut node, config.spin, stop, log);
     log(Event::Stopped);
     Ok(())
+}
+
+/// A switch whose frames have a thread of their own, on this core if one is named; then the calling
+/// thread keeps off it if there is another core.
+pub fn open_apart(
+    config: &Config,
+    ports: Vec<NumberedPort>,
+    core: Option<usize>,
+    seed: u64,
+) -> Result<Node, OpenError> {
+    let (departure, ports) = Departure::new(ports).map_err(OpenError::Thread)?;
+    let mut node = Node::open(config, ports, seed, clock::now())?;
+    let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
+        panic!("only a switch can leave its frames to a thread");
+    };
+    let worker = pipeline.worker();
+    let hold = |cores: &[usize]| ports::core::hold(cores).map_err(OpenError::Thread);
+    let before = ports::core::allowed().map_err(OpenError::Thread)?;
+    if let Some(core) = core {
+        // The thread begins where this one is held now.
+        hold(&[core])?;
+    }
+    let apart = departure.start(worker, config.service, config.spin);
+    let others = before.iter().copied().filter(|other| Some(*other) != core);
+    let others: Vec<usize> = others.collect();
+    hold(if others.is_empty() { &before } else { &others })?;
+    node.leave_frames_to(apart.map_err(OpenError::Thread)?);
+    Ok(node)
 }
 
 /// Runs a node until `stop` is set. `spin` is how long it keeps polling after the last frame.

@@ -76,6 +76,9 @@ pub struct SwitchArguments {
     /// How entries with open fields are found in the first table
     #[arg(long, value_enum)]
     classifier: Option<ClassifierArgument>,
+    /// Give the frames a thread of their own, on this core
+    #[arg(long, value_name = "CORE")]
+    frames_core: Option<usize>,
     /// A TOML file with these and further settings
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -175,7 +178,9 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
         Some(ClassifierArgument::Tuple) => config.classifier = Classifier::Tuple,
         None => {}
     }
-    run(Kind::OpenFlow(config), &arguments.common)
+    let mut config = told(Kind::OpenFlow(config), &arguments.common)?;
+    config.frames_core = arguments.frames_core;
+    run(&config)
 }
 
 fn versions(text: &str) -> Result<Vec<Version>, Failure> {
@@ -193,7 +198,7 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
         macs_max: arguments.macs.unwrap_or(default.macs_max),
         per_vlan: arguments.per_vlan,
     };
-    run(Kind::Bridge(config), &arguments.common)
+    run(&told(Kind::Bridge(config), &arguments.common)?)
 }
 
 /// Is a router until it is told to stop.
@@ -201,10 +206,11 @@ pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
     let file = &arguments.config;
     let config = RouterConfig::from_toml(&read(file)?)
         .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-    run(Kind::Router(config), &arguments.common)
+    run(&told(Kind::Router(config), &arguments.common)?)
 }
 
-fn run(kind: Kind, common: &CommonArguments) -> Result<ExitCode, Failure> {
+/// What every kind of forwarder is told.
+fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
     let mut config = Config::new(kind);
     for text in &common.ports {
         config.ports.push(port(text)?);
@@ -219,8 +225,12 @@ fn run(kind: Kind, common: &CommonArguments) -> Result<ExitCode, Failure> {
     if let Some(micros) = common.spin {
         config.spin = Nanos::from_micros(micros.min(1_000_000));
     }
+    Ok(config)
+}
+
+fn run(config: &Config) -> Result<ExitCode, Failure> {
     let stop = super::stop::flag()?;
-    switch::process::run(&config, &stop, &mut |event| eprintln!("{event}")).map_err(explained)?;
+    switch::process::run(config, &stop, &mut |event| eprintln!("{event}")).map_err(explained)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,7 +17,7 @@ use ports::memory::{MemoryPort, pair};
 use ports::port::Port;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig, QueueConfig};
 use switch::node::Node;
-use switch::process::drive;
+use switch::process::{drive, open_apart};
 
 /// Longest wait for a frame that has to come.
 pub const PATIENCE: Nanos = Nanos::from_secs(10);
@@ -50,6 +50,11 @@ pub fn has_ofctl() -> bool {
 impl Rig {
     /// Starts a switch with these settings; `None` where there is no ovs-ofctl.
     pub fn start(name: &str, settings: OpenFlowConfig) -> Option<Rig> {
+        Rig::start_as(name, settings, false)
+    }
+
+    /// The same, with a thread of its own for the frames or without.
+    pub fn start_as(name: &str, settings: OpenFlowConfig, apart: bool) -> Option<Rig> {
         if !has_ofctl() {
             return None;
         }
@@ -69,7 +74,11 @@ impl Rig {
             ports.push((number, Box::new(ours) as Box<dyn Port>));
             wires.push(theirs);
         }
-        let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
+        let node = match apart {
+            true => open_apart(&config, ports, None, 1),
+            false => Node::open(&config, ports, 1, clock::now()),
+        };
+        let mut node = node.expect("it starts");
         let tcp = node.addresses().nth(1).expect("the second address").to_string();
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();

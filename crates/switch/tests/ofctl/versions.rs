@@ -7,11 +7,12 @@ use super::rig::{Rig, udp, value};
 /// The versions from 1.1 on, as ovs-ofctl names them.
 const LATER: [&str; 5] = ["OpenFlow11", "OpenFlow12", "OpenFlow13", "OpenFlow14", "OpenFlow15"];
 
-/// A switch for each version from `first` on.
+/// A switch for each version from `first` on, with a thread of its own for the frames and without.
 fn each(name: &str, first: usize, check: impl Fn(&mut Rig, &str)) {
-    for version in &LATER[first..] {
-        let name = format!("{name}-{version}");
-        let Some(mut rig) = Rig::start(&name, OpenFlowConfig::default()) else { return };
+    for (version, apart) in LATER[first..].iter().flat_map(|it| [(it, false), (it, true)]) {
+        let name = format!("{name}-{version}-{apart}");
+        let settings = OpenFlowConfig::default();
+        let Some(mut rig) = Rig::start_as(&name, settings, apart) else { return };
         rig.version = version;
         check(&mut rig, version);
     }

@@ -1,0 +1,51 @@
+//! Which cores a thread may run on.
+
+#![allow(unsafe_code)]
+
+use std::io;
+
+use crate::sys;
+
+/// Cores that a set can name.
+const CORES_MAX: usize = 8 * size_of::<libc::cpu_set_t>();
+
+/// The cores that this thread may run on.
+pub fn allowed() -> io::Result<Vec<usize>> {
+    // SAFETY: a set of cores is a row of bits, for which all zero is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a set of the size that is given.
+    sys::check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) })?;
+    // SAFETY: the macro reads bits of the set, and the numbers are within it.
+    Ok((0..CORES_MAX).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect())
+}
+
+/// Holds this thread, and those that it starts later, on these cores.
+pub fn hold(cores: &[usize]) -> io::Result<()> {
+    // SAFETY: as above.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &core in cores.iter().filter(|&&core| core < CORES_MAX) {
+        // SAFETY: the macro sets a bit of the set, and the number is within it.
+        unsafe { libc::CPU_SET(core, &mut set) };
+    }
+    // SAFETY: the pointer is to a set of the size that is given.
+    sys::check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_held_where_it_is_told_and_no_other() {
+        let before = allowed().unwrap();
+        let last = *before.last().unwrap();
+        let thread = std::thread::spawn(move || {
+            hold(&[last]).unwrap();
+            allowed().unwrap()
+        });
+        assert_eq!(thread.join().unwrap(), [last]);
+        assert_eq!(allowed().unwrap(), before);
+        assert!(hold(&[]).is_err() && hold(&[CORES_MAX + 1]).is_err());
+    }
+}
