@@ -37,8 +37,9 @@ pub struct Monitor {
     ports: Vec<PortTally>,
     /// What is known of the frames that are being sorted.
     found: Vec<Found>,
-    /// What varies in them.
+    /// What varies in them, if anything ever does.
     values: Vec<u64>,
+    varies: bool,
     /// Where a frame is built that did not arrive as it should.
     expected: Vec<u8>,
 }
@@ -148,6 +149,7 @@ impl Monitor {
         Monitor {
             key,
             epoch,
+            varies: streams.iter().any(|stream| stream.template.fields() > 0),
             streams: streams.into_iter().map(incoming).collect(),
             places,
             ports: vec![PortTally::default(); ports],
@@ -187,6 +189,9 @@ impl Monitor {
         found.extend(frames.map(|bytes| self.find_one(bytes)));
         self.found = found;
         self.values.clear();
+        if !self.varies {
+            return;
+        }
         for found in &self.found {
             if let Found::Ours { place, signature, .. } = found {
                 self.streams[*place].template.draw(signature.sequence.number, &mut self.values);
@@ -300,10 +305,11 @@ impl Track {
     /// Notes that a frame arrived at `at`, in whatever state.
     #[inline]
     fn note(&mut self, at: Nanos) {
-        if self.first.is_none() {
-            self.first = Some(at);
+        // Frames that came together have the same time.
+        if self.last != Some(at) {
+            self.first.get_or_insert(at);
+            self.last = self.last.max(Some(at));
         }
-        self.last = self.last.max(Some(at));
     }
 
     #[inline]

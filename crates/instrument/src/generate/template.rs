@@ -196,29 +196,30 @@ impl Template {
             return false;
         }
         let Some(head) = bytes.first_chunk() else { return false };
-        let (signature, rest) = bytes[signature_at..].split_at(SIGNATURE_BYTES);
+        let Some(sum) = Signature::sum(&bytes[signature_at..]) else { return false };
         let mut difference = 0;
-        let [want, ones] = &self.head;
-        for ((have, want), ones) in words_of(head).into_iter().zip(want).zip(ones) {
-            difference |= have & ones ^ want;
+        let (have, [want, ones]) = (words_of(head), &self.head);
+        for place in 0..HEAD_WORDS {
+            difference |= have[place] & ones[place] ^ want[place];
         }
         for (patch, &value) in self.patches.iter().zip(values) {
             difference |= patch.read(bytes) ^ value;
         }
-        let (ip, udp) = self.checksums(values, Sum::default().bytes(signature));
+        let (ip, udp) = self.checksums(values, sum);
         if let Some(checksum) = ip {
             difference |= u64::from(take(bytes, self.ip_at + ipv4::CHECKSUM_AT) ^ checksum);
         }
         let udp_at = self.signature_at - udp::HEADER_BYTES;
         difference |= u64::from(take(bytes, udp_at + udp::CHECKSUM_AT) ^ udp);
-        difference == 0 && rest == &self.bytes[signature_at + SIGNATURE_BYTES..]
+        let end = signature_at + SIGNATURE_BYTES;
+        difference == 0 && (bytes.len() == end || bytes[end..] == self.bytes[end..])
     }
 
     /// The checksum of the IPv4 header, if it varies, and that of UDP.
-    #[inline]
+    #[inline(always)]
     fn checksums(&self, values: &[u64], signature: Sum) -> (Option<u16>, u16) {
         let mut ip_sum = self.ip_sum.unwrap_or_default();
-        let mut udp_sum = self.udp_sum.u16(signature.fold());
+        let mut udp_sum = self.udp_sum.plus(signature);
         for (patch, &value) in self.patches.iter().zip(values) {
             if patch.is_address() {
                 ip_sum = ip_sum.u32(value as u32);
@@ -285,8 +286,8 @@ fn copy(from: &[u8], to: &mut [u8]) {
 #[inline]
 fn words_of(bytes: &[u8; HEAD_WORDS * 8]) -> [u64; HEAD_WORDS] {
     let mut words = [0; HEAD_WORDS];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *word = u64::from_ne_bytes(*bytes);
+    for (place, word) in words.iter_mut().enumerate() {
+        *word = u64::from_ne_bytes(bytes.as_chunks::<8>().0[place]);
     }
     words
 }
