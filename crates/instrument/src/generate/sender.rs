@@ -67,8 +67,8 @@ pub struct Sender {
     /// Streams that have frames left, by when the next one is due.
     queue: BinaryHeap<Reverse<(Nanos, usize)>>,
     planned: Vec<Planned>,
-    /// What varies in them, if anything ever does.
-    values: Vec<u64>,
+    /// What they draw, if anything ever varies.
+    indices: Vec<u64>,
     varies: bool,
     frames: Copies,
     is_refused: bool,
@@ -195,11 +195,11 @@ impl Sender {
     pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
         let mut sender = Sender {
             epoch,
-            varies: streams.iter().any(|stream| stream.template.fields() > 0),
+            varies: streams.iter().any(|stream| stream.template.groups() > 0),
             streams,
             queue: BinaryHeap::new(),
             planned: Vec::with_capacity(BATCH_FRAMES),
-            values: Vec::new(),
+            indices: Vec::new(),
             frames: Copies::new(BATCH_FRAMES),
             is_refused: false,
             is_stalled: false,
@@ -288,23 +288,23 @@ impl Sender {
     /// Writes the planned frames. First all that varies is drawn, so that far memory is waited for
     /// once and not for each frame.
     fn write(&mut self, now: Nanos) {
-        self.values.clear();
+        self.indices.clear();
         if self.varies {
             for planned in &self.planned {
                 let template = &self.streams[planned.place as usize].template;
-                template.draw(planned.number, &mut self.values);
+                template.draw(planned.number, &mut self.indices);
             }
         }
         self.frames.clear();
-        let (mut values, sent) = (&self.values[..], Sent::new(now));
+        let (mut indices, sent) = (&self.indices[..], Sent::new(now));
         for &Planned { place, leg, number, .. } in &self.planned {
             let template = &self.streams[place as usize].template;
-            let (of_frame, others) = values.split_at(template.fields());
+            let (of_frame, others) = indices.split_at(template.groups());
             let is_warmup = leg == Leg::Warmup;
             let sequence = Sequence { is_warmup, epoch: self.epoch, number };
             let frame = self.frames.push(template.bytes().len(), None);
             template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
-            values = others;
+            indices = others;
         }
     }
 
