@@ -43,6 +43,13 @@ pub trait Peer: Send {
     /// The processes that are the peer, for their time on the cores.
     fn processes(&self) -> Vec<u32>;
 
+    /// Makes it stand still until it is released, so that it takes no time of a core that others
+    /// are measured on; it keeps all it holds. What the kernel does is never held.
+    fn hold(&mut self) {}
+
+    /// Lets it go on.
+    fn release(&mut self) {}
+
     /// Ends it.
     fn stop(&mut self) -> Result<(), LabError>;
 

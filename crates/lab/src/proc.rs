@@ -63,6 +63,13 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat { name, state, start_ticks })
 }
 
+/// The threads of a process now; none if it is gone.
+pub fn threads(pid: u32) -> Vec<Stat> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let stat = |task: fs::DirEntry| parse_stat(&fs::read_to_string(task.path().join("stat")).ok()?);
+    tasks.filter_map(stat).collect()
+}
+
 /// What tells this boot of the machine from every other.
 pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -215,6 +222,8 @@ mod tests {
         assert!(own.lives());
         assert!(!Identity { start_ticks: own.start_ticks + 1, ..own }.lives());
         assert!(cpu_time(own.pid).unwrap() > Duration::ZERO);
+        assert!(threads(own.pid).iter().any(|thread| thread.start_ticks >= own.start_ticks));
+        assert_eq!(threads(PID_MAX), []);
         assert_eq!(cpu_time(PID_MAX), None);
         assert_eq!((cpu_time(0), cpu_time(u32::MAX)), (None, None));
     }

@@ -119,9 +119,21 @@ impl Process {
         status.ok_or_else(|| self.not_ready(patience))
     }
 
+    /// Makes it stand still (SIGSTOP) until it is released or stopped: it keeps what it has and
+    /// takes no time of any core.
+    pub fn hold(&mut self) {
+        self.signal(libc::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    pub fn release(&mut self) {
+        self.signal(libc::SIGCONT);
+    }
+
     /// Asks it to end (SIGTERM), and makes it end (SIGKILL) after `patience`; says how it ended.
     pub fn stop(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
         self.signal(libc::SIGTERM);
+        self.release();
         match self.wait_end(patience) {
             Err(LabError::NotReady { .. }) => self.kill(),
             ended => ended,

@@ -68,6 +68,17 @@ pub enum Traffic {
     Random,
 }
 
+/// Which fields wildcard entries name; frames vary in the others (OpenFlow).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// Both UDP ports; nothing else varies.
+    Ports,
+    /// The IP destination; the UDP source port varies over all its values.
+    Addresses,
+    /// One of the two UDP ports, by turns; the other varies over all its values.
+    Either,
+}
+
 /// The nominal link's capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Capacity {
@@ -98,6 +109,10 @@ pub struct Parameters {
     pub entries: u32,
     /// In which order they are hit.
     pub traffic: Option<Traffic>,
+    /// Which fields wildcard entries name.
+    pub rules: Rules,
+    /// Seconds that filling a target's caches before a trial may take.
+    pub warm_s: f64,
     /// Loss ratio that counts as none, for a throughput search.
     pub loss: f64,
     /// Resolution of a throughput search, as a share of the load.
@@ -128,6 +143,8 @@ impl Parameters {
             table: None,
             entries: 1,
             traffic: None,
+            rules: Rules::Ports,
+            warm_s: 180.0,
             loss: 0.005,
             resolution: 0.02,
             simulated: false,
@@ -169,9 +186,13 @@ impl Parameters {
             "table" => self.table = Some(table(value).ok_or_else(|| bad(TABLES))?),
             "entries" => {
                 self.entries =
-                    number(value, 1.0, 131_072.0).ok_or_else(|| bad("1 to 131072"))? as u32;
+                    number(value, 1.0, 1_048_576.0).ok_or_else(|| bad("1 to 1048576"))? as u32;
             }
             "traffic" => self.traffic = Some(traffic(value).ok_or_else(|| bad(TRAFFIC))?),
+            "rules" => self.rules = rules(value).ok_or_else(|| bad(RULES))?,
+            "warm" => {
+                self.warm_s = number(value, 0.0, 3600.0).ok_or_else(|| bad("0 to 3600 seconds"))?;
+            }
             "loss" => {
                 self.loss = number(value, 0.0, 0.5).ok_or_else(|| bad("a ratio, 0 to 0.5"))?
             }
@@ -221,8 +242,15 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("warmup", "0 to 600", "seconds of uncounted traffic before a trial (by effort)"),
     ("repeats", "1 to 1000", "how often each trial is repeated (by effort)"),
     ("table", TABLES, "what the target's table holds"),
-    ("entries", "1 to 131072", "how many entries it holds (1)"),
+    ("entries", "1 to 1048576", "how many entries it holds (1)"),
     ("traffic", TRAFFIC, "in which order the entries are hit"),
+    (
+        "rules",
+        RULES,
+        "which fields wildcard entries name: both UDP ports, the IP destination (then the UDP source \
+         port varies), or one UDP port by turns (then the other varies)",
+    ),
+    ("warm", "0 to 3600", "seconds that filling a target's caches before a trial may take (180)"),
     ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
     ("resolution", "ratio", "resolution of a throughput search (0.02)"),
     (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
@@ -234,6 +262,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
 const TABLES: &str = "port, one, exact, wildcard, chain, lpm or mac";
+const RULES: &str = "ports, addresses or either";
 const TRAFFIC: &str = "one, sequential or random";
 
 /// Why a `--set` was refused.
@@ -315,6 +344,15 @@ fn table(text: &str) -> Option<Table> {
         "chain" => Table::Chain,
         "lpm" => Table::Lpm,
         "mac" => Table::Mac,
+        _ => return None,
+    })
+}
+
+fn rules(text: &str) -> Option<Rules> {
+    Some(match text {
+        "ports" => Rules::Ports,
+        "addresses" => Rules::Addresses,
+        "either" => Rules::Either,
         _ => return None,
     })
 }

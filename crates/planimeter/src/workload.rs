@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
 
-use crate::parameter::{Table, Traffic};
+use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
 
 /// What a target must hold, and in which order the traffic hits it.
@@ -21,6 +21,8 @@ pub struct Setup {
     pub entries: u32,
     /// In which order they are hit.
     pub traffic: Traffic,
+    /// Which fields wildcard entries name.
+    pub rules: Rules,
     /// Where everything random in the traffic starts.
     pub seed: u64,
 }
@@ -50,13 +52,52 @@ pub const FIRST_NETWORK: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 pub const FIRST_MAC: u64 = 0x02_10_00_00_00_00;
 /// UDP ports of the first flow; the others follow upward.
 const FIRST_UDP_PORT: u16 = 1024;
+/// Most entries of a chain that are wildcard entries.
+const CHAIN_WILDCARDS_MAX: u32 = 100;
+/// Different headers of traffic of which each frame's rule names one port: what the other port
+/// makes of it has to be met often enough to matter.
+const EITHER_HEADERS: u64 = 1 << 18;
 /// How many UDP source ports flows use before the destination port moves on.
 const UDP_SOURCES: u32 = 512;
 
 impl Setup {
     /// One entry, one flow: what the studies call a single flow.
     pub fn single(seed: u64) -> Self {
-        Setup { table: Table::One, entries: 1, traffic: Traffic::One, seed }
+        let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
+        Setup { table, entries: 1, traffic, rules, seed }
+    }
+
+    /// The same, hit in turn: every flow of the traffic is met soon.
+    pub fn tour(&self) -> Setup {
+        match self.traffic {
+            Traffic::One => *self,
+            Traffic::Random | Traffic::Sequential => {
+                Setup { traffic: Traffic::Sequential, ..*self }
+            }
+        }
+    }
+
+    /// Frames after which a tour has met everything that a switch may remember.
+    pub fn flows(&self) -> u64 {
+        match (self.traffic, self.table, self.rules) {
+            (Traffic::One, ..) => 1,
+            (_, Table::Chain, _) => self.chain_picks(),
+            (_, Table::Wildcard, Rules::Either) => EITHER_HEADERS,
+            _ => self.entries.into(),
+        }
+    }
+
+    /// How many of a chain's or a wildcard table's entries are wildcard entries: the last ones.
+    pub fn wildcards(&self) -> u32 {
+        match self.table {
+            Table::Wildcard => self.entries,
+            Table::Chain => (self.entries / 2).min(CHAIN_WILDCARDS_MAX),
+            _ => 0,
+        }
+    }
+
+    fn chain_picks(&self) -> u64 {
+        2 * u64::from(self.entries - self.wildcards())
     }
 
     /// The stream of frames that hits these entries.
@@ -125,26 +166,89 @@ impl Setup {
                 let first = u64::from(u32::from(host_in(0)));
                 one(Field::IpDestination, Values::Range { first, step: 256 })
             }
-            Technology::OpenFlow | Technology::Wire => self.vary_udp_ports(order(1)),
+            Technology::OpenFlow | Technology::Wire => self.vary_flows(order),
         }
     }
 
-    /// Both UDP ports, one index for both, so that the flows are exactly those of
-    /// [`Setup::udp_ports`].
-    fn vary_udp_ports(&self, order: Order) -> Vec<Vary> {
-        let ports: Vec<(u16, u16)> = (0..self.entries).map(udp_ports).collect();
-        let list = |pick: fn(&(u16, u16)) -> u16| {
-            Values::List(ports.iter().map(|pair| u64::from(pick(pair))).collect())
-        };
-        vec![Vary {
-            count: u64::from(self.entries),
+    /// So that every frame is met by an entry, uniformly over entries, or half by a chain's exact
+    /// ones and half by its wildcard ones.
+    fn vary_flows(&self, order: impl Fn(u64) -> Order) -> Vec<Vary> {
+        let entries = u64::from(self.entries);
+        let range = |count, order, field, first, step| Vary {
+            count,
             order,
-            fields: vec![
-                (Field::PortSource, list(|pair| pair.0)),
-                (Field::PortDestination, list(|pair| pair.1)),
-            ],
-        }]
+            fields: vec![(field, Values::Range { first, step })],
+        };
+        match (self.table, self.rules) {
+            (Table::Wildcard, Rules::Addresses) => {
+                let first = u64::from(u32::from(host_in(0)));
+                vec![
+                    range(entries, order(1), Field::IpDestination, first, 256),
+                    range(1 << 16, order(2), Field::PortSource, 0, 1),
+                ]
+            }
+            (Table::Wildcard, Rules::Either) => {
+                let ports = |pick: u64| {
+                    let rule = (pick % entries) as u32;
+                    let (named, other) = (port_of(rule), (mixed(pick) >> 16) as u16);
+                    if names_source(rule) { (named, other) } else { (other, named) }
+                };
+                vary_udp_ports((0..EITHER_HEADERS).map(ports).collect(), order(1))
+            }
+            (Table::Chain, _) => {
+                let exact = u64::from(self.entries - self.wildcards());
+                let entry = |pick: u64| match pick % 2 {
+                    0 => pick / 2,
+                    _ => exact + pick / 2 % u64::from(self.wildcards()).max(1),
+                };
+                let picks = (0..self.chain_picks()).map(|pick| udp_ports(entry(pick) as u32));
+                vary_udp_ports(picks.collect(), order(1))
+            }
+            // Two independent draws are one draw of the pair, without a list to look it up in.
+            _ if self.traffic == Traffic::Random && self.entries.is_multiple_of(UDP_SOURCES) => {
+                let (sources, first) = (u64::from(UDP_SOURCES), u64::from(FIRST_UDP_PORT));
+                vec![
+                    range(sources, order(1), Field::PortSource, first, 1),
+                    range(entries / sources, order(2), Field::PortDestination, first, 1),
+                ]
+            }
+            _ => vary_udp_ports((0..self.entries).map(udp_ports).collect(), order(1)),
+        }
     }
+}
+
+/// Both UDP ports, one index for both, so that the flows are exactly these.
+fn vary_udp_ports(ports: Vec<(u16, u16)>, order: Order) -> Vec<Vary> {
+    let list = |pick: fn(&(u16, u16)) -> u16| {
+        Values::List(ports.iter().map(|pair| u64::from(pick(pair))).collect())
+    };
+    vec![Vary {
+        count: ports.len() as u64,
+        order,
+        fields: vec![
+            (Field::PortSource, list(|pair| pair.0)),
+            (Field::PortDestination, list(|pair| pair.1)),
+        ],
+    }]
+}
+
+/// The port that a rule names which names one of two: scattered, so that few leading bits tell
+/// them from others, and different for rules below 65,536.
+pub fn port_of(rule: u32) -> u16 {
+    (rule as u16).wrapping_mul(40_503)
+}
+
+/// Whether that is the source port; else the destination port.
+pub fn names_source(rule: u32) -> bool {
+    rule.is_multiple_of(2)
+}
+
+/// A number that looks random and is the same for the same pick (the finalizer of SplitMix64).
+fn mixed(pick: u64) -> u64 {
+    let mut bits = pick.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 /// UDP source and destination port of an OpenFlow target's entry number `entry`.
@@ -184,8 +288,8 @@ mod tests {
     };
 
     fn check(technology: Technology, entry: impl Fn(&Headers) -> u64) {
-        let setup =
-            Setup { table: Table::Exact, entries: 131_072, traffic: Traffic::Sequential, seed: 1 };
+        let (table, traffic) = (Table::Exact, Traffic::Sequential);
+        let setup = Setup { table, entries: 131_072, traffic, ..Setup::single(1) };
         let rate = Rate::FramesPerSecond(1.0);
         let stream = setup.stream(technology, &ADDRESSES, 64, rate);
         assert_eq!(stream.validate(), []);
@@ -207,12 +311,69 @@ mod tests {
 
     #[test]
     fn every_frame_of_random_traffic_belongs_to_an_entry() {
-        let setup = Setup { table: Table::Exact, entries: 700, traffic: Traffic::Random, seed: 7 };
+        let (table, traffic) = (Table::Exact, Traffic::Random);
+        let setup = Setup { table, entries: 700, traffic, ..Setup::single(7) };
         let entries: HashSet<(u16, u16)> = (0..700).map(udp_ports).collect();
         let stream = setup.stream(Technology::OpenFlow, &ADDRESSES, 64, Rate::FramesPerSecond(1.0));
         for frame in 0..10_000 {
             let headers = stream.headers_at(frame);
             assert!(entries.contains(&(headers.port_source, headers.port_destination)));
         }
+    }
+
+    fn sent(setup: &Setup, frames: u64) -> Vec<Headers> {
+        let rate = Rate::FramesPerSecond(1.0);
+        let stream = setup.stream(Technology::OpenFlow, &ADDRESSES, 64, rate);
+        assert_eq!(stream.validate(), []);
+        (0..frames).map(|frame| stream.headers_at(frame)).collect()
+    }
+
+    #[test]
+    fn random_traffic_over_a_whole_number_of_ports_hits_every_entry_and_no_other() {
+        let (table, traffic) = (Table::Exact, Traffic::Random);
+        let setup = Setup { table, entries: 1024, traffic, ..Setup::single(3) };
+        let entries: HashSet<(u16, u16)> = (0..1024).map(udp_ports).collect();
+        let ports = |headers: &Headers| (headers.port_source, headers.port_destination);
+        let hit: HashSet<(u16, u16)> = sent(&setup, 20_000).iter().map(ports).collect();
+        assert_eq!(hit, entries);
+    }
+
+    #[test]
+    fn half_of_a_chains_traffic_is_for_its_wildcard_entries() {
+        let (table, traffic) = (Table::Chain, Traffic::Random);
+        let setup = Setup { table, entries: 1100, traffic, ..Setup::single(3) };
+        assert_eq!((setup.wildcards(), setup.flows()), (100, 2000));
+        let wildcards: HashSet<(u16, u16)> = (1000..1100).map(udp_ports).collect();
+        let is_wildcard = |headers: &&Headers| {
+            wildcards.contains(&(headers.port_source, headers.port_destination))
+        };
+        let found = sent(&setup, 20_000).iter().filter(is_wildcard).count();
+        assert!((9_700..10_300).contains(&found), "{found}");
+        let toured = sent(&setup.tour(), 2000);
+        let toured: HashSet<_> =
+            toured.iter().map(|it| (it.port_source, it.port_destination)).collect();
+        assert_eq!(toured.len(), 1100);
+    }
+
+    #[test]
+    fn what_rules_do_not_name_varies() {
+        let (table, traffic) = (Table::Wildcard, Traffic::Random);
+        let setup = Setup { table, entries: 100, traffic, ..Setup::single(3) };
+        let by_address = sent(&Setup { rules: Rules::Addresses, ..setup }, 20_000);
+        let distinct = |key: fn(&Headers) -> u32, of: &[Headers]| {
+            of.iter().map(key).collect::<HashSet<u32>>().len()
+        };
+        assert_eq!(distinct(|it| it.ip_destination.into(), &by_address), 100);
+        assert!(distinct(|it| it.port_source.into(), &by_address) > 15_000);
+        let by_either = sent(&Setup { rules: Rules::Either, ..setup }, 20_000);
+        for headers in &by_either {
+            let named = |rule: u32| match names_source(rule) {
+                true => headers.port_source == port_of(rule),
+                false => headers.port_destination == port_of(rule),
+            };
+            assert!((0..100).any(named), "{headers:?}");
+        }
+        assert!(distinct(|it| it.port_source.into(), &by_either) > 5_000);
+        assert!(distinct(|it| it.port_destination.into(), &by_either) > 5_000);
     }
 }

@@ -30,7 +30,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 15] = [
+const TESTS: [Test<Need>; 16] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -46,6 +46,7 @@ const TESTS: [Test<Need>; 15] = [
     ("an_interface_that_vanishes_is_told", tap_needs, a_vanishing_interface),
     ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
     ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
+    ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
 ];
 
 fn main() -> ExitCode {
@@ -94,6 +95,11 @@ fn dpdk_needs() -> Result<(), Need> {
 fn pmd_needs() -> Result<(), Need> {
     lab_needs()?;
     shared_memory::testpmd_needs()
+}
+
+fn memif_needs() -> Result<(), Need> {
+    dpdk_needs()?;
+    pmd_needs()
 }
 
 fn frames_come_through_ovs() {
@@ -225,6 +231,44 @@ fn every_target_forwards() {
         assert!(is_stated || target["name"] == "direct", "{target} has no version");
     }
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
+}
+
+/// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's
+/// caches hold is told before each of its trials, and both switches tell their cycles.
+fn targets_over_shared_memory() {
+    let place = Place::new();
+    let before = System::now();
+    let targets = ["ours", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
+    let mut arguments = vec!["run", "forwarding-rate", "--link", "memif", "--effort", "quick"];
+    let set = ["table=wildcard", "entries=20", "rules=addresses", "seconds=0.05", "repeats=3"];
+    arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
+    arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3 * targets.len());
+    let count = |trial: &Value, name: &str| trial[name].as_i64().unwrap();
+    for trial in trials {
+        let target = trial["target"].as_str().unwrap();
+        assert!(count(trial, "frames_forwarded") > 0, "{target} does not forward: {trial}");
+        assert_eq!(count(trial, "frames_unexplained"), 0, "{trial}");
+        let classes = &trial["classes"];
+        // Open vSwitch sends the frames of a burst flow by flow.
+        for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
+            assert_eq!(classes[class], 0, "{class}: {trial}");
+        }
+        let is_switch = !["testpmd", "direct"].contains(&target);
+        assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), is_switch);
+        let told = |name: &str| {
+            let counters = trial["counters"].as_array()?;
+            counters.iter().find(|it| it["name"] == name)?["after"].as_u64()
+        };
+        let is_ovs = target.starts_with("ovs");
+        assert_eq!(told("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
+        assert_eq!(told("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
+    }
 }
 
 /// A run over veth that would take long; returned when its first trial is done.

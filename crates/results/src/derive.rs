@@ -4,6 +4,8 @@
 //! nothing; percentiles and extremes of repeats are combined by their median and never averaged;
 //! a trial that was cut short, warmed up or searched gives no result.
 
+/// What kept forwarding rates from being higher.
+mod limit;
 #[cfg(test)]
 mod tests;
 
@@ -11,8 +13,8 @@ use crate::claims;
 use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{
-    Cell, Claim, DropPlace, Flag, Interval, Metric, Notice, Outcome, Point, Ratio, Record, Role,
-    Trial, Warning,
+    Cell, Claim, Drop, DropPlace, Flag, Interval, Metric, Notice, Outcome, Point, Ratio, Record,
+    Role, Trial, Warning,
 };
 use crate::series;
 
@@ -23,9 +25,14 @@ pub const REPEATS_WANTED: u32 = 3;
 /// loses more than this shows its own limit.
 const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 
+/// Why a target loses frames that it has nowhere to put, since the tester has not taken the last
+/// ones out of the memory that they share.
+pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
+
 /// What each target is compared with the first by.
-const COMPARED: [Metric; 6] = [
+const COMPARED: [Metric; 7] = [
     Metric::RatePpsForwarded,
+    Metric::CyclesBusyPerFrame,
     Metric::ThroughputPps,
     Metric::ThroughputPpsLossy,
     Metric::LatencyNsMean,
@@ -37,6 +44,7 @@ const COMPARED: [Metric; 6] = [
 /// record's experiments, and warnings.
 pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.cells = cells(record);
+    limit::find(record);
     record.ratios = ratios(record);
     record.claims = claims::judge(record, claims);
     record.warnings = warnings(record);
@@ -70,6 +78,10 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::LatencyScheduledNsP50 => scheduled?.ns_p50.map(whole),
         Metric::LatencyScheduledNsP99 => scheduled?.ns_p99.map(whole),
         Metric::PdvNsP999 => trial.jitter.as_ref()?.pdv_ns_p999.map(whole),
+        Metric::CyclesBusyPerFrame => {
+            let work = trial.work.as_ref().filter(|work| work.frames > 0)?;
+            Some(work.cycles_busy as f64 / work.frames as f64)
+        }
     }
 }
 
@@ -149,6 +161,7 @@ fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
         value,
         n: samples.len() as u32,
         interval: interval_of(metric, &samples),
+        limit: None,
         warnings: cell_warnings(place, metric, samples.len() as u32),
         samples,
         repeats,
@@ -178,6 +191,7 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
         found.extend(tester_limited(&place.trials));
         let flagged = place.outcomes.iter().filter(|o| o.flags.contains(&Flag::Irregular)).count();
         found.extend(irregular(&place.trials, flagged as u32));
+        found.extend(not_warm(&place.trials));
     }
     if metric.unit() == "ns" {
         found.extend(stalled(&place.trials));
@@ -188,14 +202,17 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
     found
 }
 
-/// Whether the tester, and not the target, set a trial's numbers.
+/// Whether the tester, and not the target, set a trial's numbers. A target that cannot send on
+/// because nobody empties its ring waits for the tester too.
 fn is_limited(trial: &Trial) -> bool {
-    let lost_by_tester: u64 = trial
-        .drops
-        .iter()
-        .filter(|drop| drop.place == DropPlace::Tester)
-        .map(|drop| drop.frames)
-        .sum();
+    let lost = |is: fn(&Drop) -> bool| -> u64 {
+        trial.drops.iter().filter(|drop| is(drop)).map(|drop| drop.frames).sum()
+    };
+    let lost_by_tester = lost(|drop| drop.place == DropPlace::Tester);
+    let kept_waiting = lost(|drop| drop.reason == RING_TO_TESTER_FULL);
+    if kept_waiting as f64 > trial.account_frames_offered as f64 * LOSS_RATIO_OF_OVERLOAD {
+        return true;
+    }
     let overloaded = trial.loss_ratio().is_some_and(|loss| loss > LOSS_RATIO_OF_OVERLOAD);
     trial.flags.contains(&Flag::TesterLimited)
         && (!overloaded || lost_by_tester * 1000 > trial.frames_offered)
@@ -215,6 +232,11 @@ fn irregular(trials: &[&Trial], outcomes: u32) -> Option<Warning> {
     let flagged = trials.iter().filter(|trial| trial.flags.contains(&Flag::Irregular)).count();
     let trials = flagged as u32 + outcomes;
     (trials > 0).then_some(Warning::Irregular { trials })
+}
+
+fn not_warm(trials: &[&Trial]) -> Option<Warning> {
+    let trials = trials.iter().filter(|trial| trial.flags.contains(&Flag::NotWarm)).count() as u32;
+    (trials > 0).then_some(Warning::NotWarm { trials })
 }
 
 fn stalled(trials: &[&Trial]) -> Option<Warning> {
@@ -245,7 +267,8 @@ fn ratios(record: &Record) -> Vec<Ratio> {
             let against = record
                 .cells_of(&cell.experiment, &base.name, cell.metric)
                 .find(|other| other.point == cell.point)?;
-            let found = compare::pairs(&paired(cell, against), record.seed)?;
+            let (cell_warm, against) = (warm(record, cell), warm(record, against));
+            let found = compare::pairs(&paired(&cell_warm, &against), record.seed)?;
             Some(Ratio {
                 experiment: cell.experiment.clone(),
                 target: cell.target.clone(),
@@ -259,6 +282,18 @@ fn ratios(record: &Record) -> Vec<Ratio> {
             })
         })
         .collect()
+}
+
+/// The cell without the repeats that met a target whose caches were not filled.
+fn warm(record: &Record, cell: &Cell) -> Cell {
+    let is_cold = |repeat: u32| {
+        let at = |id: &u64| record.trials.iter().find(|trial| trial.id == *id);
+        let trials = cell.trials.iter().filter_map(at);
+        trials.filter(|it| it.repeat == repeat).any(|it| it.flags.contains(&Flag::NotWarm))
+    };
+    let kept = cell.repeats.iter().zip(&cell.samples).filter(|(repeat, _)| !is_cold(**repeat));
+    let (repeats, samples) = kept.map(|(repeat, sample)| (*repeat, *sample)).unzip();
+    Cell { repeats, samples, ..cell.clone() }
 }
 
 /// The values of two cells that were measured in the same round.
@@ -293,6 +328,7 @@ fn warnings(record: &Record) -> Vec<Notice> {
                 few_samples(record, &experiment.id, &target.name),
                 tester_limited(&here),
                 irregular(&here, flagged.count() as u32),
+                not_warm(&here),
                 stalled(&here),
                 unexplained(&here),
                 wrong(&here),

@@ -21,6 +21,7 @@ pub fn shown(metric: Metric) -> Shown {
         "pps" => Shown { unit: "frames/s", factor: 1.0 },
         "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
         "ratio" => Shown { unit: "%", factor: 100.0 },
+        "cycles" => Shown { unit: "cycles", factor: 1.0 },
         _ => Shown { unit: "µs", factor: 1e-3 },
     }
 }
@@ -43,6 +44,7 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::LatencyNsMax => "greatest latency",
         Metric::LatencyScheduledNsP50 => "median latency from schedule",
         Metric::LatencyScheduledNsP99 => "p99 latency from schedule",
+        Metric::CyclesBusyPerFrame => "busy cycles per frame",
         Metric::PdvNsP999 => "delay variation (p99.9 less least)",
     }
 }

@@ -14,13 +14,13 @@ mod warning;
 mod tests;
 
 pub use cell::{
-    Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Metric, Published, Ratio,
+    Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Limit, Metric, Published, Ratio,
     Relation, Verdict,
 };
 pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, Flag, FrameClasses, Jitter,
-    Line, Outcome, Point, PortCount, Role, StreamCount, Trial,
+    Line, Outcome, Point, PortCount, Role, StreamCount, Trial, Work,
 };
 pub use warning::{Notice, Warning};
 

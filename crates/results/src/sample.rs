@@ -179,6 +179,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
             after: forwarded,
         }],
         cpu: vec![CpuUse { name: name.into(), core: Some(1), busy_ratio: 0.5 }],
+        work: None,
     }
 }
 

@@ -39,6 +39,25 @@ impl LiveRig {
         LiveRig { ports, key, epoch: 0, stop }
     }
 
+    /// As [`Rig::trial`], for low loads: rests for `pause` between looks, so that others have the
+    /// core meanwhile. Frames leave in small bursts, and latencies hold the pause.
+    pub fn trial_at_ease(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
+        self.epoch = (self.epoch + 1) % EPOCHS;
+        let ports = &mut self.ports[..];
+        let prepared = Prepared::new(trial, ports, self.key)?;
+        let start = clock::now().saturating_add(LEAD);
+        let mut engine = Engine::new(prepared, ports, self.epoch, start);
+        while clock::now() < engine.ends_at() {
+            while engine.send(ports, clock::now())? > 0 {}
+            while engine.receive(ports, clock::now())? > 0 {}
+            clock::sleep_until(clock::now().saturating_add(pause));
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(RigError::Interrupted);
+            }
+        }
+        Ok(engine.finish(ports))
+    }
+
     /// The ports, for whoever has to use them between trials.
     pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
         &mut self.ports

@@ -57,6 +57,8 @@ pub struct Ours {
     mode: Mode,
     extra: Vec<OsString>,
     version: String,
+    /// Whether its ports are shared memory.
+    by_memory: bool,
     running: Option<Running>,
     wired: Option<Wired>,
 }
@@ -71,8 +73,8 @@ struct Running {
 impl Ours {
     /// The program at this path, as `mode`, with further arguments of the caller's.
     pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
-        let version = String::new();
-        Ours { program: program.into(), mode, extra, version, running: None, wired: None }
+        let (program, version, by_memory) = (program.into(), String::new(), false);
+        Ours { program, mode, extra, version, by_memory, running: None, wired: None }
     }
 
     /// One request at its control socket, answered.
@@ -103,6 +105,13 @@ impl Ours {
         for (index, port) in site.target.iter().enumerate() {
             arguments.push("--port".into());
             arguments.push(format!("{}=afpacket:{}", index + 1, port.name).into());
+        }
+        for port in memory_ports(site) {
+            let socket = site.socket(port);
+            let mut spec = OsString::from(format!("{port}=memif:"));
+            spec.push(checked_socket_path(&socket)?);
+            spec.push(",role=server");
+            arguments.extend(["--port".into(), spec]);
         }
         arguments.push("--control".into());
         arguments.push(running.control.clone().into());
@@ -138,6 +147,12 @@ impl Ours {
     }
 }
 
+/// The ports of a site that are sockets for shared memory: all of them where there is no cable.
+fn memory_ports(site: &Site) -> std::ops::RangeInclusive<u32> {
+    let ports = if site.target.is_empty() { site.wiring.ports } else { 0 };
+    1..=ports
+}
+
 /// Where a process listens.
 struct Sockets {
     control: PathBuf,
@@ -153,6 +168,7 @@ impl Peer for Ours {
         self.version = version(self.launch(site, vec!["--version".into()]), &site.folder)?;
         let process = Process::start(self.launch(site, arguments), &site.folder)?;
         let Sockets { control, openflow } = sockets;
+        self.by_memory = memory_ports(site).next().is_some();
         self.running = Some(Running { process, control, openflow });
         self.wired = Some(Wired::of(site));
         Ok(())
@@ -208,6 +224,14 @@ impl Peer for Ours {
         self.running.iter().map(|running| running.process.pid()).collect()
     }
 
+    fn hold(&mut self) {
+        self.running.iter_mut().for_each(|running| running.process.hold());
+    }
+
+    fn release(&mut self) {
+        self.running.iter_mut().for_each(|running| running.process.release());
+    }
+
     fn stop(&mut self) -> Result<(), LabError> {
         let Some(mut running) = self.running.take() else {
             return Ok(());
@@ -223,7 +247,7 @@ impl Peer for Ours {
     fn describe(&self) -> Description {
         let extra: Vec<_> = self.extra.iter().map(|word| word.to_string_lossy()).collect();
         let description = Description::new(self.kind(), self.version.clone())
-            .set("ports_by", "packet sockets")
+            .set("ports_by", if self.by_memory { "memif (server)" } else { "packet sockets" })
             .set("arguments", extra.join(" "))
             .wired(self.wired.as_ref());
         match &self.mode {

@@ -255,6 +255,14 @@ impl Peer for OvsDpdk {
         self.running.iter().map(|running| running.instance.pid()).collect()
     }
 
+    fn hold(&mut self) {
+        self.running.iter_mut().for_each(|running| running.instance.hold());
+    }
+
+    fn release(&mut self) {
+        self.running.iter_mut().for_each(|running| running.instance.release());
+    }
+
     fn stop(&mut self) -> Result<(), LabError> {
         let Some(Running { instance, _pages: pages, .. }) = self.running.take() else {
             return Ok(());

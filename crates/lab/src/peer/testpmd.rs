@@ -172,6 +172,14 @@ impl Peer for Testpmd {
         self.running.iter().map(|running| running.process.pid()).collect()
     }
 
+    fn hold(&mut self) {
+        self.running.iter_mut().for_each(|running| running.process.hold());
+    }
+
+    fn release(&mut self) {
+        self.running.iter_mut().for_each(|running| running.process.release());
+    }
+
     fn stop(&mut self) -> Result<(), LabError> {
         let Some(mut running) = self.running.take() else {
             return Ok(());

@@ -80,6 +80,10 @@ fn sections() -> Vec<Section> {
             Link::Veth.name(),
             "by virtual Ethernet pairs in network namespaces; needs root or user namespaces",
         ),
+        text(
+            Link::Memif.name(),
+            "by shared memory between processes, with programs of DPDK too; these need huge pages",
+        ),
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
     let parameters =

@@ -33,7 +33,8 @@ pub struct Arguments {
     /// What to measure, first the one that ratios refer to; without any, all that can run here
     #[arg(long = "on", value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// How tester and target are joined: veth or memory; without it, the best that is allowed
+    /// How tester and target are joined: veth, memif or memory; without it, the best of veth and
+    /// memory that is allowed
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
     /// How long and how often is measured
@@ -169,7 +170,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         None if parameters.simulated => Link::Memory,
         None => place::best_link(),
     };
-    if link == Link::Veth {
+    if matches!(link, Link::Veth | Link::Memif) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
@@ -179,7 +180,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.warmup_s = SECONDS_MEMORY * 0.2;
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
-    if link == Link::Memory && is_workload && !parameters.simulated && !says("capacity=") {
+    if link != Link::Veth && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
         parameters.capacity = Capacity::BitsPerSecond(CAPACITY_BPS_MEMORY);
     }
@@ -228,9 +229,10 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         }
         if !kind.runs_on(plan.link) {
             return Err(Failure::usage(format!(
-                "{} cannot be joined by {}: leave out --link, or give --link veth",
+                "{} cannot be joined by {}: give --link {}",
                 kind.name(),
-                plan.link.name()
+                plan.link.name(),
+                if kind.is_dpdk() { "memif" } else { "veth" }
             )));
         }
     }

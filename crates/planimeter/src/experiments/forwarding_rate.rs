@@ -36,7 +36,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             Technology::Routing | Technology::Wire => Table::Lpm,
         };
         let (entries, traffic) = (ENTRIES_LARGE, Traffic::Random);
-        setups.push(Setup { table, entries, traffic, seed: context.seed });
+        setups.push(Setup { table, entries, traffic, ..setups[0] });
     }
     let percent = context.loads_or(&[100.0])[0];
     let points = setups.into_iter().map(|setup| SweepPoint {

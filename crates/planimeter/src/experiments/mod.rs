@@ -116,6 +116,7 @@ impl Context {
                 1 => crate::parameter::Traffic::One,
                 _ => crate::parameter::Traffic::Random,
             }),
+            rules: self.parameters.rules,
             seed: self.seed,
         }
     }

@@ -86,6 +86,7 @@ impl Lane {
         else {
             return Ok(Stepped::Finished);
         };
+        let warmed = target.warm(&trial).map_err(failed)?;
         let before = target.snapshot().map_err(failed)?;
         let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
         let after = target.snapshot().map_err(failed)?;
@@ -99,7 +100,10 @@ impl Lane {
             seed,
             calibration: calibration.map(Into::into),
         };
-        let line = recording::trial(&facts, &report, &around);
+        let mut line = recording::trial(&facts, &report, &around);
+        if let Some(warmed) = warmed {
+            recording::add_warming(&mut line, &warmed);
+        }
         self.digest(point, report.clone(), id);
         Ok(Stepped::Trial(Box::new(Done { trial: line, report })))
     }

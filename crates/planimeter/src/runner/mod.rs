@@ -244,7 +244,9 @@ impl<'a> Run<'a> {
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         for kind in self.plan.all_kinds() {
-            targets.push(bench.target(kind).map_err(|error| RunError::Target(kind, error))?);
+            let mut target = bench.target(kind).map_err(|error| RunError::Target(kind, error))?;
+            target.rest();
+            targets.push(target);
         }
         self.record.targets = targets.iter().map(|target| described(target.as_ref())).collect();
         let calibration = self.calibrate(bench, watcher)?;
@@ -330,7 +332,9 @@ impl<'a> Run<'a> {
                 }
                 let target = targets[lane.target].as_mut();
                 let id = self.next_trial_id();
+                target.wake();
                 let stepped = lane.step(target, id, calibration, self.plan.seed);
+                target.rest();
                 for outcome in lane.outcomes() {
                     self.keep(outcome)?;
                 }

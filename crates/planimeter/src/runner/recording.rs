@@ -9,11 +9,11 @@ use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::Clock;
 use results::record::{
     self, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, FrameClasses, Jitter,
-    PortCount, StreamCount, Trial,
+    PortCount, StreamCount, Trial, Work,
 };
 
 use crate::experiments::Tag;
-use crate::target::{LossPlace, Snapshot};
+use crate::target::{LossPlace, Snapshot, Warmed};
 
 /// What a trial was, besides what came of it.
 pub struct Facts<'a> {
@@ -91,6 +91,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         flags: flags(report),
         counters: counters(around),
         cpu: cpu(around),
+        work: work(around),
     }
 }
 
@@ -226,6 +227,25 @@ fn counters(around: &Around) -> Vec<CounterChange> {
         after,
     };
     around.after.counters.iter().map(change).collect()
+}
+
+fn work(around: &Around) -> Option<Work> {
+    let (before, after) = (around.before.work?, around.after.work?);
+    Some(Work {
+        cycles_busy: after.cycles_busy.saturating_sub(before.cycles_busy),
+        cycles_idle: after.cycles_idle.saturating_sub(before.cycles_idle),
+        frames: after.frames.saturating_sub(before.frames),
+    })
+}
+
+/// Adds how caches were filled before the trial.
+pub fn add_warming(line: &mut Trial, warmed: &Warmed) {
+    let counts = warmed.counts();
+    let change = |(name, after): (&str, u64)| CounterChange { name: name.into(), before: 0, after };
+    line.counters.extend(counts.map(change));
+    if !warmed.is_steady {
+        line.flags.push(record::Flag::NotWarm);
+    }
 }
 
 fn cpu(around: &Around) -> Vec<CpuUse> {

@@ -11,6 +11,8 @@ pub mod program;
 pub mod memory;
 /// Targets in namespaces of their own, joined by veth pairs.
 pub mod veth;
+/// Targets in processes of their own, joined by shared memory.
+pub mod memif;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ use std::sync::atomic::AtomicBool;
 use instrument::account::Place;
 use instrument::rig::RigError;
 use instrument::trial::{Trial, TrialReport};
+use packet::time::Nanos;
+use results::record::Work;
 
 use crate::parameter::Parameters;
 use crate::workload::{Addresses, Setup};
@@ -40,6 +44,8 @@ pub enum Bench {
     Memory(memory::MemoryBench),
     /// In namespaces.
     Veth(veth::VethBench),
+    /// Over shared memory.
+    Memif(memif::MemifBench),
 }
 
 impl Bench {
@@ -53,6 +59,9 @@ impl Bench {
         match link {
             Link::Memory => memory::MemoryBench::open(parameters, stop).map(Bench::Memory),
             Link::Veth => veth::VethBench::open(surroundings, parameters, stop).map(Bench::Veth),
+            Link::Memif => {
+                memif::MemifBench::open(surroundings, parameters, stop).map(Bench::Memif)
+            }
         }
     }
 
@@ -61,6 +70,7 @@ impl Bench {
         match self {
             Bench::Memory(bench) => bench.target(kind),
             Bench::Veth(bench) => Ok(Box::new(bench.target(kind)?)),
+            Bench::Memif(bench) => Ok(Box::new(bench.target(kind)?)),
         }
     }
 
@@ -69,6 +79,7 @@ impl Bench {
         match self {
             Bench::Memory(_) => Link::Memory.name(),
             Bench::Veth(_) => Link::Veth.name(),
+            Bench::Memif(_) => Link::Memif.name(),
         }
     }
 
@@ -77,6 +88,7 @@ impl Bench {
         match self {
             Bench::Memory(bench) => bench.settings(),
             Bench::Veth(bench) => bench.settings(),
+            Bench::Memif(bench) => bench.settings(),
         }
     }
 }
@@ -95,11 +107,23 @@ pub trait Target {
     /// Makes it hold what the setup says, and nothing else.
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
 
+    /// Fills its caches for what it holds, so that it is met at work; what came of it, where it
+    /// has any.
+    fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+        Ok(None)
+    }
+
     /// Offers it a trial.
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
 
     /// What it and the kernel around it have counted so far.
     fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
+
+    /// Has its turn from now on. Of targets that would take each other's time one is awake.
+    fn wake(&mut self) {}
+
+    /// Stands still until its next turn.
+    fn rest(&mut self) {}
 
     /// Ends it and cleans up; what goes wrong then is told.
     fn stop(self: Box<Self>) -> Result<(), TargetError>;
@@ -114,6 +138,42 @@ pub struct Description {
     pub settings: BTreeMap<String, String>,
 }
 
+/// How a target's caches were filled before a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Warmed {
+    /// Whether it is now as it stays; if not, what is measured next is not the target at work.
+    pub is_steady: bool,
+    /// Passes over every flow.
+    pub passes: u64,
+    /// Frames in all of them.
+    pub frames: u64,
+    /// Frames of the last pass that were found in no cache.
+    pub upcalls: u64,
+    /// Those of them that were lost.
+    pub upcalls_lost: u64,
+    /// Flows that its data path then held.
+    pub flows: u64,
+    /// How many it would hold at most.
+    pub flow_limit: u64,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+impl Warmed {
+    /// By name, as counters of the trial that follows.
+    pub fn counts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("warm.passes", self.passes),
+            ("warm.frames", self.frames),
+            ("warm.last_pass.upcalls", self.upcalls),
+            ("warm.last_pass.upcalls_lost", self.upcalls_lost),
+            ("warm.flows", self.flows),
+            ("warm.flow_limit", self.flow_limit),
+            ("warm.duration_ns", self.duration.0),
+        ]
+    }
+}
+
 /// Counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -121,6 +181,8 @@ pub struct Snapshot {
     pub drops: BTreeMap<(LossPlace, String, String), u64>,
     /// The target's own counters by name.
     pub counters: BTreeMap<String, u64>,
+    /// What its polling threads did so far, where they tell.
+    pub work: Option<Work>,
     /// Processor time used so far by name, in nanoseconds, and the core that it is pinned to.
     pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
 }

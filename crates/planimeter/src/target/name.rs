@@ -18,6 +18,16 @@ pub enum TargetKind {
     RouterCache,
     /// Open vSwitch, userspace datapath.
     Ovs,
+    /// Open vSwitch on DPDK, set as it comes.
+    OvsDpdk,
+    /// Open vSwitch on DPDK, set for many flows, all of which the exact-match cache takes.
+    OvsDpdkEmcOn,
+    /// Open vSwitch on DPDK, set for many flows, without the exact-match cache.
+    OvsDpdkEmcOff,
+    /// Open vSwitch on DPDK, set for many flows, with the signature-match cache alone.
+    OvsDpdkSmcOn,
+    /// DPDK's test forwarder: the most that a wire of shared memory carries.
+    Testpmd,
     /// The kernel's bridge.
     LinuxBridge,
     /// The kernel's router.
@@ -46,16 +56,23 @@ pub enum Link {
     Memory,
     /// By pairs of virtual Ethernet interfaces, read and written through AF_PACKET.
     Veth,
+    /// By memory that the instrument's process and the target's share.
+    Memif,
 }
 
 impl TargetKind {
     /// Every kind, in the order in which they are listed and drawn.
-    pub const ALL: [TargetKind; 8] = [
+    pub const ALL: [TargetKind; 13] = [
         TargetKind::Ours,
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::RouterCache,
         TargetKind::Ovs,
+        TargetKind::OvsDpdk,
+        TargetKind::OvsDpdkEmcOn,
+        TargetKind::OvsDpdkEmcOff,
+        TargetKind::OvsDpdkSmcOn,
+        TargetKind::Testpmd,
         TargetKind::LinuxBridge,
         TargetKind::LinuxRouter,
         TargetKind::Direct,
@@ -69,6 +86,11 @@ impl TargetKind {
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
             TargetKind::Ovs => "ovs",
+            TargetKind::OvsDpdk => "ovs-dpdk",
+            TargetKind::OvsDpdkEmcOn => "ovs-dpdk:emc=on",
+            TargetKind::OvsDpdkEmcOff => "ovs-dpdk:emc=off",
+            TargetKind::OvsDpdkSmcOn => "ovs-dpdk:smc=on",
+            TargetKind::Testpmd => "testpmd",
             TargetKind::LinuxBridge => "linux-bridge",
             TargetKind::LinuxRouter => "linux-router",
             TargetKind::Direct => "direct",
@@ -83,6 +105,17 @@ impl TargetKind {
             TargetKind::Router => "our router",
             TargetKind::RouterCache => "our router with a destination cache before its routes",
             TargetKind::Ovs => "Open vSwitch, userspace datapath",
+            TargetKind::OvsDpdk => "Open vSwitch on DPDK, set as it comes",
+            TargetKind::OvsDpdkEmcOn => {
+                "Open vSwitch on DPDK, set for many flows, all in its exact-match cache"
+            }
+            TargetKind::OvsDpdkEmcOff => {
+                "Open vSwitch on DPDK, set for many flows, without exact-match cache"
+            }
+            TargetKind::OvsDpdkSmcOn => {
+                "Open vSwitch on DPDK, set for many flows, with the signature-match cache alone"
+            }
+            TargetKind::Testpmd => "DPDK's test forwarder, which shows what shared memory carries",
             TargetKind::LinuxBridge => "the Linux bridge",
             TargetKind::LinuxRouter => "the Linux router",
             TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
@@ -92,22 +125,45 @@ impl TargetKind {
     /// What it does with a frame.
     pub fn technology(self) -> Technology {
         match self {
-            TargetKind::Ours | TargetKind::Ovs => Technology::OpenFlow,
+            TargetKind::Ours
+            | TargetKind::Ovs
+            | TargetKind::OvsDpdk
+            | TargetKind::OvsDpdkEmcOn
+            | TargetKind::OvsDpdkEmcOff
+            | TargetKind::OvsDpdkSmcOn => Technology::OpenFlow,
             TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
             TargetKind::Router | TargetKind::RouterCache | TargetKind::LinuxRouter => {
                 Technology::Routing
             }
-            TargetKind::Direct => Technology::Wire,
+            TargetKind::Direct | TargetKind::Testpmd => Technology::Wire,
         }
+    }
+
+    /// Whether it is a program of DPDK, which knows no links but shared memory here.
+    pub fn is_dpdk(self) -> bool {
+        matches!(
+            self,
+            TargetKind::OvsDpdk
+                | TargetKind::OvsDpdkEmcOn
+                | TargetKind::OvsDpdkEmcOff
+                | TargetKind::OvsDpdkSmcOn
+                | TargetKind::Testpmd
+        )
     }
 
     /// Whether it can be joined by this link.
     pub fn runs_on(self, link: Link) -> bool {
         match link {
-            Link::Veth => true,
-            Link::Memory => {
-                !matches!(self, TargetKind::Ovs | TargetKind::LinuxBridge | TargetKind::LinuxRouter)
-            }
+            Link::Veth => !self.is_dpdk(),
+            Link::Memory => matches!(
+                self,
+                TargetKind::Ours
+                    | TargetKind::Bridge
+                    | TargetKind::Router
+                    | TargetKind::RouterCache
+                    | TargetKind::Direct
+            ),
+            Link::Memif => self.is_dpdk() || matches!(self, TargetKind::Ours | TargetKind::Direct),
         }
     }
 }
@@ -154,7 +210,7 @@ impl FromStr for TargetKind {
             return Ok(kind);
         }
         let head = text.split(':').next().unwrap_or_default();
-        let later = ["progfe", "ovs-kernel", "ovs-dpdk", "testpmd", "openflow", "device"];
+        let later = ["progfe", "ovs-kernel", "openflow", "device"];
         if later.contains(&head) || text.starts_with("ours:") {
             return Err(NameError::NotYet { text: text.into() });
         }
@@ -169,6 +225,7 @@ impl Link {
         match self {
             Link::Memory => "memory",
             Link::Veth => "veth:afpacket",
+            Link::Memif => "memif",
         }
     }
 }
@@ -180,13 +237,12 @@ impl FromStr for Link {
         match text {
             "memory" => Ok(Link::Memory),
             "veth" | "veth:afpacket" => Ok(Link::Veth),
-            "replay" | "memif" | "vhost" | "veth:xdp" | "nic" => {
-                Err(NameError::NotYet { text: text.into() })
-            }
+            "memif" => Ok(Link::Memif),
+            "replay" | "vhost" | "veth:xdp" | "nic" => Err(NameError::NotYet { text: text.into() }),
             _ => Err(NameError::Unknown {
                 what: "link",
                 text: text.into(),
-                known: vec!["memory", "veth", "veth:afpacket"],
+                known: vec!["memory", "memif", "veth", "veth:afpacket"],
             }),
         }
     }
@@ -205,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_told_apart_from_one_of_a_later_version() {
-        assert!(matches!("ovs-dpdk".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
+        assert!(matches!("ovs-kernel".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
         assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
         assert!(matches!("veth:xdp".parse::<Link>(), Err(NameError::NotYet { .. })));
     }

@@ -1,24 +1,22 @@
 //! Entries as an OpenFlow controller installs them, so that a setup's frames leave by port 2.
 //!
 //! Exact entries name all twelve fields of OpenFlow 1.0, which is what puts them into a switch's
-//! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C).
+//! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C), or
+//! what else was asked for.
 
 use instrument::controller::flows::Installed;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 
 use super::TargetError;
-use crate::parameter::{Table, Traffic};
+use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
-use crate::workload::{Addresses, Setup, udp_ports};
+use crate::workload::{Addresses, Setup, host_in, names_source, port_of, udp_ports};
 use instrument::stream::{Headers, Rate};
 
 /// The port that the tester sends into, by its number in the target.
 pub const PORT_IN: u16 = 1;
 /// The port that frames leave by.
 pub const PORT_OUT: u16 = 2;
-
-/// Most entries of a chain that are wildcard entries.
-const CHAIN_WILDCARDS_MAX: u32 = 100;
 
 /// IPv4's number for UDP.
 const UDP: u8 = 17;
@@ -42,27 +40,38 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let one = Setup { entries: 1, traffic: Traffic::One, ..*setup };
     let rate = Rate::FramesPerSecond(1.0);
     let headers = one.stream(Technology::OpenFlow, addresses, 64, rate).headers;
-    let (table, entries) = (setup.table, setup.entries);
-    let wildcards = match table {
-        Table::Wildcard => entries,
-        Table::Chain => (entries / 2).min(CHAIN_WILDCARDS_MAX),
-        _ => 0,
-    };
+    let (table, entries, wildcards) = (setup.table, setup.entries, setup.wildcards());
+    let rules = if table == Table::Wildcard { setup.rules } else { Rules::Ports };
     let count = if table == Table::Port { 1 } else { entries };
     (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers };
         let matching = match table {
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
-            _ if entry >= entries - wildcards => wildcard(&headers),
+            _ if entry >= entries - wildcards => match rules {
+                Rules::Ports => wildcard(&headers),
+                Rules::Addresses => address(entry),
+                Rules::Either => either(entry),
+            },
             _ => exact(&headers),
         };
-        add(matching)
+        // Of rules that overlap the earlier ones come first.
+        let priority = match rules {
+            Rules::Either => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
+            Rules::Ports | Rules::Addresses => PRIORITY_DEFAULT,
+        };
+        FlowMod::add(matching, priority, vec![Action::output(PORT_OUT.into())])
     })
 }
 
-fn add(matching: Match) -> FlowMod {
-    FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
+fn address(entry: u32) -> Match {
+    Match::ANY.with(Field::EthType, IPV4).with(Field::Ipv4Dst, host_in(entry).to_bits())
+}
+
+fn either(rule: u32) -> Match {
+    let field = if names_source(rule) { Field::UdpSrc } else { Field::UdpDst };
+    let datagram = Match::ANY.with(Field::EthType, IPV4).with(Field::IpProto, UDP);
+    datagram.with(field, port_of(rule))
 }
 
 fn wildcard(headers: &Headers) -> Match {

@@ -6,6 +6,7 @@
 
 use std::os::fd::RawFd;
 
+use packet::copies::Copies;
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -39,6 +40,17 @@ impl<P: Port> Port for TailDrop<P> {
         let taken = self.inner.transmit(batch, now)?;
         self.dropped += (batch.len() - taken) as u64;
         Ok(batch.len())
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        self.inner.receive_copies(copies, now)
+    }
+
+    /// Takes every frame.
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        let taken = self.inner.transmit_copies(copies, now)?;
+        self.dropped += (copies.len() - taken) as u64;
+        Ok(copies.len())
     }
 
     fn counters(&mut self) -> PortCounters {
@@ -81,5 +93,11 @@ mod tests {
         let mut arrived = Batch::new(8);
         assert_eq!(far.receive(&mut arrived, Nanos::ZERO).unwrap(), 4);
         assert_eq!(near.counters().drops, [(PortDrop::LinkQueueFull, 3)]);
+        let mut copies = Copies::new(8);
+        (0..6).for_each(|_| copies.push(60, None).unwrap().fill(9));
+        assert_eq!(near.transmit_copies(&mut copies, Nanos::ZERO).unwrap(), 6);
+        assert_eq!(near.counters().drops, [(PortDrop::LinkQueueFull, 3 + 2)]);
+        assert_eq!(far.transmit(&mut arrived, Nanos::ZERO).unwrap(), 4);
+        assert_eq!(near.receive_copies(&mut copies, Nanos::ZERO).unwrap(), 4);
     }
 }

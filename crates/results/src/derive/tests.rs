@@ -1,7 +1,7 @@
 //! Cells, ratios and warnings of the made-up run, worked out by hand.
 
 use super::*;
-use crate::record::{Answer, Drop, Experiment, IntervalMethod};
+use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work};
 use crate::sample;
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
@@ -179,5 +179,75 @@ fn warnings_name_what_they_concern() {
             Warning::Partial { trials: 414, planned: Some(500) },
             Warning::FrequencyScaling { governor: "powersave".into() }
         ]
+    );
+}
+
+#[test]
+fn what_limited_a_rate_is_told_apart() {
+    let limit = |change: fn(&mut Trial)| {
+        let record = changed(change);
+        cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0).limit
+    };
+    assert_eq!(limit(|_| {}), Some(Limit::Target));
+    let carried: fn(&mut Trial) = |trial| {
+        trial.frames_forwarded = trial.frames_offered;
+        trial.flags.clear();
+    };
+    assert_eq!(limit(carried), Some(Limit::Load));
+    assert_eq!(limit(|trial| trial.frames_forwarded = trial.frames_offered), Some(Limit::Tester));
+    let kept_waiting: fn(&mut Trial) = |trial| {
+        trial.drops.iter_mut().for_each(|it| it.reason = RING_TO_TESTER_FULL.into());
+    };
+    assert_eq!(limit(kept_waiting), Some(Limit::Tester));
+    let mut record = changed(|trial| {
+        if trial.target == "bridge" {
+            trial.target = "testpmd".into();
+        }
+    });
+    let bridge = record.targets.iter_mut().find(|target| target.name == "bridge").unwrap();
+    bridge.name = "testpmd".into();
+    finish(&mut record, &[]);
+    let limit = |target| cell_at(&record, target, Metric::RatePpsForwarded, 64.0).limit;
+    assert_eq!([limit("testpmd"), limit("ours")], [Some(Limit::Wire), Some(Limit::Target)]);
+    let none = cell_at(&record, "ours", Metric::LossRatio, 64.0).limit;
+    assert_eq!(none, None);
+}
+
+#[test]
+fn trials_that_met_cold_caches_are_marked_and_in_no_ratio() {
+    let record = changed(|trial| {
+        if trial.target == "ovs" && trial.repeat == 2 {
+            trial.flags.push(Flag::NotWarm);
+            trial.frames_forwarded /= 2;
+        }
+    });
+    let cell = cell_at(&record, "ovs", Metric::RatePpsForwarded, 64.0);
+    assert!(cell.warnings.contains(&Warning::NotWarm { trials: 1 }), "{:?}", cell.warnings);
+    assert!(record.is_doubtful());
+    let ratio = |record: &Record| {
+        let is_it = |ratio: &&Ratio| {
+            ratio.target == "ovs"
+                && ratio.metric == Metric::RatePpsForwarded
+                && ratio.point.value == 64.0
+        };
+        record.ratios.iter().find(is_it).unwrap().clone()
+    };
+    let (before, after) = (ratio(&sample::record()), ratio(&record));
+    assert_eq!((before.n, after.n), (3, 2));
+    assert!((before.ratio / after.ratio - 1.0).abs() < 0.02, "{before:?} {after:?}");
+}
+
+#[test]
+fn cycles_for_each_frame_are_those_of_the_trials_own_frames() {
+    let record = changed(|trial| {
+        let work = Work { cycles_busy: 900, cycles_idle: 50, frames: 3 };
+        trial.work = (trial.target == "ours").then_some(work);
+    });
+    assert_eq!(cell_at(&record, "ours", Metric::CyclesBusyPerFrame, 64.0).value, 300.0);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| { cell.target == "ours" || cell.metric != Metric::CyclesBusyPerFrame })
     );
 }

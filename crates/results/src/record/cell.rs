@@ -47,11 +47,14 @@ pub enum Metric {
     LatencyScheduledNsP99,
     /// Packet delay variation: 99.9th percentile less minimum.
     PdvNsP999,
+    /// Cycles of the time-stamp counter that the target spent on frames, for each frame that it
+    /// took.
+    CyclesBusyPerFrame,
 }
 
 impl Metric {
     /// Every metric, in the order in which tables show them.
-    pub const ALL: [Metric; 18] = [
+    pub const ALL: [Metric; 19] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -70,6 +73,7 @@ impl Metric {
         Metric::LatencyScheduledNsP50,
         Metric::LatencyScheduledNsP99,
         Metric::PdvNsP999,
+        Metric::CyclesBusyPerFrame,
     ];
 
     /// Its name as stored.
@@ -93,6 +97,7 @@ impl Metric {
             Metric::LatencyScheduledNsP50 => "latency_scheduled_ns_p50",
             Metric::LatencyScheduledNsP99 => "latency_scheduled_ns_p99",
             Metric::PdvNsP999 => "pdv_ns_p999",
+            Metric::CyclesBusyPerFrame => "cycles_busy_per_frame",
         }
     }
 
@@ -105,6 +110,7 @@ impl Metric {
             | Metric::ThroughputPpsLossy => "pps",
             Metric::RateBpsOffered | Metric::RateBpsForwarded => "bps",
             Metric::LossRatio => "ratio",
+            Metric::CyclesBusyPerFrame => "cycles",
             _ => "ns",
         }
     }
@@ -175,9 +181,38 @@ pub struct Cell {
     pub repeats: Vec<u32>,
     /// The trials that it rests on.
     pub trials: Vec<u64>,
+    /// What kept a forwarding rate from being higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// What to know before trusting it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+}
+
+/// What kept a forwarding rate from being higher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The load: all of it was carried.
+    Load,
+    /// The tester, which offered too little or took too slowly what came back.
+    Tester,
+    /// The wire: the target is about as fast as the forwarder that looks at no frame.
+    Wire,
+    /// The target.
+    Target,
+}
+
+impl Limit {
+    /// The words for it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Limit::Load => "the load offered",
+            Limit::Tester => "the tester",
+            Limit::Wire => "the wire's ceiling",
+            Limit::Target => "the target",
+        }
+    }
 }
 
 /// One target against the first, by interleaved pairs.

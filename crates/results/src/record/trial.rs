@@ -104,6 +104,9 @@ pub struct Trial {
     /// Processor time while sending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuUse>,
+    /// What the target's polling threads did, where they tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
 }
 
 impl Trial {
@@ -353,6 +356,8 @@ pub enum Flag {
     Ramped,
     /// The trial was cut short.
     Interrupted,
+    /// The target's caches were not filled when the trial began.
+    NotWarm,
 }
 
 /// A counter of the target around a trial.
@@ -376,6 +381,18 @@ pub struct CpuUse {
     pub core: Option<u32>,
     /// Share of one core's time, 0 to 1 for one thread.
     pub busy_ratio: f64,
+}
+
+/// What polling threads did over a whole trial, uncounted warm-up included. Cycles are those of
+/// the time-stamp counter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Spent on frames.
+    pub cycles_busy: u64,
+    /// Spent on looking for frames in vain.
+    pub cycles_idle: u64,
+    /// Frames taken.
+    pub frames: u64,
 }
 
 /// A result that took several trials to find.

@@ -52,6 +52,11 @@ pub enum Warning {
         /// Trials concerned.
         trials: u32,
     },
+    /// The target's caches were not filled when trials began, which are left out of ratios.
+    NotWarm {
+        /// Trials concerned.
+        trials: u32,
+    },
     /// Received frames were stamped by the program, not by the kernel or the interface.
     UserSpaceStamps,
     /// The run ended before everything planned was measured.
@@ -82,7 +87,10 @@ pub enum Warning {
 impl Warning {
     /// Whether a result under this warning is what `--strict` refuses.
     pub fn makes_doubtful(&self) -> bool {
-        matches!(self, Warning::TesterLimited { .. } | Warning::Irregular { .. })
+        matches!(
+            self,
+            Warning::TesterLimited { .. } | Warning::Irregular { .. } | Warning::NotWarm { .. }
+        )
     }
 
     /// The warning in words.
@@ -117,6 +125,12 @@ impl Warning {
             Warning::Stall { trials } => {
                 format!(
                     "the tester stood still in {trials} trial(s); long latencies may be its own"
+                )
+            }
+            Warning::NotWarm { trials } => {
+                format!(
+                    "the target's caches were not filled before {trials} trial(s), which are left \
+                     out of ratios"
                 )
             }
             Warning::UserSpaceStamps => {

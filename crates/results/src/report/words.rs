@@ -6,7 +6,7 @@
 use crate::derive::counts;
 use crate::figure::{View, views};
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Ratio, Record, Verdict};
+use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Verdict};
 use crate::table::answer_word;
 
 /// What was measured, on what.
@@ -90,9 +90,36 @@ fn quantity(cell: &Cell) -> String {
     format!("{} {unit} ({range})", number::value(cell.metric, cell.value))
 }
 
+/// What kept the forwarding rates of plain workloads from being higher: a sentence for each
+/// experiment and limit. A study's figures show whole curves, under and over any limit.
+fn limited(record: &Record) -> Vec<String> {
+    let mut out = Vec::new();
+    for experiment in record.experiments.iter().filter(|experiment| experiment.study.is_none()) {
+        for limit in [Limit::Tester, Limit::Wire, Limit::Target, Limit::Load] {
+            let points = |target: &Target| {
+                let rates = record.cells_of(&experiment.id, &target.name, Metric::RatePpsForwarded);
+                let rates: Vec<&Cell> = rates.collect();
+                let limited = rates.iter().filter(|cell| cell.limit == Some(limit)).count();
+                match limited {
+                    0 => None,
+                    count if count == rates.len() => Some(target.name.clone()),
+                    count => Some(format!("{} ({count} of {} points)", target.name, rates.len())),
+                }
+            };
+            let points: Vec<String> = record.targets.iter().filter_map(points).collect();
+            let points: Vec<&str> = points.iter().map(String::as_str).collect();
+            if !points.is_empty() {
+                let (id, limit) = (&experiment.id, limit.words());
+                out.push(format!("In {id} {limit} limited the rate of {}.", listed(&points)));
+            }
+        }
+    }
+    out
+}
+
 /// How sure it is.
 pub(crate) fn sure(record: &Record) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out = limited(record);
     let repeats = record.cells.iter().map(|cell| cell.n);
     if let (Some(least), Some(most)) = (repeats.clone().min(), repeats.max()) {
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };

@@ -7,9 +7,10 @@
 
 use super::unixctl;
 use crate::need::{self, Feature, Need};
+use crate::proc::{self, Stat};
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
-use crate::{LabError, Site};
+use crate::{LabError, Site, wait};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -109,8 +110,35 @@ impl Instance {
         self.switch.pid()
     }
 
+    /// Makes the switch stand still. Its revalidators measure how long a round over the datapath's
+    /// flows takes and allow fewer flows after a long one, so it is held while they sleep.
+    pub(in crate::peer) fn hold(&mut self) {
+        let pid = self.pid();
+        let asleep = || {
+            proc::threads(pid)
+                .iter()
+                .filter(|thread| is_revalidator(thread))
+                .all(|thread| thread.state == 'S')
+        };
+        // Twice, since between two waits of one round they look asleep too.
+        let mut looks = 0;
+        let waited = wait::until(PATIENCE, || {
+            looks = if asleep() { looks + 1 } else { 0 };
+            Ok(looks > 2)
+        });
+        // One that never rests is held wherever it is.
+        let _ = waited;
+        self.switch.hold();
+    }
+
+    /// Lets the switch go on.
+    pub(in crate::peer) fn release(&mut self) {
+        self.switch.release();
+    }
+
     /// Ends it.
     pub(in crate::peer) fn stop(mut self) -> Result<(), LabError> {
+        self.release();
         // Asked to exit, not signalled, so that it takes its own interfaces and sockets along.
         let asked = self.ask("exit", &["--cleanup"]);
         match asked.and_then(|_| self.switch.wait_end(PATIENCE)) {
@@ -232,6 +260,10 @@ impl Place {
         let launch = self.launch(program, arguments, &plan.cores, site);
         process::run(launch, TAKE_OVER_PATIENCE + PATIENCE, &site.folder).map(drop)
     }
+}
+
+fn is_revalidator(thread: &Stat) -> bool {
+    thread.name.starts_with("revalidator")
 }
 
 /// "Open vSwitch 3.1.0", and what else the program says of itself ("DPDK 22.11.11").

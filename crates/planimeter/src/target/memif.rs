@@ -1,0 +1,421 @@
+//! Targets in processes of their own, joined to the instrument by memory that they share (memif).
+//!
+//! The instrument gives the memory of every port and the target listens, whatever it is; where
+//! there is no target, the instrument's two ports are the ends of one wire. A frame that finds a
+//! full ring is lost on the link, as on a cable. Data planes that poll never leave their core, so
+//! targets that have no turn are held; only the one that is measured runs. Caches of flows are
+//! filled before each trial (`warming`).
+
+/// Until when caches are filled.
+pub mod warming;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use instrument::controller::{Controller, RealTime, Settings};
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::stream::Rate;
+use instrument::trial::{Trial, TrialReport};
+use lab::peer::direct::Direct;
+use lab::peer::ours::{Mode, Ours};
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
+use lab::peer::testpmd::Testpmd;
+use lab::peer::{Access, Peer};
+use lab::{Lab, Site, Wiring};
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::afpacket::Options;
+use ports::channel::Url;
+use ports::clock;
+use ports::port::Port;
+use ports::wrap::tail_drop::TailDrop;
+use results::derive::RING_TO_TESTER_FULL;
+use results::record::Work;
+
+use super::name::{TargetKind, Technology};
+use super::veth::{RIG_KEY, lab_error};
+use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, program};
+use crate::parameter::{Parameters, Table};
+use crate::workload::{Addresses, Setup};
+use warming::{Pass, Warming};
+
+/// How long a target may take to come up, and a wire until frames can pass.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a target may take for some progress with flows: a database of a million takes its
+/// time.
+const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// How long our switch polls after the last frame, in microseconds: through a trial's pauses.
+const SPIN_US: &str = "1000000";
+
+/// How often the tester looks up while caches are filled: in between, whoever fills them has the
+/// core.
+const EASE: Nanos = Nanos::from_millis(1);
+
+/// Memory has no addresses of its own.
+const ADDRESSES: Addresses = Addresses {
+    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
+    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
+};
+
+/// Where targets stand, and how they are made.
+pub struct MemifBench {
+    lab: Lab,
+    wiring: Wiring,
+    /// Our own program, which is started for our own targets.
+    program: PathBuf,
+    parameters: Parameters,
+    stop: Arc<AtomicBool>,
+    /// How many sites there have been: their names differ, whatever stands there.
+    sites: AtomicU32,
+}
+
+/// A target with the instrument on both its sides.
+pub struct MemifTarget {
+    kind: TargetKind,
+    // Before the ports: a program of DPDK may end when those at its sockets leave.
+    peer: Box<dyn Peer>,
+    access: Access,
+    rig: LiveRig,
+    site: Site,
+    holds: Option<Setup>,
+    patience: Nanos,
+    stop: Arc<AtomicBool>,
+}
+
+impl MemifBench {
+    /// Sweeps what dead runs left under the root, and begins a new one there.
+    pub fn open(
+        surroundings: &Surroundings,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        let wiring = Wiring::of_machine().map_err(lab_error)?;
+        let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
+        let (program, parameters) = (surroundings.program.clone(), parameters.clone());
+        let stop = Arc::clone(stop);
+        Ok(MemifBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
+    }
+
+    /// Settings that all targets share, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        vec![
+            ("cores_instrument".into(), format!("{:?}", self.wiring.cores.instrument)),
+            ("cores_target".into(), format!("{:?}", self.wiring.cores.target)),
+            ("warm_s".into(), self.parameters.warm_s.to_string()),
+        ]
+    }
+
+    /// Starts a target and joins the instrument's ports to it.
+    pub fn target(&self, kind: TargetKind) -> Result<MemifTarget, TargetError> {
+        let number = self.sites.fetch_add(1, Ordering::Relaxed);
+        let site = self.lab.memory(&format!("t{number}"), &self.wiring).map_err(lab_error)?;
+        let mut peer = self.peer(kind)?;
+        peer.start(&site).map_err(lab_error)?;
+        let access = peer.ready(PATIENCE).map_err(lab_error)?;
+        lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        let mut ports = ports_of(kind, &site)?;
+        connect(&mut ports, peer.as_mut())?;
+        let stop = Arc::clone(&self.stop);
+        let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&stop));
+        let patience = Nanos::from_secs_f64(self.parameters.warm_s);
+        Ok(MemifTarget { kind, peer, access, rig, site, holds: None, patience, stop })
+    }
+
+    fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
+        let ovs = |tuning| Box::new(OvsDpdk::new(Ports::Memif, tuning));
+        Ok(match kind {
+            TargetKind::Ours => Box::new(Ours::new(&self.program, Mode::Switch, self.arguments())),
+            TargetKind::OvsDpdk => ovs(Tuning::default()),
+            TargetKind::OvsDpdkEmcOn => ovs(Tuning::for_many_flows(true, false)),
+            TargetKind::OvsDpdkEmcOff => ovs(Tuning::for_many_flows(false, false)),
+            TargetKind::OvsDpdkSmcOn => ovs(Tuning::for_many_flows(false, true)),
+            TargetKind::Testpmd => Box::new(Testpmd::forwarding()),
+            TargetKind::Direct => Box::new(Direct::default()),
+            other => {
+                let what = format!("{} cannot be joined by memif", other.name());
+                return Err(TargetError::CannotHold(what));
+            }
+        })
+    }
+
+    /// Our tables are as large as what they shall hold.
+    fn arguments(&self) -> Vec<OsString> {
+        let parameters = &self.parameters;
+        let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
+        let exact = exact.max(parameters.entries).to_string();
+        let wildcard = match parameters.table {
+            Some(Table::Wildcard) => wildcard.max(parameters.entries),
+            _ => wildcard,
+        };
+        let wildcard = wildcard.to_string();
+        let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard, "--spin", SPIN_US];
+        words.into_iter().map(OsString::from).collect()
+    }
+}
+
+/// The instrument's two ports to a target, or to each other.
+fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
+    // One polling thread of Open vSwitch sends on the second of two rings.
+    let is_ovs = kind.technology() == Technology::OpenFlow && kind != TargetKind::Ours;
+    let rings = if is_ovs { 2 } else { 1 };
+    let ends = match kind {
+        TargetKind::Direct => [(1, "server"), (1, "client")],
+        _ => [(1, "client"), (2, "client")],
+    };
+    let open = |(number, role): (u32, &str)| {
+        let socket = site.socket(number);
+        let spec = format!("memif:{},role={role},rx={rings},tx=1", socket.display());
+        let port = ports::open::open(&spec, &Options::monitor())
+            .map_err(|error| TargetError::failed("opening the tester's ports", error))?;
+        Ok(Box::new(TailDrop::new(port)) as Box<dyn Port>)
+    };
+    ends.into_iter().map(open).collect()
+}
+
+/// Lets the ports talk to whoever is at their other ends until frames can pass.
+fn connect(ports: &mut [Box<dyn Port>], peer: &mut dyn Peer) -> Result<(), TargetError> {
+    let mut nothing = Batch::new(1);
+    let deadline = clock::now().saturating_add(Nanos(PATIENCE.as_nanos() as u64));
+    while !ports.iter().all(|port| port.has_link()) {
+        for port in ports.iter_mut() {
+            port.receive(&mut nothing, clock::now())
+                .map_err(|error| TargetError::failed("joining the tester's ports", error))?;
+        }
+        peer.check().map_err(lab_error)?;
+        if clock::now() >= deadline {
+            let why = format!("no link after {} s", PATIENCE.as_secs());
+            return Err(TargetError::failed("joining the tester's ports", why));
+        }
+        clock::sleep_until(clock::now().saturating_add(EASE));
+    }
+    Ok(())
+}
+
+impl Target for MemifTarget {
+    fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    fn describe(&self) -> Description {
+        let said = self.peer.describe();
+        let version = Some(said.version).filter(|version| !version.is_empty());
+        Description { version, settings: said.settings }
+    }
+
+    fn addresses(&self) -> Addresses {
+        ADDRESSES
+    }
+
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.holds.as_ref() == Some(setup) {
+            return Ok(());
+        }
+        if let Access::OpenFlow { channel } = &self.access {
+            let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+            let url: Url = channel
+                .parse()
+                .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+            let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
+            let mut controller = Controller::connect(&url, settings).map_err(failed)?;
+            controller.delete_all(&mut RealTime).map_err(failed)?;
+            let flows = program::flows(setup, &ADDRESSES);
+            let installed = controller.install(flows, &mut RealTime).map_err(failed)?;
+            program::checked(&installed)?;
+        }
+        self.holds = Some(*setup);
+        Ok(())
+    }
+
+    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+        let Some(setup) = self.holds.filter(|_| self.has_caches()) else { return Ok(None) };
+        let frame_bytes = trial.streams.first().map_or(64, |stream| stream.frame_bytes as u16);
+        let rate = Rate::FramesPerSecond(warming::RATE_PPS);
+        let tour = Trial {
+            catch_up_frames: u32::MAX,
+            ..Trial::new(
+                vec![setup.tour().stream(self.kind.technology(), &ADDRESSES, frame_bytes, rate)],
+                Nanos::ZERO,
+                warming::pass_duration(setup.flows()),
+                warming::DRAIN,
+            )
+        };
+        let begun = clock::now();
+        let mut warming = Warming::new(self.patience);
+        let mut before = self.peer.counters().map_err(lab_error)?;
+        loop {
+            let report = match self.rig.trial_at_ease(&tour, EASE) {
+                Ok(report) => report,
+                // The trial that follows will be told so too.
+                Err(RigError::Interrupted) => return Ok(None),
+                Err(error) => return Err(TargetError::failed("filling caches", error)),
+            };
+            let after = self.peer.counters().map_err(lab_error)?;
+            let pass = Pass::between(report.total.offered, &before, &after);
+            before = after;
+            if let Some(warmed) = warming.after(pass, clock::now().since(begun)) {
+                return Ok(Some(warmed));
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        self.rig.trial(trial)
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
+        self.peer.check().map_err(lab_error)?;
+        let counters = self.peer.counters().map_err(lab_error)?;
+        let mut snapshot = told(self.kind, counters);
+        let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
+        for (index, pid) in self.peer.processes().into_iter().enumerate() {
+            if let Some(time) = lab::proc::cpu_time(pid) {
+                let name = format!("process {}", index + 1);
+                snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
+            }
+        }
+        Ok(snapshot)
+    }
+
+    fn wake(&mut self) {
+        self.peer.release();
+    }
+
+    fn rest(&mut self) {
+        self.peer.hold();
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.peer.release();
+        self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl MemifTarget {
+    /// Whether it remembers decisions, so that it is another switch after it has met a flow.
+    fn has_caches(&self) -> bool {
+        self.kind.technology() == Technology::OpenFlow && self.kind != TargetKind::Ours
+    }
+}
+
+/// What a target's counters say: the frames that it lost by place and reason, and the rest.
+fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapshot {
+    let mut snapshot = Snapshot { work: work(kind, &counters), ..Snapshot::default() };
+    let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
+    match kind {
+        TargetKind::Ours => {
+            snapshot.add(counters);
+            let drops = std::mem::take(&mut snapshot.drops).into_iter();
+            let renamed = drops.map(|((place, at, why), frames)| {
+                let why = if why == "transmit_full" { RING_TO_TESTER_FULL.into() } else { why };
+                ((place, at, why), frames)
+            });
+            snapshot.drops = renamed.collect();
+        }
+        TargetKind::Testpmd => {
+            // What it has taken and could not send it tells only when it ends.
+            let count = |name: &str| counters.get(name).copied().unwrap_or(0);
+            for (from, to) in [("port.1", "port.2"), ("port.2", "port.1")] {
+                let taken = count(&format!("{from}.received"));
+                let unsent = taken.saturating_sub(count(&format!("{to}.sent")));
+                snapshot.drops.insert(lost(to, RING_TO_TESTER_FULL), unsent);
+            }
+            snapshot.counters = counters;
+        }
+        _ => {
+            for (name, value) in counters {
+                let port = name.strip_prefix("port.").and_then(|rest| rest.split_once('.'));
+                match (name.as_str(), port) {
+                    ("datapath.miss_with_failed_upcall", _) => {
+                        snapshot.drops.insert(lost("datapath", "upcall_lost"), value);
+                    }
+                    (_, Some((port, "transmit_dropped"))) => {
+                        let at = format!("port.{port}");
+                        snapshot.drops.insert(lost(&at, RING_TO_TESTER_FULL), value);
+                    }
+                    (_, Some((port, why @ ("receive_dropped" | "receive_errors")))) => {
+                        snapshot.drops.insert(lost(&format!("port.{port}"), why), value);
+                    }
+                    _ => {}
+                }
+                // A hundred events of its inner life are of no use to a reader.
+                if !name.starts_with("coverage.") {
+                    snapshot.counters.insert(name, value);
+                }
+            }
+        }
+    }
+    snapshot
+}
+
+/// What the polling thread says of its time. That of Open vSwitch counts frames and cycles over all
+/// its threads, of which only one polls.
+fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
+    let count = |name: &str| counters.get(name).copied();
+    if kind == TargetKind::Ours {
+        let frames = (1..=2).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
+        let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
+        return Some(Work { cycles_busy, cycles_idle, frames });
+    }
+    Some(Work {
+        cycles_busy: count("datapath.processing_cycles")?,
+        cycles_idle: count("datapath.idle_cycles")?,
+        frames: count("datapath.packets_received")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(kind: TargetKind, counters: &[(&str, u64)]) -> Vec<(String, String, u64)> {
+        let counters = counters.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
+        let lost = told(kind, counters).drops.into_iter().filter(|(_, frames)| *frames > 0);
+        lost.map(|((_, at, why), frames)| (at, why, frames)).collect()
+    }
+
+    #[test]
+    fn each_kind_tells_its_losses_in_its_own_words() {
+        let one = |at: &str, why: &str, n| vec![(at.to_string(), why.to_string(), n)];
+        let testpmd = [("port.1.received", 10), ("port.2.sent", 7), ("port.1.sent", 0)];
+        assert_eq!(counted(TargetKind::Testpmd, &testpmd), one("port.2", RING_TO_TESTER_FULL, 3));
+        let ours = [("ports.2.drops.transmit_full", 5), ("ports.1.rx_frames", 9)];
+        assert_eq!(counted(TargetKind::Ours, &ours), one("ports.2", RING_TO_TESTER_FULL, 5));
+        let ovs = [("datapath.miss_with_failed_upcall", 4), ("coverage.x", 1)];
+        assert_eq!(counted(TargetKind::OvsDpdk, &ovs), one("datapath", "upcall_lost", 4));
+        let ovs = [("port.2.transmit_dropped", 6), ("port.2.sent", 1)];
+        assert_eq!(counted(TargetKind::OvsDpdkEmcOn, &ovs), one("port.2", RING_TO_TESTER_FULL, 6));
+    }
+
+    #[test]
+    fn cycles_are_told_with_the_frames_that_they_were_spent_on() {
+        let read = |kind, counters: &[(&str, u64)]| {
+            let counters = counters.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
+            told(kind, counters).work
+        };
+        let wanted = Some(Work { cycles_busy: 30, cycles_idle: 70, frames: 5 });
+        let ours = [
+            ("cycles_busy", 30),
+            ("cycles_idle", 70),
+            ("ports.1.rx_frames", 4),
+            ("ports.2.rx_frames", 1),
+        ];
+        assert_eq!(read(TargetKind::Ours, &ours), wanted);
+        let ovs = [
+            ("datapath.processing_cycles", 30),
+            ("datapath.idle_cycles", 70),
+            ("datapath.packets_received", 5),
+        ];
+        assert_eq!(read(TargetKind::OvsDpdk, &ovs), wanted);
+        assert_eq!(read(TargetKind::Testpmd, &ovs[..1]), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! When the caches of a switch that remembers decisions are filled.
+//!
+//! Frames that touch every flow pass at a low rate, again and again, until a pass is found wholly in
+//! the switch's caches: an upcall is a frame that was not. Open vSwitch lets its datapath hold 10,000
+//! flows at first and 1,000 more each half second, so that 128K take a minute. Where upcalls go
+//! on although none is lost and the flows have stopped growing, that is how the switch is
+//! (it may hold fewer flows than there are). Where they are still growing, or upcalls are lost,
+//! when patience ends, nothing measured afterwards is this switch at work.
+//!
+//! Invariant: pure; the time is an argument.
+
+use std::collections::BTreeMap;
+
+use packet::time::Nanos;
+
+use crate::target::Warmed;
+
+/// The rate of the frames: a decision takes Open vSwitch about 20 microseconds.
+pub const RATE_PPS: f64 = 25_000.0;
+
+/// How long is waited after each pass for frames under way.
+pub const DRAIN: Nanos = Nanos::from_millis(20);
+
+/// Shortest pass: what comes up seldom is met too.
+const PASS_SECONDS_MIN: f64 = 0.25;
+
+/// Upcalls in this many frames do not matter.
+const FRAMES_PER_UPCALL: u64 = 1000;
+
+/// How long flows must not have grown to count as settled.
+const STILL: Nanos = Nanos::from_secs(5);
+
+/// How long a pass over so many flows takes.
+pub fn pass_duration(flows: u64) -> Nanos {
+    Nanos::from_secs_f64((flows as f64 / RATE_PPS).max(PASS_SECONDS_MIN))
+}
+
+/// What one pass did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Frames sent.
+    pub frames: u64,
+    /// Frames found in no cache.
+    pub upcalls: u64,
+    /// Of those, lost.
+    pub upcalls_lost: u64,
+    /// Flows in the datapath after it.
+    pub flows: u64,
+    /// How many there may be.
+    pub flow_limit: u64,
+}
+
+impl Pass {
+    /// The pass between two readings of Open vSwitch's counters.
+    pub fn between(
+        frames: u64,
+        before: &BTreeMap<String, u64>,
+        after: &BTreeMap<String, u64>,
+    ) -> Pass {
+        let now = |name: &str| after.get(name).copied().unwrap_or(0);
+        let since = |name: &str| now(name).saturating_sub(before.get(name).copied().unwrap_or(0));
+        let upcalls_lost = since("datapath.miss_with_failed_upcall");
+        Pass {
+            frames,
+            upcalls: since("datapath.miss_with_success_upcall") + upcalls_lost,
+            upcalls_lost,
+            flows: now("datapath.flows"),
+            flow_limit: now("datapath.flow_limit"),
+        }
+    }
+
+    fn is_cached(&self) -> bool {
+        self.upcalls * FRAMES_PER_UPCALL <= self.frames
+    }
+}
+
+/// Passes so far.
+#[derive(Debug)]
+pub struct Warming {
+    patience: Nanos,
+    passes: u64,
+    frames: u64,
+    /// The most flows, or room for them, that there have been, and since when.
+    most: (u64, Nanos),
+}
+
+impl Warming {
+    /// Nothing has passed yet; it ends after `patience` at the latest.
+    pub fn new(patience: Nanos) -> Warming {
+        Warming { patience, passes: 0, frames: 0, most: (0, Nanos::ZERO) }
+    }
+
+    /// What came of it, if it is over after this pass, which ended so long after the beginning.
+    pub fn after(&mut self, pass: Pass, elapsed: Nanos) -> Option<Warmed> {
+        self.passes += 1;
+        self.frames += pass.frames;
+        // Short of flows the limit's growth counts too: flows will follow it.
+        let is_full = pass.flows * 10 >= pass.flow_limit * 9;
+        let grown = pass.flows + if is_full { pass.flow_limit } else { 0 };
+        if grown > self.most.0 + self.most.0 / 100 {
+            self.most = (grown, elapsed);
+        }
+        let is_over = elapsed >= self.patience;
+        let is_still = elapsed.since(self.most.1) >= STILL;
+        let is_steady = pass.upcalls_lost == 0 && (pass.is_cached() || is_over && is_still);
+        (is_steady || is_over).then_some(Warmed {
+            is_steady,
+            passes: self.passes,
+            frames: self.frames,
+            upcalls: pass.upcalls,
+            upcalls_lost: pass.upcalls_lost,
+            flows: pass.flows,
+            flow_limit: pass.flow_limit,
+            duration: elapsed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Nanos = Nanos::from_secs(60);
+
+    fn pass(upcalls: u64, upcalls_lost: u64, flows: u64, flow_limit: u64) -> Pass {
+        Pass { frames: 100_000, upcalls, upcalls_lost, flows, flow_limit }
+    }
+
+    /// Whether it is over after each of the passes, five seconds each; if so, whether it is steady.
+    fn check(passes: &[Pass], wanted: &[Option<bool>]) {
+        let mut warming = Warming::new(PATIENCE);
+        let over = |(number, pass): (usize, &Pass)| {
+            let elapsed = Nanos::from_secs(5 * (number as u64 + 1));
+            warming.after(*pass, elapsed).map(|warmed| warmed.is_steady)
+        };
+        let found: Vec<Option<bool>> = passes.iter().enumerate().map(over).collect();
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn it_is_over_when_a_pass_is_found_in_caches() {
+        check(
+            &[
+                pass(100_000, 5, 10_000, 10_000),
+                pass(80_000, 0, 20_000, 20_000),
+                pass(100, 0, 0, 0),
+            ],
+            &[None, None, Some(true)],
+        );
+        check(&[pass(0, 0, 1, 10_000)], &[Some(true)]);
+        check(&[pass(1, 1, 1, 10_000), pass(0, 0, 1, 10_000)], &[None, Some(true)]);
+    }
+
+    #[test]
+    fn with_patience_at_its_end_what_grows_or_loses_is_not_steady() {
+        let mut growing: Vec<Pass> =
+            (1..=12).map(|n| pass(50_000, 0, n * 10_000, n * 10_000)).collect();
+        let mut wanted = [None; 12];
+        wanted[11] = Some(false);
+        check(&growing, &wanted);
+        growing[11] = growing[10];
+        wanted[11] = Some(true);
+        check(&growing, &wanted);
+        growing[11].upcalls_lost = 1;
+        wanted[11] = Some(false);
+        check(&growing, &wanted);
+    }
+
+    #[test]
+    fn the_counters_of_a_pass_are_those_of_open_vswitch() {
+        let read = |hit: u64, lost: u64| {
+            let names =
+                ["success_upcall", "failed_upcall"].map(|it| format!("datapath.miss_with_{it}"));
+            let [success, failed] = names;
+            let flows = ("datapath.flows".to_string(), hit);
+            let limit = ("datapath.flow_limit".to_string(), 10);
+            BTreeMap::from([(success, hit), (failed, lost), flows, limit])
+        };
+        let wanted = Pass { frames: 9, upcalls: 6, upcalls_lost: 2, flows: 5, flow_limit: 10 };
+        assert_eq!(Pass::between(9, &read(1, 1), &read(5, 3)), wanted);
+        assert_eq!(pass_duration(1), Nanos::from_millis(250));
+        assert_eq!(pass_duration(250_000), Nanos::from_secs(10));
+    }
+}
