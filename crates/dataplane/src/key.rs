@@ -141,6 +141,14 @@ impl Key {
         self
     }
 
+    /// Whether both are the same, word by word: a wide comparison would wait for words that were just
+    /// written one by one.
+    #[inline(always)]
+    pub fn is(&self, other: &Key) -> bool {
+        let differ = |word: usize| self.0[word] ^ other.0[word];
+        (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
+    }
+
     /// The bits that both have.
     #[inline]
     pub fn and(&self, other: &Key) -> Key {
