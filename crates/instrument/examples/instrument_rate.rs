@@ -1,7 +1,8 @@
 //! Measures generator and monitor: what a frame costs them, and how many they send, check and
 //! time-stamp on one core.
 //!
-//! `cargo run --release -p instrument --example instrument_rate [SECONDS]`. Over memory ports
+//! `cargo run --release -p instrument --example instrument_rate [SECONDS [LOAD]]`, where a load is a
+//! part of a name below. Over memory ports
 //! everything runs in one thread and in virtual time, so that each part's own time is seen. Over
 //! memif the trials are real: through an echo of ours in a second thread, and through DPDK's
 //! testpmd where that is installed (huge pages are used if some are reserved). Where other
@@ -62,16 +63,19 @@ fn main() {
     }
 }
 
-/// What is sent, by name.
+/// What is sent, by name: what was asked for.
 fn loads() -> Vec<(&'static str, Vec<Stream>)> {
+    let wanted = std::env::args().nth(2).unwrap_or_default();
     let share = |id| Stream { id, rate: Rate::FramesPerSecond(RATE_PPS / 16.0), ..stream(vec![]) };
-    vec![
+    let mut loads = vec![
         ("one header", vec![stream(vec![])]),
         ("128K headers from lists", vec![stream(listed(131_072))]),
         ("1M headers from lists", vec![stream(listed(1_000_000))]),
         ("1M scattered headers", vec![stream(scattered(1_000_000))]),
         ("16 streams", (1..=16).map(share).collect()),
-    ]
+    ];
+    loads.retain(|(name, _)| name.contains(&wanted));
+    loads
 }
 
 fn stream(vary: Vec<Vary>) -> Stream {

@@ -37,8 +37,9 @@ pub struct Monitor {
     ports: Vec<PortTally>,
     /// What is known of the frames that are being sorted.
     found: Vec<Found>,
-    /// What varies in them.
-    values: Vec<u64>,
+    /// What they draw, if anything ever varies.
+    indices: Vec<u64>,
+    varies: bool,
     /// Where a frame is built that did not arrive as it should.
     expected: Vec<u8>,
 }
@@ -148,11 +149,12 @@ impl Monitor {
         Monitor {
             key,
             epoch,
+            varies: streams.iter().any(|stream| stream.template.groups() > 0),
             streams: streams.into_iter().map(incoming).collect(),
             places,
             ports: vec![PortTally::default(); ports],
             found: Vec::new(),
-            values: Vec::new(),
+            indices: Vec::new(),
             expected: Vec::new(),
         }
     }
@@ -163,12 +165,12 @@ impl Monitor {
     pub fn observe_all(&mut self, port: usize, frames: &Copies, now: Nanos) -> Option<Clock> {
         self.find(frames.frames());
         let mut clock = None;
-        let mut values = 0;
+        let mut drawn = 0;
         for (place, bytes) in frames.frames().enumerate() {
             let stamp = frames.stamp(place);
             let at = stamp.map_or(now, |stamp| stamp.at);
             clock = stamp.map(|stamp| stamp.clock).or(clock);
-            values += self.settle(port, self.found[place], values, bytes, at);
+            drawn += self.settle(port, self.found[place], drawn, bytes, at);
         }
         clock
     }
@@ -186,10 +188,13 @@ impl Monitor {
         found.clear();
         found.extend(frames.map(|bytes| self.find_one(bytes)));
         self.found = found;
-        self.values.clear();
+        self.indices.clear();
+        if !self.varies {
+            return;
+        }
         for found in &self.found {
             if let Found::Ours { place, signature, .. } = found {
-                self.streams[*place].template.draw(signature.sequence.number, &mut self.values);
+                self.streams[*place].template.draw(signature.sequence.number, &mut self.indices);
             }
         }
     }
@@ -213,13 +218,13 @@ impl Monitor {
         Found::Ours { place, leg, signature_at, signature }
     }
 
-    /// Counts a frame. What varies in it begins at place `values`; returns how many values that are.
+    /// Counts a frame. What it draws begins at place `drawn`; returns how many indices that are.
     #[inline]
     fn settle(
         &mut self,
         port: usize,
         found: Found,
-        values: usize,
+        drawn: usize,
         bytes: &[u8],
         at: Nanos,
     ) -> usize {
@@ -228,19 +233,19 @@ impl Monitor {
         match found {
             Found::Ours { place, leg, signature_at, signature } => {
                 let stream = &mut self.streams[place];
-                let values = &self.values[values..values + stream.template.fields()];
+                let indices = &self.indices[drawn..drawn + stream.template.groups()];
                 stream.legs[leg as usize].note(at);
-                if stream.template.matches(signature_at, values, bytes) {
+                if stream.template.matches(signature_at, indices, bytes) {
                     let is_elsewhere = stream.arrive(port, signature, leg, at);
                     tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
                     let Signature { sequence, sent, .. } = signature;
                     self.expected.resize(stream.template.bytes().len(), 0);
-                    stream.template.write(sequence, sent, values, &mut self.expected);
+                    stream.template.write(sequence, sent, indices, &mut self.expected);
                     let difference = difference(port, &self.expected, bytes);
                     stream.legs[leg as usize].arrive_corrupt(sequence.number, difference);
                 }
-                return values.len();
+                return indices.len();
             }
             Found::Nothing => {
                 let is_ours = self.streams.iter().any(|stream| stream.template.resembles(bytes));
@@ -300,10 +305,11 @@ impl Track {
     /// Notes that a frame arrived at `at`, in whatever state.
     #[inline]
     fn note(&mut self, at: Nanos) {
-        if self.first.is_none() {
-            self.first = Some(at);
+        // Frames that came together have the same time.
+        if self.last != Some(at) {
+            self.first.get_or_insert(at);
+            self.last = self.last.max(Some(at));
         }
-        self.last = self.last.max(Some(at));
     }
 
     #[inline]

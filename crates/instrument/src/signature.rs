@@ -98,17 +98,23 @@ impl Signature {
         bytes[2..10].copy_from_slice(&sequence.to_be_bytes());
         let tail = self.sent.0 << 16 | check(key, self.stream, sequence, self.sent.0) as u64;
         bytes[10..18].copy_from_slice(&tail.to_be_bytes());
-        let halves = |sum: Sum, word: u64| sum.u32((word >> 32) as u32).u32(word as u32);
-        halves(halves(Sum::default().u16(self.stream), sequence), tail)
+        Sum::default().u16(self.stream).u64(sequence).u64(tail)
+    }
+
+    /// The sum of the words of a signature, which begins `bytes`; none if they are too few.
+    #[inline]
+    pub fn sum(bytes: &[u8]) -> Option<Sum> {
+        let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
+        let stream = u16::from_be_bytes([bytes[0], bytes[1]]);
+        Some(Sum::default().u16(stream).u64(word(bytes, 2)).u64(word(bytes, 10)))
     }
 
     /// Reads a signature from the start of `bytes`, if one with this key is there.
     #[inline]
     pub fn read(key: u64, bytes: &[u8]) -> Option<Signature> {
         let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
-        let word = |at: usize| u64::from_be_bytes(*bytes[at..].first_chunk().expect("in 18 bytes"));
         let stream = u16::from_be_bytes([bytes[0], bytes[1]]);
-        let (sequence, tail) = (word(2), word(10));
+        let (sequence, tail) = (word(bytes, 2), word(bytes, 10));
         let sent = tail >> 16;
         (check(key, stream, sequence, sent) == tail as u16).then_some(Signature {
             stream,
@@ -116,6 +122,11 @@ impl Signature {
             sent: Sent(sent),
         })
     }
+}
+
+#[inline]
+fn word(bytes: &[u8; SIGNATURE_BYTES], at: usize) -> u64 {
+    u64::from_be_bytes(*bytes[at..].first_chunk().expect("in 18 bytes"))
 }
 
 /// Sixteen bits that depend on every bit of the signature and of the key.

@@ -279,8 +279,14 @@ impl Values {
             Values::Range { first, step } => {
                 first.wrapping_add(index.wrapping_mul(*step)) & field.mask()
             }
-            Values::Scattered { seed } => field.sane(mix(seed ^ mix(index))),
+            Values::Scattered { seed } => Values::scattered(field, *seed, mix(index)),
         }
+    }
+
+    /// The scattered value at the index that is `stirred`.
+    #[inline]
+    pub(crate) fn scattered(field: Field, seed: u64, stirred: u64) -> u64 {
+        field.sane(mix(seed ^ stirred))
     }
 }
 

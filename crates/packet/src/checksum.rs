@@ -48,6 +48,18 @@ impl Sum {
         self.add(u64::from(words))
     }
 
+    /// Adds four 16-bit words.
+    #[inline]
+    pub fn u64(self, words: u64) -> Sum {
+        self.add(words)
+    }
+
+    /// Adds what another sum added.
+    #[inline]
+    pub fn plus(self, other: Sum) -> Sum {
+        self.add(other.0)
+    }
+
     /// The sum, 16 bits, carries added back.
     #[inline]
     pub fn fold(self) -> u16 {

@@ -1,23 +1,29 @@
 //! What varies from frame to frame: where it lies, and which value it takes.
 //!
-//! Values from lists of one group are kept side by side, as narrow as their fields: whatever the
-//! number of fields, a frame costs one access to far memory for each group. Values that follow
-//! from an index by calculation are calculated; that is quicker than to look them up.
+//! The values of one group's fields are kept side by side, as narrow as the fields are: whatever
+//! their number, a frame costs one access to far memory for each group, and that is asked for
+//! before it is needed. Where there are too many values to be kept, and where a value is as quickly
+//! calculated as looked up, it is calculated.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use packet::header::{ipv4, udp};
+use ports::memif::view::View;
 
+use crate::mix::mix;
 use crate::stream::{Field, Headers, Order, Values, Vary};
+
+/// Calculated values are kept if they fit into so many bytes, together with those from lists.
+const KEPT_BYTES_MAX: u64 = 4 << 20;
 
 /// Fields that take their values from one index.
 #[derive(Debug, Clone)]
 pub struct Group {
     count: u64,
     order: Order,
-    fields: usize,
-    /// For each index a row: the values of those fields that have lists.
+    patches: Vec<Patch>,
+    /// For each index a row of values that are kept.
     rows: Arc<[u8]>,
     row_bytes: usize,
 }
@@ -30,6 +36,10 @@ pub struct Patch {
     at: usize,
     /// Bits of the 16-bit word that are not the field's (a VLAN's priority).
     around: u64,
+    /// Ones if the checksum of IPv4 covers the field.
+    in_ip: u64,
+    /// Ones if that of UDP does.
+    in_udp: u64,
 }
 
 /// Where a field's values come from.
@@ -42,58 +52,71 @@ enum Source {
 }
 
 impl Group {
-    /// A valid stream's group without those fields that are constant after all, and its patches.
-    pub fn new(
-        vary: &Vary,
-        constant: &[Field],
-        headers: &Headers,
-        ip_at: usize,
-    ) -> (Self, Vec<Patch>) {
-        let (mut patches, mut lists, mut row_bytes) = (Vec::new(), Vec::new(), 0);
-        for (field, values) in vary.fields.iter().filter(|(field, _)| !constant.contains(field)) {
-            let source = match values {
-                Values::List(list) if !list.is_empty() => {
-                    lists.push((list, width(*field)));
-                    row_bytes += width(*field);
-                    Source::Row(row_bytes - width(*field))
-                }
-                others => Source::Values(others.clone()),
+    /// A valid stream's group without those fields that are constant after all.
+    pub fn new(vary: &Vary, constant: &[Field], headers: &Headers, ip_at: usize) -> Self {
+        let fields = || vary.fields.iter().filter(|(field, _)| !constant.contains(field));
+        let kept_bytes: u64 = fields().map(|(field, _)| width(*field) as u64).sum();
+        let keeps_all = vary.count.saturating_mul(kept_bytes) <= KEPT_BYTES_MAX;
+        let is_kept = |values: &Values| match values {
+            Values::List(_) => true,
+            Values::Range { .. } => false,
+            Values::Scattered { .. } => keeps_all,
+        };
+        let (mut patches, mut kept, mut row_bytes) = (Vec::new(), Vec::new(), 0);
+        for (field, values) in fields() {
+            let source = if is_kept(values) {
+                kept.push((*field, values));
+                row_bytes += width(*field);
+                Source::Row(row_bytes - width(*field))
+            } else {
+                Source::Values(values.clone())
             };
             patches.push(Patch::new(*field, source, headers, ip_at));
         }
         let mut rows = Vec::new();
-        if !lists.is_empty() {
-            for index in 0..vary.count as usize {
-                for &(list, width) in &lists {
-                    rows.extend_from_slice(&list[index].to_be_bytes()[8 - width..]);
-                }
+        for index in (0..vary.count).take_while(|_| !kept.is_empty()) {
+            for &(field, values) in &kept {
+                let bytes = values.at(field, index).to_be_bytes();
+                rows.extend_from_slice(&bytes[8 - width(field)..]);
             }
         }
-        let (count, order, fields) = (vary.count, vary.order, patches.len());
-        (Group { count, order, fields, rows: rows.into(), row_bytes }, patches)
+        Group { count: vary.count, order: vary.order, patches, rows: rows.into(), row_bytes }
     }
 
-    /// How many patches belong to it.
+    /// The fields.
     #[inline]
-    pub fn fields(&self) -> usize {
-        self.fields
+    pub fn patches(&self) -> &[Patch] {
+        &self.patches
     }
 
-    /// Appends the values that its patches take in frame `number`.
+    /// The index that frame `number` draws; what is kept for it is asked for.
     #[inline]
-    pub fn draw(&self, number: u64, patches: &[Patch], values: &mut Vec<u64>) {
+    pub fn draw(&self, number: u64) -> u64 {
         let index = match self.order {
             Order::Sequential if self.count == 1 => 0,
             order => order.index_at(number, self.count),
         };
+        if self.row_bytes > 0 {
+            View::of(&self.rows).prefetch(index as usize * self.row_bytes);
+        }
+        index
+    }
+
+    /// Each field, and its value at a drawn index.
+    #[inline(always)]
+    pub fn values(&self, index: u64) -> impl Iterator<Item = (&Patch, u64)> {
         let row = &self.rows[index as usize * self.row_bytes..];
-        for patch in patches {
+        let stirred = if self.row_bytes == 0 { mix(index) } else { 0 };
+        self.patches.iter().map(move |patch| {
             let value = match &patch.source {
                 Source::Row(at) => load(patch.field, &row[*at..]),
+                Source::Values(Values::Scattered { seed }) if self.row_bytes == 0 => {
+                    Values::scattered(patch.field, *seed, stirred)
+                }
                 Source::Values(values) => values.at(patch.field, index),
             };
-            values.push(value | patch.around);
-        }
+            (patch, value | patch.around)
+        })
     }
 }
 
@@ -113,7 +136,11 @@ impl Patch {
             (Field::VlanId, Some(vlan)) => u64::from(vlan.priority) << 13,
             _ => 0,
         };
-        Patch { field, source, at, around }
+        let is_address = matches!(field, Field::IpSource | Field::IpDestination);
+        let is_port = matches!(field, Field::PortSource | Field::PortDestination);
+        let ones = |is_summed: bool| if is_summed { u64::MAX } else { 0 };
+        let (in_ip, in_udp) = (ones(is_address), ones(is_address || is_port));
+        Patch { field, source, at, around, in_ip, in_udp }
     }
 
     /// Where in the frame it lies.
@@ -122,18 +149,22 @@ impl Patch {
     }
 
     /// Whether the checksum of IPv4 covers the field.
-    #[inline]
-    pub fn is_address(&self) -> bool {
-        matches!(self.field, Field::IpSource | Field::IpDestination)
+    pub fn is_in_ip(&self) -> bool {
+        self.in_ip != 0
     }
 
-    /// Whether the UDP checksum covers the field.
-    #[inline]
-    pub fn is_summed(&self) -> bool {
-        self.is_address() || matches!(self.field, Field::PortSource | Field::PortDestination)
+    /// Whether the checksum of UDP covers the field.
+    pub fn is_in_udp(&self) -> bool {
+        self.in_udp != 0
     }
 
-    /// Writes a drawn value where it belongs.
+    /// What a value adds to the sums of IPv4 and UDP: at most 32 bits.
+    #[inline]
+    pub fn sums(&self, value: u64) -> (u64, u64) {
+        (value & self.in_ip, value & self.in_udp)
+    }
+
+    /// Writes a value where it belongs.
     #[inline]
     pub fn write(&self, value: u64, frame: &mut [u8]) {
         let (frame, bytes) = (&mut frame[self.at..], value.to_be_bytes());
@@ -162,11 +193,14 @@ fn width(field: Field) -> usize {
 }
 
 /// The first bytes, as many as the field has, as a number.
-#[inline]
+#[inline(always)]
 fn load(field: Field, bytes: &[u8]) -> u64 {
     match width(field) {
         2 => u16::from_be_bytes([bytes[0], bytes[1]]).into(),
         4 => u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into(),
-        _ => u64::from_be_bytes([0, 0, bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]]),
+        _ => {
+            let bytes = [0, 0, bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]];
+            u64::from_be_bytes(bytes)
+        }
     }
 }

@@ -16,10 +16,11 @@ const PARTS: u128 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
     over: u128,
-    under: u128,
+    /// Below 2^63.
+    under: u64,
     /// `over / under` and `over % under`.
     whole: u64,
-    rest: u128,
+    rest: u64,
 }
 
 /// Frames due between a beginning and an end.
@@ -40,7 +41,7 @@ pub struct Cursor {
     pub number: u64,
     /// When it is due.
     pub due: Nanos,
-    rest: u128,
+    rest: u64,
 }
 
 impl Period {
@@ -58,15 +59,21 @@ impl Period {
             }
         };
         let common = divisor(over, under);
-        let (over, under) = (over / common, under / common);
+        let (mut over, mut under) = (over / common, under / common);
+        // Only percentages of the strangest links have fractions as long as this.
+        while under >> 63 != 0 {
+            (over, under) = (over >> 1, under >> 1);
+        }
         let whole = u64::try_from(over / under).unwrap_or(u64::MAX);
-        Period { over, under, whole, rest: over % under }
+        let rest = (over % under) as u64;
+        Period { over, under: under as u64, whole, rest }
     }
 
     /// When frame `number` is due after frame 0, and the remainder in `under`ths of a nanosecond.
-    fn at(&self, number: u64) -> (Nanos, u128) {
+    fn at(&self, number: u64) -> (Nanos, u64) {
         let ticks = u128::from(number.min(NUMBER_MAX)) * self.over;
-        (Nanos(u64::try_from(ticks / self.under).unwrap_or(u64::MAX)), ticks % self.under)
+        let under = u128::from(self.under);
+        (Nanos(u64::try_from(ticks / under).unwrap_or(u64::MAX)), (ticks % under) as u64)
     }
 
     /// How long `frames` periods take, rounded down.
@@ -76,7 +83,7 @@ impl Period {
 
     /// How many frames are due within `span` after frame 0, which is due at once.
     pub fn frames_within(&self, span: Nanos) -> u64 {
-        let frames = (u128::from(span.0) * self.under).div_ceil(self.over);
+        let frames = (u128::from(span.0) * u128::from(self.under)).div_ceil(self.over);
         u64::try_from(frames).unwrap_or(u64::MAX).min(NUMBER_MAX)
     }
 }

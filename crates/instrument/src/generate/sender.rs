@@ -67,19 +67,21 @@ pub struct Sender {
     /// Streams that have frames left, by when the next one is due.
     queue: BinaryHeap<Reverse<(Nanos, usize)>>,
     planned: Vec<Planned>,
-    /// What varies in them.
-    values: Vec<u64>,
+    /// What they draw, if anything ever varies.
+    indices: Vec<u64>,
+    varies: bool,
     frames: Copies,
     is_refused: bool,
     is_stalled: bool,
 }
 
-/// A frame that is to leave: whose it is, and where its stream stood before it.
+/// A frame that is to leave: whose it is, which one, and when it was due.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
-    place: usize,
+    place: u32,
     leg: Leg,
-    cursor: Cursor,
+    number: u64,
+    due: Nanos,
 }
 
 impl Outgoing {
@@ -120,11 +122,6 @@ impl Outgoing {
         }
     }
 
-    fn advance(&mut self) {
-        self.cursor = self.schedule().after(self.cursor);
-        self.enter_next_leg();
-    }
-
     /// Gives up frames that are too late at `now`.
     fn skip_late(&mut self, now: Nanos, is_refused: bool) {
         let too_late = Nanos(now.0 - self.catch_up.0);
@@ -143,19 +140,53 @@ impl Outgoing {
         self.enter_next_leg();
     }
 
-    fn commit(&mut self, sent: &Planned, now: Nanos, pacing: &mut Pace) {
-        self.counts[sent.leg as usize].offered += 1;
-        if sent.leg == Leg::Warmup {
-            return;
+    /// Notes that these frames of its were sent together at `now`.
+    #[inline]
+    fn commit(&mut self, sent: &[Planned], now: Nanos, pacing: &mut Pace) {
+        let mut gaps = (0, 0);
+        for frame in sent {
+            self.counts[frame.leg as usize].offered += 1;
+            if frame.leg == Leg::Warmup {
+                continue;
+            }
+            let lateness = now.since(frame.due);
+            pacing.lateness.record(lateness.0);
+            pacing.lateness_max = pacing.lateness_max.max(lateness);
+            if let Some((sent_before, due_before)) = self.last {
+                let (achieved, intended) = (now.since(sent_before), frame.due.since(due_before));
+                let error = achieved.0.abs_diff(intended.0);
+                if error != gaps.0 {
+                    pacing.gap_error.record_many(gaps.0, gaps.1);
+                    gaps = (error, 0);
+                }
+                gaps.1 += 1;
+            }
+            self.last = Some((now, frame.due));
         }
-        let due = sent.cursor.due;
-        let lateness = now.since(due);
-        pacing.lateness.record(lateness.0);
-        pacing.lateness_max = pacing.lateness_max.max(lateness);
-        if let Some((sent_before, due_before)) = self.last.replace((now, due)) {
-            let (achieved, intended) = (now.since(sent_before), due.since(due_before));
-            pacing.gap_error.record(achieved.0.abs_diff(intended.0));
+        pacing.gap_error.record_many(gaps.0, gaps.1);
+    }
+
+    /// Goes back to a frame that was planned and not sent.
+    fn go_back(&mut self, to: &Planned) {
+        self.leg = to.leg;
+        self.cursor = self.schedule().seek(to.number);
+    }
+
+    /// Plans what is due at `now`, at most `limit` frames, and goes past it.
+    #[inline]
+    fn plan(&mut self, place: usize, now: Nanos, limit: usize, planned: &mut Vec<Planned>) {
+        // In variables of their own, so that the cursor does not go through memory each time.
+        let (leg, schedule, mut cursor) = (self.leg, *self.schedule(), self.cursor);
+        for _ in 0..limit {
+            if cursor.number >= schedule.count || cursor.due > now {
+                break;
+            }
+            let (number, due) = (cursor.number, cursor.due);
+            planned.push(Planned { place: place as u32, leg, number, due });
+            cursor = schedule.after(cursor);
         }
+        self.cursor = cursor;
+        self.enter_next_leg();
     }
 }
 
@@ -164,10 +195,11 @@ impl Sender {
     pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
         let mut sender = Sender {
             epoch,
+            varies: streams.iter().any(|stream| stream.template.groups() > 0),
             streams,
             queue: BinaryHeap::new(),
             planned: Vec::with_capacity(BATCH_FRAMES),
-            values: Vec::new(),
+            indices: Vec::new(),
             frames: Copies::new(BATCH_FRAMES),
             is_refused: false,
             is_stalled: false,
@@ -205,8 +237,8 @@ impl Sender {
         }
         self.write(now);
         let taken = port.transmit_copies(&mut self.frames, now)?.min(self.planned.len());
-        for sent in &self.planned[..taken] {
-            self.streams[sent.place].commit(sent, now, pacing);
+        for sent in self.planned[..taken].chunk_by(|one, next| one.place == next.place) {
+            self.streams[sent[0].place as usize].commit(sent, now, pacing);
         }
         self.is_refused = taken < self.planned.len();
         if self.is_refused {
@@ -242,14 +274,8 @@ impl Sender {
                 stream.skip_late(now, is_refused);
             }
             // One frame of each stream in turn; of the only stream as many as are due.
-            while self.planned.len() < BATCH_FRAMES && stream.due().is_some_and(|due| due <= now) {
-                let (leg, cursor) = (stream.leg, stream.cursor);
-                self.planned.push(Planned { place, leg, cursor });
-                stream.advance();
-                if !is_alone {
-                    break;
-                }
-            }
+            let limit = if is_alone { BATCH_FRAMES - self.planned.len() } else { 1 };
+            stream.plan(place, now, limit, &mut self.planned);
             match stream.due() {
                 Some(next) => *top = Reverse((next, place)),
                 None => {
@@ -262,28 +288,30 @@ impl Sender {
     /// Writes the planned frames. First all that varies is drawn, so that far memory is waited for
     /// once and not for each frame.
     fn write(&mut self, now: Nanos) {
-        self.values.clear();
-        for planned in &self.planned {
-            self.streams[planned.place].template.draw(planned.cursor.number, &mut self.values);
+        self.indices.clear();
+        if self.varies {
+            for planned in &self.planned {
+                let template = &self.streams[planned.place as usize].template;
+                template.draw(planned.number, &mut self.indices);
+            }
         }
         self.frames.clear();
-        let (mut values, sent) = (&self.values[..], Sent::new(now));
-        for &Planned { place, leg, cursor } in &self.planned {
-            let template = &self.streams[place].template;
-            let (of_frame, others) = values.split_at(template.fields());
+        let (mut indices, sent) = (&self.indices[..], Sent::new(now));
+        for &Planned { place, leg, number, .. } in &self.planned {
+            let template = &self.streams[place as usize].template;
+            let (of_frame, others) = indices.split_at(template.groups());
             let is_warmup = leg == Leg::Warmup;
-            let sequence = Sequence { is_warmup, epoch: self.epoch, number: cursor.number };
+            let sequence = Sequence { is_warmup, epoch: self.epoch, number };
             let frame = self.frames.push(template.bytes().len(), None);
             template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
-            values = others;
+            indices = others;
         }
     }
 
     /// Takes the frames that the port refused back into the schedule.
     fn take_back(&mut self, taken: usize) {
         for refused in self.planned[taken..].iter().rev() {
-            let stream = &mut self.streams[refused.place];
-            (stream.leg, stream.cursor) = (refused.leg, refused.cursor);
+            self.streams[refused.place as usize].go_back(refused);
         }
         self.rebuild_queue();
     }

@@ -9,7 +9,7 @@ use packet::checksum::{Sum, pseudo_ipv4};
 use packet::frame::FCS_BYTES;
 use packet::header::{ipv4, udp};
 
-use crate::generate::patch::{Group, Patch};
+use crate::generate::patch::Group;
 use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
 use crate::stream::{Arrival, Field, Headers, Stream};
 
@@ -27,7 +27,6 @@ pub struct Template {
     signature_at: usize,
     ip_at: usize,
     groups: Vec<Group>,
-    patches: Vec<Patch>,
     /// Sum over the IPv4 header without what varies, or none where its checksum is constant.
     ip_sum: Option<Sum>,
     /// Sum over the UDP datagram and pseudo header without what varies.
@@ -68,13 +67,8 @@ impl Template {
     fn new(stream: &Stream, headers: Headers, constant: &[Field], key: u64) -> Self {
         let signature_at = stream.signature_offset();
         let ip_at = signature_at - udp::HEADER_BYTES - ipv4::HEADER_BYTES;
-        let mut patches = Vec::new();
-        let groups = stream.vary.iter().map(|vary| {
-            let (group, mut of_group) = Group::new(vary, constant, &headers, ip_at);
-            patches.append(&mut of_group);
-            group
-        });
-        let groups = groups.collect();
+        let group = |vary| Group::new(vary, constant, &headers, ip_at);
+        let groups = stream.vary.iter().map(group).collect();
         let mut template = Template {
             bytes: bytes_of(&headers, stream.frame_bytes),
             key,
@@ -82,7 +76,6 @@ impl Template {
             signature_at,
             ip_at,
             groups,
-            patches,
             ip_sum: None,
             udp_sum: Sum::default(),
             head: Default::default(),
@@ -99,7 +92,8 @@ impl Template {
         blank[self.signature_at..self.signature_at + SIGNATURE_BYTES].fill(0);
         blank[udp_at + udp::CHECKSUM_AT..][..2].fill(0);
         blank[self.ip_at + ipv4::CHECKSUM_AT..][..2].fill(0);
-        for patch in self.patches.iter().filter(|patch| patch.is_summed()) {
+        let patches = || self.groups.iter().flat_map(Group::patches);
+        for patch in patches().filter(|patch| patch.is_in_udp()) {
             blank[patch.places()].fill(0);
         }
         let (ip, datagram) = blank[self.ip_at..].split_at(ipv4::HEADER_BYTES);
@@ -110,7 +104,7 @@ impl Template {
         let (source, destination) = (address(ipv4::SOURCE_AT), address(ipv4::DESTINATION_AT));
         let pseudo = pseudo_ipv4(source, destination, ipv4::PROTOCOL_UDP, datagram.len() as u16);
         self.udp_sum = pseudo.bytes(datagram);
-        let varies = self.patches.iter().any(Patch::is_address);
+        let varies = patches().any(|patch| patch.is_in_ip());
         self.ip_sum = varies.then(|| Sum::default().bytes(ip));
     }
 
@@ -130,7 +124,8 @@ impl Template {
     fn varies_at(&self, at: usize) -> bool {
         let udp_checksum = self.signature_at - udp::HEADER_BYTES + udp::CHECKSUM_AT;
         let ip_checksum = self.ip_at + ipv4::CHECKSUM_AT;
-        self.patches.iter().any(|patch| patch.places().contains(&at))
+        let mut patches = self.groups.iter().flat_map(Group::patches);
+        patches.any(|patch| patch.places().contains(&at))
             || (udp_checksum..udp_checksum + 2).contains(&at)
             || self.ip_sum.is_some() && (ip_checksum..ip_checksum + 2).contains(&at)
     }
@@ -150,37 +145,38 @@ impl Template {
         self.signature_at
     }
 
-    /// How many values [`Template::draw`] appends.
+    /// How many indices [`Template::draw`] appends.
     #[inline]
-    pub fn fields(&self) -> usize {
-        self.patches.len()
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
 
-    /// Appends what varies in frame `number`, for [`Template::write`] or [`Template::matches`]. It
-    /// is a step of its own because its values may lie far away in memory: whoever draws for many
-    /// frames in a row waits once for all of them.
+    /// Appends the indices that frame `number` draws, for [`Template::write`] and
+    /// [`Template::matches`]. It is a step of its own because their values may lie far away in
+    /// memory: they are asked for here, and have come when frames drawn before are done.
     #[inline]
-    pub fn draw(&self, number: u64, values: &mut Vec<u64>) {
-        let mut patches = &self.patches[..];
+    pub fn draw(&self, number: u64, indices: &mut Vec<u64>) {
         for group in &self.groups {
-            let (of_group, others) = patches.split_at(group.fields());
-            group.draw(number, of_group, values);
-            patches = others;
+            indices.push(group.draw(number));
         }
     }
 
     /// Makes `frame`, which is as long as the template, the stream's frame with this sequence
-    /// number and these drawn values, sent at this moment.
+    /// number and what it draws, sent at this moment.
     #[inline]
-    pub fn write(&self, sequence: Sequence, sent: Sent, values: &[u64], frame: &mut [u8]) {
+    pub fn write(&self, sequence: Sequence, sent: Sent, indices: &[u64], frame: &mut [u8]) {
         copy(&self.bytes, frame);
-        for (patch, &value) in self.patches.iter().zip(values) {
-            patch.write(value, frame);
+        let mut sums = (0, 0);
+        for (group, &index) in self.groups.iter().zip(indices) {
+            for (patch, value) in group.values(index) {
+                patch.write(value, frame);
+                add(&mut sums, patch.sums(value));
+            }
         }
         let end = self.signature_at + SIGNATURE_BYTES;
         let signature = Signature { stream: self.stream, sequence, sent };
         let signature_sum = signature.write(self.key, &mut frame[self.signature_at..end]);
-        let (ip, udp) = self.checksums(values, signature_sum);
+        let (ip, udp) = self.checksums(sums, signature_sum);
         if let Some(checksum) = ip {
             put(frame, self.ip_at + ipv4::CHECKSUM_AT, checksum);
         }
@@ -189,45 +185,42 @@ impl Template {
     }
 
     /// Whether `bytes`, in which a signature of this stream was found at `signature_at`, are to
-    /// the last one those of the frame with that signature, whose drawn values are `values`.
+    /// the last one those of the frame with that signature, which draws these indices.
     #[inline]
-    pub fn matches(&self, signature_at: usize, values: &[u64], bytes: &[u8]) -> bool {
+    pub fn matches(&self, signature_at: usize, indices: &[u64], bytes: &[u8]) -> bool {
         if bytes.len() != self.bytes.len() || signature_at != self.signature_at {
             return false;
         }
         let Some(head) = bytes.first_chunk() else { return false };
-        let (signature, rest) = bytes[signature_at..].split_at(SIGNATURE_BYTES);
+        let Some(sum) = Signature::sum(&bytes[signature_at..]) else { return false };
         let mut difference = 0;
-        let [want, ones] = &self.head;
-        for ((have, want), ones) in words_of(head).into_iter().zip(want).zip(ones) {
-            difference |= have & ones ^ want;
+        let (have, [want, ones]) = (words_of(head), &self.head);
+        for place in 0..HEAD_WORDS {
+            difference |= have[place] & ones[place] ^ want[place];
         }
-        for (patch, &value) in self.patches.iter().zip(values) {
-            difference |= patch.read(bytes) ^ value;
+        let mut sums = (0, 0);
+        for (group, &index) in self.groups.iter().zip(indices) {
+            for (patch, value) in group.values(index) {
+                difference |= patch.read(bytes) ^ value;
+                add(&mut sums, patch.sums(value));
+            }
         }
-        let (ip, udp) = self.checksums(values, Sum::default().bytes(signature));
+        let (ip, udp) = self.checksums(sums, sum);
         if let Some(checksum) = ip {
             difference |= u64::from(take(bytes, self.ip_at + ipv4::CHECKSUM_AT) ^ checksum);
         }
         let udp_at = self.signature_at - udp::HEADER_BYTES;
         difference |= u64::from(take(bytes, udp_at + udp::CHECKSUM_AT) ^ udp);
-        difference == 0 && rest == &self.bytes[signature_at + SIGNATURE_BYTES..]
+        let end = signature_at + SIGNATURE_BYTES;
+        difference == 0 && (bytes.len() == end || bytes[end..] == self.bytes[end..])
     }
 
-    /// The checksum of the IPv4 header, if it varies, and that of UDP.
-    #[inline]
-    fn checksums(&self, values: &[u64], signature: Sum) -> (Option<u16>, u16) {
-        let mut ip_sum = self.ip_sum.unwrap_or_default();
-        let mut udp_sum = self.udp_sum.u16(signature.fold());
-        for (patch, &value) in self.patches.iter().zip(values) {
-            if patch.is_address() {
-                ip_sum = ip_sum.u32(value as u32);
-            }
-            if patch.is_summed() {
-                udp_sum = udp_sum.u32(value as u32);
-            }
-        }
-        (self.ip_sum.map(|_| ip_sum.checksum()), udp_sum.checksum_udp())
+    /// The checksum of the IPv4 header, if it varies, and that of UDP, from the sums of what varies
+    /// in them.
+    #[inline(always)]
+    fn checksums(&self, (ip, udp): (u64, u64), signature: Sum) -> (Option<u16>, u16) {
+        let ip = self.ip_sum.map(|sum| sum.u64(ip).checksum());
+        (ip, self.udp_sum.plus(signature).u64(udp).checksum_udp())
     }
 
     /// Whether these bytes, which carry no valid signature, look like a damaged frame of this
@@ -282,11 +275,17 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
+/// Adds to two sums of at most 32 bits each time: there are not so many fields that they overflow.
+#[inline]
+fn add(sums: &mut (u64, u64), more: (u64, u64)) {
+    *sums = (sums.0 + more.0, sums.1 + more.1);
+}
+
 #[inline]
 fn words_of(bytes: &[u8; HEAD_WORDS * 8]) -> [u64; HEAD_WORDS] {
     let mut words = [0; HEAD_WORDS];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *word = u64::from_ne_bytes(*bytes);
+    for (place, word) in words.iter_mut().enumerate() {
+        *word = u64::from_ne_bytes(bytes.as_chunks::<8>().0[place]);
     }
     words
 }

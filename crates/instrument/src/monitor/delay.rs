@@ -61,7 +61,8 @@ impl Delay {
         self.note_edges(span);
         if let Some(last) = self.last_ns.replace(span) {
             let change = span.abs_diff(last);
-            self.smoothed_ns += (change as f64 - self.smoothed_ns) / 16.0;
+            // Signed, because that is one instruction; a change has far fewer than 63 bits.
+            self.smoothed_ns += (change as i64 as f64 - self.smoothed_ns) / 16.0;
             self.ipdv_ns_sum = self.ipdv_ns_sum.saturating_add(change);
             self.ipdv_ns_max = self.ipdv_ns_max.max(change);
             self.ipdv_count += 1;

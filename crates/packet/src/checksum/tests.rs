@@ -105,3 +105,17 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn words_of_any_width_and_sums_of_sums_come_to_the_same(
+        words in proptest::collection::vec(any::<u64>(), 0..20), split in 0usize..20
+    ) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        let whole = Sum::default().bytes(&bytes);
+        let of = |words: &[u64]| words.iter().fold(Sum::default(), |sum, &word| sum.u64(word));
+        let (left, right) = words.split_at(split.min(words.len()));
+        prop_assert_eq!(of(&words).checksum(), whole.checksum());
+        prop_assert_eq!(of(left).plus(of(right)).checksum(), whole.checksum());
+    }
+}

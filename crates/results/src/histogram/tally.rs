@@ -29,11 +29,21 @@ impl Tally {
     /// Counts one time.
     #[inline]
     pub fn record(&mut self, ns: u64) {
+        self.record_many(ns, 1);
+    }
+
+    /// Counts one time as often as it occurred.
+    #[inline]
+    pub fn record_many(&mut self, ns: u64, times: u64) {
         let ns = ns.min(NS_MAX);
-        self.counts[bucket(ns)] += 1;
-        self.sum_ns += u128::from(ns);
-        self.ns_min = self.ns_min.min(ns);
-        self.ns_max = self.ns_max.max(ns);
+        self.counts[bucket(ns)] += times;
+        self.sum_ns += u128::from(ns) * u128::from(times);
+        if times > 0 && ns < self.ns_min {
+            self.ns_min = ns;
+        }
+        if times > 0 && ns > self.ns_max {
+            self.ns_max = ns;
+        }
     }
 
     /// What was counted.
@@ -90,8 +100,9 @@ mod tests {
         ) {
             let (mut tally, mut histogram) = (Tally::new(), Histogram::new());
             for (bits, shift) in times {
-                tally.record(bits >> shift);
-                histogram.record(bits >> shift);
+                let times = bits % 4;
+                tally.record_many(bits >> shift, times);
+                (0..times).for_each(|_| histogram.record(bits >> shift));
             }
             prop_assert_eq!(tally.finish(), histogram);
         }

@@ -55,9 +55,9 @@ fn varied(frame_bytes: usize) -> Stream {
 
 /// A frame made from a template.
 pub(crate) fn made(template: &Template, sequence: Sequence, sent: Sent) -> Vec<u8> {
-    let (mut values, mut frame) = (Vec::new(), vec![0xee; template.bytes().len()]);
-    template.draw(sequence.number, &mut values);
-    template.write(sequence, sent, &values, &mut frame);
+    let (mut indices, mut frame) = (Vec::new(), vec![0xee; template.bytes().len()]);
+    template.draw(sequence.number, &mut indices);
+    template.write(sequence, sent, &indices, &mut frame);
     frame
 }
 
@@ -91,16 +91,16 @@ fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
 fn patched_frames_equal_frames_built_whole() {
     for stream in [stream(64), stream(1518), varied(68), varied(333)] {
         let template = Template::leaving(&stream, KEY);
-        let mut values = Vec::new();
+        let mut indices = Vec::new();
         for number in (0..3000u64).chain([1 << 40, (1 << 48) - 1]) {
             let sent = Sent::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let frame = made(&template, sequence(number), sent);
             let want = built(&stream, stream.headers_at(number), number, sent);
             assert_eq!(frame, want, "frame {number}");
             assert_eq!(Packet::of(&frame).verify_checksums(), Ok(()));
-            values.clear();
-            template.draw(number, &mut values);
-            assert!(template.matches(template.signature_at(), &values, &frame), "{number}");
+            indices.clear();
+            template.draw(number, &mut indices);
+            assert!(template.matches(template.signature_at(), &indices, &frame), "{number}");
         }
     }
 }
@@ -109,19 +109,19 @@ fn patched_frames_equal_frames_built_whole() {
 fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
     for stream in [stream(64), varied(68), varied(333)] {
         let template = Template::leaving(&stream, KEY);
-        let (mut values, at) = (Vec::new(), template.signature_at());
-        template.draw(6, &mut values);
+        let (mut indices, at) = (Vec::new(), template.signature_at());
+        template.draw(6, &mut indices);
         let frame = made(&template, sequence(6), Sent::new(Nanos(1)));
-        assert!(template.matches(at, &values, &frame));
-        assert!(!template.matches(at - 4, &values, &frame), "a signature elsewhere");
-        assert!(!template.matches(at, &values, &frame[..frame.len() - 1]), "a byte less");
-        assert!(!template.matches(at, &values, &[&frame[..], &[0]].concat()), "a byte more");
+        assert!(template.matches(at, &indices, &frame));
+        assert!(!template.matches(at - 4, &indices, &frame), "a signature elsewhere");
+        assert!(!template.matches(at, &indices, &frame[..frame.len() - 1]), "a byte less");
+        assert!(!template.matches(at, &indices, &[&frame[..], &[0]].concat()), "a byte more");
         for place in 0..frame.len() {
             for bit in 0..8 {
                 let mut damaged = frame.clone();
                 damaged[place] ^= 1 << bit;
                 // A changed signature asks for another checksum than the one that is there.
-                assert!(!template.matches(at, &values, &damaged), "bit {bit} of byte {place}");
+                assert!(!template.matches(at, &indices, &damaged), "bit {bit} of byte {place}");
             }
         }
     }
