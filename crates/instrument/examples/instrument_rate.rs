@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 use instrument::rig::engine::{Engine, Prepared};
 use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
-use instrument::trial::{StreamReport, Trial, TrialReport};
+use instrument::trial::{Limit, Trial, TrialReport};
 use packet::frame::Batch;
 use packet::time::Nanos;
 use ports::clock;
@@ -196,25 +196,23 @@ fn real_time(
 struct Best {
     sent_mpps: f64,
     back_mpps: f64,
-    limit: &'static str,
+    limit: Option<Limit>,
 }
 
 impl Best {
     fn note(&mut self, report: &TrialReport) {
         let back_mpps = report.total.pps_forwarded() / 1e6;
         if back_mpps > self.back_mpps {
-            let sum = |pick: fn(&StreamReport) -> u64| report.streams.iter().map(pick).sum::<u64>();
-            let refused = sum(|stream| stream.unsent_refused);
-            let is_port = refused > sum(|stream| stream.unsent_late);
-            let limit = if is_port { "the port was full" } else { "the generator was late" };
-            *self = Best { sent_mpps: report.total.pps_offered() / 1e6, back_mpps, limit };
+            let sent_mpps = report.total.pps_offered() / 1e6;
+            *self = Best { sent_mpps, back_mpps, limit: Some(report.limit()) };
         }
     }
 }
 
 impl std::fmt::Display for Best {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:6.2}{:6.2}  {}", self.sent_mpps, self.back_mpps, self.limit)
+        write!(f, "{:6.2}{:6.2}", self.sent_mpps, self.back_mpps)?;
+        self.limit.map_or(Ok(()), |limit| write!(f, "  {limit}"))
     }
 }
 

@@ -7,7 +7,7 @@
 //! accepted) and forwarded (what arrived where and as it should, each frame once).
 
 use packet::time::{Clock, Nanos};
-use ports::port::PortCounters;
+use ports::port::{PortCounters, PortDrop};
 
 use crate::account::Account;
 use crate::stream::Stream;
@@ -238,6 +238,19 @@ pub enum Flag {
     NegativeLatency(u64),
 }
 
+/// What kept a trial from forwarding more than it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The load: what was intended was forwarded, but for less than one part in a thousand.
+    Load,
+    /// The tester, which came too late to send, or to take what had come back.
+    Tester,
+    /// A port that took no more, because nobody emptied it on the other side.
+    Refusal,
+    /// Whoever lost frames that were sent: the target, as a rule.
+    Loss,
+}
+
 impl Trial {
     /// A trial of these streams with the usual catch-up.
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
@@ -308,6 +321,33 @@ impl TrialReport {
     /// Whether the tester itself, not the target, kept the load down.
     pub fn is_tester_limited(&self) -> bool {
         self.flags.iter().any(|flag| matches!(flag, Flag::TesterLimited(_)))
+    }
+
+    /// What most of the frames that were intended and not forwarded are owed to.
+    pub fn limit(&self) -> Limit {
+        let sum = |pick: fn(&StreamReport) -> u64| self.streams.iter().map(pick).sum::<u64>();
+        let dropped = |port: &PortReport| port.counters.lost(PortDrop::ReceiveRingFull);
+        let not_taken: u64 = self.ports.iter().map(dropped).sum();
+        let lost = self.total.offered.saturating_sub(self.total.forwarded);
+        let owed = [
+            (Limit::Loss, lost.saturating_sub(not_taken)),
+            (Limit::Refusal, sum(|stream| stream.unsent_refused)),
+            (Limit::Tester, sum(|stream| stream.unsent_late) + not_taken.min(lost)),
+        ];
+        let (limit, frames) = owed.into_iter().max_by_key(|&(_, frames)| frames).unwrap_or(owed[0]);
+        let is_little = frames as f64 <= self.total.intended as f64 * (1.0 - OFFERED_SHARE_MIN);
+        if is_little { Limit::Load } else { limit }
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Limit::Load => "the load that was asked for",
+            Limit::Tester => "the tester, which was late",
+            Limit::Refusal => "the port, which took no more",
+            Limit::Loss => "the target, which lost frames",
+        })
     }
 }
 

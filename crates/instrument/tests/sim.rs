@@ -14,7 +14,7 @@ use instrument::experiment::{Experiment, Outcome, Point, Step, drive};
 use instrument::rig::{Rig, RigError};
 use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
 use instrument::stream::{Arrival, Field, Order, Rate, Values, Vary};
-use instrument::trial::{Classes, Corruption, Flag, Trial, TrialReport};
+use instrument::trial::{Classes, Corruption, Flag, Limit, Trial, TrialReport};
 use packet::frame::Frame;
 use packet::time::{Clock, Nanos};
 use ports::port::Port;
@@ -36,6 +36,7 @@ fn over_a_wire_every_frame_is_correct_and_none_takes_time() {
     assert_eq!(report.total.pps_forwarded(), 100_000.0);
     assert_eq!((report.account.unexplained(), report.flags.len()), (0, 0));
     assert_eq!(report.stamps, Clock::Virtual);
+    assert_eq!(report.limit(), Limit::Load);
     assert_eq!((report.ports[0].offered, report.ports[1].forwarded), (10_000, 10_000));
 }
 
@@ -78,6 +79,7 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
         late: 0,
     };
     assert_eq!(classes(&report), want);
+    assert_eq!(report.limit(), Limit::Loss);
     let elsewhere: Vec<u64> = report.ports.iter().map(|port| port.elsewhere).collect();
     assert_eq!(elsewhere, [10, 0, 30]);
     let broken: u64 = report.ports.iter().map(|port| port.broken).sum();
@@ -253,6 +255,11 @@ fn a_port_that_refuses_makes_the_trial_tester_limited_and_unsent_frames_are_coun
     assert_eq!((report.total.intended, report.total.offered), (10_000, 1_024));
     assert_eq!((unsent, report.streams[0].unsent_late), (10_000 - 1_024, 0));
     assert!(report.flags.contains(&Flag::TesterLimited(0.1024)), "{:?}", report.flags);
+    assert_eq!(report.limit(), Limit::Refusal);
+    let mut late = report.clone();
+    let stream = &mut late.streams[0];
+    (stream.unsent_late, stream.unsent_refused) = (stream.unsent_refused, 0);
+    assert_eq!(late.limit(), Limit::Tester);
     assert_eq!(report.account.unexplained(), 1_024);
 }
 
