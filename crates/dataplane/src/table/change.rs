@@ -185,7 +185,7 @@ impl Tables {
             Shape { mask: *matching.mask(), wide_mask: *matching.wide_mask(), named: spec.named };
         let (instructions, program) = self.programs.share(&spec.instructions, &self.common);
         let flow = Flow {
-            shape: self.shapes.share(&Arc::new(shape)),
+            shape: self.shapes.share(shape),
             instructions,
             created: now,
             idle_timeout: spec.idle_timeout,
@@ -206,9 +206,9 @@ impl Tables {
         cold.set_program(program);
     }
 
-    /// Gives back instructions that an entry had.
-    pub(super) fn release(&mut self, instructions: &Arc<Instructions>) {
-        if let Some(number) = self.programs.release(instructions) {
+    /// Gives back instructions that an entry had by this number.
+    pub(super) fn release(&mut self, instructions: &Arc<Instructions>, number: u32) {
+        if self.programs.release(instructions, number) {
             self.leaving.add(Thing::Program(number));
         }
     }
@@ -265,6 +265,7 @@ impl Tables {
     fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
         let (flow, program) = self.flow_of(spec, now);
+        let before = self.slab().cold(place).program();
         self.set_cold(place, spec, program);
         let line = self.slab().line(place);
         line.set_verdict(verdict(&spec.instructions));
@@ -273,8 +274,8 @@ impl Tables {
             self.reset_counts(place);
         }
         if let Some(old) = self.flows[place as usize].replace(flow) {
-            self.release(&old.instructions);
-            self.shapes.release(&old.shape);
+            self.release(&old.instructions, before);
+            self.shapes.release(old.shape);
         }
         self.wheel.cancel(place);
         self.schedule(place);
@@ -286,6 +287,7 @@ impl Tables {
         self.note_change(place);
         let (list, program) = self.programs.share(&spec.instructions, &self.common);
         let cold = self.slab().cold(place);
+        let before = cold.program();
         if rules.cookie {
             cold.set_cookie(spec.cookie);
         }
@@ -298,7 +300,7 @@ impl Tables {
         if let Some(flow) = &mut self.flows[place as usize] {
             let old = std::mem::replace(&mut flow.instructions, list);
             flow.told = None;
-            self.release(&old);
+            self.release(&old, before);
         }
         self.wheel.cancel(place);
         self.schedule(place);
@@ -335,8 +337,8 @@ impl Tables {
         self.note_changed(flow.table);
         self.settle_asked(flow.table);
         self.wheel.cancel(place);
-        self.release(&flow.instructions);
-        self.shapes.release(&flow.shape);
+        self.release(&flow.instructions, self.slab().cold(place).program());
+        self.shapes.release(flow.shape);
         self.leaving.add(Thing::Place(place));
     }
 

@@ -77,6 +77,7 @@ impl Tables {
             table.vacancy_down_next = down_next;
         }
         self.news.forget_since(undo.news);
+        self.shapes.tidy();
     }
 
     pub(super) fn note_installed(&mut self, place: u32) {
@@ -128,10 +129,11 @@ impl Tables {
     }
 
     fn change_back(&mut self, place: u32, before: Before) {
+        let program = self.slab().cold(place).program();
         let flow = self.write_back(place, before);
         if let Some(now) = self.flows[place as usize].replace(flow) {
-            self.release(&now.instructions);
-            self.shapes.release(&now.shape);
+            self.release(&now.instructions, program);
+            self.shapes.release(now.shape);
         }
         self.wheel.cancel(place);
         self.schedule(place);
@@ -160,7 +162,7 @@ impl Tables {
         let Before { line, wide, mut flow, cookie, base } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
         flow.instructions = instructions;
-        flow.shape = self.shapes.share(&flow.shape);
+        flow.shape = self.shapes.take_in(flow.shape);
         let slab = self.slab();
         slab.line(place).set(&line);
         if flow.shape.wide_mask != Wide::ZERO {
