@@ -2,7 +2,7 @@
 //!
 //! The values of one group's fields are kept side by side, as narrow as the fields are: whatever
 //! their number, a frame costs one access to far memory for each group, and that is asked for
-//! before it is needed. Where there are too many values to be kept, and where a value is as quickly
+//! before it is needed. Neighbours in the frame that are kept are written as one. Where there are too many values to be kept, and where a value is as quickly
 //! calculated as looked up, it is calculated.
 
 use std::ops::Range;
@@ -23,17 +23,20 @@ pub struct Group {
     count: u64,
     order: Order,
     patches: Vec<Patch>,
-    /// For each index a row of values that are kept.
+    /// For each index a row of values that are kept, and [`PATCH_BYTES_MAX`] bytes behind all rows.
     rows: Arc<[u8]>,
     row_bytes: usize,
 }
 
-/// A field of a frame that varies.
+/// Most bytes of a patch.
+const PATCH_BYTES_MAX: usize = 8;
+
+/// A field of a frame that varies, or several that lie side by side.
 #[derive(Debug, Clone)]
 pub struct Patch {
-    field: Field,
     source: Source,
     at: usize,
+    bytes: usize,
     /// Bits of the 16-bit word that are not the field's (a VLAN's priority).
     around: u64,
     /// Ones if the checksum of IPv4 covers the field.
@@ -47,8 +50,8 @@ pub struct Patch {
 enum Source {
     /// From the group's row, at this offset.
     Row(usize),
-    /// By calculation.
-    Values(Values),
+    /// By calculation, for this field.
+    Values(Field, Values),
 }
 
 impl Group {
@@ -62,16 +65,20 @@ impl Group {
             Values::Range { .. } => false,
             Values::Scattered { .. } => keeps_all,
         };
-        let (mut patches, mut kept, mut row_bytes) = (Vec::new(), Vec::new(), 0);
-        for (field, values) in fields() {
-            let source = if is_kept(values) {
-                kept.push((*field, values));
-                row_bytes += width(*field);
-                Source::Row(row_bytes - width(*field))
-            } else {
-                Source::Values(values.clone())
-            };
-            patches.push(Patch::new(*field, source, headers, ip_at));
+        let (mut kept, others): (Vec<_>, Vec<_>) =
+            fields().map(|(field, values)| (*field, values)).partition(|(_, it)| is_kept(it));
+        kept.sort_by_key(|(field, _)| *field);
+        let (mut patches, mut row_bytes): (Vec<Patch>, usize) = (Vec::new(), 0);
+        for &(field, _) in &kept {
+            let patch = Patch::new(field, Source::Row(row_bytes), headers, ip_at);
+            row_bytes += patch.bytes;
+            if !patches.last_mut().is_some_and(|last| last.join(&patch)) {
+                patches.push(patch);
+            }
+        }
+        for (field, values) in others {
+            let source = Source::Values(field, values.clone());
+            patches.push(Patch::new(field, source, headers, ip_at));
         }
         let mut rows = Vec::new();
         for index in (0..vary.count).take_while(|_| !kept.is_empty()) {
@@ -80,6 +87,7 @@ impl Group {
                 rows.extend_from_slice(&bytes[8 - width(field)..]);
             }
         }
+        rows.extend_from_slice(&[0; PATCH_BYTES_MAX]);
         Group { count: vary.count, order: vary.order, patches, rows: rows.into(), row_bytes }
     }
 
@@ -109,11 +117,11 @@ impl Group {
         let stirred = if self.row_bytes == 0 { mix(index) } else { 0 };
         self.patches.iter().map(move |patch| {
             let value = match &patch.source {
-                Source::Row(at) => load(patch.field, &row[*at..]),
-                Source::Values(Values::Scattered { seed }) if self.row_bytes == 0 => {
-                    Values::scattered(patch.field, *seed, stirred)
+                Source::Row(at) => load(patch.bytes, &row[*at..]),
+                Source::Values(field, Values::Scattered { seed }) if self.row_bytes == 0 => {
+                    Values::scattered(*field, *seed, stirred)
                 }
-                Source::Values(values) => values.at(patch.field, index),
+                Source::Values(field, values) => values.at(*field, index),
             };
             (patch, value | patch.around)
         })
@@ -140,12 +148,26 @@ impl Patch {
         let is_port = matches!(field, Field::PortSource | Field::PortDestination);
         let ones = |is_summed: bool| if is_summed { u64::MAX } else { 0 };
         let (in_ip, in_udp) = (ones(is_address), ones(is_address || is_port));
-        Patch { field, source, at, around, in_ip, in_udp }
+        Patch { source, at, bytes: width(field), around, in_ip, in_udp }
+    }
+
+    /// Takes in `next`, if it lies just behind, in the frame and in the row, and counts alike.
+    fn join(&mut self, next: &Patch) -> bool {
+        let (Source::Row(from), Source::Row(next_from)) = (&self.source, &next.source) else {
+            return false;
+        };
+        let is_behind = self.places().end == next.at && from + self.bytes == *next_from;
+        let is_alike = (self.in_ip, self.in_udp) == (next.in_ip, next.in_udp);
+        let has_room = self.bytes + next.bytes <= PATCH_BYTES_MAX;
+        let is_plain = self.around == 0 && next.around == 0;
+        let joins = is_behind && is_alike && has_room && is_plain;
+        self.bytes += if joins { next.bytes } else { 0 };
+        joins
     }
 
     /// Where in the frame it lies.
     pub fn places(&self) -> Range<usize> {
-        self.at..self.at + width(self.field)
+        self.at..self.at + self.bytes
     }
 
     /// Whether the checksum of IPv4 covers the field.
@@ -158,27 +180,30 @@ impl Patch {
         self.in_udp != 0
     }
 
-    /// What a value adds to the sums of IPv4 and UDP: at most 32 bits.
+    /// What a value adds to the sums of IPv4 and UDP: at most 33 bits.
     #[inline]
     pub fn sums(&self, value: u64) -> (u64, u64) {
-        (value & self.in_ip, value & self.in_udp)
+        let halves = (value >> 32) + (value & 0xffff_ffff);
+        (halves & self.in_ip, halves & self.in_udp)
     }
 
     /// Writes a value where it belongs.
     #[inline]
     pub fn write(&self, value: u64, frame: &mut [u8]) {
         let (frame, bytes) = (&mut frame[self.at..], value.to_be_bytes());
-        match width(self.field) {
+        match self.bytes {
             2 => frame[..2].copy_from_slice(&bytes[6..]),
             4 => frame[..4].copy_from_slice(&bytes[4..]),
-            _ => frame[..6].copy_from_slice(&bytes[2..]),
+            6 => frame[..6].copy_from_slice(&bytes[2..]),
+            _ => frame[..8].copy_from_slice(&bytes),
         }
     }
 
-    /// What lies where the value belongs.
+    /// What lies where the value belongs, in a frame that goes on for [`PATCH_BYTES_MAX`] bytes
+    /// from there, as all do that have room for a signature.
     #[inline]
     pub fn read(&self, frame: &[u8]) -> u64 {
-        load(self.field, &frame[self.at..])
+        load(self.bytes, &frame[self.at..])
     }
 }
 
@@ -192,15 +217,9 @@ fn width(field: Field) -> usize {
     }
 }
 
-/// The first bytes, as many as the field has, as a number.
+/// The first `count` of [`PATCH_BYTES_MAX`] bytes, at least one, as a number.
 #[inline(always)]
-fn load(field: Field, bytes: &[u8]) -> u64 {
-    match width(field) {
-        2 => u16::from_be_bytes([bytes[0], bytes[1]]).into(),
-        4 => u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into(),
-        _ => {
-            let bytes = [0, 0, bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]];
-            u64::from_be_bytes(bytes)
-        }
-    }
+fn load(count: usize, bytes: &[u8]) -> u64 {
+    let bytes = bytes.first_chunk().expect("a signature or the end of all rows lies behind");
+    u64::from_be_bytes(*bytes) >> (8 * (PATCH_BYTES_MAX - count))
 }

@@ -275,7 +275,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Adds to two sums of at most 32 bits each time: there are not so many fields that they overflow.
+/// Adds to two sums of at most 33 bits each time: there are not so many fields that they overflow.
 #[inline]
 fn add(sums: &mut (u64, u64), more: (u64, u64)) {
     *sums = (sums.0 + more.0, sums.1 + more.1);
