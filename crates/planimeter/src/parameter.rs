@@ -51,9 +51,9 @@ pub enum Table {
     Wildcard,
     /// Exact and wildcard entries, half the traffic each (OpenFlow).
     Chain,
-    /// Routes to C-class networks (routing).
+    /// Routes to C-class networks (routing); prefixes of all lengths (OpenFlow).
     Lpm,
-    /// Addresses (bridging).
+    /// Addresses (bridging; OpenFlow by destination address).
     Mac,
 }
 

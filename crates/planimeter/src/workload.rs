@@ -5,6 +5,9 @@
 //! router gets C-class networks, as bianco2010 did (section IV.B). The frames follow from it, so
 //! that every frame hits an entry and leaves by the target's second port.
 
+/// Prefixes as in the Internet's routing table.
+pub mod prefixes;
+
 use std::net::Ipv4Addr;
 
 use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
@@ -87,10 +90,10 @@ impl Setup {
         }
     }
 
-    /// How many of a chain's or a wildcard table's entries are wildcard entries: the last ones.
+    /// How many of the entries leave fields open: of a chain the last ones.
     pub fn wildcards(&self) -> u32 {
         match self.table {
-            Table::Wildcard => self.entries,
+            Table::Wildcard | Table::Lpm | Table::Mac => self.entries,
             Table::Chain => (self.entries / 2).min(CHAIN_WILDCARDS_MAX),
             _ => 0,
         }
@@ -127,7 +130,7 @@ impl Setup {
         if routed {
             headers.ip_destination = host_in(0);
         }
-        Stream {
+        let mut stream = Stream {
             id: 1,
             from: 0,
             to: 1,
@@ -143,7 +146,12 @@ impl Setup {
             } else {
                 Arrival::Unchanged
             },
+        };
+        if stream.vary.is_empty() && matches!(technology, Technology::OpenFlow | Technology::Wire) {
+            let flows = self.vary_flows(|_| Order::Sequential);
+            stream.headers = Stream { vary: flows, ..stream.clone() }.flow(0);
         }
+        stream
     }
 
     /// What differs from frame to frame, so that frames are spread over the entries.
@@ -203,6 +211,15 @@ impl Setup {
                 };
                 let picks = (0..self.chain_picks()).map(|pick| udp_ports(entry(pick) as u32));
                 vary_udp_ports(picks.collect(), order(1))
+            }
+            (Table::Mac, _) => {
+                vec![range(entries, order(1), Field::MacDestination, FIRST_MAC, 1)]
+            }
+            (Table::Lpm, _) => {
+                let picked = prefixes::prefixes(self.entries).into_iter().zip(0u64..);
+                let hosts = picked.map(|(prefix, pick)| prefixes::host(prefix, pick).into());
+                let fields = vec![(Field::IpDestination, Values::List(hosts.collect()))];
+                vec![Vary { count: entries, order: order(1), fields }]
             }
             // Two independent draws are one draw of the pair, without a list to look it up in.
             _ if self.traffic == Traffic::Random && self.entries.is_multiple_of(UDP_SOURCES) => {

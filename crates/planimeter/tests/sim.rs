@@ -192,6 +192,30 @@ fn an_asked_table_is_filled_and_hit_everywhere() {
 }
 
 #[test]
+fn every_workload_hits_the_entries_of_our_switch() {
+    let tables: [&[&str]; 8] = [
+        &["table=port"],
+        &["table=one"],
+        &["table=exact", "entries=1024"],
+        &["table=wildcard", "entries=100"],
+        &["table=wildcard", "entries=100", "rules=addresses"],
+        &["table=wildcard", "entries=100", "rules=either"],
+        &["table=chain", "entries=300"],
+        &["table=mac", "entries=300", "wildcard_entries_max=300"],
+    ];
+    let lpm: &[&str] = &["table=lpm", "entries=700", "wildcard_entries_max=700"];
+    for set in tables.into_iter().chain([lpm]) {
+        for traffic in ["traffic=one", "traffic=sequential", "traffic=random"] {
+            let set = [set, &[traffic, "load=50", "repeats=1"]].concat();
+            let record = measure(&plan(&["forwarding-rate"], &[TargetKind::Ours], &set, 1));
+            for trial in &record.trials {
+                assert_eq!(trial.frames_forwarded, trial.frames_offered, "{set:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_slow_target_saturates_at_its_capacity() {
     let set = [SLOW, "load=10,30,40,100", "seconds=0.1", "repeats=1"];
     let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));

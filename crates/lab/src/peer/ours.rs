@@ -9,6 +9,7 @@
 
 pub mod control;
 
+use super::dpdk;
 use super::{
     Access, Description, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station, Wired,
     addresses_text, mac_text, refuse,
@@ -119,6 +120,9 @@ impl Ours {
             Mode::Switch => {
                 let url = format!("punix:{}", running.openflow.display());
                 arguments.extend(["--listen".into(), url.into()]);
+                if let Some(core) = frames_core(site) {
+                    arguments.extend(["--frames-core".into(), core.to_string().into()]);
+                }
             }
             Mode::Bridge { .. } => {}
             Mode::Router { addresses, cache } => {
@@ -142,9 +146,19 @@ impl Ours {
             environment: Vec::new(),
             log: site.path.join("planimeter.log"),
             namespace: Some(site.namespace.clone()),
-            cores: site.wiring.cores.target.clone(),
+            cores: match (&self.mode, frames_core(site)) {
+                (Mode::Switch, Some(core)) => vec![core, dpdk::main_core(site)],
+                _ => site.wiring.cores.target.clone(),
+            },
         }
     }
+}
+
+/// Where memory is shared, the core on which frames have a thread of their own; as with programs of
+/// DPDK, everything else is on a core of the instrument's.
+fn frames_core(site: &Site) -> Option<usize> {
+    let core = site.wiring.cores.target.first().copied();
+    core.filter(|_| memory_ports(site).next().is_some())
 }
 
 /// The ports of a site that are sockets for shared memory: all of them where there is no cable.

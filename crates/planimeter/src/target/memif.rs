@@ -151,7 +151,7 @@ impl MemifBench {
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
         let exact = exact.max(parameters.entries).to_string();
         let wildcard = match parameters.table {
-            Some(Table::Wildcard) => wildcard.max(parameters.entries),
+            Some(Table::Wildcard | Table::Lpm | Table::Mac) => wildcard.max(parameters.entries),
             _ => wildcard,
         };
         let wildcard = wildcard.to_string();

@@ -10,7 +10,8 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
-use crate::workload::{Addresses, Setup, host_in, names_source, port_of, udp_ports};
+use crate::workload::prefixes::{mask, prefixes};
+use crate::workload::{Addresses, Setup, host_in, mac_of, names_source, port_of, udp_ports};
 use instrument::stream::{Headers, Rate};
 
 /// The port that the tester sends into, by its number in the target.
@@ -41,6 +42,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let rate = Rate::FramesPerSecond(1.0);
     let headers = one.stream(Technology::OpenFlow, addresses, 64, rate).headers;
     let (table, entries, wildcards) = (setup.table, setup.entries, setup.wildcards());
+    let routes = if table == Table::Lpm { prefixes(entries) } else { Vec::new() };
     let rules = if table == Table::Wildcard { setup.rules } else { Rules::Ports };
     let count = if table == Table::Port { 1 } else { entries };
     (0..count).map(move |entry| {
@@ -48,6 +50,8 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         let headers = Headers { port_source, port_destination, ..headers };
         let matching = match table {
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
+            Table::Mac => Match::ANY.with_mac(Field::EthDst, mac_of(entry)),
+            Table::Lpm => route(routes[entry as usize]),
             _ if entry >= entries - wildcards => match rules {
                 Rules::Ports => wildcard(&headers),
                 Rules::Addresses => address(entry),
@@ -55,10 +59,12 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             },
             _ => exact(&headers),
         };
-        // Of rules that overlap the earlier ones come first.
-        let priority = match rules {
-            Rules::Either => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
-            Rules::Ports | Rules::Addresses => PRIORITY_DEFAULT,
+        let priority = match (table, rules) {
+            // The longest prefix first.
+            (Table::Lpm, _) => PRIORITY_DEFAULT + u16::from(routes[entry as usize].1),
+            // Of rules that overlap the earlier ones come first.
+            (_, Rules::Either) => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
+            _ => PRIORITY_DEFAULT,
         };
         FlowMod::add(matching, priority, vec![Action::output(PORT_OUT.into())])
     })
@@ -66,6 +72,10 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
 
 fn address(entry: u32) -> Match {
     Match::ANY.with(Field::EthType, IPV4).with(Field::Ipv4Dst, host_in(entry).to_bits())
+}
+
+fn route((network, length): (u32, u8)) -> Match {
+    Match::ANY.with(Field::EthType, IPV4).with_masked(Field::Ipv4Dst, network, mask(length))
 }
 
 fn either(rule: u32) -> Match {

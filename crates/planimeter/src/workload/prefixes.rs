@@ -1,0 +1,92 @@
+//! Prefixes as a routing table of the Internet has them: most are /24, few are short, and short ones
+//! hold long ones.
+//!
+//! The shares by length are rounded from what public views of the global IPv4 table have shown for
+//! years; the networks are drawn at random. Invariant: the same number gives the same prefixes, all
+//! different, and fewer of them are the first ones of more.
+
+use std::collections::HashSet;
+
+use super::mixed;
+
+/// Lengths and how many prefixes in a thousand have them.
+const PER_MILLE: [(u8, u64); 12] = [
+    (24, 600),
+    (22, 120),
+    (23, 100),
+    (21, 52),
+    (20, 43),
+    (19, 26),
+    (18, 14),
+    (16, 14),
+    (17, 9),
+    (15, 9),
+    (14, 8),
+    (12, 5),
+];
+
+/// The first address that is drawn, and how many there are: 16.0.0.0 to 207.255.255.255.
+const FIRST: u32 = 16 << 24;
+const ADDRESSES: u64 = 192 << 24;
+
+/// This many prefixes, as network and length.
+pub fn prefixes(count: u32) -> Vec<(u32, u8)> {
+    let mut seen = HashSet::with_capacity(count as usize);
+    let drawn = (0u64..).map(|draw| {
+        let (bits, length) = (mixed(2 * draw), length(mixed(2 * draw + 1) % 1000));
+        let address = FIRST + (bits % ADDRESSES) as u32;
+        (address & mask(length), length)
+    });
+    drawn.filter(|prefix| seen.insert(*prefix)).take(count as usize).collect()
+}
+
+/// Some host in a prefix, the same for the same pick.
+pub fn host((network, length): (u32, u8), pick: u64) -> u32 {
+    network | (mixed(pick ^ 0x6f73_7473) as u32 & !mask(length))
+}
+
+/// Ones where a prefix of this length has bits.
+pub fn mask(length: u8) -> u32 {
+    u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
+}
+
+fn length(of_thousand: u64) -> u8 {
+    let mut below = 0;
+    for (length, share) in PER_MILLE {
+        below += share;
+        if of_thousand < below {
+            return length;
+        }
+    }
+    24
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_differ_and_have_the_lengths_of_a_routing_table() {
+        assert_eq!(PER_MILLE.iter().map(|(_, share)| share).sum::<u64>(), 1000);
+        let found = prefixes(50_000);
+        let distinct: HashSet<_> = found.iter().collect();
+        assert_eq!(distinct.len(), 50_000);
+        assert_eq!(prefixes(100), found[..100]);
+        let long = found.iter().filter(|(_, length)| *length == 24).count();
+        assert!((28_000..33_000).contains(&long), "{long}");
+        let nested = |&(network, length): &(u32, u8)| {
+            (12..length).any(|shorter| distinct.contains(&(network & mask(shorter), shorter)))
+        };
+        assert!(found.iter().any(nested), "none lies in another");
+    }
+
+    #[test]
+    fn a_host_lies_in_its_prefix() {
+        for (pick, prefix) in prefixes(1000).into_iter().enumerate() {
+            let host = host(prefix, pick as u64);
+            assert_eq!(host & mask(prefix.1), prefix.0);
+            assert!((16..208).contains(&(host >> 24)), "{host:x}");
+        }
+        assert_eq!([mask(0), mask(12), mask(32)], [0, 0xfff0_0000, u32::MAX]);
+    }
+}
