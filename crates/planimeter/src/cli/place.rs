@@ -6,6 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use lab::need;
+use lab::peer::dpdk::Device;
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
+use lab::peer::testpmd::Testpmd;
 
 use super::failure::Failure;
 use crate::target::name::{Link, TargetKind};
@@ -52,11 +55,22 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::Ovs,
+        TargetKind::OvsDpdk,
+        TargetKind::OvsDpdkEmcOff,
+        TargetKind::Testpmd,
         TargetKind::LinuxBridge,
         TargetKind::LinuxRouter,
     ];
-    for kind in asked {
+    // What polls has a link of its own; beside it the others do not belong, nor it beside them.
+    for kind in asked.into_iter().filter(|kind| kind.is_dpdk() <= (link == Link::Memif)) {
         let lacks = match kind {
+            TargetKind::OvsDpdk | TargetKind::OvsDpdkEmcOff => {
+                OvsDpdk::needs(Ports::Memif).err().map(|need| need.to_string())
+            }
+            TargetKind::Testpmd => {
+                let ends = [Device::MemifServer("p1".into())];
+                Testpmd::needs(&ends).err().map(|need| need.to_string())
+            }
             _ if !kind.runs_on(link) => Some("needs the link veth: root or user namespaces".into()),
             TargetKind::Ovs => need::tool("ovs-vswitchd", "openvswitch-switch")
                 .and_then(|_| need::tool("ovs-vsctl", "openvswitch-common"))
