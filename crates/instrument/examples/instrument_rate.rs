@@ -156,7 +156,7 @@ fn real_time(
     let files =
         ["in", "out"].map(|port| format!("/tmp/instrument-rate-{}-{port}", std::process::id()));
     let forwarder = start(files.clone());
-    let mut ports = files.map(|path| port(&path, Side::Client));
+    let mut ports = files.clone().map(|path| port(&path, Side::Client));
     let deadline = clock::now() + Nanos::from_secs(60);
     while !ports.iter().all(|port| port.has_link()) {
         ports.iter_mut().for_each(|port| port.turn(clock::now()));
@@ -189,6 +189,7 @@ fn real_time(
     let (send, receive) = (median(sending), median(receiving));
     println!("{name:28}{target:>8}{send:8.1}{receive:8.1}{:8.2}  {best}", 1e3 / (send + receive));
     drop(forwarder);
+    files.iter().for_each(|path| drop(std::fs::remove_file(path)));
 }
 
 /// The best trial.
