@@ -129,7 +129,7 @@ mod tests {
         for kind in FROM_CONTROLLERS {
             let file = format!("{kind}.txt");
             let has = |version: &&str| samples.join(version).join(&file).exists();
-            assert!(VERSIONS.iter().any(|version| has(&version)), "{kind}");
+            assert!(VERSIONS.iter().any(has), "{kind}");
         }
     }
 
