@@ -28,7 +28,7 @@ use std::process::ExitCode;
 /// What a test needs beside what every lab does.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 31] = [
+const TESTS: [(&str, Needs, fn()); 32] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
@@ -41,6 +41,7 @@ const TESTS: [(&str, Needs, fn()); 31] = [
     ("processes::last_words", lab_needs, processes::last_words),
     ("processes::place_and_end", lab_needs, processes::place_and_end),
     ("processes::one_that_does_not_listen", lab_needs, processes::one_that_does_not_listen),
+    ("processes::held_and_released", lab_needs, processes::held_and_released),
     ("kernel_peers::bridge_learns", lab_needs, kernel_peers::bridge_learns),
     ("kernel_peers::bridge_static", lab_needs, kernel_peers::bridge_static),
     ("kernel_peers::router_forwards", lab_needs, kernel_peers::router_forwards),

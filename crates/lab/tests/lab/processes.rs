@@ -78,3 +78,24 @@ pub fn one_that_does_not_listen() {
     let ended = process.stop(Duration::from_millis(50)).unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGKILL));
 }
+
+/// A program that is held takes no time, goes on when released, and ends when asked to while held.
+pub fn held_and_released() {
+    let root = Root::new();
+    let folder = RunFolder::create(&root.0).unwrap();
+    let mut process = Process::start(shell(&folder, "while :; do :; done"), &folder).unwrap();
+    let pid = process.pid();
+    let state = || proc::threads(pid).first().map(|thread| thread.state);
+    assert!(crate::fixture::in_time(|| process.cpu_time().unwrap() > Duration::ZERO));
+    process.hold();
+    assert!(crate::fixture::in_time(|| state() == Some('T')), "{:?}", state());
+    let held = process.cpu_time().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(process.cpu_time().unwrap(), held);
+    process.release();
+    assert!(crate::fixture::in_time(|| process.cpu_time().unwrap() > held));
+    process.hold();
+    assert!(crate::fixture::in_time(|| state() == Some('T')), "{:?}", state());
+    let ended = process.stop(PATIENCE).unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
+}

@@ -22,7 +22,7 @@ pub const DROPS: &str = "coverage.datapath_drop_";
 pub const RATE_PPS: f64 = 25_000.0;
 
 /// How long is waited after each pass for frames under way.
-pub const DRAIN: Nanos = Nanos::from_millis(20);
+pub const DRAIN: Nanos = Nanos::from_millis(50);
 
 /// Shortest pass: what comes up seldom is met too.
 const PASS_SECONDS_MIN: f64 = 0.25;
