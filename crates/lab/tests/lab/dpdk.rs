@@ -113,7 +113,9 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     assert!(thread.cycles_busy > 0 && thread.cycles_busy_per_packet().unwrap() > 1.0);
     let found = thread.simple_match_hits + thread.emc_hits + thread.megaflow_hits;
     let found = found + thread.phwol_hits + thread.smc_hits;
-    assert_eq!(found + thread.upcalls + thread.upcalls_lost, thread.packets_received);
+    // It goes on counting while it is read, one number after the other.
+    let accounted = found + thread.upcalls + thread.upcalls_lost;
+    assert!(accounted.abs_diff(thread.packets_received) <= 1024, "{thread:?}");
     assert!(account.polling.packets_sent >= FRAMES, "{:?}", account.polling);
     assert!(account.flows.limit > 0, "{:?}", account.flows);
     let counters = ovs.counters().unwrap();
