@@ -258,7 +258,8 @@ impl Frames {
             } else {
                 self.forward.forwarder.rest();
             }
-            if was_busy && !busy || now >= self.tell_at || !self.forward.outputs.events.is_empty() {
+            self.pass_events();
+            if was_busy && !busy || now >= self.tell_at {
                 self.tell(now);
             }
             was_busy = busy;
@@ -298,7 +299,23 @@ impl Frames {
         self.forward.send_waiting(now);
     }
 
-    /// Says how the ports are, and what happened.
+    /// Hands over what happened, as often as it does: that asks no port for anything.
+    #[inline]
+    fn pass_events(&mut self) {
+        if self.forward.outputs.events.is_empty() {
+            return;
+        }
+        let mut events = lock(&self.exchange.events);
+        // What does not fit stays, and what comes then is counted as lost.
+        let room = EVENTS_MAX.saturating_sub(events.len());
+        let count = self.forward.outputs.events.len().min(room);
+        events.extend(self.forward.outputs.events.drain(..count));
+        if count > 0 {
+            self.exchange.control_bell.ring();
+        }
+    }
+
+    /// Says how the ports are, which asks the system: now and then.
     fn tell(&mut self, now: Nanos) {
         self.tell_at = now.saturating_add(TELL_INTERVAL);
         let mut news = false;
@@ -309,26 +326,17 @@ impl Frames {
                 self.links[place] = self.forward.lanes[place].port.link();
             }
         }
-        {
-            let mut told = lock(&self.exchange.told);
-            let lanes = self.forward.lanes.iter_mut().zip(&self.links);
-            for (place, (lane, link)) in told.ports.iter_mut().zip(lanes) {
-                place.counters = lane.port.counters();
-                place.drops = lane.drops;
-                place.up = lane.is_up();
-                place.link = *link;
-            }
-            told.turns = self.forward.turns;
-            told.events_lost = self.forward.outputs.events_lost;
+        let mut told = lock(&self.exchange.told);
+        let lanes = self.forward.lanes.iter_mut().zip(&self.links);
+        for (place, (lane, link)) in told.ports.iter_mut().zip(lanes) {
+            place.counters = lane.port.counters();
+            place.drops = lane.drops;
+            place.up = lane.is_up();
+            place.link = *link;
         }
-        if !self.forward.outputs.events.is_empty() {
-            let mut events = lock(&self.exchange.events);
-            // What does not fit stays, and what comes then is counted as lost.
-            let room = EVENTS_MAX.saturating_sub(events.len());
-            let count = self.forward.outputs.events.len().min(room);
-            events.extend(self.forward.outputs.events.drain(..count));
-            news |= count > 0;
-        }
+        told.turns = self.forward.turns;
+        told.events_lost = self.forward.outputs.events_lost;
+        drop(told);
         if news {
             self.exchange.control_bell.ring();
         }
