@@ -318,6 +318,30 @@ impl std::ops::AddAssign for Classes {
 }
 
 impl TrialReport {
+    /// A report of what is known of a trial as a whole: what else could have been seen is empty.
+    pub fn unmeasured(trial: &Trial, started_at: Nanos, total: Load) -> Self {
+        TrialReport {
+            started_at,
+            duration: trial.duration,
+            warmup: trial.warmup,
+            drain: trial.drain,
+            total,
+            classes: Classes::default(),
+            streams: Vec::new(),
+            ports: Vec::new(),
+            latency: Latency::empty(),
+            pacing: Pacing {
+                lateness: Histogram::new(),
+                gap_error: Histogram::new(),
+                stalls: 0,
+                lateness_max: Nanos::ZERO,
+            },
+            account: Account::default(),
+            flags: Vec::new(),
+            stamps: Clock::UserSpace,
+        }
+    }
+
     /// Whether the tester itself, not the target, kept the load down.
     pub fn is_tester_limited(&self) -> bool {
         self.flags.iter().any(|flag| matches!(flag, Flag::TesterLimited(_)))

@@ -51,6 +51,12 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--link", "cable"], 2, &["link", "cable", "veth", "memory"]),
     (&["run", "latency", "--link", "nic"], 2, &["nic", "not in this version"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
+    (
+        &["run", "latency", "--on", "ours", "--link", "replay"],
+        2,
+        &["replay", "forwarding-rate", "latency"],
+    ),
+    (&["run", "forwarding-rate", "--on", "ovs", "--link", "replay"], 2, &["ovs", "replay"]),
     (&["run", "latency", "--set", "rig=sim", "--link", "veth"], 2, &["rig=sim", "memory"]),
     (
         &["run", "latency", "--set", "rig=sim", "--set", "capacity=auto", "--on", "direct"],
@@ -205,6 +211,35 @@ fn json_is_one_document_and_the_record_itself() {
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(said.output, fs::read_to_string(run.join("record.json")).unwrap());
     assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
+}
+
+/// Without a rate to keep to, our data planes take what they can, and whatever one takes it sends.
+#[test]
+fn a_replay_measures_our_data_planes_alone() {
+    let folder = Folder::new();
+    let words = "run forwarding-rate --link replay --on ours --on bridge --on router --json \
+                 --set repeats=1 --set seconds=0.02";
+    let record = json(&planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>()));
+    assert_eq!(record["link"], "replay");
+    assert!(record["parameters"]["wire"].as_str().unwrap().contains("in process"));
+    let trials = record["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 6, "one flow and many, on each");
+    for trial in trials {
+        let count = |name: &str| trial[name].as_u64().unwrap();
+        assert!(count("frames_offered") > 0 && count("frames_intended") > count("frames_offered"));
+        assert_eq!(count("frames_forwarded"), count("frames_offered"), "{trial}");
+        assert_eq!(trial["frames_unexplained"], 0, "{trial}");
+        assert!(trial["work"]["cycles_busy"].as_u64().unwrap() > 0);
+        assert!(count("account_frames_offered") <= trial["work"]["frames"].as_u64().unwrap());
+    }
+    let limits = record["cells"].as_array().unwrap().iter().filter_map(|it| it["limit"].as_str());
+    assert!(limits.clone().count() == 6 && limits.clone().all(|limit| limit == "target"));
+    // A load that it can carry, it does.
+    let words = "run forwarding-rate --link replay --on bridge --json --set repeats=1 \
+                 --set seconds=0.02 --set capacity=1e6 --set entries=4";
+    let record = json(&planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>()));
+    let trial = &record["trials"][0];
+    assert_eq!(trial["frames_forwarded"], trial["frames_intended"], "{trial}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub mod afpacket;
 pub mod tap;
 /// A port to another process by shared memory.
 pub mod memif;
+/// A port that plays frames from memory.
+pub mod replay;
 /// Ports around a port.
 pub mod wrap;
 /// A port from its specification.

@@ -2,6 +2,9 @@
 
 #![allow(unsafe_code)]
 
+/// Bytes of a huge page.
+pub const HUGE_BYTES: usize = 2 << 20;
+
 /// Says that memory of this process would do well on huge pages (`madvise(2)`, `MADV_HUGEPAGE`). A
 /// hint: a system that does not know it, or has none to give, goes on with small ones. Any address
 /// and length may be given.

@@ -77,6 +77,10 @@ fn sections() -> Vec<Section> {
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),
         text(
+            Link::Replay.name(),
+            "our data plane alone: frames played from memory, counted on return; no rights needed",
+        ),
+        text(
             Link::Veth.name(),
             "by virtual Ethernet pairs in network namespaces; needs root or user namespaces",
         ),

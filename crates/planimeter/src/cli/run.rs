@@ -23,6 +23,12 @@ const SECONDS_MEMORY: f64 = 0.1;
 /// Nominal link of workloads over memory, where no real link sets one, bit/s.
 const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
+/// Nominal link of a replay, bit/s: more than any data plane takes, so that it gets what it asks for.
+const CAPACITY_BPS_REPLAY: f64 = 100e9;
+
+/// The experiment that asks for nothing but the rate.
+const FORWARDING_RATE: &str = "forwarding-rate";
+
 /// Arguments of `planimeter run`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -33,7 +39,7 @@ pub struct Arguments {
     /// What to measure, first the one that ratios refer to; without any, all that can run here
     #[arg(long = "on", value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// How tester and target are joined: veth, memif or memory; without it, the best of veth and
+    /// How tester and target are joined: veth, memif, memory or replay; without it, the best of veth and
     /// memory that is allowed
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
@@ -174,7 +180,8 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
-    if link == Link::Memory && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
+    let in_process = matches!(link, Link::Memory | Link::Replay);
+    if in_process && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
         // Nothing there has to warm up or drain for long.
         parameters.seconds = SECONDS_MEMORY;
         parameters.warmup_s = SECONDS_MEMORY * 0.2;
@@ -182,7 +189,9 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     if link != Link::Veth && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
-        parameters.capacity = Capacity::BitsPerSecond(CAPACITY_BPS_MEMORY);
+        let is_replay = link == Link::Replay;
+        let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
+        parameters.capacity = Capacity::BitsPerSecond(bits);
     }
     let kinds = if arguments.targets.is_empty() {
         let (kinds, missing) = place::all_targets(link);
@@ -236,7 +245,18 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             )));
         }
     }
-    let shapes_itself = |entry: &&catalog::Entry| entry.id != "forwarding-rate";
+    let shapes_itself = |entry: &&catalog::Entry| entry.id != FORWARDING_RATE;
+    if plan.link == Link::Replay {
+        if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it)) {
+            return Err(Failure::usage(format!(
+                "--link replay goes with {FORWARDING_RATE}: {} looks at the frames that come back",
+                entry.id
+            )));
+        }
+        if !plan.parameters.streams.is_empty() {
+            return Err(Failure::usage("--set stream=FILE: --link replay tells no streams apart"));
+        }
+    }
     if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it))
         && !plan.parameters.streams.is_empty()
     {

@@ -1,9 +1,8 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
-use instrument::account::Account;
 use instrument::experiment::{Outcome, Point, Step};
-use instrument::trial::{Classes, Flag, Histogram, Latency, Load, Pacing, Trial, TrialReport};
-use packet::time::{Clock, Nanos};
+use instrument::trial::{Flag, Load, Trial, TrialReport};
+use packet::time::Nanos;
 use results::record;
 
 use super::RunError;
@@ -191,28 +190,8 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
         duration_forwarded: Nanos(stored.duration_ns_receiving.unwrap_or(0)),
     };
     let limited = stored.flags.contains(&record::Flag::TesterLimited);
-    TrialReport {
-        started_at: Nanos::ZERO,
-        duration: trial.duration,
-        warmup: trial.warmup,
-        drain: trial.drain,
-        total,
-        classes: Classes { duplicate: stored.classes.duplicate, ..Classes::default() },
-        streams: Vec::new(),
-        ports: Vec::new(),
-        latency: Latency {
-            from_sent: Histogram::new(),
-            from_scheduled: Histogram::new(),
-            negative: 0,
-        },
-        pacing: Pacing {
-            lateness: Histogram::new(),
-            gap_error: Histogram::new(),
-            stalls: 0,
-            lateness_max: Nanos::ZERO,
-        },
-        account: Account::default(),
-        flags: limited.then(|| Flag::TesterLimited(total.offered_share())).into_iter().collect(),
-        stamps: Clock::UserSpace,
-    }
+    let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
+    report.classes.duplicate = stored.classes.duplicate;
+    report.flags.extend(limited.then(|| Flag::TesterLimited(total.offered_share())));
+    report
 }

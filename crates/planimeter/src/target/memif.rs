@@ -39,7 +39,10 @@ use results::record::Work;
 
 use super::name::{TargetKind, Technology};
 use super::veth::{RIG_KEY, lab_error};
-use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, program};
+use super::{
+    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, program,
+    work_of_ours,
+};
 use crate::parameter::{Parameters, Table};
 use crate::workload::{Addresses, Setup};
 use warming::{Pass, Warming};
@@ -378,9 +381,7 @@ fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapshot {
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     if kind == TargetKind::Ours {
-        let frames = (1..=2).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
-        let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
-        return Some(Work { cycles_busy, cycles_idle, frames });
+        return work_of_ours(counters);
     }
     Some(Work {
         cycles_busy: count("datapath.processing_cycles")?,

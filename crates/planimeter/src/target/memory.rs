@@ -1,4 +1,5 @@
-//! Our own targets in this process, joined to the instrument by rings of frames in memory.
+//! Our own targets in this process, joined to the instrument by rings of frames in memory, or by
+//! none: frames are played to them (`replay`).
 //!
 //! Live, the target has a thread and a core of its own while a trial runs; in virtual time it takes
 //! turns with the instrument on links that really serialise at the nominal capacity. Between
@@ -29,9 +30,10 @@ use switch::config::{
 use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
 
-use super::name::{TargetKind, Technology};
+use super::name::{Link, TargetKind, Technology};
+use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
-use super::{Description, Snapshot, Target, TargetError, program};
+use super::{Description, Snapshot, Target, TargetError, program, work_of_ours};
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
 
@@ -51,6 +53,7 @@ const ADDRESSES: Addresses = Addresses {
 
 /// Makes targets in this process.
 pub struct MemoryBench {
+    link: Link,
     parameters: Parameters,
     cores: Cores,
     stop: Arc<AtomicBool>,
@@ -73,8 +76,16 @@ struct MemoryTarget {
 enum AnyRig {
     /// Real time: the node runs in a thread during trials. No node: a cable.
     Live(Box<LiveRig>, Option<Box<Node>>),
+    /// Real time, frames from memory. No node: one port plays to the other.
+    Replay(Box<ReplayRig>, Played),
     /// Virtual time.
     Simulated(Box<SimRig<Simulated>>),
+}
+
+/// What frames are played to.
+enum Played {
+    Node(Box<Node>),
+    Nothing(Vec<Box<dyn Port>>),
 }
 
 /// A node in virtual time, which takes a fixed time for each frame.
@@ -85,10 +96,19 @@ struct Simulated {
 }
 
 impl MemoryBench {
-    /// A bench; says how the cores are split.
-    pub fn open(parameters: &Parameters, stop: &Arc<AtomicBool>) -> Result<Self, TargetError> {
+    /// A bench for the link `memory` or `replay`; says how the cores are split.
+    pub fn open(
+        link: Link,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
         let cores = Cores::of_machine().map_err(super::veth::lab_error)?;
-        Ok(MemoryBench { parameters: parameters.clone(), cores, stop: Arc::clone(stop) })
+        Ok(MemoryBench { link, parameters: parameters.clone(), cores, stop: Arc::clone(stop) })
+    }
+
+    /// The link.
+    pub fn link(&self) -> Link {
+        self.link
     }
 
     /// Settings that all targets share, for the record.
@@ -96,15 +116,29 @@ impl MemoryBench {
         if self.parameters.simulated {
             return vec![("service_ns".into(), self.parameters.service_ns.to_string())];
         }
+        let target = ("cores_target".into(), format!("{:?}", self.cores.target));
+        if self.link == Link::Replay {
+            let say = |name: &str, words: &str| (name.to_string(), words.to_string());
+            return vec![
+                say("wire", "in process: frames played from memory; no foreign target can be here"),
+                say("frames_returned", "counted by port, not looked at"),
+                ("frames_played_varied".into(), VARIED_FRAMES.to_string()),
+                ("frames_played_same".into(), SAME_FRAMES.to_string()),
+                target,
+            ];
+        }
         vec![
             ("cores_instrument".into(), format!("{:?}", self.cores.instrument)),
-            ("cores_target".into(), format!("{:?}", self.cores.target)),
+            target,
             ("ring_frames".into(), RING_FRAMES.to_string()),
         ]
     }
 
     /// Makes a target.
     pub fn target(&self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+        if self.link == Link::Replay {
+            return self.played(kind);
+        }
         let simulated = self.parameters.simulated;
         let clock = if simulated { Clock::Virtual } else { Clock::UserSpace };
         let link = |label: &str| -> (Box<dyn Port>, Box<dyn Port>) {
@@ -130,9 +164,26 @@ impl MemoryBench {
             pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
             AnyRig::Live(Box::new(LiveRig::new(near, key, Arc::clone(&self.stop))), node)
         };
+        Ok(self.joined(kind, rig, config))
+    }
+
+    /// Makes a target that frames are played to.
+    fn played(&self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+        let names = ["replay 1", "replay 2"];
+        let (rig, ports) = ReplayRig::new(names, key_of(kind), &self.stop);
+        let (played, config) = if kind == TargetKind::Direct {
+            (Played::Nothing(ports), None)
+        } else {
+            let (node, config) = self.node(kind, (1..).zip(ports).collect())?;
+            (Played::Node(node), Some(config))
+        };
+        Ok(self.joined(kind, AnyRig::Replay(Box::new(rig), played), config))
+    }
+
+    fn joined(&self, kind: TargetKind, rig: AnyRig, config: Option<Config>) -> Box<dyn Target> {
         let cores = self.cores.clone();
         let (controller, holds) = (None, None);
-        Ok(Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns: 0 }))
+        Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns: 0 })
     }
 
     /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
@@ -254,11 +305,25 @@ impl Target for MemoryTarget {
         match &mut self.rig {
             AnyRig::Simulated(rig) => rig.trial(trial),
             AnyRig::Live(rig, None) => rig.trial(trial),
+            AnyRig::Replay(rig, played) => {
+                let between = match played {
+                    Played::Node(node) => Between::Node(node),
+                    Played::Nothing(ports) => Between::Nothing(ports),
+                };
+                let began = clock::now();
+                let report = rig.trial(trial, between, &self.cores.target);
+                self.busy_ns += clock::now().since(began).0;
+                report
+            }
             AnyRig::Live(rig, Some(node)) => {
                 let done = AtomicBool::new(false);
                 let cores = &self.cores.target;
                 std::thread::scope(|scope| {
-                    let worker = scope.spawn(|| drive(node, cores, &done));
+                    let worker = scope.spawn(|| {
+                        // Where the system does not let us choose, the scheduler does.
+                        let _ = pin::pin(0, cores);
+                        drive(node, |_, _| done.load(Ordering::Acquire))
+                    });
                     let report = rig.trial(trial);
                     done.store(true, Ordering::Release);
                     self.busy_ns += worker.join().expect("a node does not panic").0;
@@ -271,9 +336,12 @@ impl Target for MemoryTarget {
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
         let mut snapshot = Snapshot::default();
         let now = self.now();
+        let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         if let Some(node) = self.node() {
             let answer = ask(node, Request::Get(What::Counters), now)?;
-            snapshot.add(lab::peer::ours::control::flatten(&answer));
+            let counters = lab::peer::ours::control::flatten(&answer);
+            snapshot.work = if is_live { work_of_ours(&counters) } else { None };
+            snapshot.add(counters);
         }
         if self.busy_ns > 0 {
             let core = self.cores.target.first().map(|&core| core as u32);
@@ -291,20 +359,22 @@ impl MemoryTarget {
     fn node(&mut self) -> Option<&mut Node> {
         match &mut self.rig {
             AnyRig::Live(_, node) => node.as_deref_mut(),
+            AnyRig::Replay(_, Played::Node(node)) => Some(node),
+            AnyRig::Replay(_, Played::Nothing(_)) => None,
             AnyRig::Simulated(rig) => rig.device.node.as_deref_mut(),
         }
     }
 
     fn now(&self) -> Nanos {
         match &self.rig {
-            AnyRig::Live(..) => clock::now(),
+            AnyRig::Live(..) | AnyRig::Replay(..) => clock::now(),
             AnyRig::Simulated(rig) => rig.now(),
         }
     }
 
     fn install_flows(&mut self, setup: &Setup) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
-        let is_live = matches!(self.rig, AnyRig::Live(..));
+        let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         let now = self.now();
         self.controller = None;
         let node = self.node().expect("an OpenFlow target is a node");
@@ -326,15 +396,11 @@ impl MemoryTarget {
     /// Makes the node anew on the same ports, so that nothing of the last set-up is left.
     fn remake(&mut self) -> Result<(), TargetError> {
         let (kind, now) = (self.kind, self.now());
-        let place = match &mut self.rig {
-            AnyRig::Live(_, node) => node,
-            AnyRig::Simulated(rig) => &mut rig.device.node,
-        };
-        if let (Some(node), Some(config)) = (place.take(), &self.config) {
-            let Node { forward, .. } = *node;
-            let ports = forward.lanes.into_iter().map(|lane| (lane.number, lane.port)).collect();
-            *place = Some(opened(kind, config, ports, now)?);
-        }
+        let Some(config) = self.config.clone() else { return Ok(()) };
+        let node = self.node().expect("what has a configuration is a node");
+        let lanes = std::mem::take(&mut node.forward.lanes);
+        let ports = lanes.into_iter().map(|lane| (lane.number, lane.port)).collect();
+        *node = *opened(kind, &config, ports, now)?;
         Ok(())
     }
 
@@ -376,22 +442,26 @@ fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetErr
     node.answer(request, now).map_err(|why| TargetError::failed("asking a target", why))
 }
 
-/// Runs a node on its own core until told to end; how long it ran.
-fn drive(node: &mut Node, cores: &[usize], done: &AtomicBool) -> Nanos {
-    // Where the system does not let us choose, the scheduler does.
-    let _ = pin::pin(0, cores);
+/// Runs a node until told to end; how long it ran.
+pub(super) fn drive(node: &mut Node, mut ends: impl FnMut(&mut Node, Nanos) -> bool) -> Nanos {
     let begun = clock::now();
     let mut serve_at = Nanos::ZERO;
-    while !done.load(Ordering::Acquire) {
+    let mut cycles = clock::cycles();
+    loop {
         let now = clock::now();
-        node.turn(now);
+        if ends(node, now) {
+            return now.since(begun);
+        }
+        let turn = node.turn(now);
         if now >= serve_at {
             node.serve(now);
             node.events.clear();
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
+        let spent = clock::cycles();
+        node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
+        cycles = spent;
     }
-    clock::now().since(begun)
 }
 
 /// A controller's waiting: the node takes a turn.

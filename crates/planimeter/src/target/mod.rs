@@ -9,6 +9,8 @@ pub mod name;
 pub mod program;
 /// Targets in this process, joined by rings of frames in memory.
 pub mod memory;
+/// Frames from memory for targets in this process.
+mod replay;
 /// Targets in namespaces of their own, joined by veth pairs.
 pub mod veth;
 /// Targets in processes of their own, joined by shared memory.
@@ -57,7 +59,9 @@ impl Bench {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
         match link {
-            Link::Memory => memory::MemoryBench::open(parameters, stop).map(Bench::Memory),
+            Link::Memory | Link::Replay => {
+                memory::MemoryBench::open(link, parameters, stop).map(Bench::Memory)
+            }
             Link::Veth => veth::VethBench::open(surroundings, parameters, stop).map(Bench::Veth),
             Link::Memif => {
                 memif::MemifBench::open(surroundings, parameters, stop).map(Bench::Memif)
@@ -77,7 +81,7 @@ impl Bench {
     /// The link's name.
     pub fn link_name(&self) -> &'static str {
         match self {
-            Bench::Memory(_) => Link::Memory.name(),
+            Bench::Memory(bench) => bench.link().name(),
             Bench::Veth(_) => Link::Veth.name(),
             Bench::Memif(_) => Link::Memif.name(),
         }
@@ -212,6 +216,14 @@ impl Snapshot {
         }
         tells
     }
+}
+
+/// What our own polling threads say of their time, by their counters' names.
+fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
+    let count = |name: &str| counters.get(name).copied();
+    let frames = (1..=2).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
+    let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
+    Some(Work { cycles_busy, cycles_idle, frames })
 }
 
 /// Who lost frames, as an orderable key.

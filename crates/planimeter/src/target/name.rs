@@ -54,6 +54,8 @@ pub enum Technology {
 pub enum Link {
     /// In one process, by rings of frames in memory.
     Memory,
+    /// In one process, by frames that are played from memory and counted on return.
+    Replay,
     /// By pairs of virtual Ethernet interfaces, read and written through AF_PACKET.
     Veth,
     /// By memory that the instrument's process and the target's share.
@@ -155,7 +157,7 @@ impl TargetKind {
     pub fn runs_on(self, link: Link) -> bool {
         match link {
             Link::Veth => !self.is_dpdk(),
-            Link::Memory => matches!(
+            Link::Memory | Link::Replay => matches!(
                 self,
                 TargetKind::Ours
                     | TargetKind::Bridge
@@ -224,6 +226,7 @@ impl Link {
     pub fn name(self) -> &'static str {
         match self {
             Link::Memory => "memory",
+            Link::Replay => "replay",
             Link::Veth => "veth:afpacket",
             Link::Memif => "memif",
         }
@@ -236,13 +239,14 @@ impl FromStr for Link {
     fn from_str(text: &str) -> Result<Self, NameError> {
         match text {
             "memory" => Ok(Link::Memory),
+            "replay" => Ok(Link::Replay),
             "veth" | "veth:afpacket" => Ok(Link::Veth),
             "memif" => Ok(Link::Memif),
-            "replay" | "vhost" | "veth:xdp" | "nic" => Err(NameError::NotYet { text: text.into() }),
+            "vhost" | "veth:xdp" | "nic" => Err(NameError::NotYet { text: text.into() }),
             _ => Err(NameError::Unknown {
                 what: "link",
                 text: text.into(),
-                known: vec!["memory", "memif", "veth", "veth:afpacket"],
+                known: vec!["memory", "replay", "memif", "veth", "veth:afpacket"],
             }),
         }
     }

@@ -20,10 +20,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::fault::Fault;
+use crate::pages::HUGE_BYTES;
 use crate::sys;
-
-/// Bytes of a huge page.
-const HUGE_BYTES: usize = 2 << 20;
 
 /// Bytes of a small page.
 const PAGE_BYTES: usize = 4096;

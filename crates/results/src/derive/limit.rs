@@ -15,6 +15,9 @@ const CEILING_SHARE: f64 = 0.95;
 /// Loss below which a load was carried.
 const LOSS_RATIO_MAX: f64 = 0.001;
 
+/// Offered below this share of intended, a load was not what was asked for.
+const OFFERED_SHARE_MIN: f64 = 0.999;
+
 /// Says of every cell of a forwarding rate what limited it.
 pub(super) fn find(record: &mut Record) {
     let limits: Vec<Option<Limit>> = record.cells.iter().map(|cell| of(record, cell)).collect();
@@ -34,7 +37,7 @@ fn of(record: &Record, cell: &Cell) -> Option<Limit> {
     if most(is_limited) {
         return Some(Limit::Tester);
     }
-    if most(|trial| trial.loss_ratio().is_some_and(|loss| loss <= LOSS_RATIO_MAX)) {
+    if most(is_carried) {
         return Some(Limit::Load);
     }
     let ceiling = record
@@ -45,4 +48,11 @@ fn of(record: &Record, cell: &Cell) -> Option<Limit> {
         _ if cell.target == CEILING => Some(Limit::Wire),
         _ => Some(Limit::Target),
     }
+}
+
+/// Whether what was asked for came through. Where a target takes frames by itself, it need not lose
+/// any of those that it took to be at its limit.
+fn is_carried(trial: &Trial) -> bool {
+    let is_whole = trial.frames_offered as f64 >= trial.frames_intended as f64 * OFFERED_SHARE_MIN;
+    is_whole && trial.loss_ratio().is_some_and(|loss| loss <= LOSS_RATIO_MAX)
 }

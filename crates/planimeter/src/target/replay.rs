@@ -1,0 +1,280 @@
+//! A data plane alone: in this process, between a port that plays frames from memory and one that
+//! counts what leaves, without a wire, another process or a tester beside it.
+//!
+//! The generator's frames are made before the trial and lie in memory in their order. The target
+//! takes them as fast as it can, at most at the trial's rate, so no queue runs over: what was
+//! offered is what it took. Frames that leave are counted by port and not looked at, which the record says;
+//! over the other links they are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::generate::schedule::Period;
+use instrument::generate::template::Template;
+use instrument::rig::RigError;
+use instrument::signature::{Sent, Sequence};
+use instrument::stream::{Problem, Stream, validate};
+use instrument::trial::{
+    Classes, Flag, Jitter, Latency, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial,
+    TrialReport,
+};
+use lab::pin;
+use packet::frame::{Batch, FCS_BYTES};
+use packet::time::Nanos;
+use ports::clock;
+use ports::port::{Port, PortCounters};
+use ports::replay::{Play, Player, ReplayPort, Tape};
+use switch::forward::{BATCH_FRAMES, Lane};
+use switch::node::Node;
+
+use super::memory::drive;
+
+/// Frames of a tape whose headers vary.
+pub const VARIED_FRAMES: usize = 1 << 20;
+
+/// Frames of a tape whose headers do not: as many as a network interface's ring holds.
+pub const SAME_FRAMES: usize = 4096;
+
+/// How long a target may take for what it has taken.
+const DRAIN: Nanos = Nanos::from_millis(1);
+
+/// Time between setting a trial up and its first frame.
+const LEAD: Nanos = Nanos::from_millis(2);
+
+/// Plays trials to a target in this process.
+pub struct ReplayRig {
+    players: Vec<Player>,
+    key: u64,
+    stop: Arc<AtomicBool>,
+    /// What was played last, by the stream that it was made for.
+    last: Option<(Stream, Arc<Tape>)>,
+}
+
+/// What stands between the ports during a trial.
+pub enum Between<'a> {
+    /// A target.
+    Node(&'a mut Node),
+    /// Nothing: what one port plays the other one gets.
+    Nothing(&'a mut [Box<dyn Port>]),
+}
+
+/// What the ports had counted at some moment, without what was taken and not yet looked at.
+struct Mark {
+    at: Nanos,
+    counters: Vec<PortCounters>,
+}
+
+impl ReplayRig {
+    /// A rig, and the target's ports.
+    pub fn new(
+        names: [&str; 2],
+        key: u64,
+        stop: &Arc<AtomicBool>,
+    ) -> (ReplayRig, Vec<Box<dyn Port>>) {
+        let mut players = Vec::new();
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        for name in names {
+            let (port, player) = ReplayPort::new(name);
+            players.push(player);
+            ports.push(Box::new(port));
+        }
+        (ReplayRig { players, key, stop: Arc::clone(stop), last: None }, ports)
+    }
+
+    /// Plays a trial to whatever is between the ports, on a thread that may run on these cores.
+    pub fn trial(
+        &mut self,
+        trial: &Trial,
+        between: Between<'_>,
+        cores: &[usize],
+    ) -> Result<TrialReport, RigError> {
+        let stream = self.check(trial)?;
+        let tape = self.tape(stream);
+        let intended = Period::new(stream.rate, stream.frame_bytes).frames_within(trial.duration);
+        let from = clock::now().saturating_add(LEAD);
+        let measured = from.saturating_add(trial.warmup);
+        let until = measured.saturating_add(trial.duration);
+        let rate_pps = Some(intended as f64 / trial.duration.as_secs_f64());
+        self.players[stream.from].play(Play { tape, rate_pps, from, until });
+        let is_tester = matches!(between, Between::Nothing(_));
+        let stop = &self.stop;
+        let marks = std::thread::scope(|scope| {
+            let moments = [from, measured, until, until.saturating_add(DRAIN)];
+            let played = scope.spawn(move || between.run(cores, &moments, stop));
+            played.join().expect("a target does not panic")
+        });
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(RigError::Interrupted);
+        }
+        Ok(report(trial, stream, intended, &marks, is_tester))
+    }
+
+    /// The trial's one stream: frames that leave are told apart by their port only.
+    fn check<'a>(&self, trial: &'a Trial) -> Result<&'a Stream, RigError> {
+        let problems = validate(&trial.streams, self.players.len());
+        match trial.streams.as_slice() {
+            _ if !problems.is_empty() => Err(RigError::Unusable(problems)),
+            [one] => Ok(one),
+            streams => {
+                let id = streams.get(1).map_or(0, |second| second.id);
+                Err(RigError::Unusable(vec![(id, Problem::LimitReached("one stream"))]))
+            }
+        }
+    }
+
+    /// The stream's frames, made unless they were made for the last trial.
+    fn tape(&mut self, stream: &Stream) -> Arc<Tape> {
+        if let Some((_, tape)) = self.last.as_ref().filter(|(last, _)| is_same(last, stream)) {
+            return Arc::clone(tape);
+        }
+        self.last = None;
+        let tape = Arc::new(recorded(stream, self.key));
+        self.last = Some((stream.clone(), Arc::clone(&tape)));
+        tape
+    }
+}
+
+/// Whether the frames of both are the same, whatever their rates.
+fn is_same(one: &Stream, other: &Stream) -> bool {
+    *one == Stream { rate: one.rate, ..other.clone() }
+}
+
+/// The first frames of a stream, as a generator would send them.
+fn recorded(stream: &Stream, key: u64) -> Tape {
+    let template = Template::leaving(stream, key);
+    let frames = if stream.vary.is_empty() { SAME_FRAMES } else { VARIED_FRAMES };
+    let mut tape = Tape::new(frames, stream.frame_bytes - FCS_BYTES);
+    let mut frame = template.bytes().to_vec();
+    let mut indices = Vec::new();
+    for number in 0..frames as u64 {
+        indices.clear();
+        template.draw(number, &mut indices);
+        let sequence = Sequence { is_warmup: false, epoch: 0, number };
+        template.write(sequence, Sent::new(Nanos::ZERO), &indices, &mut frame);
+        if !tape.push(&frame) {
+            break;
+        }
+    }
+    tape
+}
+
+impl Between<'_> {
+    /// Runs past all these moments, the last of which is the end, and says what the ports had
+    /// counted when each had come.
+    fn run(self, cores: &[usize], moments: &[Nanos], stop: &AtomicBool) -> Vec<Mark> {
+        // Where the system does not let us choose, the scheduler does.
+        let _ = pin::pin(0, cores);
+        let mut marks: Vec<Mark> = Vec::new();
+        let mut mark = |now: Nanos, counters: &mut dyn FnMut() -> Vec<PortCounters>| {
+            while moments.get(marks.len()).is_some_and(|moment| now >= *moment) {
+                marks.push(Mark { at: now, counters: counters() });
+            }
+            marks.len() == moments.len() || stop.load(Ordering::Relaxed)
+        };
+        match self {
+            Between::Node(node) => {
+                drive(node, |node, now| mark(now, &mut || counters(node)));
+            }
+            Between::Nothing(ports) => {
+                let mut batch = Batch::new(BATCH_FRAMES);
+                loop {
+                    let now = clock::now();
+                    if mark(now, &mut || ports.iter_mut().map(|port| port.counters()).collect()) {
+                        break;
+                    }
+                    for (from, to) in [(0, 1), (1, 0)] {
+                        batch.clear();
+                        // Neither can fail.
+                        let _ = ports[from].receive(&mut batch, now);
+                        let _ = ports[to].transmit(&mut batch, now);
+                    }
+                }
+            }
+        }
+        marks
+    }
+}
+
+/// A node takes more than it may look at in one turn, and keeps the rest for the next.
+fn counters(node: &mut Node) -> Vec<PortCounters> {
+    let of = |lane: &mut Lane| {
+        let mut counters = lane.port.counters();
+        counters.rx_frames -= lane.waiting() as u64;
+        counters
+    };
+    node.forward.lanes.iter_mut().map(of).collect()
+}
+
+/// What the marks say of the trial: at its beginning, when it began to count, at its end, and when
+/// the target was done with it.
+fn report(
+    trial: &Trial,
+    stream: &Stream,
+    intended: u64,
+    marks: &[Mark],
+    is_tester: bool,
+) -> TrialReport {
+    let [begun, measured, ended, done] = marks else {
+        panic!("a trial that ended passed all its marks")
+    };
+    let played = |from: &Mark, to: &Mark| {
+        to.counters[stream.from].rx_frames - from.counters[stream.from].rx_frames
+    };
+    let taken = |port: usize, from: &Mark, to: &Mark| {
+        to.counters[port].tx_frames - from.counters[port].tx_frames
+    };
+    let duration = ended.at.since(measured.at);
+    let load = Load {
+        intended,
+        offered: played(measured, ended),
+        forwarded: taken(stream.to, measured, ended),
+        duration_offered: duration,
+        duration_forwarded: duration,
+    };
+    let mut report = TrialReport::unmeasured(trial, measured.at, load);
+    report.classes = Classes { correct: load.forwarded, ..Classes::default() };
+    report.account.offered = played(begun, done);
+    for (port, counted) in done.counters.iter().enumerate() {
+        let received = taken(port, begun, done);
+        let [offered, forwarded] = [stream.from, stream.to].map(|end| u64::from(end == port));
+        report.account.received += received;
+        report.ports.push(PortReport {
+            name: format!("replay {}", port + 1),
+            intended: offered * load.intended,
+            offered: offered * load.offered,
+            forwarded: forwarded * load.forwarded,
+            received,
+            foreign: 0,
+            elsewhere: (1 - forwarded) * taken(port, measured, ended),
+            stale: 0,
+            broken: 0,
+            counters: PortCounters {
+                rx_frames: received,
+                rx_bytes: counted.tx_bytes - begun.counters[port].tx_bytes,
+                tx_frames: counted.rx_frames - begun.counters[port].rx_frames,
+                tx_bytes: counted.rx_bytes - begun.counters[port].rx_bytes,
+                ..PortCounters::default()
+            },
+        });
+    }
+    report.streams.push(StreamReport {
+        id: stream.id,
+        from: stream.from,
+        to: stream.to,
+        frame_bytes: stream.frame_bytes,
+        load,
+        unsent_late: 0,
+        unsent_refused: 0,
+        classes: report.classes,
+        latency: Latency::empty(),
+        jitter: Jitter::default(),
+        arrival_first: None,
+        arrival_last: None,
+        corruption: None,
+    });
+    let share = load.offered_share();
+    if is_tester && share < OFFERED_SHARE_MIN {
+        report.flags.push(Flag::TesterLimited(share));
+    }
+    report
+}

@@ -1,0 +1,314 @@
+//! A port that plays frames from memory, over and over, and counts what it is given: for measuring
+//! a data plane alone, without another process and without the cost of making frames.
+//!
+//! Frames lie side by side on a [`Tape`], as they do in the memory of a network interface, and each
+//! is copied once when it is received. They leave in order, at most at a set rate, as long as
+//! somebody asks: nobody's queue runs over, so the rate at which they leave is that of whoever takes
+//! them. What is sent to the port is counted and dropped. The clock is that of whoever asks, so a
+//! replay in virtual time is the same replay.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use packet::frame::{Batch, FRAME_BYTES_MAX};
+use packet::time::{Clock, Nanos};
+
+use crate::pages;
+use crate::port::{Port, PortCounters, PortError, PortFacts};
+
+/// Bytes of one tape.
+pub const TAPE_BYTES_MAX: usize = 1 << 30;
+
+/// Frames begin at multiples of this, in bytes.
+const LINE_BYTES: usize = 64;
+
+/// Frames in memory, in the order in which they are played.
+#[derive(Debug)]
+pub struct Tape {
+    frames_max: usize,
+    bytes: Vec<u8>,
+    /// Where each frame begins, and how long it is.
+    places: Vec<(u32, u32)>,
+}
+
+/// What a port is to play.
+#[derive(Debug, Clone)]
+pub struct Play {
+    /// The frames.
+    pub tape: Arc<Tape>,
+    /// At most so many frames a second, counted from the first; `None` for as many as are asked
+    /// for. What is due and not asked for waits.
+    pub rate_pps: Option<f64>,
+    /// When the first frame is due.
+    pub from: Nanos,
+    /// Nothing is played from then on.
+    pub until: Nanos,
+}
+
+/// Says what a port plays, from wherever its owner is.
+#[derive(Debug, Clone)]
+pub struct Player {
+    shelf: Arc<Shelf>,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    /// How often something was put there.
+    turn: AtomicU64,
+    next: Mutex<Option<Play>>,
+}
+
+/// The port.
+pub struct ReplayPort {
+    facts: PortFacts,
+    shelf: Arc<Shelf>,
+    turn: u64,
+    playing: Option<Play>,
+    /// Frames that were played since this play began.
+    played: u64,
+    /// The tape's next frame.
+    place: usize,
+    counters: PortCounters,
+}
+
+impl Tape {
+    /// An empty tape with room for `frames` frames of `frame_bytes` bytes, on huge pages if the
+    /// system has some, or for as many as fit into [`TAPE_BYTES_MAX`].
+    pub fn new(frames: usize, frame_bytes: usize) -> Self {
+        let each = frame_bytes.clamp(1, FRAME_BYTES_MAX).next_multiple_of(LINE_BYTES);
+        let frames = frames.min(TAPE_BYTES_MAX / each);
+        let bytes: Vec<u8> = Vec::with_capacity(frames * each);
+        // Before the first byte is written: that is when a page is chosen.
+        let start = (bytes.as_ptr() as usize).next_multiple_of(pages::HUGE_BYTES);
+        let end = bytes.as_ptr() as usize + bytes.capacity();
+        if let Some(length) = end.checked_sub(start).filter(|&length| length > 0) {
+            pages::advise_huge(start, length);
+        }
+        Tape { frames_max: frames, bytes, places: Vec::with_capacity(frames) }
+    }
+
+    /// Appends a copy of `frame`. False if it is empty or longer than a frame may be, or if the
+    /// tape is full.
+    pub fn push(&mut self, frame: &[u8]) -> bool {
+        let start = self.bytes.len();
+        let end = start + frame.len().next_multiple_of(LINE_BYTES);
+        let is_full = self.places.len() == self.frames_max || end > TAPE_BYTES_MAX;
+        if frame.is_empty() || frame.len() > FRAME_BYTES_MAX || is_full {
+            return false;
+        }
+        self.bytes.extend_from_slice(frame);
+        self.bytes.resize(end, 0);
+        self.places.push((start as u32, frame.len() as u32));
+        true
+    }
+
+    /// How many frames are on it.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The frame at `place`, which is less than [`Tape::len`].
+    #[inline]
+    pub fn frame(&self, place: usize) -> &[u8] {
+        let (start, bytes) = self.places[place];
+        &self.bytes[start as usize..][..bytes as usize]
+    }
+}
+
+impl Player {
+    /// Plays this from the port's next receiving on, instead of what it played before.
+    pub fn play(&self, play: Play) {
+        *self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(play);
+        self.shelf.turn.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl ReplayPort {
+    /// A port that plays nothing yet, and who says what it plays.
+    pub fn new(name: &str) -> (ReplayPort, Player) {
+        let shelf = Arc::new(Shelf::default());
+        let facts = PortFacts {
+            name: name.to_owned(),
+            kind: "replay",
+            mac: [0; 6],
+            frame_bytes_max: FRAME_BYTES_MAX,
+            stamps: Clock::UserSpace,
+        };
+        let port = ReplayPort {
+            facts,
+            shelf: Arc::clone(&shelf),
+            turn: 0,
+            playing: None,
+            played: 0,
+            place: 0,
+            counters: PortCounters::default(),
+        };
+        (port, Player { shelf })
+    }
+
+    #[cold]
+    fn change(&mut self, turn: u64) {
+        self.turn = turn;
+        let next = self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(play) = next {
+            (self.playing, self.played, self.place) = (Some(play), 0, 0);
+        }
+    }
+}
+
+impl Play {
+    /// Frames that may be played at `now` if `played` were before.
+    fn due(&self, now: Nanos, played: u64) -> u64 {
+        if now < self.from || now >= self.until {
+            return 0;
+        }
+        let Some(rate_pps) = self.rate_pps else { return u64::MAX };
+        // The first is due at once.
+        let due = (now.since(self.from).0 as f64 * rate_pps / 1e9) as u64 + 1;
+        due.saturating_sub(played)
+    }
+}
+
+impl Port for ReplayPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let turn = self.shelf.turn.load(Ordering::Acquire);
+        if turn != self.turn {
+            self.change(turn);
+        }
+        let Some(play) = self.playing.as_ref().filter(|play| !play.tape.is_empty()) else {
+            return Ok(0);
+        };
+        let due = play.due(now, self.played);
+        let count = batch.room().min(usize::try_from(due).unwrap_or(usize::MAX));
+        let mut bytes = 0;
+        for _ in 0..count {
+            let frame = play.tape.frame(self.place);
+            batch.push_bytes(frame);
+            bytes += frame.len() as u64;
+            self.place += 1;
+            if self.place == play.tape.len() {
+                self.place = 0;
+            }
+        }
+        self.played += count as u64;
+        self.counters.rx_frames += count as u64;
+        self.counters.rx_bytes += bytes;
+        Ok(count)
+    }
+
+    /// Counts every frame and drops it.
+    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        self.counters.tx_frames += batch.len() as u64;
+        self.counters.tx_bytes += batch.frames().iter().map(|it| it.len() as u64).sum::<u64>();
+        Ok(batch.len())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tape(frames: u8) -> Arc<Tape> {
+        let mut tape = Tape::new(usize::from(frames), 60);
+        for frame in 0..frames {
+            assert!(tape.push(&vec![frame; 60 + usize::from(frame)]));
+        }
+        Arc::new(tape)
+    }
+
+    fn play(tape: Arc<Tape>, rate_pps: Option<f64>) -> Play {
+        Play { tape, rate_pps, from: Nanos(1000), until: Nanos::from_secs(1) }
+    }
+
+    fn firsts(port: &mut ReplayPort, room: usize, now: Nanos) -> Vec<u8> {
+        let mut batch = Batch::new(room);
+        port.receive(&mut batch, now).unwrap();
+        batch.frames().iter().map(|frame| frame.bytes()[0]).collect()
+    }
+
+    #[test]
+    fn frames_come_in_order_and_over_again_as_they_were_put() {
+        let (mut port, player) = ReplayPort::new("r");
+        assert_eq!(firsts(&mut port, 4, Nanos(5000)), [], "nothing is played yet");
+        player.play(play(tape(3), None));
+        assert_eq!(firsts(&mut port, 4, Nanos(999)), [], "too early");
+        assert_eq!(firsts(&mut port, 4, Nanos(1000)), [0, 1, 2, 0]);
+        let mut batch = Batch::new(3);
+        assert_eq!(port.receive(&mut batch, Nanos(1000)).unwrap(), 3);
+        let lengths: Vec<usize> = batch.frames().iter().map(|frame| frame.len()).collect();
+        assert_eq!(lengths, [61, 62, 60]);
+        assert_eq!(port.receive(&mut batch, Nanos(1000)).unwrap(), 0, "the batch is full");
+        assert_eq!(firsts(&mut port, 4, Nanos::from_secs(1)), [], "it is over");
+        assert_eq!(port.transmit(&mut batch, Nanos(0)).unwrap(), 3);
+        let counted = port.counters();
+        assert_eq!((counted.rx_frames, counted.tx_frames), (7, 3));
+        assert_eq!((counted.rx_bytes, counted.tx_bytes), (4 * 60 + 3 + 183, 183));
+        // Another tape begins at its beginning.
+        player.play(play(tape(2), None));
+        assert_eq!(firsts(&mut port, 3, Nanos(1000)), [0, 1, 0]);
+        player.play(play(tape(0), None));
+        assert_eq!(firsts(&mut port, 3, Nanos(1000)), []);
+    }
+
+    #[test]
+    fn a_rate_is_kept_and_what_nobody_takes_waits() {
+        let (mut port, player) = ReplayPort::new("r");
+        player.play(play(tape(200), Some(1e6)));
+        let at = |micros: u64| Nanos(1000 + 1000 * micros);
+        assert_eq!(firsts(&mut port, 9, at(0)), [0]);
+        assert_eq!(firsts(&mut port, 9, at(0)), []);
+        assert_eq!(firsts(&mut port, 9, at(3)), [1, 2, 3]);
+        assert_eq!(firsts(&mut port, 1, at(5)), [4]);
+        assert_eq!(firsts(&mut port, 9, at(5)), [5]);
+        assert_eq!(firsts(&mut port, 9999, at(5000)).len(), 4995);
+        assert_eq!(firsts(&mut port, 9, at(5001)), [1]);
+    }
+
+    #[test]
+    fn a_tape_refuses_what_is_no_frame_and_what_does_not_fit() {
+        let mut tape = Tape::new(usize::MAX, usize::MAX);
+        assert!(!tape.push(&[]) && !tape.push(&vec![0; FRAME_BYTES_MAX + 1]) && tape.is_empty());
+        assert!(tape.push(&vec![7; FRAME_BYTES_MAX]));
+        assert_eq!(tape.frame(0), vec![7; FRAME_BYTES_MAX]);
+        assert_eq!(tape.frames_max, TAPE_BYTES_MAX / FRAME_BYTES_MAX);
+        let mut tape = Tape::new(2, 60);
+        assert!(tape.push(&[1]) && tape.push(&[2]) && !tape.push(&[3]));
+    }
+
+    #[test]
+    fn a_million_frames_with_headers_of_their_own_are_all_played() {
+        let count = 1 << 20;
+        let mut tape = Tape::new(count as usize, 60);
+        let mut frame = [0; 60];
+        for number in 0..count {
+            frame[..4].copy_from_slice(&u32::to_be_bytes(number));
+            assert!(tape.push(&frame));
+        }
+        let (mut port, player) = ReplayPort::new("r");
+        player.play(play(Arc::new(tape), None));
+        let mut batch = Batch::new(256);
+        let mut next = 0;
+        while next < count {
+            batch.clear();
+            port.receive(&mut batch, Nanos(1000)).unwrap();
+            for frame in batch.frames() {
+                assert_eq!(frame.bytes()[..4], u32::to_be_bytes(next));
+                next += 1;
+            }
+        }
+        assert_eq!(firsts(&mut port, 1, Nanos(1000)), [0]);
+    }
+}
