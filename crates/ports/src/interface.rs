@@ -54,18 +54,50 @@ pub fn has_link(socket: libc::c_int, name: &str) -> bool {
 /// What is known of the link of the interface of this name; nothing of one that cannot tell. Any
 /// socket of its namespace can be asked through.
 pub fn link(socket: libc::c_int, name: &str) -> Link {
-    let Ok(mut request) = request_for(name) else { return Link::default() };
-    let mut ask = |mask_words: i8| -> Option<link::Answer> {
-        let mut answer = link::question(mask_words);
-        request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
-        // SAFETY: the pointer is to an ifreq with a name that ends in zero, and in it one to a
-        // question with room for the longest answer; the request reads and writes these only.
-        sys::check(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as libc::Ioctl, &mut request) })
-            .ok()?;
-        Some(answer)
-    };
+    let ask = |mask_words: i8| ethtool(socket, name, link::question(mask_words));
     let known = ask(0).and_then(|first| ask(link::mask_words(&first)?));
     known.map_or_else(Link::default, |answer| link::read(&answer))
+}
+
+/// How many queues the interface of this name receives by; one if it cannot tell. Source: Linux
+/// `struct ethtool_channels` (receiving ones are the fourth number of what there is, those for both
+/// directions the seventh).
+pub fn receive_queues(socket: libc::c_int, name: &str) -> u32 {
+    let mut question = [0_u32; 9];
+    question[0] = GET_CHANNELS;
+    let answer = ethtool(socket, name, question);
+    answer.map_or(1, |channels| channels[5].saturating_add(channels[8]).max(1))
+}
+
+/// What drives the interface of this name; empty if it does not tell. Source: Linux
+/// `struct ethtool_drvinfo`.
+pub fn driver(socket: libc::c_int, name: &str) -> String {
+    let mut question = [0_u32; DRIVER_WORDS];
+    question[0] = GET_DRIVER;
+    let Some(answer) = ethtool(socket, name, question) else { return String::new() };
+    let text = answer[1..9].iter().flat_map(|word| word.to_ne_bytes());
+    text.take_while(|byte| *byte != 0).map(char::from).collect()
+}
+
+/// Commands of ethtool, and the words of an answer about a driver.
+const GET_DRIVER: u32 = 0x3;
+const GET_CHANNELS: u32 = 0x3c;
+const DRIVER_WORDS: usize = 49;
+
+/// Asks an interface what ethtool can ask, a question that begins with the command and has room
+/// for that command's whole answer.
+fn ethtool<const N: usize>(
+    socket: libc::c_int,
+    name: &str,
+    mut question: [u32; N],
+) -> Option<[u32; N]> {
+    let mut request = request_for(name).ok()?;
+    request.ifr_ifru.ifru_data = question.as_mut_ptr().cast();
+    // SAFETY: the pointer is to an ifreq with a name that ends in zero, and in it one to a question
+    // with room for the longest answer to its command; the request reads and writes these only.
+    sys::check(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as libc::Ioctl, &mut request) })
+        .ok()?;
+    Some(question)
 }
 
 /// The same in the namespace of the calling thread.

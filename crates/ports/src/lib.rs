@@ -14,6 +14,10 @@ pub mod clock;
 pub mod memory;
 /// A port that is a Linux network interface.
 pub mod afpacket;
+/// A port that is a Linux network interface, past the network stack.
+pub mod xdp;
+/// Programs in the kernel, where frames arrive.
+pub mod bpf;
 /// A port that is a virtual interface of this host.
 pub mod tap;
 /// A port to another process by shared memory.

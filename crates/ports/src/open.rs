@@ -7,12 +7,13 @@ use crate::memif::port::MemifPort;
 use crate::memif::spec::Spec;
 use crate::port::{Port, PortError};
 use crate::tap::TapPort;
+use crate::xdp;
 
 /// What a specification can be.
-const KNOWN: &str = "known are afpacket:INTERFACE, tap:NAME and memif:PATH";
+const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH";
 
 /// Kinds of port that have a name already and no code yet.
-const LATER: [&str; 3] = ["xdp", "vhost", "pcap"];
+const LATER: [&str; 2] = ["vhost", "pcap"];
 
 /// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
@@ -21,14 +22,18 @@ pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
     match kind {
         "afpacket" | "tap" if what.is_empty() => bad("the interface's name is missing"),
         "afpacket" => Ok(Box::new(AfPacketPort::open(what, options)?)),
+        "xdp" => match xdp::spec::Spec::parse(what) {
+            Ok(spec) => Ok(Box::new(xdp::port::XdpPort::open(&spec)?)),
+            Err(why) => bad(why),
+        },
         "tap" => Ok(Box::new(TapPort::open(what)?)),
         "memif" => match Spec::parse(what) {
             Ok(memif) => Ok(Box::new(MemifPort::open(&memif)?)),
             Err(why) => bad(why),
         },
-        kind if LATER.contains(&kind) => {
-            bad("not in this version; known are afpacket:INTERFACE, tap:NAME and memif:PATH")
-        }
+        kind if LATER.contains(&kind) => bad(
+            "not in this version; known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH",
+        ),
         _ => bad(KNOWN),
     }
 }
@@ -40,10 +45,12 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_what_can() {
         for (spec, word) in [
-            ("", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
-            ("eth0", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
-            ("raw:eth0", "known are afpacket:INTERFACE, tap:NAME and memif:PATH"),
-            ("xdp:eth0", "not in this version"),
+            ("", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
+            ("eth0", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
+            ("raw:eth0", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
+            ("xdp:", "name is missing"),
+            ("xdp:nosuchif0", "there is no interface nosuchif0"),
+            ("xdp:lo,mode=fast", "auto, native or generic"),
             ("memif:", "path is missing"),
             ("memif:/run/x,role=master", "role is server or client"),
             ("memif:/nowhere/at/all", "listening on /nowhere/at/all#0"),

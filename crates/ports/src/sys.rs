@@ -94,3 +94,19 @@ pub fn replace(old: &OwnedFd, new: OwnedFd) -> io::Result<()> {
     // SAFETY: both descriptors are open and owned; afterwards `old` still owns its number.
     check(unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)
 }
+
+/// A new epoll instance: a descriptor that can be read when one of those added to it can.
+pub fn epoll() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+    unsafe { Ok(OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)) }
+}
+
+/// Adds a descriptor to an epoll instance. It leaves when it is closed.
+pub fn epoll_add(epoll: &OwnedFd, descriptor: RawFd) -> io::Result<()> {
+    let mut wanted = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+    // SAFETY: the pointer is to a local event, which the call only reads.
+    check(unsafe {
+        libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut wanted)
+    })
+    .map(drop)
+}

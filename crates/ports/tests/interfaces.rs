@@ -8,8 +8,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::UdpSocket;
-use std::process::Command;
 
+use common::{
+    PATIENCE, check_transport, collect, failure, frame, in_namespace, ip, number, numbered, ours,
+    recovery, send, send_partial, veth,
+};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use ports::afpacket::{AfPacketPort, Delivery, Options, Stamps};
@@ -18,46 +21,7 @@ use ports::link::{LinkModes, Medium};
 use ports::port::{Port, PortDrop, PortError};
 use ports::tap::TapPort;
 
-const PATIENCE: Nanos = Nanos::from_secs(10);
-
-/// Runs `test` in a thread with a fresh network namespace. Where none can be made, the need is
-/// named and the test skipped, except as root where `CI` is set.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::spawn(|| {
-        // SAFETY: only this thread, which ends with the test, moves to a new namespace.
-        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            let why = std::io::Error::last_os_error();
-            assert!(!may_not_skip(), "need: a network namespace: {why}");
-            println!("skipped; need: root with CAP_SYS_ADMIN, for a network namespace: {why}");
-            return;
-        }
-        std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
-        ip("link set lo up");
-        test();
-    });
-    if let Err(failure) = thread.join() {
-        std::panic::resume_unwind(failure);
-    }
-}
-
-#[allow(clippy::disallowed_methods)]
-fn may_not_skip() -> bool {
-    // SAFETY: asking for the user's number has no preconditions.
-    std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
-}
-
-/// Runs `ip` in this thread's namespace.
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {:?}", output);
-}
-
-/// A pair of linked interfaces `left` and `right`, up.
-fn veth() {
-    ip("link add left type veth peer name right");
-    ip("link set left up");
-    ip("link set right up");
-}
+mod common;
 
 fn open(name: &str, delivery: Delivery) -> AfPacketPort {
     AfPacketPort::open(name, &Options { delivery, ..Options::default() }).unwrap()
@@ -65,60 +29,6 @@ fn open(name: &str, delivery: Delivery) -> AfPacketPort {
 
 /// Both kinds of ring.
 const DELIVERIES: [Delivery; 2] = [Delivery::Prompt, Delivery::Batched];
-
-/// Sends all frames.
-fn send(port: &mut impl Port, frames: &[Vec<u8>]) {
-    let mut batch = Batch::new(frames.len());
-    frames.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
-    while !batch.is_empty() {
-        let gone = port.transmit(&mut batch, clock::now()).unwrap();
-        batch.drop_front(gone);
-    }
-}
-
-/// Receives until `count` frames satisfy `wanted`; those frames.
-fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    let mut batch = Batch::new(7);
-    let deadline = clock::now() + PATIENCE;
-    while frames.len() < count {
-        batch.clear();
-        if port.receive(&mut batch, clock::now()).unwrap() == 0 {
-            let mut wait = Wait::new();
-            wait.add(port.descriptor().unwrap(), false);
-            let ready = wait.until(Some(deadline)).unwrap();
-            assert!(ready > 0, "{} of {count} frames arrived", frames.len());
-        }
-        let bytes = batch.frames().iter().map(|frame| frame.bytes());
-        frames.extend(bytes.filter(|bytes| wanted(bytes)).map(<[u8]>::to_vec));
-    }
-    frames
-}
-
-/// Whether it is a frame of ours: from an address that starts with 02.
-fn ours(bytes: &[u8]) -> bool {
-    bytes[6] == 2
-}
-
-/// A frame of ours with these bytes after the addresses.
-fn frame(after_addresses: &[u8], payload: usize) -> Vec<u8> {
-    let mut bytes = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1];
-    bytes.extend(after_addresses);
-    bytes.extend((0..payload).map(|n| n as u8));
-    bytes
-}
-
-/// A frame of ours that carries its number.
-fn numbered(number: u32) -> Vec<u8> {
-    let mut bytes = frame(&[0x88, 0xb5], 0);
-    bytes.extend(number.to_be_bytes());
-    bytes.resize(60, 0);
-    bytes
-}
-
-fn number(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes(bytes[14..18].try_into().unwrap())
-}
 
 #[test]
 fn a_cable_tells_its_speed_and_a_virtual_interface_too() {
@@ -190,26 +100,6 @@ fn a_port_never_receives_what_it_sent() {
     });
 }
 
-/// The ones' complement sum of RFC 1071, over big-endian words.
-fn sum(bytes: &[u8], start: u32) -> u16 {
-    let mut sum = start;
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// Checks the TCP or UDP checksum of an IPv4 frame whose IP header starts at `at`.
-fn check_transport(bytes: &[u8], at: usize) {
-    let header = usize::from(bytes[at] & 15) * 4;
-    let end = at + usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
-    let segment = &bytes[at + header..end];
-    let pseudo = u32::from(sum(&bytes[at + 12..at + 20], 0));
-    let all = sum(segment, pseudo + u32::from(bytes[at + 9]) + segment.len() as u32);
-    assert_eq!(all, 0xffff, "the checksum of {bytes:02x?} is wrong");
-}
-
 #[test]
 fn checksums_that_were_left_to_hardware_are_completed() {
     in_namespace(|| {
@@ -228,37 +118,6 @@ fn checksums_that_were_left_to_hardware_are_completed() {
             check_transport(&collect(&mut right, 1, carries(6))[0], 14);
         }
     });
-}
-
-/// Sends a frame whose checksum, `place` bytes behind `from`, is left to the interface.
-fn send_partial(interface: &str, bytes: &[u8], from: u16, place: u16) {
-    let mut message = vec![1, 0, 0, 0, 0, 0];
-    message.extend(from.to_ne_bytes());
-    message.extend(place.to_ne_bytes());
-    message.extend(bytes);
-    let name = std::ffi::CString::new(interface).unwrap();
-    // SAFETY: every pointer is to a local value of the length that goes with it, and the
-    // descriptor is closed at the end.
-    unsafe {
-        let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
-        let on: libc::c_int = 1;
-        let (option, size) = (std::ptr::from_ref(&on).cast(), size_of_val(&on) as u32);
-        let set = libc::setsockopt(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, option, size);
-        assert_eq!(set, 0);
-        let mut to: libc::sockaddr_ll = std::mem::zeroed();
-        to.sll_family = libc::AF_PACKET as u16;
-        to.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
-        let sent = libc::sendto(
-            socket,
-            message.as_ptr().cast(),
-            message.len(),
-            0,
-            std::ptr::from_ref(&to).cast(),
-            size_of_val(&to) as u32,
-        );
-        assert_eq!(sent, message.len() as isize, "{}", std::io::Error::last_os_error());
-        libc::close(socket);
-    }
 }
 
 #[test]
@@ -410,26 +269,6 @@ fn what_is_too_long_is_counted_and_holds_up_nothing() {
         send(&mut left, &[frame(&[0x88, 0xb5], 9000)]);
         assert_eq!(collect(&mut right, 1, ours), [frame(&[0x88, 0xb5], 9000)]);
     });
-}
-
-/// Receives until the port fails; its error.
-fn failure(port: &mut impl Port) -> PortError {
-    let deadline = clock::now() + PATIENCE;
-    loop {
-        let mut batch = Batch::new(8);
-        match port.receive(&mut batch, clock::now()) {
-            Err(error) => return error,
-            Ok(_) => assert!(clock::now() < deadline, "the port does not fail"),
-        }
-    }
-}
-
-/// Receives until the port works.
-fn recovery(port: &mut impl Port) {
-    let deadline = clock::now() + PATIENCE;
-    while port.receive(&mut Batch::new(8), clock::now()).is_err() {
-        assert!(clock::now() < deadline, "the port does not recover");
-    }
 }
 
 #[test]

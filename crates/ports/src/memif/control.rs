@@ -6,10 +6,8 @@
 //! under the old number, so that nothing of a peer that left remains in it, whoever else still
 //! has its descriptors open.
 
-#![allow(unsafe_code)]
-
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use packet::time::Nanos;
@@ -71,7 +69,7 @@ impl Control {
             peer: None,
             receivers,
             transmitters,
-            events: new_events()?,
+            events: sys::epoll()?,
             faults: Faults::default(),
             last_words: None,
             changed: true,
@@ -181,7 +179,7 @@ impl Control {
 
     /// Puts an epoll instance with all that is of interest now in the place of the old one.
     fn watch(&self) -> io::Result<()> {
-        let fresh = new_events()?;
+        let fresh = sys::epoll()?;
         let door: Vec<RawFd> = match &self.role {
             Role::Server(door) => door.descriptors().collect(),
             Role::Client(caller) => caller.descriptor().into_iter().collect(),
@@ -189,11 +187,7 @@ impl Control {
         let bells = self.peer.iter().flat_map(|peer| &peer.doorbells).map(Doorbell::descriptor);
         let peer = self.peer.iter().map(|peer| peer.socket.descriptor());
         for descriptor in door.into_iter().chain(peer).chain(bells) {
-            let mut wanted = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-            // SAFETY: the pointer is to a live event description.
-            sys::check(unsafe {
-                libc::epoll_ctl(fresh.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut wanted)
-            })?;
+            sys::epoll_add(&fresh, descriptor)?;
         }
         sys::replace(&self.events, fresh)
     }
@@ -206,9 +200,4 @@ impl Drop for Control {
             let _ = say(&peer.socket, &farewell, None);
         }
     }
-}
-
-fn new_events() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
-    unsafe { Ok(OwnedFd::from_raw_fd(sys::check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)) }
 }

@@ -1,0 +1,49 @@
+//! The system call `bpf(2)`, which takes a command and a struct that depends on it.
+//!
+//! Source: Linux `include/uapi/linux/bpf.h` (`enum bpf_cmd`, `union bpf_attr`). The kernel takes a
+//! struct that is shorter than its own for one whose other fields are zero.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// Commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub(super) enum Command {
+    MapCreate = 0,
+    MapLookUp = 1,
+    MapUpdate = 2,
+    ProgramLoad = 5,
+    LinkCreate = 28,
+}
+
+/// An argument of the call: what of `union bpf_attr` a command looks at.
+///
+/// # Safety
+/// The type must be laid out as C has it, without padding, and every address in it must be zero or
+/// that of memory which the command may use as its documentation says, throughout the call.
+pub(super) unsafe trait Argument {}
+
+/// Makes the call; what it returns depends on the command.
+pub(super) fn call<A: Argument>(command: Command, argument: &A) -> io::Result<i32> {
+    // SAFETY: the pointer and the length describe `argument`, which outlives the call; what it
+    // points to is its type's promise.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command as libc::c_int,
+            std::ptr::from_ref(argument),
+            size_of::<A>() as libc::c_uint,
+        )
+    };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as i32) }
+}
+
+/// Makes a call that returns a new descriptor.
+pub(super) fn open<A: Argument>(command: Command, argument: &A) -> io::Result<OwnedFd> {
+    let descriptor = call(command, argument)?;
+    // SAFETY: the commands that this is used for return a descriptor that is ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

@@ -1,0 +1,265 @@
+//! Instructions of eBPF (RFC 9669), and an assembler that knows where its jumps go.
+//!
+//! Only the instructions that programs here use have a verb. What a program may do with a register
+//! is the kernel's to check; a jump to a label that was never placed, or backwards, is an error
+//! here.
+
+/// A register: the first holds results, the next five arguments of calls, four more survive calls,
+/// and the last points behind the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Register {
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+}
+
+/// How much of memory an instruction reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Width {
+    /// 4 bytes.
+    Word = 0x00,
+    /// 2 bytes.
+    Half = 0x08,
+    /// 1 byte.
+    Byte = 0x10,
+    /// 8 bytes.
+    Double = 0x18,
+}
+
+/// When a jump is taken, of unsigned numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Condition {
+    /// The first equals the second.
+    Equal = 0x10,
+    /// The first is greater.
+    Greater = 0x20,
+    /// They differ.
+    NotEqual = 0x50,
+}
+
+/// A function of the kernel by its number (`enum bpf_func_id`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Helper {
+    /// The monotonic clock in nanoseconds.
+    MonotonicNs = 5,
+    /// Sends a frame to where a map's entry says.
+    RedirectMap = 51,
+    /// Makes room before a frame's data.
+    AdjustMeta = 54,
+}
+
+/// One instruction of 8 bytes, as the kernel takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Instruction {
+    code: u8,
+    /// The destination in the lower half, the source in the upper.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+// Classes and modes of instructions (RFC 9669, section 3).
+const LOAD: u8 = 0x61;
+const STORE: u8 = 0x63;
+const STORE_IMMEDIATE: u8 = 0x62;
+const LOAD_WIDE: u8 = 0x18;
+const ADD_IMMEDIATE: u8 = 0x07;
+const MOVE_IMMEDIATE: u8 = 0xb7;
+const MOVE: u8 = 0xbf;
+const JUMP_IMMEDIATE: u8 = 0x05;
+const JUMP_REGISTER: u8 = 0x0d;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+
+/// The source of a wide load whose number is a map's descriptor.
+const FROM_MAP: u8 = 1;
+
+/// The source of a call whose number is that of a kernel function's type.
+const OF_KERNEL: u8 = 2;
+
+/// A place in a program that jumps go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// A program in the making.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    instructions: Vec<Instruction>,
+    /// Jumps by place, and where to.
+    jumps: Vec<(usize, Label)>,
+    /// Where labels are, once placed.
+    places: Vec<Option<usize>>,
+}
+
+/// A jump whose label was not placed behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NowhereToGo;
+
+impl Assembly {
+    /// An empty program.
+    pub fn new() -> Self {
+        Assembly::default()
+    }
+
+    /// A new label, to be placed later.
+    pub fn label(&mut self) -> Label {
+        self.places.push(None);
+        Label(self.places.len() - 1)
+    }
+
+    /// Places a label here.
+    pub fn place(&mut self, label: Label) {
+        self.places[label.0] = Some(self.instructions.len());
+    }
+
+    /// Reads memory at `from` + `offset`.
+    pub fn load(&mut self, width: Width, into: Register, from: Register, offset: i16) {
+        self.push(LOAD | width as u8, into, from as u8, offset, 0);
+    }
+
+    /// Writes a register to memory at `to` + `offset`.
+    pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
+        self.push(STORE | width as u8, to, from as u8, offset, 0);
+    }
+
+    /// Writes a number to memory at `to` + `offset`.
+    pub fn store_number(&mut self, width: Width, to: Register, offset: i16, number: i32) {
+        self.push(STORE_IMMEDIATE | width as u8, to, 0, offset, number);
+    }
+
+    /// Sets a register to a number.
+    pub fn set(&mut self, register: Register, number: i32) {
+        self.push(MOVE_IMMEDIATE, register, 0, 0, number);
+    }
+
+    /// Sets a register to what another holds.
+    pub fn copy(&mut self, into: Register, from: Register) {
+        self.push(MOVE, into, from as u8, 0, 0);
+    }
+
+    /// Adds a number to a register.
+    pub fn add(&mut self, register: Register, number: i32) {
+        self.push(ADD_IMMEDIATE, register, 0, 0, number);
+    }
+
+    /// Sets a register to a map, by the map's descriptor.
+    pub fn load_map(&mut self, into: Register, descriptor: i32) {
+        self.push(LOAD_WIDE, into, FROM_MAP, 0, descriptor);
+        self.push(0, Register::R0, 0, 0, 0);
+    }
+
+    /// Goes to a label if a register compares so with a number.
+    pub fn jump_if(&mut self, one: Register, condition: Condition, number: i32, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(JUMP_IMMEDIATE | condition as u8, one, 0, 0, number);
+    }
+
+    /// Goes to a label if two registers compare so.
+    pub fn jump_if_both(&mut self, one: Register, condition: Condition, two: Register, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(JUMP_REGISTER | condition as u8, one, two as u8, 0, 0);
+    }
+
+    /// Calls a helper, with arguments in R1 to R5 and a result in R0.
+    pub fn call(&mut self, helper: Helper) {
+        self.push(CALL, Register::R0, 0, 0, helper as i32);
+    }
+
+    /// Calls a function of the kernel itself, by the number of its type.
+    pub fn call_kernel(&mut self, function: i32) {
+        self.push(CALL, Register::R0, OF_KERNEL, 0, function);
+    }
+
+    /// Ends the program with what R0 holds.
+    pub fn exit(&mut self) {
+        self.push(EXIT, Register::R0, 0, 0, 0);
+    }
+
+    /// The program, its jumps filled in.
+    pub fn finish(mut self) -> Result<Vec<Instruction>, NowhereToGo> {
+        for (at, label) in self.jumps {
+            let ahead = self.places[label.0].and_then(|place| place.checked_sub(at + 1));
+            let offset = ahead.and_then(|ahead| i16::try_from(ahead).ok());
+            self.instructions[at].offset = offset.ok_or(NowhereToGo)?;
+        }
+        Ok(self.instructions)
+    }
+
+    fn push(&mut self, code: u8, to: Register, from: u8, offset: i16, immediate: i32) {
+        let registers = to as u8 | from << 4;
+        self.instructions.push(Instruction { code, registers, offset, immediate });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encoded by hand from RFC 9669, section 3; beside each line its usual notation.
+    #[test]
+    fn instructions_are_those_of_the_specification() {
+        let mut program = Assembly::new();
+        let end = program.label();
+        program.load(Width::Word, Register::R2, Register::R1, 16); // r2 = *(u32 *)(r1 + 16)
+        program.store(Width::Double, Register::R10, -8, Register::R7); // *(u64 *)(r10 - 8) = r7
+        program.store_number(Width::Byte, Register::R2, 1, 5); // *(u8 *)(r2 + 1) = 5
+        program.copy(Register::R6, Register::R1); // r6 = r1
+        program.add(Register::R4, -1); // r4 += -1
+        program.jump_if_both(Register::R4, Condition::Greater, Register::R3, end); // if r4 > r3 goto +3
+        program.load_map(Register::R1, 9); // r1 = 9 ll
+        program.call(Helper::RedirectMap); // call 51
+        program.place(end);
+        program.exit(); // exit
+        let words: Vec<[u8; 8]> = program
+            .finish()
+            .unwrap()
+            .iter()
+            .map(|one| {
+                let ([a, b], [c, d, e, f]) =
+                    (one.offset.to_le_bytes(), one.immediate.to_le_bytes());
+                [one.code, one.registers, a, b, c, d, e, f]
+            })
+            .collect();
+        let expected = [
+            [0x61, 0x12, 0x10, 0, 0, 0, 0, 0],
+            [0x7b, 0x7a, 0xf8, 0xff, 0, 0, 0, 0],
+            [0x72, 0x02, 1, 0, 5, 0, 0, 0],
+            [0xbf, 0x16, 0, 0, 0, 0, 0, 0],
+            [0x07, 0x04, 0, 0, 0xff, 0xff, 0xff, 0xff],
+            [0x2d, 0x34, 3, 0, 0, 0, 0, 0],
+            [0x18, 0x11, 0, 0, 9, 0, 0, 0],
+            [0; 8],
+            [0x85, 0, 0, 0, 51, 0, 0, 0],
+            [0x95, 0, 0, 0, 0, 0, 0, 0],
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_jump_goes_forward_to_a_label_or_nowhere() {
+        for places_it in [false, true] {
+            let mut program = Assembly::new();
+            let label = program.label();
+            if places_it {
+                program.place(label);
+            }
+            program.jump_if(Register::R0, Condition::Equal, 0, label);
+            program.exit();
+            assert_eq!(program.finish(), Err(NowhereToGo));
+        }
+    }
+}

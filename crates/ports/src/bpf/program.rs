@@ -1,0 +1,102 @@
+//! A program in the kernel, and its place at an interface.
+//!
+//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`, `BPF_LINK_CREATE`, the latter for
+//! interfaces since Linux 5.9) and `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
+//! Invariant: an attached program goes from its interface when its [`Attached`] is dropped or the
+//! process ends, however that comes about.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::call::{self, Argument, Command};
+use super::instruction::Instruction;
+
+/// The kind of program that sees frames first.
+const XDP: u32 = 6;
+
+/// Where a program of that kind is attached.
+const AT_XDP: u32 = 37;
+
+/// A program that the kernel has checked and taken.
+#[derive(Debug)]
+pub struct Program {
+    descriptor: OwnedFd,
+}
+
+/// Where in the kernel a program meets frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// After the kernel has made its own description of each frame: on every interface.
+    Generic = 1 << 1,
+    /// In the driver, where it can.
+    Native = 1 << 2,
+}
+
+/// A program at an interface. It is taken off when this is dropped.
+#[derive(Debug)]
+pub struct Attached {
+    _link: OwnedFd,
+}
+
+impl Program {
+    /// Hands a program to the kernel. `license` says under what terms its text is: some helpers
+    /// are for programs under the GPL only.
+    pub fn load(instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
+        let argument = Load {
+            kind: XDP,
+            instructions: instructions.len() as u32,
+            text: instructions.as_ptr() as u64,
+            license: license.as_ptr() as u64,
+            log_level: 0,
+            log_bytes: 0,
+            log: 0,
+            kernel_version: 0,
+            flags: 0,
+        };
+        Ok(Program { descriptor: call::open(Command::ProgramLoad, &argument)? })
+    }
+
+    /// Has frames that come in by an interface, by its number in the calling thread's namespace,
+    /// meet the program.
+    pub fn attach(&self, interface: i32, mode: Mode) -> io::Result<Attached> {
+        let argument = Link {
+            program: self.descriptor.as_raw_fd() as u32,
+            interface: interface as u32,
+            place: AT_XDP,
+            flags: mode as u32,
+        };
+        Ok(Attached { _link: call::open(Command::LinkCreate, &argument)? })
+    }
+}
+
+#[repr(C)]
+struct Load {
+    kind: u32,
+    instructions: u32,
+    text: u64,
+    license: u64,
+    log_level: u32,
+    log_bytes: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+}
+
+// SAFETY: integers without padding; the addresses are those of so many instructions and of a
+// string that ends in zero, both borrowed throughout the call, and of no log.
+unsafe impl Argument for Load {}
+
+#[repr(C)]
+struct Link {
+    program: u32,
+    interface: u32,
+    place: u32,
+    flags: u32,
+}
+
+// SAFETY: four integers of 4 bytes, none of them an address.
+unsafe impl Argument for Link {}

@@ -1,0 +1,390 @@
+//! A network interface by AF_XDP, as every port is.
+//!
+//! Frames are received from all queues in turn and sent through the first, so that they keep their
+//! order. A frame is handed over as it was on the link, but for tags that the kernel carries beside
+//! a frame: on an interface whose far end is on this host, tag offloading at that end must be off.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use packet::copies::Copies;
+use packet::frame::{Batch, FRAME_BYTES_MAX};
+use packet::time::{Clock, Nanos, Stamp};
+
+use super::partial;
+use super::program::Redirect;
+use super::queue::{Queue, Received};
+use super::spec::{QUEUES_MAX, Spec};
+use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
+use crate::bpf::program::Mode;
+use crate::interface::{self, Interface};
+use crate::link::Link;
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::sys;
+
+/// Bytes of an Ethernet header without tags, and of a tag.
+const HEADER_BYTES: usize = 14;
+const TAG_BYTES: usize = 4;
+
+/// How often a silent interface is asked whether it still works.
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
+
+/// Drivers of interfaces over which frames of this host come with checksums left to hardware.
+const LEAVE_CHECKSUMS: [&str; 3] = ["veth", "tun", "virtio_net"];
+
+/// The way that frames take into this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Path {
+    /// Where in the kernel they are taken.
+    pub mode: Mode,
+    /// Whether they are not copied on their way.
+    pub is_zero_copy: bool,
+}
+
+/// A network interface, opened by AF_XDP.
+pub struct XdpPort {
+    facts: PortFacts,
+    spec: Spec,
+    opened: Opened,
+    /// What the port counted on interfaces of its name that are gone.
+    past: PortCounters,
+    /// A socket through which the interface can be asked about.
+    asking: OwnedFd,
+    /// Readable when a socket of any queue is.
+    waiting: OwnedFd,
+    state: State,
+    check_at: Nanos,
+}
+
+/// An interface with sockets at its queues.
+struct Opened {
+    // Before the queues: no frame is on its way to a socket that goes.
+    _redirect: Redirect,
+    queues: Vec<Queue>,
+    /// Whose turn it is to be received from first.
+    first: usize,
+    interface: Interface,
+    chunk_bytes: usize,
+    path: Path,
+    completes: bool,
+}
+
+/// Whether the interface works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Up,
+    Down,
+    Gone,
+}
+
+impl XdpPort {
+    /// Opens an interface of the calling thread's network namespace, which must be up. Needs the
+    /// rights to load programs and to open packet sockets there (CAP_BPF, CAP_NET_ADMIN and
+    /// CAP_NET_RAW); there must be no other XDP program at the interface.
+    pub fn open(spec: &Spec) -> Result<Self, PortError> {
+        let name = spec.interface.clone();
+        let interface = interface::look_up(&name)?;
+        if !interface.up {
+            return Err(PortError::InterfaceDown(name));
+        }
+        let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+            .map_err(|error| interface::system("asking about", &name, error))?;
+        let waiting = sys::epoll()
+            .map_err(|error| interface::system("preparing to wait for", &name, error))?;
+        let opened = Opened::new(spec, interface, asking.as_raw_fd(), &waiting)?;
+        let stamps = if spec.stamps { Clock::Kernel } else { Clock::UserSpace };
+        let facts = PortFacts { name, kind: "xdp", mac: [0; 6], frame_bytes_max: 0, stamps };
+        let mut port = XdpPort {
+            facts,
+            spec: spec.clone(),
+            opened,
+            past: PortCounters::default(),
+            asking,
+            waiting,
+            state: State::Up,
+            check_at: Nanos::ZERO,
+        };
+        port.know();
+        Ok(port)
+    }
+
+    /// The way that frames take, which depends on what the interface and the kernel can.
+    pub fn path(&self) -> Path {
+        self.opened.path
+    }
+
+    /// How many receive queues it serves.
+    pub fn queues(&self) -> usize {
+        self.opened.queues.len()
+    }
+
+    /// Takes over what is known of the interface.
+    fn know(&mut self) {
+        self.facts.mac = self.opened.interface.mac;
+        self.facts.frame_bytes_max =
+            (self.opened.interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX);
+        self.facts.kind = match self.opened.path {
+            Path { mode: Mode::Native, is_zero_copy: true } => "xdp native zero-copy",
+            Path { mode: Mode::Native, .. } => "xdp native copy",
+            Path { mode: Mode::Generic, .. } => "xdp generic copy",
+        };
+    }
+
+    /// Notes that the interface failed, and says how.
+    fn lost(&mut self, now: Nanos) -> PortError {
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        self.state = match interface::look_up(&self.facts.name) {
+            Err(PortError::NoSuchInterface(_)) => State::Gone,
+            _ => State::Down,
+        };
+        self.error()
+    }
+
+    fn error(&self) -> PortError {
+        let name = self.facts.name.clone();
+        match self.state {
+            State::Gone => PortError::NoSuchInterface(name),
+            State::Up | State::Down => PortError::InterfaceDown(name),
+        }
+    }
+
+    /// Looks at the interface again if it had failed: fine if it works again, as it was or anew.
+    #[inline]
+    fn revive(&mut self, now: Nanos) -> Result<(), PortError> {
+        if self.state == State::Up { Ok(()) } else { self.look_again(now) }
+    }
+
+    #[cold]
+    fn look_again(&mut self, now: Nanos) -> Result<(), PortError> {
+        if now < self.check_at {
+            return Err(self.error());
+        }
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        match interface::look_up(&self.facts.name) {
+            Ok(interface) if interface.up => self.reopen(interface)?,
+            Ok(_) => self.state = State::Down,
+            Err(_) => self.state = State::Gone,
+        }
+        if self.state == State::Up { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// Sockets anew, unless it is the same interface as before.
+    fn reopen(&mut self, interface: Interface) -> Result<(), PortError> {
+        let is_same = interface.index == self.opened.interface.index
+            && chunk_bytes(&interface) == Some(self.opened.chunk_bytes);
+        if is_same {
+            self.opened.interface = interface;
+        } else {
+            let account = self.counters();
+            let opened =
+                Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
+            (self.opened, self.past) = (opened, account);
+        }
+        self.know();
+        self.state = State::Up;
+        Ok(())
+    }
+
+    /// Asks a silent interface now and then whether it still works.
+    #[inline]
+    fn check(&mut self, now: Nanos) -> Result<(), PortError> {
+        if now < self.check_at {
+            return Ok(());
+        }
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        match self.opened.queues[0].trouble() {
+            Some(_) => Err(self.lost(now)),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        limit: usize,
+        now: Nanos,
+        see: impl FnMut(Received<'_>),
+    ) -> Result<usize, PortError> {
+        self.revive(now)?;
+        let count = self.opened.take(limit, see);
+        if count == 0 {
+            self.check(now)?;
+        }
+        Ok(count)
+    }
+
+    #[inline]
+    fn send<'a>(
+        &mut self,
+        frames: impl ExactSizeIterator<Item = &'a [u8]>,
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        self.revive(now)?;
+        let (count, failure) = self.opened.queues[0].send(frames, self.opened.interface.mtu);
+        match failure {
+            None => Ok(count),
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                let error = self.lost(now);
+                if count > 0 { Ok(count) } else { Err(error) }
+            }
+            Some(_) if count > 0 => Ok(count),
+            Some(code) => {
+                let error = std::io::Error::from_raw_os_error(code);
+                Err(interface::system("sending on", &self.facts.name, error))
+            }
+        }
+    }
+}
+
+impl Opened {
+    fn new(
+        spec: &Spec,
+        interface: Interface,
+        asking: RawFd,
+        waiting: &OwnedFd,
+    ) -> Result<Self, PortError> {
+        let name = spec.interface.as_str();
+        let failed = |(doing, error)| interface::system(doing, name, error);
+        let chunk_bytes = chunk_bytes(&interface).ok_or_else(|| too_long(name, interface.mtu))?;
+        let has = interface::receive_queues(asking, name);
+        let count = spec.queues.unwrap_or(has.min(QUEUES_MAX));
+        let chunks = 2 * spec.slots as usize * count as usize;
+        let umem = Umem::new(chunks, chunk_bytes, spec.huge_pages)
+            .map_err(|error| failed(("making memory for", error)))?;
+        let mut queues: Vec<Queue> = Vec::new();
+        for queue in 0..count {
+            let first = queues.first();
+            let opened = Queue::open(spec, interface.index, queue, &umem, first).map_err(failed)?;
+            queues.push(opened);
+        }
+        let sockets: Vec<u32> =
+            queues.iter().map(|queue| queue.socket.descriptor() as u32).collect();
+        let redirect = Redirect::attach(interface.index, &sockets, spec.stamps, spec.mode)
+            .map_err(|error| failed(("putting an XDP program on", error)))?;
+        for queue in &queues {
+            sys::epoll_add(waiting, queue.socket.descriptor())
+                .map_err(|error| failed(("preparing to wait for", error)))?;
+        }
+        let driver = interface::driver(asking, name);
+        let is_zero_copy = queues[0].socket.is_zero_copy();
+        Ok(Opened {
+            path: Path { mode: redirect.mode, is_zero_copy },
+            _redirect: redirect,
+            queues,
+            first: 0,
+            interface,
+            chunk_bytes,
+            completes: LEAVE_CHECKSUMS.contains(&driver.as_str()),
+        })
+    }
+
+    /// Shows at most `limit` frames of the queues in turn to `see`.
+    #[inline]
+    fn take(&mut self, limit: usize, mut see: impl FnMut(Received<'_>)) -> usize {
+        let mut taken = 0;
+        let count = self.queues.len();
+        for turn in 0..count {
+            let place = (self.first + turn) % count;
+            taken += self.queues[place].take(limit - taken, &mut see);
+        }
+        self.first = (self.first + 1) % count;
+        if taken == 0 {
+            // What found no way out before may find one now; if not, the next sender is told.
+            let _ = self.queues[0].kick();
+        }
+        taken
+    }
+}
+
+/// The chunks for frames of an interface, if there are such.
+fn chunk_bytes(interface: &Interface) -> Option<usize> {
+    let bytes = HEADROOM + HEADER_BYTES + 2 * TAG_BYTES + interface.mtu;
+    (bytes <= CHUNK_BYTES_MAX).then(|| bytes.next_power_of_two().max(CHUNK_BYTES_MIN))
+}
+
+fn too_long(name: &str, mtu: usize) -> PortError {
+    let most = CHUNK_BYTES_MAX - HEADROOM - HEADER_BYTES - 2 * TAG_BYTES;
+    let why = format!("its MTU of {mtu} is more than AF_XDP's pages hold, which is {most}");
+    let error = std::io::Error::new(std::io::ErrorKind::InvalidInput, why);
+    PortError::System { doing: "opening by AF_XDP", what: name.to_owned(), error }
+}
+
+impl Port for XdpPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let (room, completes) = (batch.room(), self.opened.completes);
+        self.take(room, now, |received| {
+            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            frame.set_bytes(received.bytes);
+            if completes {
+                partial::complete(frame.bytes_mut());
+            }
+            frame.stamp = Some(stamp(&received, now));
+        })
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.send(batch.frames().iter().map(|frame| frame.bytes()), now)
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.clear();
+        let (room, completes) = (copies.capacity(), self.opened.completes);
+        self.take(room, now, |received| {
+            let copy = copies.push(received.bytes.len(), Some(stamp(&received, now)));
+            let copy = copy.expect("no more are shown than there is room for");
+            copy.copy_from_slice(received.bytes);
+            if completes {
+                partial::complete(copy);
+            }
+        })
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        self.send(copies.frames(), now)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let mut counters = self.past.clone();
+        for queue in &self.opened.queues {
+            let own = &queue.counters;
+            counters.rx_frames += own.rx_frames;
+            counters.rx_bytes += own.rx_bytes;
+            counters.tx_frames += own.tx_frames;
+            counters.tx_bytes += own.tx_bytes;
+            counters.lose(PortDrop::TooLong, own.too_long);
+            counters.lose(PortDrop::TransmitRefused, own.refused);
+            counters.lose(PortDrop::PeerBroken, own.broken);
+            let Some(kernel) = queue.socket.statistics() else { continue };
+            // A frame that finds no chunk is counted as dropped as well, as is one too long.
+            let without_chunk = kernel.rx_fill_ring_empty_descs.min(kernel.rx_dropped);
+            counters.lose(PortDrop::ReceiveRingFull, kernel.rx_ring_full + without_chunk);
+            counters.lose(PortDrop::TooLong, kernel.rx_dropped - without_chunk);
+            counters.lose(PortDrop::TransmitRefused, kernel.tx_invalid_descs);
+        }
+        counters
+    }
+
+    fn has_link(&self) -> bool {
+        interface::has_link(self.asking.as_raw_fd(), &self.facts.name)
+    }
+
+    fn link(&self) -> Link {
+        interface::link(self.asking.as_raw_fd(), &self.facts.name)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.waiting.as_raw_fd())
+    }
+}
+
+/// When a frame came: as the program noted, on the monotonic clock, or else now.
+#[inline(always)]
+fn stamp(received: &Received<'_>, now: Nanos) -> Stamp {
+    match received.stamp_ns {
+        0 => Stamp { at: now, clock: Clock::UserSpace },
+        at => Stamp { at: Nanos(at), clock: Clock::Kernel },
+    }
+}

@@ -1,0 +1,276 @@
+//! A ring of an AF_XDP socket: one side writes slots and moves `producer`, the other reads them and
+//! moves `consumer`; both only ever grow, and wrap.
+//!
+//! Source: Linux `Documentation/networking/af_xdp.rst`, `include/uapi/linux/if_xdp.h`.
+//! Invariant: slots are reached by indices masked to the ring's size, and the other side's index is
+//! believed only as far as the ring is long, so that no error there leads outside the mapping.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// In a ring's flags: the kernel waits until it is woken by a system call.
+const NEED_WAKEUP: u32 = 1;
+
+/// What slots hold.
+///
+/// # Safety
+/// Every bit pattern must be a value.
+pub(super) unsafe trait Slot: Copy {}
+// SAFETY: an integer. Slots of the fill and the completion ring are addresses.
+unsafe impl Slot for u64 {}
+// SAFETY: three integers. Slots of the receive and the transmit ring are descriptions of frames.
+unsafe impl Slot for libc::xdp_desc {}
+
+/// A ring, mapped. This process is the producer of some and the consumer of others.
+pub(super) struct Ring<S> {
+    start: NonNull<u8>,
+    bytes: usize,
+    producer: usize,
+    consumer: usize,
+    flags: usize,
+    slots: usize,
+    mask: u32,
+    /// How far this side got, perhaps not yet told.
+    own: u32,
+    /// How far the other side was when last looked at, made believable.
+    others: u32,
+    kind: PhantomData<S>,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread, and is reached through `&mut` or by
+// atomics only.
+unsafe impl<S> Send for Ring<S> {}
+
+impl<S: Slot> Ring<S> {
+    /// Maps a ring of `slots` slots (a power of two) that was made for the socket, by where the
+    /// kernel says that its parts are.
+    pub(super) fn map(
+        socket: &OwnedFd,
+        page_offset: u64,
+        slots: u32,
+        offsets: &libc::xdp_ring_offset,
+    ) -> io::Result<Self> {
+        assert!(slots.is_power_of_two(), "rings have a power of two of slots");
+        let at = |offset: u64| usize::try_from(offset).expect("offsets are of this machine");
+        let bytes = at(offsets.desc) + slots as usize * size_of::<S>();
+        for word in [offsets.producer, offsets.consumer, offsets.flags] {
+            let inside = at(word) + size_of::<u32>() <= bytes && at(word).is_multiple_of(4);
+            assert!(inside, "the kernel's rings hold their own indices");
+        }
+        assert!(at(offsets.desc).is_multiple_of(align_of::<S>()), "slots are aligned");
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                page_offset as libc::off_t,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Ring {
+            start: NonNull::new(start.cast()).expect("a mapping is not at address zero"),
+            bytes,
+            producer: at(offsets.producer),
+            consumer: at(offsets.consumer),
+            flags: at(offsets.flags),
+            slots: at(offsets.desc),
+            mask: slots - 1,
+            own: 0,
+            others: 0,
+            kind: PhantomData,
+        })
+    }
+
+    #[inline(always)]
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: the word is inside the mapping and aligned, as was checked when it was mapped,
+        // and lives as long as `self`; all access to it is atomic, on the kernel's side too.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: u32) -> *mut S {
+        // SAFETY: the masked index is less than the number of slots, all of which are inside the
+        // mapping and aligned.
+        unsafe { self.start.as_ptr().add(self.slots).cast::<S>().add((index & self.mask) as usize) }
+    }
+
+    /// Slots in all.
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.mask + 1
+    }
+
+    /// Whether the kernel asks for a system call before it goes on with this ring.
+    #[inline(always)]
+    pub(super) fn needs_wakeup(&self) -> bool {
+        self.word(self.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0
+    }
+
+    // As the producer.
+
+    /// How many slots are free, looking at the kernel's index only if `wanted` are not known to be.
+    #[inline(always)]
+    pub(super) fn room(&mut self, wanted: u32) -> u32 {
+        let known = self.size() - self.own.wrapping_sub(self.others);
+        if known >= wanted {
+            return known;
+        }
+        let consumer = self.word(self.consumer).load(Ordering::Acquire);
+        let waiting = self.own.wrapping_sub(consumer).min(self.size());
+        self.others = self.own.wrapping_sub(waiting);
+        self.size() - waiting
+    }
+
+    /// Writes the next slot, of which there must be room.
+    #[inline(always)]
+    pub(super) fn put(&mut self, value: S) {
+        // SAFETY: the slot is inside the mapping; the kernel reads it only when told.
+        unsafe { self.slot(self.own).write(value) };
+        self.own = self.own.wrapping_add(1);
+    }
+
+    /// Tells the kernel of all that was put.
+    #[inline(always)]
+    pub(super) fn tell(&self) {
+        self.word(self.producer).store(self.own, Ordering::Release);
+    }
+
+    /// How many slots the kernel has not taken yet, as of now.
+    #[inline(always)]
+    pub(super) fn waiting(&mut self) -> u32 {
+        self.size() - self.room(u32::MAX)
+    }
+
+    /// The slot that the kernel took last.
+    pub(super) fn last_taken(&self) -> S {
+        let consumer = self.word(self.consumer).load(Ordering::Acquire);
+        // SAFETY: the slot is inside the mapping, and every bit pattern is a value.
+        unsafe { self.slot(consumer.wrapping_sub(1)).read() }
+    }
+
+    // As the consumer.
+
+    /// How many slots can be read, `limit` at most, looking at the kernel's index only if fewer
+    /// are known.
+    #[inline(always)]
+    pub(super) fn available(&mut self, limit: u32) -> u32 {
+        let known = self.others.wrapping_sub(self.own);
+        if known >= limit {
+            return limit;
+        }
+        let producer = self.word(self.producer).load(Ordering::Acquire);
+        let ahead = producer.wrapping_sub(self.own).min(self.size());
+        self.others = self.own.wrapping_add(ahead);
+        ahead.min(limit)
+    }
+
+    /// The slot `ahead` places on, which must be one of those available.
+    #[inline(always)]
+    pub(super) fn read(&self, ahead: u32) -> S {
+        // SAFETY: the slot is inside the mapping, and every bit pattern is a value.
+        unsafe { self.slot(self.own.wrapping_add(ahead)).read() }
+    }
+
+    /// Gives the first `count` slots back to the kernel.
+    #[inline(always)]
+    pub(super) fn release(&mut self, count: u32) {
+        self.own = self.own.wrapping_add(count);
+        self.word(self.consumer).store(self.own, Ordering::Release);
+    }
+}
+
+impl<S> Drop for Ring<S> {
+    fn drop(&mut self) {
+        // SAFETY: the range is the one that was mapped, and nothing points into it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring of addresses in ordinary memory of this process; the other side is played by hand.
+    fn ring(slots: u32) -> Ring<u64> {
+        let bytes = 64 + slots as usize * 8;
+        // SAFETY: a fresh mapping of anonymous memory overlaps nothing.
+        let start = unsafe {
+            let (access, kind) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0)
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        Ring {
+            start: NonNull::new(start.cast()).unwrap(),
+            bytes,
+            producer: 0,
+            consumer: 4,
+            flags: 8,
+            slots: 64,
+            mask: slots - 1,
+            own: 0,
+            others: 0,
+            kind: PhantomData,
+        }
+    }
+
+    #[test]
+    fn a_producer_fills_what_is_free_through_the_wrap() {
+        let mut ring = ring(4);
+        let start = u32::MAX - 1;
+        (ring.own, ring.others) = (start, start);
+        ring.word(4).store(start, Ordering::Relaxed);
+        for round in 0..3_u32 {
+            assert_eq!(ring.room(4), 4);
+            (0..4).for_each(|value| ring.put(value));
+            ring.tell();
+            assert_eq!((ring.room(1), ring.waiting()), (0, 4));
+            let told = ring.word(0).load(Ordering::Relaxed);
+            assert_eq!(told, start.wrapping_add(4 * (round + 1)));
+            ring.word(4).store(told, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_consumer_reads_what_is_there_through_the_wrap() {
+        let mut ring = ring(4);
+        let start = u32::MAX - 2;
+        (ring.own, ring.others) = (start, start);
+        ring.word(0).store(start, Ordering::Relaxed);
+        assert_eq!(ring.available(4), 0);
+        ring.word(0).store(start.wrapping_add(3), Ordering::Relaxed);
+        for ahead in 0..3 {
+            // SAFETY: the slot is inside the ring.
+            unsafe { ring.slot(start.wrapping_add(ahead)).write(u64::from(ahead) + 7) };
+        }
+        assert_eq!((ring.available(2), ring.available(4)), (2, 3));
+        assert_eq!((0..3).map(|ahead| ring.read(ahead)).collect::<Vec<_>>(), [7, 8, 9]);
+        ring.release(3);
+        assert_eq!(ring.word(4).load(Ordering::Relaxed), 0);
+        assert_eq!(ring.available(4), 0);
+    }
+
+    #[test]
+    fn an_index_that_jumps_is_believed_as_far_as_the_ring_is_long() {
+        let mut ring = ring(4);
+        for wild in [5, 1 << 20, u32::MAX, u32::MAX / 2] {
+            ring.word(0).store(wild, Ordering::Relaxed);
+            ring.word(4).store(wild, Ordering::Relaxed);
+            (ring.own, ring.others) = (0, 0);
+            assert_eq!(ring.available(u32::MAX), 4, "producer at {wild}");
+            (ring.own, ring.others) = (0, u32::MAX - 3);
+            assert!(ring.room(u32::MAX) <= 4, "consumer at {wild}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! An AF_XDP socket with its four rings.
+//!
+//! Source: Linux `Documentation/networking/af_xdp.rst`, and `napi.rst` on busy polling.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use packet::time::Nanos;
+
+use super::ring::Ring;
+use super::spec::Spec;
+use super::umem::Umem;
+use crate::{clock, sys};
+
+// SAFETY: integers without padding.
+unsafe impl sys::Plain for libc::xdp_umem_reg {}
+// SAFETY: as above.
+unsafe impl sys::Plain for libc::xdp_mmap_offsets {}
+// SAFETY: as above.
+unsafe impl sys::Plain for libc::xdp_statistics {}
+// SAFETY: as above.
+unsafe impl sys::Plain for libc::xdp_options {}
+
+// Options that the libc crate does not name (`asm-generic/socket.h`, `if_xdp.h`).
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+
+/// How long the kernel may poll in one system call, in microseconds. Calls here never wait, so it
+/// only says that polling is wanted.
+const BUSY_POLL_US: libc::c_int = 20;
+
+/// Frames that one system call sends, where the kernel lets this be said (Linux 6.17) and copies;
+/// else it is 32.
+const CALL_FRAMES: u32 = 256;
+
+/// Memory for frames that were sent by copy and are not yet taken by their receiver, in bytes.
+const SEND_BUFFER_BYTES: libc::c_int = 8 << 20;
+
+/// How long a queue may take to become free, and how often it is asked for.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+const PAUSE: Nanos = Nanos::from_millis(1);
+
+/// What failed, and how.
+pub(super) type Failure = (&'static str, io::Error);
+
+/// A socket, bound to one queue of an interface.
+pub(super) struct Socket {
+    pub(super) receive: Ring<libc::xdp_desc>,
+    pub(super) transmit: Ring<libc::xdp_desc>,
+    pub(super) fill: Ring<u64>,
+    pub(super) completion: Ring<u64>,
+    descriptor: OwnedFd,
+}
+
+impl Socket {
+    /// A socket for a queue of an interface. The first one registers the memory, others share it
+    /// with the first.
+    pub(super) fn open(
+        spec: &Spec,
+        interface: i32,
+        queue: u32,
+        umem: &Umem,
+        first: Option<&Socket>,
+    ) -> Result<Self, Failure> {
+        let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW, 0)
+            .map_err(|error| ("opening an AF_XDP socket on", error))?;
+        if first.is_none() {
+            set(&socket, libc::XDP_UMEM_REG, &umem.registration())
+                .map_err(|error| ("sharing memory with the kernel for", error))?;
+        }
+        let rings = [
+            libc::XDP_UMEM_FILL_RING,
+            libc::XDP_UMEM_COMPLETION_RING,
+            libc::XDP_RX_RING,
+            libc::XDP_TX_RING,
+        ];
+        for ring in rings {
+            set(&socket, ring, &spec.slots).map_err(|error| ("making rings for", error))?;
+        }
+        // Best effort: as the kernel has it is good as well.
+        let _ = set(&socket, XDP_MAX_TX_SKB_BUDGET, &CALL_FRAMES.min(spec.slots));
+        let buffer = |name| general(&socket, name, SEND_BUFFER_BYTES);
+        buffer(libc::SO_SNDBUFFORCE)
+            .or_else(|_| buffer(libc::SO_SNDBUF))
+            .map_err(|error| ("enlarging the send buffer of", error))?;
+        if let Some(frames) = spec.busy_poll {
+            general(&socket, SO_PREFER_BUSY_POLL, 1)
+                .and_then(|()| general(&socket, libc::SO_BUSY_POLL, BUSY_POLL_US))
+                .and_then(|()| general(&socket, SO_BUSY_POLL_BUDGET, libc::c_int::from(frames)))
+                .map_err(|error| ("setting up busy polling of", error))?;
+        }
+        let rings =
+            Socket::mapped(socket, spec.slots).map_err(|error| ("mapping rings of", error))?;
+        rings
+            .bind(spec, interface, queue, first)
+            .map_err(|error| ("binding by AF_XDP to", error))?;
+        Ok(rings)
+    }
+
+    /// Binds it to its queue. A queue is free a while after its last socket was closed, so it is
+    /// waited for.
+    fn bind(
+        &self,
+        spec: &Spec,
+        interface: i32,
+        queue: u32,
+        first: Option<&Socket>,
+    ) -> io::Result<()> {
+        let until = clock::now().saturating_add(PATIENCE);
+        loop {
+            match bind(&self.descriptor, spec, interface, queue, first) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && clock::now() < until => {
+                    clock::sleep_until(clock::now().saturating_add(PAUSE));
+                }
+                bound => return bound,
+            }
+        }
+    }
+
+    fn mapped(socket: OwnedFd, slots: u32) -> io::Result<Self> {
+        let offsets: libc::xdp_mmap_offsets =
+            sys::option(socket.as_raw_fd(), libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
+        let (receive, transmit) = (libc::XDP_PGOFF_RX_RING as u64, libc::XDP_PGOFF_TX_RING as u64);
+        let (fill, completion) =
+            (libc::XDP_UMEM_PGOFF_FILL_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING);
+        Ok(Socket {
+            receive: Ring::map(&socket, receive, slots, &offsets.rx)?,
+            transmit: Ring::map(&socket, transmit, slots, &offsets.tx)?,
+            fill: Ring::map(&socket, fill, slots, &offsets.fr)?,
+            completion: Ring::map(&socket, completion, slots, &offsets.cr)?,
+            descriptor: socket,
+        })
+    }
+
+    /// Its descriptor.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
+    /// Has the kernel send what is in the transmit ring.
+    pub(super) fn kick(&self) -> Result<(), i32> {
+        // SAFETY: no pointers are passed.
+        let answer = unsafe {
+            let (nothing, nowhere) = (std::ptr::null(), std::ptr::null());
+            libc::sendto(self.descriptor(), nothing, 0, libc::MSG_DONTWAIT, nowhere, 0)
+        };
+        code(answer)
+    }
+
+    /// Has the kernel go on receiving: poll the interface, or take note of chunks to fill.
+    pub(super) fn poll(&self) -> Result<(), i32> {
+        // SAFETY: no pointers are passed.
+        let answer = unsafe {
+            let nowhere = std::ptr::null_mut();
+            let (nobody, unsaid) = (std::ptr::null_mut(), std::ptr::null_mut());
+            libc::recvfrom(self.descriptor(), nowhere, 0, libc::MSG_DONTWAIT, nobody, unsaid)
+        };
+        code(answer)
+    }
+
+    /// The kernel's own account of the socket.
+    pub(super) fn statistics(&self) -> Option<libc::xdp_statistics> {
+        sys::option(self.descriptor(), libc::SOL_XDP, libc::XDP_STATISTICS).ok()
+    }
+
+    /// Whether frames go without a copy.
+    pub(super) fn is_zero_copy(&self) -> bool {
+        let options: io::Result<libc::xdp_options> =
+            sys::option(self.descriptor(), libc::SOL_XDP, libc::XDP_OPTIONS);
+        options.is_ok_and(|options| options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
+    }
+}
+
+fn code(answer: libc::ssize_t) -> Result<(), i32> {
+    if answer >= 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+}
+
+fn set<T: sys::Plain>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+    sys::set_option(socket.as_raw_fd(), libc::SOL_XDP, name, value)
+}
+
+fn general(socket: &OwnedFd, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &value)
+}
+
+fn bind(
+    socket: &OwnedFd,
+    spec: &Spec,
+    interface: i32,
+    queue: u32,
+    first: Option<&Socket>,
+) -> io::Result<()> {
+    // Whoever shares memory shares the way too, and may not say it again.
+    let flags = match (first, spec.zero_copy) {
+        (Some(_), _) => libc::XDP_SHARED_UMEM,
+        (None, None) => libc::XDP_USE_NEED_WAKEUP,
+        (None, Some(true)) => libc::XDP_USE_NEED_WAKEUP | libc::XDP_ZEROCOPY,
+        (None, Some(false)) => libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY,
+    };
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: flags,
+        sxdp_ifindex: interface as u32,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: first.map_or(0, |first| first.descriptor() as u32),
+    };
+    // SAFETY: the pointer and the length describe `address`, which outlives the call.
+    sys::check(unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(&address).cast(),
+            size_of::<libc::sockaddr_xdp>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}

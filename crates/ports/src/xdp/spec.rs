@@ -1,0 +1,168 @@
+//! What an xdp port is to be, and how people write it:
+//! `INTERFACE[,queues=N][,mode=auto|native|generic][,copy=auto|zero-copy|copy][,ring=SLOTS]`
+//! `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
+
+use crate::bpf::program::Mode;
+
+/// Most queues of an interface that a port takes.
+pub const QUEUES_MAX: u32 = 64;
+
+/// Slots of the smallest and the largest ring.
+const SLOTS: std::ops::RangeInclusive<u32> = 64..=16384;
+
+/// Frames that the kernel handles in one turn of busy polling, unless said otherwise.
+const BUSY_POLL_FRAMES: u16 = 64;
+
+/// An xdp port's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// The interface's name.
+    pub interface: String,
+    /// How many of its receive queues, from the first on; all unless said otherwise. Frames of
+    /// others go to the kernel's network stack.
+    pub queues: Option<u32>,
+    /// Where in the kernel frames are taken; in the driver if it can, unless said otherwise.
+    pub mode: Option<Mode>,
+    /// Whether frames must (true) or must not (false) go without a copy; if they can, unless said
+    /// otherwise.
+    pub zero_copy: Option<bool>,
+    /// Slots of each ring, a power of two: 2048 unless said otherwise.
+    pub slots: u32,
+    /// Whether the kernel stamps received frames, when it takes them from the driver.
+    pub stamps: bool,
+    /// Whether this process drives the interface's receiving itself, and for how many frames at
+    /// most each time.
+    pub busy_poll: Option<u16>,
+    /// Whether memory is of huge pages where there are free ones.
+    pub huge_pages: bool,
+}
+
+impl Spec {
+    /// The defaults, for this interface.
+    pub fn new(interface: impl Into<String>) -> Self {
+        Spec {
+            interface: interface.into(),
+            queues: None,
+            mode: None,
+            zero_copy: None,
+            slots: 2048,
+            stamps: false,
+            busy_poll: None,
+            huge_pages: true,
+        }
+    }
+
+    /// From the text after `xdp:`, or what is wrong with it.
+    pub fn parse(spec: &str) -> Result<Spec, &'static str> {
+        let mut words = spec.split(',');
+        let interface = words.next().unwrap_or_default();
+        if interface.is_empty() || interface.contains('=') {
+            return Err("the interface's name is missing: xdp:INTERFACE[,queues=N]...");
+        }
+        let mut parsed = Spec::new(interface);
+        for word in words {
+            match word.split_once('=') {
+                Some((key, value)) => parsed.set(key, value)?,
+                None if word == "busy-poll" => parsed.busy_poll = Some(BUSY_POLL_FRAMES),
+                None if word == "small-pages" => parsed.huge_pages = false,
+                None => return Err(KNOWN),
+            }
+        }
+        Ok(parsed)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        match key {
+            "queues" => {
+                let queues = value.parse().ok().filter(|queues| (1..=QUEUES_MAX).contains(queues));
+                self.queues = Some(queues.ok_or("queues are 1 to 64")?);
+            }
+            "mode" => {
+                self.mode = match value {
+                    "auto" => None,
+                    "native" => Some(Mode::Native),
+                    "generic" => Some(Mode::Generic),
+                    _ => return Err("mode is auto, native or generic"),
+                };
+            }
+            "copy" => {
+                self.zero_copy = match value {
+                    "auto" => None,
+                    "zero-copy" => Some(true),
+                    "copy" => Some(false),
+                    _ => return Err("copy is auto, zero-copy or copy"),
+                };
+            }
+            "ring" => {
+                self.slots = value.parse().unwrap_or(0);
+                if !self.slots.is_power_of_two() || !SLOTS.contains(&self.slots) {
+                    return Err("ring is a power of two from 64 to 16384, the slots of each ring");
+                }
+            }
+            "stamps" => {
+                self.stamps = match value {
+                    "none" => false,
+                    "kernel" => true,
+                    _ => return Err("stamps is none or kernel"),
+                };
+            }
+            "busy-poll" => {
+                let frames = value.parse().ok().filter(|frames| *frames > 0);
+                self.busy_poll = Some(frames.ok_or("busy-poll is 1 to 65535 frames at a time")?);
+            }
+            _ => return Err(KNOWN),
+        }
+        Ok(())
+    }
+}
+
+const KNOWN: &str = "behind the interface are known queues=N, mode=auto|native|generic, \
+    copy=auto|zero-copy|copy, ring=SLOTS, stamps=none|kernel, busy-poll[=FRAMES] and small-pages";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_meant() {
+        assert_eq!(Spec::parse("eth0"), Ok(Spec::new("eth0")));
+        let all = "v1,queues=4,mode=native,copy=copy,ring=512,stamps=kernel,busy-poll,small-pages";
+        let expected = Spec {
+            interface: "v1".into(),
+            queues: Some(4),
+            mode: Some(Mode::Native),
+            zero_copy: Some(false),
+            slots: 512,
+            stamps: true,
+            busy_poll: Some(64),
+            huge_pages: false,
+        };
+        assert_eq!(Spec::parse(all), Ok(expected));
+        let auto = Spec::parse("v1,mode=auto,copy=auto,stamps=none,busy-poll=256");
+        assert_eq!(auto, Ok(Spec { busy_poll: Some(256), ..Spec::new("v1") }));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        for (spec, word) in [
+            ("", "name is missing"),
+            ("queues=3", "name is missing"),
+            ("e,queues=0", "1 to 64"),
+            ("e,queues=65", "1 to 64"),
+            ("e,mode=skb", "auto, native or generic"),
+            ("e,copy=zero", "auto, zero-copy or copy"),
+            ("e,ring=1000", "power of two"),
+            ("e,ring=32", "power of two"),
+            ("e,ring=32768", "power of two"),
+            ("e,stamps=hw", "none or kernel"),
+            ("e,busy-poll=0", "1 to 65535"),
+            ("e,busy-poll=65536", "1 to 65535"),
+            ("e,fast", "are known"),
+            ("e,mtu=3", "are known"),
+            ("e,", "are known"),
+        ] {
+            let error = Spec::parse(spec).expect_err(spec);
+            assert!(error.contains(word), "{spec:?} gives {error:?}, which lacks {word:?}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! AF_XDP ports on pairs of virtual interfaces, each test in a network namespace of its own.
+//!
+//! Needs root and a kernel with veth and AF_XDP; without root a test says so and passes, except
+//! where the variable `CI` is set.
+
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+use std::net::UdpSocket;
+
+use common::{
+    PATIENCE, check_transport, collect, failure, frame, ip, may_not_skip, number, numbered, ours,
+    recovery, send, veth,
+};
+use packet::copies::Copies;
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::afpacket::{AfPacketPort, Options};
+use ports::bpf::program::Mode;
+use ports::clock;
+use ports::open::open;
+use ports::port::{Port, PortDrop, PortError};
+use ports::xdp::port::XdpPort;
+use ports::xdp::spec::Spec;
+
+mod common;
+
+/// As for other interfaces, if this kernel has AF_XDP.
+fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    // SAFETY: no pointers are passed, and the descriptor that comes back is closed at once.
+    let has = unsafe {
+        let socket = libc::socket(libc::AF_XDP, libc::SOCK_RAW, 0);
+        let refused = std::io::Error::last_os_error().raw_os_error();
+        socket >= 0 && libc::close(socket) == 0 || refused != Some(libc::EAFNOSUPPORT)
+    };
+    if has {
+        common::in_namespace(test);
+    } else {
+        assert!(!may_not_skip(), "need: a kernel with AF_XDP");
+        println!("skipped; need: a kernel with AF_XDP (CONFIG_XDP_SOCKETS)");
+    }
+}
+
+fn xdp(text: &str) -> XdpPort {
+    XdpPort::open(&Spec::parse(text).unwrap()).unwrap()
+}
+
+fn afpacket(name: &str) -> AfPacketPort {
+    AfPacketPort::open(name, &Options::forwarder()).unwrap()
+}
+
+/// Frames of all kinds of sizes, with and without tags. (Packet sockets never see a frame that
+/// ends right behind its tag.)
+fn frames() -> Vec<Vec<u8>> {
+    let sizes = [0, 1, 46, 114, 241, 242, 243, 500, 1009, 1010, 1486, 1499, 1500];
+    let plain = sizes.map(|payload| frame(&[0x88, 0xb5], payload));
+    let tagged = sizes.map(|payload| frame(&[0x81, 0x00, 0x20, 0x05, 0x88, 0xb5], payload.max(2)));
+    plain.into_iter().chain(tagged).collect()
+}
+
+#[test]
+fn frames_of_all_sizes_go_both_ways_in_every_mode() {
+    in_namespace(|| {
+        veth();
+        let frames = frames();
+        for mode in ["native", "generic", "native,busy-poll", "native,small-pages,copy=copy"] {
+            let mut left = xdp(&format!("left,mode={mode}"));
+            for right in ["afpacket:right".to_owned(), format!("xdp:right,mode={mode}")] {
+                let mut right = open(&right, &Options::forwarder()).unwrap();
+                println!("left by xdp in mode {mode}, right {}", right.facts().kind);
+                send(&mut left, &frames);
+                assert!(collect(&mut right, frames.len(), ours) == frames);
+                send(&mut right, &frames);
+                assert!(collect(&mut left, frames.len(), ours) == frames);
+                let bytes: usize = frames.iter().map(Vec::len).sum();
+                let counters = right.counters();
+                assert_eq!((counters.rx_frames, counters.drops), (frames.len() as u64, vec![]));
+                assert_eq!((counters.tx_bytes, counters.rx_bytes), (bytes as u64, bytes as u64));
+            }
+        }
+    });
+}
+
+#[test]
+fn the_way_that_frames_take_is_said_and_what_cannot_be_is_refused() {
+    in_namespace(|| {
+        veth();
+        let port = xdp("left");
+        assert_eq!((port.path().mode, port.path().is_zero_copy), (Mode::Native, false));
+        assert_eq!(port.facts().kind, "xdp native copy");
+        assert_eq!((port.facts().frame_bytes_max, port.queues()), (1514, 1));
+        assert_ne!(port.facts().mac, [0; 6]);
+        assert_eq!(port.link().speed_bps, Some(10_000_000_000), "as the kernel has it of veth");
+        let second = XdpPort::open(&Spec::parse("left").unwrap()).err().unwrap().to_string();
+        assert!(second.contains("left") && second.contains("busy"), "{second}");
+        drop(port);
+        assert_eq!(xdp("left,mode=generic").facts().kind, "xdp generic copy");
+        let error = XdpPort::open(&Spec::parse("left,copy=zero-copy").unwrap()).err().unwrap();
+        assert!(error.to_string().starts_with("binding by AF_XDP to left"), "{error}");
+        // Where the driver cannot, frames are taken behind it. (The far end's frames would be too
+        // long for a page.)
+        ip("link set right mtu 9000");
+        assert_eq!(xdp("left").path().mode, Mode::Generic);
+        let error = XdpPort::open(&Spec::parse("left,mode=native").unwrap()).err().unwrap();
+        assert!(error.to_string().starts_with("putting an XDP program on left"), "{error}");
+        let error = XdpPort::open(&Spec::parse("right").unwrap()).err().unwrap().to_string();
+        assert!(error.contains("its MTU of 9000 is more than"), "{error}");
+        let error = XdpPort::open(&Spec::parse("left,queues=2").unwrap()).err().unwrap();
+        assert!(error.to_string().starts_with("binding by AF_XDP to left"), "{error}");
+        ip("link set left down");
+        let error = XdpPort::open(&Spec::parse("left").unwrap()).err().unwrap();
+        assert!(matches!(error, PortError::InterfaceDown(_)), "{error}");
+    });
+}
+
+#[test]
+fn copies_go_and_come_as_frames_do() {
+    in_namespace(|| {
+        veth();
+        let (mut left, mut right) = (xdp("left,stamps=kernel"), xdp("right,stamps=kernel"));
+        assert_eq!(left.facts().stamps, Clock::Kernel);
+        let frames = frames();
+        let mut copies = Copies::new(frames.len());
+        for bytes in &frames {
+            copies.push(bytes.len(), None).unwrap().copy_from_slice(bytes);
+        }
+        let begun = clock::now();
+        assert_eq!(left.transmit_copies(&mut copies, begun).unwrap(), frames.len());
+        assert_eq!(copies.len(), frames.len());
+        let (mut arrived, mut last) = (Vec::new(), begun);
+        while arrived.len() < frames.len() {
+            let mut some = Copies::new(5);
+            right.receive_copies(&mut some, clock::now()).unwrap();
+            for (place, bytes) in some.frames().enumerate().filter(|(_, bytes)| ours(bytes)) {
+                let stamp = some.stamp(place).unwrap();
+                assert_eq!(stamp.clock, Clock::Kernel);
+                assert!(stamp.at >= last && stamp.at <= clock::now(), "{stamp:?} after {last:?}");
+                last = stamp.at;
+                arrived.push(bytes.to_vec());
+            }
+            assert!(clock::now() < begun + PATIENCE);
+        }
+        assert!(arrived == frames);
+    });
+}
+
+#[test]
+fn without_the_kernels_stamps_frames_carry_the_programs() {
+    in_namespace(|| {
+        veth();
+        let (mut left, mut right) = (xdp("left"), xdp("right"));
+        send(&mut left, &[numbered(1)]);
+        let mut batch = Batch::new(4);
+        let now = Nanos(77);
+        while right.receive(&mut batch, now).unwrap() == 0 {}
+        let stamp = batch.frames()[0].stamp.unwrap();
+        assert_eq!((stamp.at, stamp.clock), (now, Clock::UserSpace));
+    });
+}
+
+#[test]
+fn checksums_that_were_left_to_hardware_are_completed() {
+    in_namespace(|| {
+        veth();
+        ip("addr add 10.9.0.1/24 dev left");
+        ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev left nud permanent");
+        for (mode, payload) in [("native", 33), ("generic", 1400)] {
+            let mut right = xdp(&format!("right,mode={mode}"));
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            socket.send_to(&vec![7; payload], "10.9.0.2:9").unwrap();
+            let carries = |protocol| move |bytes: &[u8]| bytes.len() > 34 && bytes[23] == protocol;
+            check_transport(&collect(&mut right, 1, carries(17))[0], 14);
+            let url = "tcp:10.9.0.2:9".parse().unwrap();
+            let _dial = ports::channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
+            check_transport(&collect(&mut right, 1, carries(6))[0], 14);
+        }
+    });
+}
+
+#[test]
+fn several_queues_share_memory_and_all_are_received_from() {
+    in_namespace(|| {
+        ip("link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 \
+            numtxqueues 4");
+        ip("link set left up");
+        ip("link set right up");
+        let (mut left, mut right) = (xdp("left,ring=64"), xdp("right,ring=64"));
+        assert_eq!((left.queues(), right.queues()), (4, 4));
+        // From here it goes into the first queue; sent by the kernel, into the sender's own.
+        let mut other = afpacket("left");
+        let numbers: Vec<u32> = (0..2_000).collect();
+        let mut all = Vec::new();
+        for part in numbers.chunks(50) {
+            let (some, others) = part.split_at(25);
+            send(&mut left, &some.iter().map(|&n| numbered(n)).collect::<Vec<_>>());
+            send(&mut other, &others.iter().map(|&n| numbered(n)).collect::<Vec<_>>());
+            all.extend(collect(&mut right, 50, ours).iter().map(|bytes| number(bytes)));
+        }
+        all.sort_unstable();
+        assert_eq!(all, numbers);
+        // Only one of the queues taken: the kernel has the frames of the others.
+        drop(right);
+        assert_eq!(xdp("right,queues=1").queues(), 1);
+        let error = XdpPort::open(&Spec::parse("right,queues=5").unwrap()).err().unwrap();
+        assert!(error.to_string().starts_with("binding by AF_XDP to right"), "{error}");
+    });
+}
+
+#[test]
+fn a_full_ring_drops_and_every_frame_is_accounted_for() {
+    in_namespace(|| {
+        veth();
+        for (mode, to) in [("native", "xdp"), ("generic", "xdp"), ("native", "afpacket")] {
+            let mut right = xdp(&format!("right,mode={mode},ring=64"));
+            let mut left = open(&format!("{to}:left"), &Options::forwarder()).unwrap();
+            const SENT: u32 = 1_000;
+            for part in 0..SENT / 50 {
+                let frames: Vec<_> = (0..50).map(|n| numbered(part * 50 + n)).collect();
+                send(&mut left, &frames);
+            }
+            let mut arrived = Vec::new();
+            let deadline = clock::now() + PATIENCE;
+            loop {
+                let mut batch = Batch::new(16);
+                right.receive(&mut batch, clock::now()).unwrap();
+                let frames = batch.frames().iter().map(|frame| frame.bytes());
+                arrived.extend(frames.filter(|bytes| ours(bytes)).map(number));
+                let refused = left.counters().lost(PortDrop::TransmitRefused);
+                let full = right.counters().lost(PortDrop::ReceiveRingFull);
+                // Frames of the kernel's own that are lost make the account longer, never shorter.
+                if arrived.len() as u64 + refused + full >= u64::from(SENT) {
+                    assert!(refused + full > 0, "{SENT} frames do not fit into 64 slots");
+                    break;
+                }
+                assert!(clock::now() < deadline, "{} + {refused} + {full}", arrived.len());
+            }
+            assert!(arrived.len() >= 64, "{} frames arrived", arrived.len());
+            assert!(arrived.is_sorted_by(|one, next| one < next), "in order, none twice");
+            // And goes on as if nothing had been.
+            send(&mut left, &[numbered(SENT + 1)]);
+            collect(&mut right, 1, |bytes| ours(bytes) && number(bytes) == SENT + 1);
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_frames_each_way_arrive_in_order() {
+    in_namespace(|| {
+        veth();
+        let mut right = xdp("right,busy-poll=256");
+        for left in ["xdp:left", "afpacket:left"] {
+            let mut left = open(left, &Options::forwarder()).unwrap();
+            for part in 0..200 {
+                let numbers: Vec<u32> = (part * 50..part * 50 + 50).collect();
+                let frames: Vec<_> = numbers.iter().map(|&n| numbered(n)).collect();
+                send(&mut left, &frames);
+                assert_eq!(collect(&mut right, 50, ours), frames);
+                send(&mut right, &frames);
+                assert_eq!(collect(&mut left, 50, ours), frames);
+            }
+        }
+        assert_eq!(right.counters().rx_frames, 20_000);
+        assert_eq!(right.counters().drops, []);
+    });
+}
+
+#[test]
+fn what_is_too_long_or_short_is_counted_and_holds_up_nothing() {
+    in_namespace(|| {
+        veth();
+        let (mut left, mut right) = (xdp("left"), xdp("right"));
+        send(
+            &mut left,
+            &[
+                numbered(1),
+                frame(&[0x88, 0xb5], 1501),
+                frame(&[0x88, 0xb5], 9000),
+                vec![1; 13],
+                frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 1501),
+                frame(&[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], 1500),
+                numbered(2),
+            ],
+        );
+        let lengths: Vec<_> = collect(&mut right, 3, ours).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [60, 1518, 60]);
+        let counters = left.counters();
+        assert_eq!(counters.lost(PortDrop::TooLong), 3);
+        assert_eq!(counters.lost(PortDrop::TransmitRefused), 1);
+        assert_eq!((counters.tx_frames, counters.tx_bytes), (3, 60 + 1518 + 60));
+        // A chunk is for frames of the MTU; longer ones that come are counted.
+        drop((left, right));
+        let mut right = xdp("right,mode=generic");
+        ip("link set left mtu 3000");
+        ip("link set right mtu 3000");
+        let mut left = afpacket("left");
+        send(&mut left, &[frame(&[0x88, 0xb5], 3000), numbered(3)]);
+        assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
+        assert_eq!(right.counters().lost(PortDrop::TooLong), 1);
+        let mut right = {
+            drop(right);
+            xdp("right")
+        };
+        send(&mut left, &[frame(&[0x88, 0xb5], 3000)]);
+        assert_eq!(collect(&mut right, 1, ours), [frame(&[0x88, 0xb5], 3000)]);
+    });
+}
+
+#[test]
+fn an_interface_that_goes_and_comes_back_is_followed() {
+    in_namespace(|| {
+        veth();
+        for options in ["", ",busy-poll", ",mode=generic"] {
+            let (mut left, mut right) =
+                (xdp(&format!("left{options}")), xdp(&format!("right{options}")));
+            let descriptor = right.descriptor();
+            ip("link set right down");
+            let error = failure(&mut right);
+            assert!(matches!(&error, PortError::InterfaceDown(name) if name == "right"), "{error}");
+            let mut batch = Batch::new(1);
+            batch.push_bytes(&numbered(1));
+            assert!(right.transmit(&mut batch, clock::now()).is_err());
+            ip("link set right up");
+            recovery(&mut right);
+            send(&mut left, &[numbered(2)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(2)], "{options}");
+
+            ip("link del right");
+            assert!(matches!(failure(&mut right), PortError::NoSuchInterface(_)));
+            assert!(matches!(failure(&mut left), PortError::NoSuchInterface(_)));
+            veth();
+            recovery(&mut left);
+            recovery(&mut right);
+            send(&mut left, &[numbered(3)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(3)], "{options}");
+            send(&mut right, &[numbered(4)]);
+            assert_eq!(collect(&mut left, 1, ours), [numbered(4)], "{options}");
+            assert_eq!(right.descriptor(), descriptor, "whoever waits for it need not know");
+            assert_eq!(right.counters().rx_frames, 2, "what was counted stays counted");
+        }
+    });
+}
+
+#[test]
+fn without_rights_nothing_opens_and_says_so() {
+    in_namespace(|| {
+        veth();
+        let (header, rights) = ([0x2008_0522u32, 0], [0u32; 6]);
+        // SAFETY: both pointers are to values of the layout that the call wants; it changes the
+        // rights of this thread only, which then ends.
+        let changed = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), rights.as_ptr()) };
+        assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
+        let error = XdpPort::open(&Spec::new("left")).err().unwrap();
+        assert_eq!(error.to_string(), "not permitted: opening an AF_XDP socket");
+    });
+}
