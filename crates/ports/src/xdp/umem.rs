@@ -8,10 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::pages;
-
-/// Bytes of a huge page.
-const HUGE_BYTES: usize = 2 << 20;
+use crate::pages::{self, HUGE_BYTES};
 
 /// The kernel's smallest chunk, which it takes on every kind of page.
 pub(super) const CHUNK_BYTES_MIN: usize = 2048;
