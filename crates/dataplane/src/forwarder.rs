@@ -26,6 +26,58 @@ pub trait Forwarder {
 
     /// Does what is due at `now` (time-outs, ageing, retries) and says when to come back, if ever.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
+
+    /// Whether [`Forwarder::decide`] may decide something.
+    fn decides(&self) -> bool {
+        false
+    }
+
+    /// Decides frames that stay where they are, at most [`SIGHTS_MAX`], by their first bytes. What
+    /// came of it is in the first of `decisions`.
+    fn decide(
+        &mut self,
+        _port: PortNo,
+        _sights: &[Sight<'_>],
+        _now: Nanos,
+        _decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        Decided::Done(0)
+    }
+
+    /// Goes on with the frames of which the last call of [`Forwarder::decide`] said that it needs
+    /// them, in the same order. They are used up as those of [`Forwarder::forward`] are.
+    fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
+}
+
+/// Frames that are decided at once where they lie.
+pub const SIGHTS_MAX: usize = 32;
+
+/// What is seen of a frame that stays where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight<'a> {
+    /// Its first bytes, or all of them.
+    pub head: &'a [u8],
+    /// How many bytes it has.
+    pub bytes: usize,
+}
+
+/// What becomes of a frame that stays where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It is dropped and counted.
+    Dropped,
+    /// It leaves unchanged by this port.
+    Output(PortNo),
+}
+
+/// How far frames were decided where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// The first so many. Those behind them are to be forwarded.
+    Done(usize),
+    /// The first so many are needed as frames, for [`Forwarder::resume`]. Those behind them are to
+    /// be forwarded after that.
+    Needs(usize),
 }
 
 /// What leaves a forwarder: a queue of frames for each port, and events for the control plane.
@@ -198,6 +250,13 @@ impl Outputs {
             Some(true) => Sent::Queued,
             Some(false) => Sent::QueueFull,
         }
+    }
+
+    /// A frame with unspecified contents at the end of the queue of `port`, to be written; `None`
+    /// if there is no such port, or no room.
+    #[inline]
+    pub fn slot(&mut self, port: PortNo) -> Option<&mut Frame> {
+        self.queue(port)?.push_slot()
     }
 
     /// Queues a copy of the frame on `port`.

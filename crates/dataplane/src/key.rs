@@ -192,18 +192,19 @@ impl std::fmt::Debug for Key {
 /// The key of a frame that came in on `port`. Any bytes have one: what is missing is zero.
 #[inline]
 pub fn extract(port: PortNo, bytes: &[u8]) -> Key {
-    match extract_plain(port, bytes) {
+    match extract_plain(port, bytes, bytes.len()) {
         Some(key) => key,
         None => extract_any(port, bytes),
     }
 }
 
-/// The key of an untagged, unfragmented IPv4 frame without options that carries UDP or TCP and
-/// contradicts itself nowhere; `None` for every other frame.
+/// The key of a frame of `frame_bytes` bytes of which `head` are the first: an untagged,
+/// unfragmented IPv4 frame without options that carries UDP or TCP and contradicts itself nowhere.
+/// `None` for every other frame.
 #[inline]
-fn extract_plain(port: PortNo, bytes: &[u8]) -> Option<Key> {
+pub(crate) fn extract_plain(port: PortNo, head: &[u8], frame_bytes: usize) -> Option<Key> {
     const HEADERS_BYTES: usize = ethernet::HEADER_BYTES + 20 + 8;
-    let head: &[u8; HEADERS_BYTES] = bytes.first_chunk()?;
+    let head: &[u8; HEADERS_BYTES] = head.first_chunk()?;
     let type_to_length = be64(head, 10);
     // The last two bytes of eth_src, type, version and length, service, total length.
     let total_length = (type_to_length & 0xffff) as usize;
@@ -214,7 +215,7 @@ fn extract_plain(port: PortNo, bytes: &[u8]) -> Option<Key> {
         && fragment_to_proto & 0x3fff_0000 == 0
         && (proto == ipv4::PROTOCOL_UDP || proto == ipv4::PROTOCOL_TCP)
         && total_length >= 20 + l4_bytes
-        && total_length <= bytes.len() - ethernet::HEADER_BYTES;
+        && total_length + ethernet::HEADER_BYTES <= frame_bytes;
     if !plain {
         return None;
     }
@@ -245,7 +246,7 @@ fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
 }
 
 /// The key of any frame, header by header.
-fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
+pub(crate) fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
     let mut key = Key::ZERO.with(Field::InPort, u64::from(port));
     if bytes.len() < ethernet::HEADER_BYTES {
         return key;

@@ -16,14 +16,14 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use packet::frame::{Batch, PortNo};
+use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::bridge::{self, SWEEP_PAUSE_MAX};
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
-use crate::forwarder::{Event, Forwarder, Outputs};
+use crate::forwarder::{Decided, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, Sight};
 use crate::group::{GroupLimits, GroupTable};
 use crate::meter::{MeterLimits, MeterTable};
 use crate::table::{TableConfig, TableSettings, Tables};
@@ -277,6 +277,31 @@ impl Forwarder for Pipeline {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         self.tables.publish();
         self.worker.forward(port, batch, now, out);
+        self.worker.rest();
+        self.hear_all(now, out);
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        sights: &[Sight<'_>],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        self.tables.publish();
+        let decided = self.worker.decide(port, sights, now, decisions);
+        if matches!(decided, Decided::Done(_)) {
+            self.worker.rest();
+        }
+        decided
+    }
+
+    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.worker.resume(frames, now, out);
         self.worker.rest();
         self.hear_all(now, out);
     }

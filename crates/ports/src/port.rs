@@ -10,6 +10,8 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 
 use crate::link::Link;
+use crate::memif::receive::Views;
+use crate::memif::view::View;
 
 /// A way for frames in and out.
 pub trait Port: Send {
@@ -35,6 +37,12 @@ pub trait Port: Send {
     /// `copies`, as many as there is room for, and returns how many. The frames stay.
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         copies.transmit_by(|batch| self.transmit(batch, now))
+    }
+
+    /// The port's frames where they lie, for whoever decides by their first bytes and copies them
+    /// once, if they lie in shared memory.
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        None
     }
 
     /// The port's own account since it was opened.
@@ -65,6 +73,30 @@ pub trait Port: Send {
     }
 }
 
+/// A port's frames where they lie: what arrived is shown until it is released, and what is to be
+/// sent is copied from wherever it is.
+pub trait InPlace {
+    /// Looks for at most `limit` frames that have arrived, unless some are shown already, and says
+    /// how many are shown.
+    fn look(&mut self, limit: usize, now: Nanos) -> usize;
+
+    /// The frames that are shown, oldest first.
+    fn shown(&self) -> Views<'_>;
+
+    /// Gives back the first `count` of them.
+    fn release(&mut self, count: usize);
+
+    /// Copies frames for sending, each of two parts, as many as there is room for, and returns how
+    /// many are done with. The other end sees them after [`InPlace::flush`].
+    fn put(&mut self, frames: &[Parts<'_>]) -> usize;
+
+    /// Shows the other end what was put.
+    fn flush(&mut self);
+}
+
+/// A frame in two parts: what its decision was made by, and what follows.
+pub type Parts<'a> = (View<'a>, View<'a>);
+
 impl<P: Port + ?Sized> Port for Box<P> {
     fn facts(&self) -> &PortFacts {
         (**self).facts()
@@ -84,6 +116,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         (**self).transmit_copies(copies, now)
+    }
+
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        (**self).in_place()
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -11,6 +11,9 @@
 //! choice, so the order is exact among frames that had arrived by then. A port that takes no
 //! stamps is taken to have received its frames when they were polled.
 //!
+//! Frames of ports in shared memory stay where they are if the forwarder can decide by their first bytes
+//! ([`in_place`]): then they are copied once, from ring to ring.
+//!
 //! Invariant: between two turns no frame is inside except those that wait in a lane or, for their
 //! time, in the forwarder's shaped queues, so frames in = frames waiting + decided, and frames
 //! decided are accounted for by the forwarder.
@@ -21,6 +24,11 @@ use packet::time::Nanos;
 use ports::port::{Port, PortError};
 
 use crate::config::Service;
+
+/// Frames that stay where they are.
+mod in_place;
+
+use in_place::Scratch;
 
 /// Frames that are received from one port at once.
 pub const BATCH_FRAMES: usize = 256;
@@ -56,6 +64,7 @@ pub struct ForwardLoop<F> {
     pub due: Option<Nanos>,
     service: Service,
     work: Batch,
+    scratch: Box<Scratch>,
 }
 
 /// One port with the frames received from it that are not decided yet.
@@ -75,6 +84,10 @@ pub struct Lane {
     waiting: Batch,
     waiting_since: Nanos,
     head: usize,
+    /// Frames that the port shows where they lie and that are not decided yet.
+    shown: usize,
+    /// Whether frames were put to the port that it does not show the other end yet.
+    has_put: bool,
     deficit_bytes: usize,
 }
 
@@ -132,6 +145,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             turns: Turns::default(),
             service,
             work: Batch::new(BATCH_FRAMES),
+            scratch: Box::default(),
             due: Some(Nanos::ZERO),
         }
     }
@@ -162,9 +176,12 @@ impl<F: Forwarder> ForwardLoop<F> {
 
     /// Serves one port until its deficit is used up or it has nothing more.
     fn serve_quantum(&mut self, index: usize, quantum: usize, now: Nanos, turn: &mut Turn) {
-        let mut more = self.lanes[index].inhale(now);
         let lane = &mut self.lanes[index];
         lane.deficit_bytes = lane.deficit_bytes.saturating_add(quantum);
+        if self.forwarder.decides() && self.serve_in_place(index, now, turn) {
+            return;
+        }
+        let mut more = self.lanes[index].inhale(now);
         loop {
             let count = self.lanes[index].affordable();
             if count > 0 {
@@ -286,13 +303,15 @@ impl Lane {
             waiting: Batch::new(BATCH_FRAMES),
             waiting_since: Nanos::ZERO,
             head: 0,
+            shown: 0,
+            has_put: false,
             deficit_bytes: 0,
         }
     }
 
     /// Frames that were received and wait to be decided.
     pub fn waiting(&self) -> usize {
-        self.waiting.len() - self.head
+        self.waiting.len() - self.head + self.shown
     }
 
     /// Whether the port works and its link carries frames, as far as is known.
@@ -308,7 +327,7 @@ impl Lane {
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.shown == 0
     }
 
     /// Asks a drained port for frames; true if there may be more behind those it gave.

@@ -4,7 +4,7 @@
 
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
-use dataplane::forwarder::{Forwarder, Outputs};
+use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
 use dataplane::group::GroupLimits;
 use dataplane::meter::MeterLimits;
 use dataplane::neighbor::Place;
@@ -12,7 +12,7 @@ use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router, RouterError};
 use dataplane::table::{Classifier, TableConfig, TableSettings};
-use packet::frame::{Batch, PortNo};
+use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
 
@@ -195,6 +195,29 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
             Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
             Plane::Router(router) => router.forward(port, batch, now, out),
+        }
+    }
+
+    fn decides(&self) -> bool {
+        matches!(self, Plane::OpenFlow(_))
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        sights: &[Sight<'_>],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
+            Plane::Bridge(_) | Plane::Router(_) => Decided::Done(0),
+        }
+    }
+
+    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        if let Plane::OpenFlow(pipeline) = self {
+            pipeline.resume(frames, now, out);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::fast::slab::Slab;
 use crate::key::Key;
 
 /// Most keys that are looked up at once.
-pub const BATCH_MAX: usize = 32;
+pub const BATCH_MAX: usize = crate::forwarder::SIGHTS_MAX;
 
 /// Which entry has a key. Clones are of the same table.
 #[derive(Debug, Clone)]

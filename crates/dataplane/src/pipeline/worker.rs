@@ -15,7 +15,9 @@ use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{PortSettings, Ran, Way};
-use crate::forwarder::{Forwarder, Outputs, Sent};
+use crate::forwarder::{
+    Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight,
+};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
@@ -86,7 +88,17 @@ impl Worker {
         out: &mut Outputs,
     ) {
         self.stage.begins = begins;
-        let keys = self.extract(begins.in_port, frames);
+        let (keys, _) = self.extract(begins.in_port, frames);
+        match self.look_up(keys, now) {
+            true => self.send_plainly(frames, out),
+            false => self.send_by_engine(frames, now, out),
+        }
+    }
+
+    /// Finds and counts the entries for the stage's keys, and says whether they drop every frame or
+    /// let it leave unchanged by one port.
+    #[inline]
+    fn look_up(&mut self, keys: usize, now: Nanos) -> bool {
         let wide = if self.lookup.asked(0).1 == 0 { 0 } else { keys };
         let stage = &mut self.stage;
         self.lookup.lookup(0, &stage.keys[..keys], &stage.wide[..wide], &mut stage.found);
@@ -102,7 +114,25 @@ impl Worker {
             };
             stage.verdicts[place] = verdict;
         }
-        if plain { self.send_plainly(frames, out) } else { self.send_by_engine(frames, now, out) }
+        plain
+    }
+
+    /// Says of the first `count` frames of a stage of plain verdicts what becomes of them.
+    #[inline]
+    fn decide_plainly(&mut self, count: usize, decisions: &mut [Decision; SIGHTS_MAX]) {
+        for (decision, key) in decisions[..count].iter_mut().zip(self.stage.key_of) {
+            *decision = Decision::Dropped;
+            if key == REFUSED {
+                continue;
+            }
+            match self.stage.verdicts[usize::from(key)] {
+                Some(Verdict::Output(port)) if u32::from(port) == self.stage.begins.in_port => {
+                    self.drops.add(DropReason::BackToIngress);
+                }
+                Some(Verdict::Output(port)) => *decision = Decision::Output(port.into()),
+                _ => self.drops.add(DropReason::ByFlow),
+            }
+        }
     }
 
     /// Drops frames or sends them out of one port each.
@@ -158,23 +188,23 @@ impl Worker {
     }
 
     /// Finds the frames' keys, counts and refuses those that are not for the tables, and returns
-    /// how many different keys in a row there are.
+    /// how many different keys in a row there are, and of how many frames enough was seen.
     #[inline]
-    fn extract(&mut self, port: PortNo, frames: &[Frame]) -> usize {
+    fn extract<S: Seen>(&mut self, port: PortNo, frames: &[S]) -> (usize, usize) {
         match self.lookup.asked(0).1 {
-            0 => self.extract_with::<false>(port, frames, 0),
-            words => self.extract_with::<true>(port, frames, words),
+            0 => self.extract_with::<false, S>(port, frames, 0),
+            words => self.extract_with::<true, S>(port, frames, words),
         }
     }
 
     /// The same, with or without the wide fields that entries ask for.
     #[inline]
-    fn extract_with<const WIDE: bool>(
+    fn extract_with<const WIDE: bool, S: Seen>(
         &mut self,
         port: PortNo,
-        frames: &[Frame],
+        frames: &[S],
         words: WordSet,
-    ) -> usize {
+    ) -> (usize, usize) {
         let drop_fragments = self.shared.gates.drop_fragments();
         let settings = match self.shared.gates.is_choosy(port) {
             true => self.shared.engine().egress.settings(port),
@@ -186,18 +216,25 @@ impl Worker {
         // The last key, where the compiler need not read back what it just wrote.
         let mut last = Key::ZERO;
         for (place, frame) in frames.iter().enumerate() {
-            let bytes = frame.bytes();
-            if (bytes.len() < ethernet::HEADER_BYTES || ask_more)
-                && let Some(why) = refusal(settings, drop_fragments, bytes)
+            let Sight { head, bytes } = frame.seen();
+            if !S::WHOLE && head.len() < bytes && (WIDE || ask_more) {
+                return (keys, place);
+            }
+            if (bytes < ethernet::HEADER_BYTES || ask_more)
+                && let Some(why) = refusal(settings, drop_fragments, head)
             {
                 self.drops.add(why);
                 stage.key_of[place] = REFUSED;
                 continue;
             }
-            let key = key::extract(port, bytes);
+            let key = match key::extract_plain(port, head, bytes) {
+                Some(key) => key,
+                None if S::WHOLE || head.len() == bytes => key::extract_any(port, head),
+                None => return (keys, place),
+            };
             let mut same = keys > 0 && key.is(&last);
             if WIDE {
-                let wide = wide_fields(&stage.begins, bytes, words);
+                let wide = wide_fields(&stage.begins, head, words);
                 same = same && wide == stage.wide[keys - 1];
                 stage.wide[if same { keys - 1 } else { keys }] = wide;
             }
@@ -210,9 +247,37 @@ impl Worker {
             }
             stage.key_of[place] = (keys - 1) as u8;
             stage.frames[keys - 1] += 1;
-            stage.bytes[keys - 1] += bytes.len() as u64;
+            stage.bytes[keys - 1] += bytes as u64;
         }
-        keys
+        (keys, frames.len())
+    }
+}
+
+/// A frame, or as much of it as is seen.
+trait Seen {
+    /// Whether it is always all of it.
+    const WHOLE: bool;
+
+    /// What is seen.
+    fn seen(&self) -> Sight<'_>;
+}
+
+impl Seen for Frame {
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn seen(&self) -> Sight<'_> {
+        let head = self.bytes();
+        Sight { head, bytes: head.len() }
+    }
+}
+
+impl Seen for Sight<'_> {
+    const WHOLE: bool = false;
+
+    #[inline(always)]
+    fn seen(&self) -> Sight<'_> {
+        *self
     }
 }
 
@@ -255,6 +320,31 @@ impl Forwarder for Worker {
         for frames in batch.frames_mut().chunks_mut(BATCH_MAX) {
             self.forward_stage(rewrite::Context::at(port), frames, now, out);
         }
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        sights: &[Sight<'_>],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        self.lookup.begin();
+        self.stage.begins = rewrite::Context::at(port);
+        let (keys, seen) = self.extract(port, sights);
+        if !self.look_up(keys, now) {
+            return Decided::Needs(seen);
+        }
+        self.decide_plainly(seen, decisions);
+        Decided::Done(seen)
+    }
+
+    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.send_by_engine(frames, now, out);
     }
 
     /// Lets go what waits in shaped queues; what entries and addresses are due is the pipeline's.

@@ -15,8 +15,9 @@ use super::queue::{Receiver, Transmitter};
 use super::ring::Side;
 use super::socket::Address;
 use super::spec::Spec;
+use super::receive::Views;
 use super::view::View;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// The peer is listened to this often while frames are asked for.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
@@ -86,9 +87,9 @@ impl MemifPort {
         (self.control, self.receivers, self.transmitters)
     }
 
-    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    /// Somebody asks for frames.
     #[inline]
-    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+    fn attend(&mut self, now: Nanos) {
         if self.armed.replace(false) {
             self.receivers.iter().for_each(Receiver::disarm);
             self.control_due = now;
@@ -96,6 +97,12 @@ impl MemifPort {
         if now >= self.control_due {
             self.turn(now);
         }
+    }
+
+    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    #[inline]
+    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+        self.attend(now);
         let mut taken = 0;
         for turn in 0..self.receivers.len() {
             let place = (self.first + turn) % self.receivers.len();
@@ -163,6 +170,10 @@ impl Port for MemifPort {
         Ok(self.transmitters[0].send(copies.frames().map(View::of)))
     }
 
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        Some(self)
+    }
+
     fn counters(&mut self) -> PortCounters {
         let mut counters = PortCounters::default();
         for queue in self.receivers.iter().map(Receiver::counters) {
@@ -198,5 +209,40 @@ impl Port for MemifPort {
 
     fn next_event(&self) -> Option<Nanos> {
         self.control.due()
+    }
+}
+
+impl InPlace for MemifPort {
+    /// Frames of one queue at a time are shown, of the queues in turn.
+    fn look(&mut self, limit: usize, now: Nanos) -> usize {
+        let shown = self.receivers[self.first].shown().len();
+        if shown > 0 {
+            return shown;
+        }
+        self.attend(now);
+        for _ in 0..self.receivers.len() {
+            self.first = (self.first + 1) % self.receivers.len();
+            let shown = self.receivers[self.first].peek(limit).len();
+            if shown > 0 {
+                return shown;
+            }
+        }
+        0
+    }
+
+    fn shown(&self) -> Views<'_> {
+        self.receivers[self.first].shown()
+    }
+
+    fn release(&mut self, count: usize) {
+        self.receivers[self.first].release(count);
+    }
+
+    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+        self.transmitters[0].put_all(frames.iter().copied())
+    }
+
+    fn flush(&mut self) {
+        self.transmitters[0].flush();
     }
 }

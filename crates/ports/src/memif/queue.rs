@@ -128,6 +128,12 @@ impl Receiver {
         end.views(limit)
     }
 
+    /// Those that are shown: nothing is looked for.
+    #[inline]
+    pub fn shown(&self) -> Views<'_> {
+        self.held.end.as_ref().map_or(Views::NONE, ReceiveEnd::shown)
+    }
+
     /// Gives the first `count` frames back to the sender.
     #[inline]
     pub fn release(&mut self, count: usize) {
@@ -208,14 +214,23 @@ impl Transmitter {
     /// with; among these are such that are too long to be sent at all.
     #[inline]
     pub fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>) -> usize {
+        let done = self.put_all(frames.map(|frame| (frame, View::of(&[]))));
+        self.flush();
+        done
+    }
+
+    /// Puts frames of two parts until one finds no room and returns how many are done with, as
+    /// [`Transmitter::send`] does.
+    #[inline]
+    pub fn put_all<'a>(&mut self, frames: impl Iterator<Item = (View<'a>, View<'a>)>) -> usize {
         let Some(end) = self.held.current() else { return 0 };
         let (mut done, mut stopped) = (0, None);
         let counters = &mut self.counters;
-        for frame in frames {
-            match end.put(frame) {
+        for (first, second) in frames {
+            match end.put_parts(first, second) {
                 Ok(()) => {
                     counters.frames += 1;
-                    counters.bytes += frame.len() as u64;
+                    counters.bytes += (first.len() + second.len()) as u64;
                 }
                 Err(Stop::Refused(Refusal::TooLong)) => counters.too_long += 1,
                 Err(stop) => {
@@ -225,7 +240,6 @@ impl Transmitter {
             }
             done += 1;
         }
-        end.flush();
         if let Some(stop) = stopped {
             self.stopped(stop);
         }

@@ -142,6 +142,12 @@ impl ReceiveEnd {
         Views { found: &self.found.0[self.first..end] }
     }
 
+    /// All frames that were found and not released.
+    #[inline]
+    pub fn shown(&self) -> Views<'_> {
+        self.views(VIEWS_MAX)
+    }
+
     /// Whether all bytes of a view are where they may be.
     #[cfg(test)]
     pub fn shows(&self, view: View<'_>) -> bool {
