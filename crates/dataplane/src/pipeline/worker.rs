@@ -15,9 +15,7 @@ use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{PortSettings, Ran, Way};
-use crate::forwarder::{
-    Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight,
-};
+use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;

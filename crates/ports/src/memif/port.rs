@@ -12,10 +12,10 @@ use packet::time::{Clock, Nanos, Stamp};
 use super::control::Control;
 use super::fault::Faults;
 use super::queue::{Receiver, Transmitter};
+use super::receive::Views;
 use super::ring::Side;
 use super::socket::Address;
 use super::spec::Spec;
-use super::receive::Views;
 use super::view::View;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
