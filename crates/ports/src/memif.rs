@@ -35,6 +35,8 @@ pub mod port;
 pub mod protocol;
 /// Queues, which come and go with the peer.
 pub mod queue;
+/// Queues that one thread has.
+pub mod queues;
 /// The receiving end of a ring.
 pub mod receive;
 /// Shared memory.

@@ -45,6 +45,14 @@ pub trait Port: Send {
         None
     }
 
+    /// Keeps some of the port's queues and gives the others away as ports of their own, so that
+    /// there are at most `parts` of it, for as many threads. Each counts what it carries; what is
+    /// known of the link is known to this one. None, and nothing changes, where a port cannot be
+    /// shared out.
+    fn divide(&mut self, _parts: usize) -> Vec<Box<dyn Port>> {
+        Vec::new()
+    }
+
     /// The port's own account since it was opened.
     fn counters(&mut self) -> PortCounters;
 
@@ -122,6 +130,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).in_place()
     }
 
+    fn divide(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
+        (**self).divide(parts)
+    }
+
     fn counters(&mut self) -> PortCounters {
         (**self).counters()
     }
@@ -185,6 +197,16 @@ impl PortCounters {
             Some((_, lost)) => *lost += count,
             None => self.drops.push((reason, count)),
         }
+    }
+
+    /// Adds the account of another part of the same port.
+    pub fn add(&mut self, other: &PortCounters) {
+        self.rx_frames += other.rx_frames;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_frames += other.tx_frames;
+        self.tx_bytes += other.tx_bytes;
+        self.peer_faults += other.peer_faults;
+        other.drops.iter().for_each(|&(reason, count)| self.lose(reason, count));
     }
 
     /// Frames lost for `reason`.

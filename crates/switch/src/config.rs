@@ -57,9 +57,9 @@ pub struct Config {
     pub service: Service,
     /// How long to keep polling after the last frame before waiting for the next one.
     pub spin: Nanos,
-    /// The core of the thread that has the frames, if they are to have one of their own: that of a
-    /// switch only. All else is done by a thread on the other cores.
-    pub frames_core: Option<usize>,
+    /// The cores of threads that have the frames, if they are to have threads of their own: those of
+    /// a switch only. All else is done by a thread on the other cores.
+    pub frames_cores: Vec<usize>,
     /// The control socket, if one is wanted.
     pub control: Option<PathBuf>,
 }
@@ -126,8 +126,9 @@ impl Default for Service {
 impl Config {
     /// A process of this kind without ports yet, everything else by default.
     pub fn new(kind: Kind) -> Self {
-        let (ports, service, spin) = (Vec::new(), Service::default(), Nanos::from_micros(50));
-        Config { ports, kind, service, spin, frames_core: None, control: None }
+        let (service, spin) = (Service::default(), Nanos::from_micros(50));
+        let (ports, frames_cores) = (Vec::new(), Vec::new());
+        Config { ports, kind, service, spin, frames_cores, control: None }
     }
 
     /// Every problem of this configuration; a usable one has none.

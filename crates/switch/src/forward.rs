@@ -60,6 +60,8 @@ pub struct ForwardLoop<F> {
     pub outputs: Outputs,
     /// How often there was something to do, and how often not.
     pub turns: Turns,
+    /// The same of each thread of frames, where they have their own.
+    pub turns_apart: Vec<Turns>,
     /// When the forwarder's next tick is due; whoever changes the forwarder may set it earlier.
     pub due: Option<Nanos>,
     service: Service,
@@ -143,6 +145,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             forwarder,
             outputs: Outputs::new(&numbers),
             turns: Turns::default(),
+            turns_apart: Vec::new(),
             service,
             work: Batch::new(BATCH_FRAMES),
             scratch: Box::default(),
@@ -272,6 +275,17 @@ impl<F: Forwarder> ForwardLoop<F> {
         let mut turn = Turn::default();
         self.exhale(now, &mut turn);
         turn.frames_sent
+    }
+
+    /// What turns with frames took, of all threads that move frames.
+    pub fn turns_of_frames(&self) -> Turns {
+        let Some((first, others)) = self.turns_apart.split_first() else { return self.turns };
+        others.iter().fold(*first, |sum, turns| Turns {
+            busy: sum.busy + turns.busy,
+            idle: sum.idle + turns.idle,
+            cycles_busy: sum.cycles_busy + turns.cycles_busy,
+            cycles_idle: sum.cycles_idle + turns.cycles_idle,
+        })
     }
 
     /// The lane of this port.

@@ -78,16 +78,16 @@ impl Node {
         Ok(Node { forward, events: events.unwrap_or_default(), agent, control, apart: None })
     }
 
-    /// Leaves the frames to a thread that has the ports.
+    /// Leaves the frames to threads that have the ports.
     pub fn leave_frames_to(&mut self, apart: Apart) {
         self.apart = Some(apart);
     }
 
-    /// Takes over what the thread of the frames said.
+    /// Takes over what the threads of frames said.
     fn hear(&mut self, now: Nanos) {
-        let ForwardLoop { forwarder, outputs, lanes, turns, .. } = &mut self.forward;
+        let ForwardLoop { forwarder, outputs, lanes, turns_apart, .. } = &mut self.forward;
         if let (Some(apart), Plane::OpenFlow(pipeline)) = (&mut self.apart, forwarder) {
-            apart.take(pipeline, outputs, lanes, turns, now);
+            apart.take(pipeline, outputs, lanes, turns_apart, now);
         }
     }
 

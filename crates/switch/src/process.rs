@@ -44,8 +44,9 @@ pub fn run(
     }
     dataplane::fast::memory::advise(ports::pages::advise_huge);
     let ports = open_ports(config)?;
-    let mut node = match (&config.kind, config.frames_core) {
-        (Kind::OpenFlow(_), Some(core)) => open_apart(config, ports, Some(core), seed())?,
+    let homes: Vec<_> = config.frames_cores.iter().copied().map(Some).collect();
+    let mut node = match &config.kind {
+        Kind::OpenFlow(_) if !homes.is_empty() => open_apart(config, ports, &homes, seed())?,
         _ => Node::open(config, ports, seed(), clock::now())?,
     };
     node.events.drain(..).for_each(&mut *log);
@@ -55,30 +56,37 @@ pub fn run(
     Ok(())
 }
 
-/// A switch whose frames have a thread of their own, on this core if one is named; then the calling
-/// thread keeps off it if there is another core.
+/// A switch whose frames have threads of their own, one for each of `homes`, on the core that it names if
+/// any; the calling thread keeps off these cores if there are others.
 pub fn open_apart(
     config: &Config,
     ports: Vec<NumberedPort>,
-    core: Option<usize>,
+    homes: &[Option<usize>],
     seed: u64,
 ) -> Result<Node, OpenError> {
-    let (departure, ports) = Departure::new(ports).map_err(OpenError::Thread)?;
+    let (departure, ports) = Departure::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
-        panic!("only a switch can leave its frames to a thread");
+        panic!("only a switch can leave its frames to threads");
     };
-    let worker = pipeline.worker();
-    let hold = |cores: &[usize]| ports::core::hold(cores).map_err(OpenError::Thread);
     let before = ports::core::allowed().map_err(OpenError::Thread)?;
-    if let Some(core) = core {
-        // The thread begins where this one is held now.
-        hold(&[core])?;
+    // A core that there is not is refused here, before there are threads.
+    for core in homes.iter().flatten() {
+        ports::core::hold(&[*core]).map_err(OpenError::Thread)?;
     }
-    let apart = departure.start(worker, config.service, config.spin);
-    let others = before.iter().copied().filter(|other| Some(*other) != core);
+    let starts = homes.iter().copied().map(|home| {
+        let settle_in = move || {
+            if let Some(core) = home {
+                ports::core::hold(&[core]).expect("it was allowed a moment ago");
+            }
+        };
+        (pipeline.worker(), settle_in)
+    });
+    let apart = departure.start(starts.collect(), config.service, config.spin);
+    let others = before.iter().copied().filter(|core| !homes.contains(&Some(*core)));
     let others: Vec<usize> = others.collect();
-    hold(if others.is_empty() { &before } else { &others })?;
+    let held = ports::core::hold(if others.is_empty() { &before } else { &others });
+    held.map_err(OpenError::Thread)?;
     node.leave_frames_to(apart.map_err(OpenError::Thread)?);
     Ok(node)
 }

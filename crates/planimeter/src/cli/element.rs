@@ -76,9 +76,9 @@ pub struct SwitchArguments {
     /// How entries with open fields are found in the first table
     #[arg(long, value_enum)]
     classifier: Option<ClassifierArgument>,
-    /// Give the frames a thread of their own, on this core
-    #[arg(long, value_name = "CORE")]
-    frames_core: Option<usize>,
+    /// Give the frames a thread of their own on each of these cores
+    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    frames_core: Vec<usize>,
     /// A TOML file with these and further settings
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -179,7 +179,7 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
         None => {}
     }
     let mut config = told(Kind::OpenFlow(config), &arguments.common)?;
-    config.frames_core = arguments.frames_core;
+    config.frames_cores = arguments.frames_core.clone();
     run(&config)
 }
 

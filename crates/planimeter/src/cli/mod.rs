@@ -48,7 +48,7 @@ enum Command {
     /// Rebuild the report of stored runs
     Report(report::Arguments),
     /// Be an OpenFlow switch
-    Switch(element::SwitchArguments),
+    Switch(Box<element::SwitchArguments>),
     /// Be a learning bridge
     Bridge(element::BridgeArguments),
     /// Be a router

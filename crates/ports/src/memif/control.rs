@@ -34,7 +34,8 @@ pub struct Control {
     peer: Option<Peer>,
     receivers: Vec<Arc<Mailbox<ReceiveEnd>>>,
     transmitters: Vec<Arc<Mailbox<TransmitEnd>>>,
-    events: OwnedFd,
+    /// One for the peer and for all queues that no other stands for, and one for each part.
+    events: Vec<Arc<OwnedFd>>,
     faults: Faults,
     last_words: Option<String>,
     changed: bool,
@@ -69,7 +70,7 @@ impl Control {
             peer: None,
             receivers,
             transmitters,
-            events: sys::epoll()?,
+            events: vec![Arc::new(sys::epoll()?)],
             faults: Faults::default(),
             last_words: None,
             changed: true,
@@ -101,6 +102,17 @@ impl Control {
         }
     }
 
+    /// Sees to it that the queues of each of so many parts have a descriptor of their own: receiving
+    /// queues belong to the parts in turn. The first part's is the port's.
+    pub(super) fn divide(&mut self, parts: usize) -> io::Result<Vec<Arc<OwnedFd>>> {
+        let more = (1..parts).map(|_| Ok(Arc::new(sys::epoll()?)));
+        let more: Vec<_> = more.collect::<io::Result<_>>()?;
+        self.events.truncate(1);
+        self.events.extend(more.iter().cloned());
+        self.changed = true;
+        Ok(more)
+    }
+
     /// Whether there is a peer.
     pub fn is_connected(&self) -> bool {
         self.peer.is_some()
@@ -130,7 +142,7 @@ impl Control {
 
     /// What becomes readable when a turn has something to do, or an armed queue has frames.
     pub fn descriptor(&self) -> RawFd {
-        self.events.as_raw_fd()
+        self.events[0].as_raw_fd()
     }
 
     /// Listens to the peer, who has nothing to say but farewell. The fault, or `None` if it left.
@@ -179,17 +191,22 @@ impl Control {
 
     /// Puts an epoll instance with all that is of interest now in the place of the old one.
     fn watch(&self) -> io::Result<()> {
-        let fresh = sys::epoll()?;
         let door: Vec<RawFd> = match &self.role {
             Role::Server(door) => door.descriptors().collect(),
             Role::Client(caller) => caller.descriptor().into_iter().collect(),
         };
         let bells = self.peer.iter().flat_map(|peer| &peer.doorbells).map(Doorbell::descriptor);
         let peer = self.peer.iter().map(|peer| peer.socket.descriptor());
-        for descriptor in door.into_iter().chain(peer).chain(bells) {
-            sys::epoll_add(&fresh, descriptor)?;
+        let parts = self.events.len();
+        for (part, events) in self.events.iter().enumerate() {
+            let own = door.iter().copied().chain(peer.clone()).filter(|_| part == 0);
+            let fresh = sys::epoll()?;
+            for descriptor in own.chain(bells.clone().skip(part).step_by(parts)) {
+                sys::epoll_add(&fresh, descriptor)?;
+            }
+            sys::replace(events, fresh)?;
         }
-        sys::replace(&self.events, fresh)
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{Request, What};
 use crate::agent::Agent;
-use crate::forward::{ForwardLoop, Lane};
+use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::plane::Plane;
 
 /// Answers one request about a data plane.
@@ -42,6 +42,13 @@ pub fn answer(
 
 fn not_for(kind: &str, request: &Request) -> String {
     format!("a {kind} cannot {}", request.name())
+}
+
+fn write_turns(into: &mut Value, turns: &Turns) {
+    into["turns_busy"] = turns.busy.into();
+    into["turns_idle"] = turns.idle.into();
+    into["cycles_busy"] = turns.cycles_busy.into();
+    into["cycles_idle"] = turns.cycles_idle.into();
 }
 
 fn about(forward: &ForwardLoop<Plane>) -> Value {
@@ -70,13 +77,18 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     let ports: Vec<_> = forward.lanes.iter_mut().map(port_counters).collect();
     let mut all = json!({
         "at_ns": now.0,
-        "turns_busy": forward.turns.busy,
-        "turns_idle": forward.turns.idle,
-        "cycles_busy": forward.turns.cycles_busy,
-        "cycles_idle": forward.turns.cycles_idle,
         "ports": ports,
         "drops": drops(&forward.forwarder.drops()),
     });
+    write_turns(&mut all, &forward.turns_of_frames());
+    if !forward.turns_apart.is_empty() {
+        let threads = forward.turns_apart.iter().map(|turns| {
+            let mut thread = json!({});
+            write_turns(&mut thread, turns);
+            thread
+        });
+        all["threads"] = threads.collect();
+    }
     match &forward.forwarder {
         Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),

@@ -75,7 +75,7 @@ impl Rig {
             wires.push(theirs);
         }
         let node = match apart {
-            true => open_apart(&config, ports, None, 1),
+            true => open_apart(&config, ports, &[None, None], 1),
             false => Node::open(&config, ports, 1, clock::now()),
         };
         let mut node = node.expect("it starts");

@@ -326,3 +326,45 @@ fn a_frame_that_no_chain_holds_is_counted_and_others_pass() {
     assert_eq!(arrived, [vec![0; 60], vec![2; 16 * 64]]);
     assert_eq!(right.counters().lost(PortDrop::TooLong), 1);
 }
+
+#[test]
+fn parts_of_a_port_have_queues_of_their_own_and_are_woken_by_them_alone() {
+    let queues = |spec: Spec| Spec { receive_queues: 2, transmit_queues: 2, ..spec };
+    let spec = queues(server("parts"));
+    let mut left = MemifPort::open(&spec).unwrap();
+    let mut parts = left.divide(4);
+    assert_eq!(parts.len(), 1, "there are two queues");
+    let mut right = MemifPort::open(&queues(client(&spec))).unwrap();
+    connect(&mut left, &mut right);
+    let mut batch = Batch::new(4);
+    for _ in 0..2 {
+        for (number, queue) in right.split().1.iter_mut().enumerate() {
+            for _ in 0..=number {
+                queue.put(View::of(&[number as u8; 60])).unwrap();
+            }
+            queue.flush();
+        }
+        for (number, port) in
+            [&mut left as &mut dyn Port, parts[0].as_mut()].into_iter().enumerate()
+        {
+            batch.clear();
+            assert_eq!(port.receive(&mut batch, clock::now()).unwrap(), number + 1);
+            assert!(batch.frames().iter().all(|frame| frame.bytes()[0] == number as u8));
+            assert_eq!(port.transmit(&mut batch, clock::now()).unwrap(), number + 1);
+            let views = right.split().0[number].peek(9).len();
+            assert_eq!(views, number + 1);
+            right.split().0[number].release(views);
+        }
+    }
+    let mut wait = Wait::new();
+    let mut is_ready = |port: &dyn Port| {
+        wait.clear();
+        wait.add(port.descriptor().unwrap(), false);
+        wait.until(Some(Nanos::ZERO)).unwrap() > 0
+    };
+    assert!(!is_ready(&left) && !is_ready(parts[0].as_ref()));
+    right.split().1[1].put(View::of(&[1; 60])).unwrap();
+    right.split().1[1].flush();
+    assert!(!is_ready(&left) && is_ready(parts[0].as_ref()));
+    assert_eq!((left.counters().rx_frames, parts[0].counters().rx_frames), (2, 4));
+}
