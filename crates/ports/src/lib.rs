@@ -22,6 +22,8 @@ pub mod bpf;
 pub mod tap;
 /// A port to another process by shared memory.
 pub mod memif;
+/// A port to a virtual machine, or whoever plays one, by shared memory.
+pub mod vhost;
 /// A port that plays frames from memory.
 pub mod replay;
 /// Ports around a port.
@@ -34,5 +36,6 @@ pub mod channel;
 pub mod core;
 /// Asking the system for huge pages.
 pub mod pages;
+mod guard;
 mod interface;
 mod sys;

@@ -18,7 +18,7 @@ mod attach;
 mod caller;
 /// The part that talks to the peer.
 pub mod control;
-mod copy;
+pub(crate) mod copy;
 mod door;
 /// How sleepers are woken.
 pub mod doorbell;

@@ -7,13 +7,16 @@ use crate::memif::port::MemifPort;
 use crate::memif::spec::Spec;
 use crate::port::{Port, PortError};
 use crate::tap::TapPort;
+use crate::vhost;
+use crate::vhost::port::VhostPort;
 use crate::xdp;
 
 /// What a specification can be.
-const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH";
+const KNOWN: &str =
+    "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH";
 
 /// Kinds of port that have a name already and no code yet.
-const LATER: [&str; 2] = ["vhost", "pcap"];
+const LATER: [&str; 1] = ["pcap"];
 
 /// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
@@ -31,8 +34,12 @@ pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
             Ok(memif) => Ok(Box::new(MemifPort::open(&memif)?)),
             Err(why) => bad(why),
         },
+        "vhost" => match vhost::spec::Spec::parse(what) {
+            Ok(vhost) => Ok(Box::new(VhostPort::open(&vhost)?)),
+            Err(why) => bad(why),
+        },
         kind if LATER.contains(&kind) => bad(
-            "not in this version; known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH",
+            "not in this version; known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH",
         ),
         _ => bad(KNOWN),
     }
@@ -45,16 +52,17 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_what_can() {
         for (spec, word) in [
-            ("", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
-            ("eth0", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
-            ("raw:eth0", "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME and memif:PATH"),
+            ("", KNOWN),
+            ("eth0", KNOWN),
+            ("raw:eth0", KNOWN),
             ("xdp:", "name is missing"),
             ("xdp:nosuchif0", "there is no interface nosuchif0"),
             ("xdp:lo,mode=fast", "auto, native or generic"),
             ("memif:", "path is missing"),
             ("memif:/run/x,role=master", "role is server or client"),
             ("memif:/nowhere/at/all", "listening on /nowhere/at/all#0"),
-            ("vhost:/run/x", "not in this version"),
+            ("vhost:", "path is missing"),
+            ("vhost:/nowhere/at/all", "listening on /nowhere/at/all"),
             ("pcap:x.pcap", "not in this version"),
             ("afpacket:", "name is missing"),
             ("tap:", "name is missing"),

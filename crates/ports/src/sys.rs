@@ -110,3 +110,13 @@ pub fn epoll_add(epoll: &OwnedFd, descriptor: RawFd) -> io::Result<()> {
     })
     .map(drop)
 }
+
+/// Puts an epoll instance that watches these descriptors in the place of an old one, so that
+/// nothing of what was watched before remains in it, whoever else still has its descriptors open.
+pub fn watch(old: &OwnedFd, descriptors: impl Iterator<Item = RawFd>) -> io::Result<()> {
+    let fresh = epoll()?;
+    for descriptor in descriptors {
+        epoll_add(&fresh, descriptor)?;
+    }
+    replace(old, fresh)
+}

@@ -200,11 +200,7 @@ impl Control {
         let parts = self.events.len();
         for (part, events) in self.events.iter().enumerate() {
             let own = door.iter().copied().chain(peer.clone()).filter(|_| part == 0);
-            let fresh = sys::epoll()?;
-            for descriptor in own.chain(bells.clone().skip(part).step_by(parts)) {
-                sys::epoll_add(&fresh, descriptor)?;
-            }
-            sys::replace(events, fresh)?;
+            sys::watch(events, own.chain(bells.clone().skip(part).step_by(parts)))?;
         }
         Ok(())
     }

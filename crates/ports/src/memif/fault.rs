@@ -53,11 +53,17 @@ pub enum Fault {
     BufferLength,
     /// A frame in more buffers than are allowed, or one that does not end.
     Chain,
+    /// The region's file was made shorter while it was used.
+    RegionShrunk,
+    /// The peer wants what was not offered.
+    Features,
+    /// A number of a descriptor that the ring has not.
+    Slot,
 }
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 23] = [
+    pub const ALL: [Fault; 26] = [
         Fault::Message,
         Fault::Unexpected,
         Fault::Version,
@@ -81,6 +87,9 @@ impl Fault {
         Fault::BufferPlace,
         Fault::BufferLength,
         Fault::Chain,
+        Fault::RegionShrunk,
+        Fault::Features,
+        Fault::Slot,
     ];
 
     /// What the peer is told, and people who read counters: at most 95 bytes.
@@ -109,6 +118,9 @@ impl Fault {
             Fault::BufferPlace => "buffer outside its region",
             Fault::BufferLength => "frame longer than its buffer, or buffer empty",
             Fault::Chain => "frame in too many buffers, or without end",
+            Fault::RegionShrunk => "region taken away while in use",
+            Fault::Features => "feature that was not offered",
+            Fault::Slot => "descriptor that its ring has not",
         }
     }
 
@@ -126,7 +138,7 @@ pub struct Faults {
 
 impl Faults {
     /// Counts one.
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub(crate) fn add(&mut self, fault: Fault) {
         self.counts[fault as usize - 1] += 1;
     }
 

@@ -11,6 +11,10 @@
 //! the hole fails if no free huge page is left to fill it. (Small pages fill it with zeros.) So
 //! regions of huge pages are shared only with a peer of our own user or root, who could kill us
 //! without such detours.
+//!
+//! Where peers do not seal what they share (vhost-user's do not), a region is guarded instead
+//! ([`crate::guard`]): what is taken away reads as zeros from then on, which [`Region::is_broken`]
+//! tells.
 
 #![allow(unsafe_code)]
 
@@ -20,6 +24,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::fault::Fault;
+use crate::guard::Guard;
 use crate::pages::HUGE_BYTES;
 use crate::sys;
 
@@ -28,6 +33,9 @@ const PAGE_BYTES: usize = 4096;
 
 /// What `fstatfs` says of a file of huge pages (`linux/magic.h`).
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
+
+/// What `fstatfs` says of a file of memory (`linux/magic.h`).
+const TMPFS_MAGIC: libc::c_long = 0x0102_1994;
 
 /// Regions of one connection, by index. They stay mapped until the last of all ends that use them
 /// is gone.
@@ -40,6 +48,8 @@ pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     mapped: usize,
+    /// Given back before the mapping.
+    guard: Option<Guard>,
 }
 
 // SAFETY: the memory belongs to the process, not to a thread; all access to it is through raw
@@ -84,19 +94,44 @@ impl Region {
         if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
             return Err(Fault::RegionUnsealed);
         }
-        let is_huge = is_of_huge_pages(file).ok_or(Fault::RegionMapping)?;
+        let is_huge = kind_of(file).ok_or(Fault::RegionMapping)? == HUGETLBFS_MAGIC;
         if is_huge && !is_trusted {
             return Err(Fault::RegionHuge);
         }
         // Sealed first, measured afterwards: from here on the file is never shorter.
+        Region::map_measured(file, bytes, is_huge)
+    }
+
+    /// Maps `bytes` bytes of a peer's file, which may become shorter at any time: then it reads as
+    /// zeros. It has to be memory: another file could answer when its owner pleases.
+    pub fn map_guarded(file: &OwnedFd, bytes: u64) -> Result<Region, Fault> {
+        let kind = kind_of(file).ok_or(Fault::RegionMapping)?;
+        if kind != TMPFS_MAGIC && kind != HUGETLBFS_MAGIC {
+            return Err(Fault::RegionMapping);
+        }
+        let mut region = Region::map_measured(file, bytes, kind == HUGETLBFS_MAGIC)?;
+        // SAFETY: the range is the whole mapping just made, in whole pages of its kind; its bytes are
+        // only ever taken for what somebody else may write; and it is unmapped after its guard is gone.
+        let guard = unsafe { Guard::new(region.start.as_ptr(), region.mapped) };
+        region.guard = Some(guard.ok_or(Fault::RegionMapping)?);
+        Ok(region)
+    }
+
+    /// Whether a guarded region was taken away, so that what was read lately may be anything.
+    #[inline]
+    pub fn is_broken(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::is_broken)
+    }
+
+    fn map_measured(file: &OwnedFd, bytes: u64, is_huge: bool) -> Result<Region, Fault> {
         let size = size_of_file(file).ok_or(Fault::RegionMapping)?;
         let bytes = usize::try_from(bytes).map_err(|_| Fault::RegionSize)?;
         if bytes == 0 || bytes as u64 > size {
             return Err(Fault::RegionSize);
         }
         let page = if is_huge { HUGE_BYTES } else { PAGE_BYTES };
-        Region::map_file(file, bytes, bytes.next_multiple_of(page), 0)
-            .map_err(|_| Fault::RegionMapping)
+        let mapped = bytes.checked_next_multiple_of(page).ok_or(Fault::RegionSize)?;
+        Region::map_file(file, bytes, mapped, 0).map_err(|_| Fault::RegionMapping)
     }
 
     fn map_file(
@@ -120,7 +155,7 @@ impl Region {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
-        Ok(Region { start, bytes, mapped })
+        Ok(Region { start, bytes, mapped, guard: None })
     }
 
     /// Its bytes.
@@ -139,20 +174,22 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        self.guard = None;
         // SAFETY: the range is the one that was mapped, and whoever had pointers into it also
         // held the `Regions` that is dropped last.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
     }
 }
 
-fn is_of_huge_pages(file: &OwnedFd) -> Option<bool> {
+/// Which kind of file system a file is of.
+fn kind_of(file: &OwnedFd) -> Option<libc::c_long> {
     let mut status = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the pointer is to a statfs, which all-zero bytes are a value of, and the call fills.
     let status = unsafe {
         sys::check(libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr())).ok()?;
         status.assume_init()
     };
-    Some(status.f_type as libc::c_long == HUGETLBFS_MAGIC)
+    Some(status.f_type as libc::c_long)
 }
 
 fn size_of_file(file: &OwnedFd) -> Option<u64> {

@@ -65,8 +65,21 @@ impl Address {
     }
 }
 
-fn new_socket() -> io::Result<OwnedFd> {
-    sys::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_NONBLOCK, 0)
+/// Whether messages keep their bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// They do, as memif's must.
+    Messages,
+    /// They do not.
+    Stream,
+}
+
+fn new_socket(kind: Kind) -> io::Result<OwnedFd> {
+    let kind = match kind {
+        Kind::Messages => libc::SOCK_SEQPACKET,
+        Kind::Stream => libc::SOCK_STREAM,
+    };
+    sys::socket(libc::AF_UNIX, kind | libc::SOCK_NONBLOCK, 0)
 }
 
 /// A listening socket, and its file, which goes with it.
@@ -81,12 +94,17 @@ impl Listener {
     /// Listens. A socket file on which nobody listens is replaced; one that answers is in use, and
     /// a file that is no socket is never touched.
     pub fn open(address: &Address) -> io::Result<Self> {
-        let socket = match bind(address) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(address) => {
+        Listener::open_for(address, Kind::Messages)
+    }
+
+    /// As [`Listener::open`], for sockets of this kind.
+    pub fn open_for(address: &Address, kind: Kind) -> io::Result<Self> {
+        let socket = match bind(address, kind) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(address, kind) => {
                 if let Address::Path(path) = address {
                     fs::remove_file(path)?;
                 }
-                bind(address)?
+                bind(address, kind)?
             }
             other => other?,
         };
@@ -134,8 +152,8 @@ impl Drop for Listener {
     }
 }
 
-fn bind(address: &Address) -> io::Result<OwnedFd> {
-    let socket = new_socket()?;
+fn bind(address: &Address, kind: Kind) -> io::Result<OwnedFd> {
+    let socket = new_socket(kind)?;
     let (raw, length) = address.raw()?;
     // SAFETY: the pointer and the length describe `raw`, which outlives the call.
     sys::check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&raw).cast(), length) })?;
@@ -146,11 +164,12 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-fn is_stale(address: &Address) -> bool {
+fn is_stale(address: &Address, kind: Kind) -> bool {
     let Address::Path(path) = address else { return false };
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket
-        && Socket::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        && Socket::connect_for(address, kind)
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// What was received.
@@ -179,7 +198,12 @@ pub struct Socket {
 impl Socket {
     /// Calls a server, which has to be there.
     pub fn connect(address: &Address) -> io::Result<Self> {
-        let socket = new_socket()?;
+        Socket::connect_for(address, Kind::Messages)
+    }
+
+    /// As [`Socket::connect`], for sockets of this kind.
+    pub fn connect_for(address: &Address, kind: Kind) -> io::Result<Self> {
+        let socket = new_socket(kind)?;
         let (raw, length) = address.raw()?;
         // SAFETY: the pointer and the length describe `raw`, which outlives the call.
         sys::check(unsafe {
@@ -191,6 +215,11 @@ impl Socket {
     /// Its number.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+
+    /// The bare socket, for another protocol.
+    pub fn into_inner(self) -> OwnedFd {
+        self.socket
     }
 
     /// Sends a message, with a descriptor beside it. An error also if the other end does not

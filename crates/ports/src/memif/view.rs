@@ -30,7 +30,7 @@ impl<'a> View<'a> {
     /// # Safety
     /// They must stay readable for `'a`.
     #[inline(always)]
-    pub(super) unsafe fn new(start: *const u8, bytes: usize) -> Self {
+    pub(crate) unsafe fn new(start: *const u8, bytes: usize) -> Self {
         View { start, bytes, memory: PhantomData }
     }
 
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn start(&self) -> *const u8 {
+    pub(crate) fn start(&self) -> *const u8 {
         self.start
     }
 

@@ -57,7 +57,7 @@ fn what_we_make_is_what_we_would_take() {
 fn huge_pages_are_taken_from_the_trusted_only_and_replaced_by_small_ones_where_there_are_none() {
     let (ours, file) = Region::create(3 << 20, true).unwrap();
     let bytes = ours.bytes() as u64;
-    if is_of_huge_pages(&file) == Some(true) {
+    if kind_of(&file) == Some(HUGETLBFS_MAGIC) {
         assert_eq!(bytes, 4 << 20);
         assert_eq!(fault(&file, bytes), Some(Fault::RegionHuge));
         assert!(Region::map(&file, bytes - 1, true).is_ok());

@@ -1,0 +1,253 @@
+//! A vhost-user port as every port is: frames copied into a batch, and out of one.
+
+use std::cell::Cell;
+use std::os::fd::RawFd;
+
+use packet::copies::Copies;
+use packet::frame::{Batch, FRAME_BYTES_MAX};
+use packet::time::{Clock, Nanos, Stamp};
+
+use super::control::{Control, News};
+use super::receive::ReceiveEnd;
+use super::spec::{Role, Spec};
+use super::transmit::TransmitEnd;
+use crate::memif::fault::{Fault, Faults};
+use crate::memif::socket::Address;
+use crate::memif::transmit::{Refusal, Stop};
+use crate::memif::view::View;
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+
+/// The front end is listened to this often while frames are asked for.
+const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// A port to a virtual machine's driver.
+pub struct VhostPort {
+    facts: PortFacts,
+    control: Control,
+    /// By pair; none where the driver uses none.
+    receivers: Vec<Option<ReceiveEnd>>,
+    transmitters: Vec<Option<TransmitEnd>>,
+    control_due: Nanos,
+    first: usize,
+    counters: PortCounters,
+    /// Whether the driver was told that nobody looks.
+    armed: Cell<bool>,
+}
+
+impl VhostPort {
+    /// Opens a port. A server listens from now on; a client calls until somebody listens.
+    pub fn open(spec: &Spec) -> Result<Self, PortError> {
+        let name = match &spec.address {
+            Address::Path(path) => path.display().to_string(),
+            Address::Abstract(name) => format!("@{name}"),
+        };
+        let control = Control::open(spec).map_err(|error| PortError::System {
+            doing: match spec.role {
+                Role::Server => "listening on",
+                Role::Client => "preparing to call",
+            },
+            what: name.clone(),
+            error,
+        })?;
+        let facts = PortFacts {
+            name,
+            kind: "vhost",
+            mac: [0; 6],
+            frame_bytes_max: FRAME_BYTES_MAX,
+            stamps: Clock::UserSpace,
+        };
+        Ok(VhostPort {
+            facts,
+            control,
+            receivers: Vec::new(),
+            transmitters: Vec::new(),
+            control_due: Nanos::ZERO,
+            first: 0,
+            counters: PortCounters::default(),
+            armed: Cell::new(false),
+        })
+    }
+
+    /// Listens to the front end, or for one. Who receives need not call this.
+    pub fn turn(&mut self, now: Nanos) {
+        self.control_due = now.saturating_add(CONTROL_INTERVAL);
+        let (receivers, transmitters) = (&self.receivers, &self.transmitters);
+        let next = |number: usize| match number % 2 {
+            0 => Some(transmitters.get(number / 2)?.as_ref()?.ring().next()),
+            _ => Some(receivers.get(number / 2)?.as_ref()?.ring().next()),
+        };
+        let news = self.control.turn(now, next);
+        self.hear(news);
+    }
+
+    /// What peers did wrong so far.
+    pub fn faults(&self) -> &Faults {
+        self.control.faults()
+    }
+
+    /// How many queues the driver uses now, to be received from and to be sent into.
+    pub fn queues(&self) -> [usize; 2] {
+        let count = |ends: &mut dyn Iterator<Item = bool>| ends.filter(|is_used| *is_used).count();
+        [
+            count(&mut self.receivers.iter().map(Option::is_some)),
+            count(&mut self.transmitters.iter().map(Option::is_some)),
+        ]
+    }
+
+    fn hear(&mut self, news: News) {
+        let News::Rings(rings, shape) = news else { return };
+        // Dropped before the new ones come: the old memory need not outlive its connection.
+        self.receivers.clear();
+        self.transmitters.clear();
+        for (number, ring) in rings.into_iter().enumerate() {
+            if number.is_multiple_of(2) {
+                let end = |ring| TransmitEnd::new(ring, shape.header_bytes, shape.merges);
+                self.transmitters.push(ring.map(end));
+            } else {
+                self.receivers.push(ring.map(|ring| ReceiveEnd::new(ring, shape.header_bytes)));
+            }
+        }
+        // Whoever waits has to be woken by the new rings too.
+        if self.armed.get() {
+            self.arm();
+        }
+    }
+
+    #[cold]
+    fn part(&mut self, fault: Fault, now: Nanos) {
+        let news = self.control.part(Some(fault), now);
+        self.hear(news);
+    }
+
+    fn arm(&self) -> bool {
+        let ends = self.receivers.iter().flatten();
+        ends.fold(true, |may_sleep, end| end.ring().arm() && may_sleep)
+    }
+
+    /// Hands at most `limit` frames from the queues in turn to `see`; how many.
+    #[inline]
+    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+        if self.armed.replace(false) {
+            self.receivers.iter().flatten().for_each(|end| end.ring().disarm());
+            self.control_due = now;
+        }
+        if now >= self.control_due {
+            self.turn(now);
+        }
+        let (mut frames, mut fault) = (0, None);
+        let count = self.receivers.len();
+        for turn in 0..count {
+            let place = (self.first + turn) % count;
+            let Some(end) = &mut self.receivers[place] else { continue };
+            let taken = end.take(limit - frames, &mut see);
+            frames += taken.frames;
+            self.counters.rx_frames += taken.frames as u64;
+            self.counters.rx_bytes += taken.bytes;
+            self.counters.lose(PortDrop::TooLong, taken.too_long);
+            if taken.fault.is_some() {
+                self.counters.lose(PortDrop::PeerBroken, 1);
+            }
+            let is_broken = end.ring().memory().is_broken();
+            fault = fault.or(is_broken.then_some(Fault::RegionShrunk)).or(taken.fault);
+        }
+        self.first = if count == 0 { 0 } else { (self.first + 1) % count };
+        if let Some(fault) = fault {
+            self.part(fault, now);
+        }
+        frames
+    }
+
+    /// Sends through the first queue in use, so that frames keep their order; how many were taken,
+    /// those that are too long to be sent among them.
+    #[inline]
+    fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>, now: Nanos) -> usize {
+        let Some(end) = self.transmitters.iter_mut().flatten().next() else { return 0 };
+        let (mut done, mut fault) = (0, None);
+        for frame in frames {
+            match end.put(frame) {
+                Ok(()) => {
+                    self.counters.tx_frames += 1;
+                    self.counters.tx_bytes += frame.len() as u64;
+                }
+                Err(Stop::Refused(Refusal::TooLong)) => {
+                    self.counters.lose(PortDrop::TooLong, 1);
+                }
+                Err(Stop::Refused(_)) => break,
+                Err(Stop::Broken(found)) => {
+                    fault = Some(found);
+                    break;
+                }
+            }
+            done += 1;
+        }
+        end.flush();
+        let is_broken = end.ring().memory().is_broken();
+        if let Some(fault) = is_broken.then_some(Fault::RegionShrunk).or(fault) {
+            self.part(fault, now);
+        }
+        done
+    }
+}
+
+impl Port for VhostPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    /// Takes from the queues in turn. Without a peer there is nothing to receive, and no error.
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
+        Ok(self.take(batch.room(), now, |view| {
+            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            frame.resize(view.len());
+            view.copy_to(frame.bytes_mut());
+            frame.stamp = stamp;
+        }))
+    }
+
+    /// Sends through the first queue. Without a peer there is no room.
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        Ok(self.send(batch.frames().iter().map(|frame| View::of(frame.bytes())), now))
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        copies.clear();
+        let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
+        Ok(self.take(copies.capacity(), now, |view| {
+            let copy = copies.push(view.len(), stamp);
+            view.copy_to(copy.expect("no more are shown than there is room for"));
+        }))
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        Ok(self.send(copies.frames().map(View::of), now))
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        PortCounters { peer_faults: self.control.faults().total(), ..self.counters.clone() }
+    }
+
+    /// A driver that uses no ring is no link.
+    fn has_link(&self) -> bool {
+        self.control.is_connected() && self.queues().iter().all(|&count| count > 0)
+    }
+
+    /// Asking for it means that nobody looks until it can be read or the next frames are asked
+    /// for: drivers kick only in between.
+    fn descriptor(&self) -> Option<RawFd> {
+        self.armed.set(true);
+        if !self.arm() {
+            // Something waits already: whoever waits finds that at once.
+            self.receivers
+                .iter()
+                .flatten()
+                .filter_map(|end| end.ring().kick())
+                .for_each(|it| it.ring());
+        }
+        Some(self.control.descriptor())
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.control.due()
+    }
+}

@@ -1,0 +1,256 @@
+//! A split ring (VIRTIO 1.2, 2.7): a table of descriptors and a row of available chains, which the
+//! driver writes, and a row of used ones, which we do.
+//!
+//! Indices count chains ever passed on and wrap at 65,536. What the driver writes is read once, by
+//! atomics, and believed after it was checked; what we wrote is never read back.
+
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+use super::memory::SharedMemory;
+use crate::memif::doorbell::Doorbell;
+use crate::memif::fault::Fault;
+
+/// Most entries of a ring (2.7: 32,768).
+pub const ENTRIES_MAX: u32 = 1 << 15;
+
+/// Descriptors of one chain, and pieces of memory that one frame may lie in.
+pub const CHAIN_MAX: usize = 32;
+
+/// Descriptor flags (2.7.5): the chain goes on at `next`...
+pub const FLAG_NEXT: u16 = 1;
+/// ...the device writes this one...
+pub const FLAG_WRITE: u16 = 2;
+/// ...or it is a table of descriptors, which was not offered.
+pub const FLAG_INDIRECT: u16 = 4;
+
+/// In the available row's flags: the driver wants no interrupts (2.7.7).
+const NO_INTERRUPT: u16 = 1;
+/// In the used row's flags: we want no kicks (2.7.10).
+const NO_NOTIFY: u16 = 1;
+
+const DESCRIPTOR_BYTES: usize = 16;
+/// Before the entries of either row: flags and index.
+const HEAD_BYTES: usize = 4;
+const AVAILABLE_BYTES: usize = 2;
+const USED_BYTES: usize = 8;
+
+/// A copy of a descriptor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The buffer's address, the driver's.
+    pub address: u64,
+    /// Its bytes.
+    pub length: u32,
+    /// [`FLAG_NEXT`] and others.
+    pub flags: u16,
+    /// The next descriptor's number.
+    pub next: u16,
+}
+
+/// Where a ring's three parts are, in the front end's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The table of descriptors.
+    pub descriptors: u64,
+    /// The driver's row.
+    pub available: u64,
+    /// Ours.
+    pub used: u64,
+}
+
+/// The device's end of a split ring.
+pub struct Ring {
+    descriptors: NonNull<u8>,
+    available: NonNull<u8>,
+    used: NonNull<u8>,
+    entries: u16,
+    memory: SharedMemory,
+    /// Rung by us for the driver; `None` if it only polls.
+    call: Option<Doorbell>,
+    /// Rung by the driver for us, likewise.
+    kick: Option<Doorbell>,
+    /// The first available entry that was not taken.
+    next: u16,
+    /// The driver's index as it was last read.
+    seen: u16,
+    /// Our index, and as it was published.
+    used_next: u16,
+    published: u16,
+}
+
+// SAFETY: the pointers are into `memory`, which is held; all access is atomic.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// The ring of so many entries at `place`, from entry `base` on.
+    pub fn new(
+        memory: SharedMemory,
+        place: Place,
+        entries: u32,
+        base: u16,
+        [kick, call]: [Option<Doorbell>; 2],
+    ) -> Result<Ring, Fault> {
+        if !entries.is_power_of_two() || entries > ENTRIES_MAX {
+            return Err(Fault::RingSize);
+        }
+        let part = |address, head, each, align| {
+            let bytes = head + entries as usize * each;
+            let start = memory.user(address, bytes).and_then(NonNull::new);
+            let is_aligned = |start: &NonNull<u8>| (start.as_ptr() as usize).is_multiple_of(align);
+            start.filter(is_aligned).ok_or(Fault::RingPlace)
+        };
+        let ring = Ring {
+            descriptors: part(place.descriptors, 0, DESCRIPTOR_BYTES, 16)?,
+            available: part(place.available, HEAD_BYTES, AVAILABLE_BYTES, 2)?,
+            used: part(place.used, HEAD_BYTES, USED_BYTES, 4)?,
+            // 32,768 fits.
+            entries: entries as u16,
+            memory,
+            call,
+            kick,
+            next: base,
+            seen: base,
+            used_next: base,
+            published: base,
+        };
+        ring.set_awake(true);
+        Ok(ring)
+    }
+
+    /// The memory that it and its buffers lie in.
+    #[inline(always)]
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+
+    /// The first available entry that was not taken: where another could go on.
+    pub fn next(&self) -> u16 {
+        self.next
+    }
+
+    /// What the driver rings.
+    pub fn kick(&self) -> Option<&Doorbell> {
+        self.kick.as_ref()
+    }
+
+    /// Entries that can be taken, looking at the driver only if fewer than `wanted` are known.
+    #[inline(always)]
+    pub fn waiting(&mut self, wanted: u16) -> Result<u16, Fault> {
+        let known = self.seen.wrapping_sub(self.next);
+        if known >= wanted {
+            return Ok(known);
+        }
+        // SAFETY: the index is inside the available row, two bytes in, and aligned as the row is.
+        let index = unsafe { self.available.add(2).cast::<AtomicU16>().as_ref() };
+        let seen = u16::from_le(index.load(Ordering::Acquire));
+        let waiting = seen.wrapping_sub(self.next);
+        // Beyond what the ring holds, or behind what was known.
+        if waiting > self.entries || waiting < known {
+            return Err(Fault::IndexJump);
+        }
+        self.seen = seen;
+        Ok(waiting)
+    }
+
+    /// The first descriptor's number of the available entry `ahead` places on.
+    #[inline(always)]
+    pub fn head(&self, ahead: u16) -> Result<u16, Fault> {
+        let slot = usize::from(self.next.wrapping_add(ahead) & (self.entries - 1));
+        // SAFETY: a slot is less than the ring's entries, and the row has room for them all.
+        let entry = unsafe {
+            self.available.add(HEAD_BYTES + AVAILABLE_BYTES * slot).cast::<AtomicU16>().as_ref()
+        };
+        let head = u16::from_le(entry.load(Ordering::Relaxed));
+        if head < self.entries { Ok(head) } else { Err(Fault::Slot) }
+    }
+
+    /// A copy of the descriptor of this number, which has to be one.
+    #[inline(always)]
+    pub fn descriptor(&self, number: u16) -> Result<Descriptor, Fault> {
+        if number >= self.entries {
+            return Err(Fault::Slot);
+        }
+        // SAFETY: the number is less than the ring's entries; the table is aligned to 16 bytes.
+        let [low, high] = unsafe {
+            let at = self.descriptors.add(DESCRIPTOR_BYTES * usize::from(number));
+            [at.cast::<AtomicU64>().as_ref(), at.add(8).cast::<AtomicU64>().as_ref()]
+        };
+        let high = u64::from_le(high.load(Ordering::Relaxed));
+        Ok(Descriptor {
+            address: u64::from_le(low.load(Ordering::Relaxed)),
+            length: high as u32,
+            flags: (high >> 32) as u16,
+            next: (high >> 48) as u16,
+        })
+    }
+
+    /// Takes `count` entries, which wait.
+    #[inline(always)]
+    pub fn take(&mut self, count: u16) {
+        self.next = self.next.wrapping_add(count);
+    }
+
+    /// Gives a chain back, of which `bytes` were written. Seen after [`Ring::publish`].
+    #[inline(always)]
+    pub fn give_back(&mut self, head: u16, bytes: u32) {
+        let slot = usize::from(self.used_next & (self.entries - 1));
+        // SAFETY: a slot is less than the ring's entries, and the row has room for them all; it is
+        // aligned to four bytes.
+        let [number, length] = unsafe {
+            let at = self.used.add(HEAD_BYTES + USED_BYTES * slot);
+            [at.cast::<AtomicU32>().as_ref(), at.add(4).cast::<AtomicU32>().as_ref()]
+        };
+        number.store(u32::from(head).to_le(), Ordering::Relaxed);
+        length.store(bytes.to_le(), Ordering::Relaxed);
+        self.used_next = self.used_next.wrapping_add(1);
+    }
+
+    /// Shows the driver all that was given back, and wakes it if it sleeps.
+    #[inline]
+    pub fn publish(&mut self) {
+        if self.used_next == self.published {
+            return;
+        }
+        // SAFETY: the index is inside the used row, two bytes in, and aligned as the row is.
+        let index = unsafe { self.used.add(2).cast::<AtomicU16>().as_ref() };
+        index.store(self.used_next.to_le(), Ordering::Release);
+        self.published = self.used_next;
+        let Some(call) = &self.call else { return };
+        // Either we see that the driver sleeps, or it sees what was published.
+        fence(Ordering::SeqCst);
+        // SAFETY: the flags are the available row's first two bytes.
+        let flags = unsafe { self.available.cast::<AtomicU16>().as_ref() };
+        if u16::from_le(flags.load(Ordering::Relaxed)) & NO_INTERRUPT == 0 {
+            call.ring();
+        }
+    }
+
+    /// Says whether we look without being kicked.
+    fn set_awake(&self, is_awake: bool) {
+        // SAFETY: the flags are the used row's first two bytes.
+        let flags = unsafe { self.used.cast::<AtomicU16>().as_ref() };
+        flags.store(if is_awake { NO_NOTIFY.to_le() } else { 0 }, Ordering::Relaxed);
+    }
+
+    /// Says that nobody looks until the kick rings. False if something waits already, or if there
+    /// is no kick to wait for.
+    pub fn arm(&self) -> bool {
+        self.set_awake(false);
+        // Either the driver sees that we sleep, or we see what it made available.
+        fence(Ordering::SeqCst);
+        // SAFETY: the index is inside the available row, two bytes in, and aligned as the row is.
+        let index = unsafe { self.available.add(2).cast::<AtomicU16>().as_ref() };
+        self.kick.is_some() && u16::from_le(index.load(Ordering::Relaxed)) == self.next
+    }
+
+    /// Says that somebody looks again.
+    pub fn disarm(&self) {
+        self.set_awake(true);
+        if let Some(kick) = &self.kick {
+            kick.drain();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a vhost-user port is to be, and how people write it: `PATH[,role=server|client][,queues=N]`.
+
+use std::path::PathBuf;
+
+use crate::memif::socket::Address;
+
+/// Most queues each way.
+pub const QUEUES_MAX: u16 = 64;
+
+/// Who listens on the socket. The device's rings lie in the front end's memory either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// We do, and front ends call (virtio-user as it comes, QEMU's default).
+    Server,
+    /// The front end does (`server=1` of virtio-user, `server=on` of QEMU), and may come back.
+    Client,
+}
+
+/// A vhost-user port's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// Where the socket is.
+    pub address: Address,
+    /// Who listens; we do unless said otherwise.
+    pub role: Role,
+    /// Pairs of queues that a front end may use, one unless said otherwise.
+    pub queues: u16,
+}
+
+impl Spec {
+    /// The defaults, on this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Spec { address: Address::Path(path.into()), role: Role::Server, queues: 1 }
+    }
+
+    /// From the text after `vhost:`, or what is wrong with it.
+    pub fn parse(spec: &str) -> Result<Spec, &'static str> {
+        let mut words = spec.split(',');
+        let path = words.next().unwrap_or_default();
+        if path.is_empty() || path.contains('=') {
+            return Err("the socket's path is missing: vhost:PATH[,role=client][,queues=N]");
+        }
+        let mut parsed = Spec::new(path);
+        if !parsed.address.is_possible() {
+            return Err("the socket's path has more than 107 bytes");
+        }
+        for word in words {
+            match word.split_once('=') {
+                Some(("role", "server")) => parsed.role = Role::Server,
+                Some(("role", "client")) => parsed.role = Role::Client,
+                Some(("role", _)) => return Err("role is server or client"),
+                Some(("queues", number)) => {
+                    let number = number.parse().ok();
+                    let number = number.filter(|queues| (1..=QUEUES_MAX).contains(queues));
+                    parsed.queues = number.ok_or("queues is 1 to 64")?;
+                }
+                _ => return Err("behind the path are known role=server|client and queues=N"),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_meant_and_what_cannot_be_is_told() {
+        assert_eq!(Spec::parse("/run/v"), Ok(Spec::new("/run/v")));
+        let wanted = Spec { role: Role::Client, queues: 64, ..Spec::new("v") };
+        assert_eq!(Spec::parse("v,role=client,queues=64"), Ok(wanted));
+        let long = "x".repeat(108);
+        for (spec, word) in [
+            ("", "path is missing"),
+            ("role=server", "path is missing"),
+            ("v,role=master", "server or client"),
+            ("v,queues=0", "1 to 64"),
+            ("v,queues=65", "1 to 64"),
+            ("v,packed", "are known"),
+            ("v,", "are known"),
+            (long.as_str(), "107 bytes"),
+        ] {
+            let error = Spec::parse(spec).expect_err(spec);
+            assert!(error.contains(word), "{spec:?} gives {error:?}, which lacks {word:?}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+mod front;
+mod hostile;
+mod peers;
+mod random;

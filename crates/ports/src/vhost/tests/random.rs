@@ -1,0 +1,122 @@
+//! A driver that writes anything anywhere in its memory, some ten thousand times, while ours works:
+//! nothing is shown or written outside, and every ring is either good or at fault.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use packet::frame::FRAME_BYTES_MAX;
+
+use super::front::*;
+use crate::memif::transmit::Stop;
+use crate::memif::view::View;
+use crate::vhost::memory::{Memory, SharedMemory, Told};
+use crate::vhost::receive::ReceiveEnd;
+use crate::vhost::ring::{Place, Ring};
+use crate::vhost::transmit::TransmitEnd;
+
+const STEPS: usize = 30_000;
+
+/// The driver's memory in two regions with a gap in its addresses between them, mapped as a port
+/// would.
+fn mapped(file: &OwnedFd) -> SharedMemory {
+    let half = BYTES as u64 / 2;
+    let told = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
+    let regions = [told(GUEST, 0), told(GUEST + half + 4096, half)];
+    let both = regions.map(|told| (told, file.try_clone().unwrap()));
+    Arc::new(Memory::map(both.into()).unwrap())
+}
+
+fn ring(memory: &SharedMemory, ring: u64) -> Ring {
+    let at = USER + ring * 0x4000;
+    let place = Place { descriptors: at, available: at + 0x1000, used: at + 0x2000 };
+    Ring::new(Arc::clone(memory), place, ENTRIES.into(), 0, [None, None]).unwrap()
+}
+
+/// Numbers that matter more often than chance has it.
+fn number(random: &mut Pcg64Mcg, end: u64) -> u64 {
+    let near = u64::from(random.next_u32() % 80);
+    match random.next_u32() % 6 {
+        0 => near,
+        1 => end.wrapping_sub(near),
+        2 => end.wrapping_add(near),
+        3 => u64::MAX - near,
+        4 => u64::from(random.next_u32() % 4096),
+        _ => random.next_u64(),
+    }
+}
+
+/// Does one thing that a driver should not do, or one that it should.
+fn scribble(random: &mut Pcg64Mcg, front: &mut Front, ring: u64) {
+    let entry = random.next_u32() as u16 % ENTRIES;
+    let half = BYTES as u64 / 2;
+    match random.next_u32() % 16 {
+        0 => {
+            let address = GUEST.wrapping_add(number(random, half));
+            let length = number(random, 2048) as u32;
+            let (flags, next) = (random.next_u32() as u16 & 7, random.next_u32() as u16 % 260);
+            front.describe(ring, entry, (address, length, flags, next));
+        }
+        1 => {
+            let place = u64::from(random.next_u32()) % 0x8000;
+            front.write(place, &[random.next_u32() as u8]);
+        }
+        2 if random.next_u32().is_multiple_of(20) => {
+            front.jump(ring, number(random, 300) as u16);
+        }
+        _ => {
+            let flags = if ring == 0 { WRITE } else { 0 };
+            let length = random.next_u32() % 2048;
+            let chain = random.next_u32().is_multiple_of(3);
+            let first = flags | if chain { NEXT } else { 0 };
+            let other = entry ^ 1;
+            // The second one may go over the end of the first region.
+            let end = if random.next_u32().is_multiple_of(200) { half - 900 } else { 0 };
+            front.describe(ring, entry, (GUEST + 0x9000, length.max(16), first, other));
+            front.describe(ring, other, (GUEST + 0xa000 + end % half, 900, flags, 0));
+            front.offer(ring, entry);
+        }
+    }
+}
+
+#[test]
+fn whatever_is_written_nothing_leaves_its_region() {
+    let mut random = Pcg64Mcg::seed_from_u64(3);
+    let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (mut faults, mut frames, mut sent) = (0, 0, 0);
+    let mut ends: Option<(Front, ReceiveEnd, TransmitEnd)> = None;
+    for step in 0..STEPS {
+        let (front, receive, transmit) = ends.get_or_insert_with(|| {
+            let front = Front::new(stream.try_clone().unwrap());
+            let memory = mapped(&front.file);
+            let (to, from) = (ring(&memory, 0), ring(&memory, 1));
+            (front, ReceiveEnd::new(from, 12), TransmitEnd::new(to, 12, step.is_multiple_of(2)))
+        });
+        for ring in [0, 1] {
+            scribble(&mut random, front, ring);
+        }
+        let memory = Arc::clone(receive.ring().memory());
+        let taken = receive.take(5, |view| {
+            assert!((1..=FRAME_BYTES_MAX).contains(&view.len()));
+            // Put together in memory of its own it is in no region, and so not alone.
+            let is_inside = memory.holds(view.start(), view.len());
+            assert!(is_inside || view.len() > 1);
+            assert_eq!(view.to_vec().len(), view.len(), "all bytes are there");
+        });
+        frames += taken.frames;
+        let frame = vec![7; random.next_u32() as usize % 3000];
+        let outcome = transmit.put(View::of(&frame));
+        transmit.flush();
+        sent += usize::from(outcome.is_ok());
+        if taken.fault.is_some() || matches!(outcome, Err(Stop::Broken(_))) {
+            faults += 1;
+            ends = None;
+        }
+    }
+    assert!(faults > 100 && faults < STEPS / 4, "{faults} faults in {STEPS} steps");
+    assert!(frames > STEPS / 4 && sent > STEPS / 4, "{frames} frames, {sent} sent");
+}
