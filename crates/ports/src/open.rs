@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_what_can() {
         for (spec, word) in [
-            ("", KNOWN),
+            (
+                "",
+                "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH",
+            ),
             ("eth0", KNOWN),
             ("raw:eth0", KNOWN),
             ("xdp:", "name is missing"),

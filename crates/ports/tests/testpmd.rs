@@ -1,6 +1,7 @@
-//! memif ports against DPDK's testpmd, which passes on what it gets from one port at the other.
+//! memif and vhost-user ports against DPDK's testpmd, which passes on what it gets from one port at the
+//! other.
 //!
-//! Needs `dpdk-testpmd` and DPDK's memif driver, neither huge pages nor root; without them a test
+//! Needs `dpdk-testpmd` and DPDK's drivers for memif and virtio, neither huge pages nor root; without them a test
 //! says so and passes, except as root where the variable `CI` is set, which means that nothing may
 //! be skipped. Frames are sent a few at a time, so that no ring overflows and none may be missing.
 
@@ -22,6 +23,8 @@ use ports::memif::socket::Address;
 use ports::memif::spec::Spec;
 use ports::memif::view::View;
 use ports::port::Port;
+use ports::vhost::port::VhostPort;
+use ports::vhost::spec::{Role, Spec as VhostSpec};
 
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
@@ -32,16 +35,17 @@ static TURN: Mutex<()> = Mutex::new(());
 const WINDOW: usize = 64;
 
 /// Whether testpmd can be run; where not, the need is named.
-fn can_run() -> bool {
+fn can_run(driver: &str) -> bool {
     let has_program = Command::new("dpdk-testpmd").arg("--version").output().is_ok();
     let has_driver = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].iter().any(|folder| {
-        let find = Command::new("find").args([folder, "-name", "librte_net_memif.so*"]).output();
+        let library = format!("librte_net_{driver}.so*");
+        let find = Command::new("find").args([folder, "-name", &library]).output();
         find.is_ok_and(|output| !output.stdout.is_empty())
     });
     let need = match (has_program, has_driver) {
         (true, true) => return true,
-        (false, _) => "dpdk-testpmd (Debian: dpdk-dev)",
-        _ => "DPDK's memif driver (Debian: librte-net-memif)",
+        (false, _) => "dpdk-testpmd (Debian: dpdk-dev)".into(),
+        _ => format!("DPDK's {driver} driver (Debian: librte-net-{driver}23)"),
     };
     assert!(!may_not_skip(), "need: {need}");
     println!("skipped; need: {need}");
@@ -64,6 +68,11 @@ struct Testpmd {
 impl Testpmd {
     /// With these two memif devices and so many queues each way.
     fn start(name: &str, devices: [String; 2], queues: u16) -> Testpmd {
+        Testpmd::start_with(name, "net_memif", devices, queues)
+    }
+
+    /// With these two devices of a driver.
+    fn start_with(name: &str, driver: &str, devices: [String; 2], queues: u16) -> Testpmd {
         let prefix = format!("planimeter-{}-{name}", std::process::id());
         let mut command = Command::new("dpdk-testpmd");
         // Its threads may be on any core, where there is room.
@@ -72,7 +81,7 @@ impl Testpmd {
         command.args(["--no-pci", "--no-telemetry", "--no-huge", "-m128"]);
         command.arg(format!("--file-prefix={prefix}"));
         for (number, device) in devices.iter().enumerate() {
-            command.arg(format!("--vdev=net_memif{number},{device}"));
+            command.arg(format!("--vdev={driver}{number},{device}"));
         }
         command.args(["--", "--forward-mode=io", "--total-num-mbufs=8192"]);
         command.args(["--no-flush-rx", "--disable-link-check", "--stats-period=3600"]);
@@ -126,12 +135,15 @@ fn open(specs: &[Spec; 2]) -> [MemifPort; 2] {
 }
 
 /// Waits until both ports have a peer, or have none.
-fn await_link(ports: &mut [MemifPort; 2], wanted: bool) {
+fn await_link(ports: &mut [impl Port; 2], wanted: bool) {
     let deadline = clock::now() + PATIENCE;
+    let mut nothing = Batch::new(0);
     while ports.iter().any(|port| port.has_link() != wanted) {
-        ports.iter_mut().for_each(|port| port.turn(clock::now()));
-        let words = ports.each_ref().map(|port| (port.last_words(), port.faults()));
-        assert!(clock::now() < deadline, "link {wanted} does not come about: {words:?}");
+        for port in ports.iter_mut() {
+            port.receive(&mut nothing, clock::now()).unwrap();
+        }
+        let faults = ports.each_mut().map(|port| port.counters().peer_faults);
+        assert!(clock::now() < deadline, "link {wanted} does not come about: {faults:?} faults");
         clock::sleep_until(clock::now() + Nanos::from_millis(1));
     }
 }
@@ -149,7 +161,7 @@ const PROBE: usize = u32::MAX as usize;
 
 /// Sends frames until some come out at the other port: our end of a link is up a moment before
 /// testpmd's, which drops what it cannot send yet.
-fn probe(from: &mut MemifPort, to: &mut MemifPort) {
+fn probe(from: &mut impl Port, to: &mut impl Port) {
     let deadline = clock::now() + PATIENCE;
     let (mut out, mut into) = (Batch::new(1), Batch::new(WINDOW));
     while into.is_empty() {
@@ -168,7 +180,7 @@ fn is_probe(bytes: &[u8]) -> bool {
 
 /// Sends numbered frames of these sizes in turn into one port and checks that they come out of the
 /// other, all of them and in order. The receiver sleeps whenever nothing is there.
-fn carry(from: &mut MemifPort, to: &mut MemifPort, sizes: &[usize], count: usize) {
+fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize) {
     let frame = |number: usize| numbered(number, sizes[number % sizes.len()]);
     probe(from, to);
     let (mut sent, mut arrived) = (0, 0);
@@ -211,7 +223,7 @@ const COUNT: usize = 70_000;
 #[test]
 fn frames_pass_a_testpmd_that_is_server() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if !can_run() {
+    if !can_run("memif") {
         return;
     }
     let mut specs = specs("server", Side::Client);
@@ -242,7 +254,7 @@ fn frames_pass_a_testpmd_that_is_server() {
 #[test]
 fn frames_pass_a_testpmd_that_is_client() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if !can_run() {
+    if !can_run("memif") {
         return;
     }
     let mut specs = specs("client", Side::Server);
@@ -267,7 +279,7 @@ fn frames_pass_a_testpmd_that_is_client() {
 #[test]
 fn several_queues_pass_a_testpmd_in_place() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if !can_run() {
+    if !can_run("memif") {
         return;
     }
     for side in [Side::Client, Side::Server] {
@@ -319,4 +331,60 @@ fn remove(address: &Address) {
     if let Address::Path(path) = address {
         let _ = std::fs::remove_file(path);
     }
+}
+
+/// virtio-user on both sides, which calls or is called; it comes and goes.
+#[test]
+fn frames_pass_a_testpmd_by_vhost_user() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !can_run("virtio") {
+        return;
+    }
+    for (role, more) in
+        [(Role::Server, ""), (Role::Client, ",server=1"), (Role::Server, ",mrg_rxbuf=0")]
+    {
+        let paths = ["in", "out"].map(|end| path(&format!("vhost-{end}")));
+        let mut ports = paths
+            .each_ref()
+            .map(|path| VhostPort::open(&VhostSpec { role, ..VhostSpec::new(path) }).unwrap());
+        for round in 0..2 {
+            let device = |path: &PathBuf| format!("path={},queue_size=256{more}", path.display());
+            let devices = paths.each_ref().map(device);
+            // While it starts, one that listens waits for its device.
+            let testpmd = Testpmd::start_with("vhost", "net_virtio_user", devices, 1);
+            await_link(&mut ports, true);
+            let [left, right] = &mut ports;
+            carry(left, right, &[60], if round == 0 { COUNT } else { 1_000 });
+            carry(right, left, &[60, 1514, 64, 1000, 61], 2_000);
+            drop(testpmd);
+            await_link(&mut ports, false);
+            paths.iter().filter(|_| role == Role::Client).for_each(|path| {
+                let _ = std::fs::remove_file(path);
+            });
+        }
+        for port in &mut ports {
+            assert_eq!((port.counters().drops, port.counters().peer_faults), (vec![], 0));
+        }
+    }
+}
+
+#[test]
+fn several_queues_pass_a_testpmd_by_vhost_user() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !can_run("virtio") {
+        return;
+    }
+    let paths = ["in", "out"].map(|end| path(&format!("vhost-queues-{end}")));
+    let mut ports = paths
+        .each_ref()
+        .map(|path| VhostPort::open(&VhostSpec { queues: 4, ..VhostSpec::new(path) }).unwrap());
+    let device = |path: &PathBuf| format!("path={},queues=4,cq=1", path.display());
+    let devices = paths.each_ref().map(device);
+    let testpmd = Testpmd::start_with("vhost-queues", "net_virtio_user", devices, 4);
+    await_link(&mut ports, true);
+    let [left, right] = &mut ports;
+    carry(left, right, &[60], 5_000);
+    carry(right, left, &[60, 1514], 5_000);
+    assert_eq!([left.queues(), right.queues()], [[4, 4]; 2]);
+    drop(testpmd);
 }

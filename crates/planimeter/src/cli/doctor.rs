@@ -27,7 +27,7 @@ pub struct Arguments {
 /// What was never tried on real hardware.
 const UNTESTED: &[&str] = &[
     "time stamps of network interfaces (link nic): untested on hardware, not in this version",
-    "AF_XDP, memif and vhost-user links: not in this version",
+    "links over AF_XDP and vhost-user: not in this version (our elements have such ports)",
 ];
 
 /// Looks, and says what was found.
