@@ -119,9 +119,16 @@ impl VhostPort {
         self.hear(news);
     }
 
-    fn arm(&self) -> bool {
-        let ends = self.receivers.iter().flatten();
-        ends.fold(true, |may_sleep, end| end.ring().arm() && may_sleep)
+    /// Says of every ring that nobody looks. Where something waits already, whoever waits for it is
+    /// woken at once.
+    fn arm(&self) {
+        for ring in self.receivers.iter().flatten().map(ReceiveEnd::ring) {
+            if !ring.arm()
+                && let Some(kick) = ring.kick()
+            {
+                kick.ring();
+            }
+        }
     }
 
     /// Hands at most `limit` frames from the queues in turn to `see`; how many.
@@ -236,18 +243,13 @@ impl Port for VhostPort {
     /// for: drivers kick only in between.
     fn descriptor(&self) -> Option<RawFd> {
         self.armed.set(true);
-        if !self.arm() {
-            // Something waits already: whoever waits finds that at once.
-            self.receivers
-                .iter()
-                .flatten()
-                .filter_map(|end| end.ring().kick())
-                .for_each(|it| it.ring());
-        }
+        self.arm();
         Some(self.control.descriptor())
     }
 
+    /// Of a driver that never kicks, frames have to be looked for.
     fn next_event(&self) -> Option<Nanos> {
-        self.control.due()
+        let mut rings = self.receivers.iter().flatten().map(ReceiveEnd::ring);
+        if rings.any(|ring| ring.kick().is_none()) { Some(Nanos::ZERO) } else { self.control.due() }
     }
 }

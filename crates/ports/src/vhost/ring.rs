@@ -235,15 +235,14 @@ impl Ring {
         flags.store(if is_awake { NO_NOTIFY.to_le() } else { 0 }, Ordering::Relaxed);
     }
 
-    /// Says that nobody looks until the kick rings. False if something waits already, or if there
-    /// is no kick to wait for.
+    /// Says that nobody looks until the kick rings. False if something waits already.
     pub fn arm(&self) -> bool {
         self.set_awake(false);
         // Either the driver sees that we sleep, or we see what it made available.
         fence(Ordering::SeqCst);
         // SAFETY: the index is inside the available row, two bytes in, and aligned as the row is.
         let index = unsafe { self.available.add(2).cast::<AtomicU16>().as_ref() };
-        self.kick.is_some() && u16::from_le(index.load(Ordering::Relaxed)) == self.next
+        u16::from_le(index.load(Ordering::Relaxed)) == self.next
     }
 
     /// Says that somebody looks again.

@@ -51,6 +51,9 @@ pub const MERGE: u64 = 1 << 15;
 pub const NEXT: u16 = 1;
 pub const WRITE: u16 = 2;
 
+/// What a descriptor says: address, length, flags, the next one.
+pub type Words = (u64, u32, u16, u16);
+
 /// A front end with its memory.
 pub struct Front {
     pub stream: UnixStream,
@@ -240,7 +243,7 @@ impl Front {
     }
 
     /// Writes a descriptor: where its bytes are, for the driver; how many; flags; the next one.
-    pub fn describe(&self, ring: u64, number: u16, what: (u64, u32, u16, u16)) {
+    pub fn describe(&self, ring: u64, number: u16, what: Words) {
         let (address, length, flags, next) = what;
         let at = ring * RING_STRIDE + u64::from(number) * 16;
         self.write(at, &address.to_le_bytes());

@@ -45,7 +45,7 @@ fn check(name: &str, fault: Fault, lie: impl FnOnce(&mut Front)) {
 /// What its frames' descriptor can be besides true.
 #[test]
 fn descriptors_of_frames_that_lie() {
-    let cases: &[(&str, Fault, (u64, u32, u16, u16))] = &[
+    let cases: &[(&str, Fault, Words)] = &[
         ("before", Fault::BufferPlace, (GUEST - 1, 72, 0, 0)),
         ("behind", Fault::BufferPlace, (END, 72, 0, 0)),
         ("last", Fault::BufferPlace, (END - 71, 72, 0, 0)),
@@ -72,7 +72,7 @@ fn descriptors_of_frames_that_lie() {
 
 #[test]
 fn descriptors_of_buffers_that_lie() {
-    let cases: &[(&str, Fault, (u64, u32, u16, u16))] = &[
+    let cases: &[(&str, Fault, Words)] = &[
         ("to-behind", Fault::BufferPlace, (END, 2048, WRITE, 0)),
         ("to-last", Fault::BufferPlace, (END - 71, 2048, WRITE, 0)),
         ("to-before", Fault::BufferPlace, (GUEST - 1, 2048, WRITE, 0)),
