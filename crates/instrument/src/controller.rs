@@ -28,6 +28,10 @@ use ports::clock;
 
 /// Flow-mods ahead of barriers.
 pub mod flows;
+/// What is going to be said, made ahead.
+pub mod script;
+/// A script said as fast as a switch takes it.
+pub mod play;
 
 mod error;
 
@@ -178,20 +182,7 @@ impl Controller {
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<Self, ControlError> {
         let session = Session::new(settings.session.clone(), meanwhile.now());
-        let mut controller = Controller {
-            channel,
-            session,
-            settings,
-            features: None,
-            buffer: vec![0; MESSAGE_BYTES_MAX],
-            unread: 0..0,
-            asked: None,
-            parts: Vec::new(),
-            rows: 0,
-            is_answered: false,
-            barriers: Vec::new(),
-            unasked: Unasked::default(),
-        };
+        let mut controller = Controller::bare(channel, session, settings);
         // The session itself gives up when no hello comes in time.
         while controller.session.version().is_none() {
             controller.turn(meanwhile.now())?;
@@ -204,6 +195,24 @@ impl Controller {
             _ => return Err(ControlError::WrongAnswer(MessageKind::FeaturesRequest)),
         }
         Ok(controller)
+    }
+
+    /// One that has asked nothing yet.
+    fn bare(channel: Box<dyn Channel>, session: Session, settings: Settings) -> Self {
+        Controller {
+            channel,
+            session,
+            settings,
+            features: None,
+            buffer: vec![0; MESSAGE_BYTES_MAX],
+            unread: 0..0,
+            asked: None,
+            parts: Vec::new(),
+            rows: 0,
+            is_answered: false,
+            barriers: Vec::new(),
+            unasked: Unasked::default(),
+        }
     }
 
     /// What the switch says it is.

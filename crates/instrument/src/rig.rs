@@ -5,6 +5,7 @@
 use packet::time::Nanos;
 use ports::port::PortError;
 
+use crate::controller::ControlError;
 use crate::stream::Problem;
 use crate::trial::{Trial, TrialReport};
 
@@ -46,6 +47,8 @@ pub enum RigError {
     Port(usize, PortError),
     /// Someone asked to stop.
     Interrupted,
+    /// The orders that a controller was to give meanwhile could not be given.
+    Orders(ControlError),
     /// The simulated device wants to go on at the same moment without end.
     Restless(Nanos),
 }
@@ -58,6 +61,7 @@ impl std::fmt::Display for RigError {
                 f.write_str(&lines.collect::<Vec<_>>().join("; "))
             }
             RigError::Port(port, error) => write!(f, "port {}: {error}", port + 1),
+            RigError::Orders(error) => write!(f, "{error}"),
             RigError::Interrupted => write!(f, "interrupted"),
             RigError::Restless(now) => {
                 write!(f, "the simulated device does not come to rest at {now}")

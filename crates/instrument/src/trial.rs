@@ -6,12 +6,17 @@
 //! Three loads are kept apart: intended (the schedule), offered (what the tester's ports
 //! accepted) and forwarded (what arrived where and as it should, each frame once).
 
+use std::sync::Arc;
+
 use packet::time::{Clock, Nanos};
 use ports::port::{PortCounters, PortDrop};
 
 use crate::account::Account;
+use crate::controller::play::Played;
+use crate::controller::script::Script;
 use crate::stream::Stream;
 pub use results::histogram::{Histogram, Tally};
+use results::record::Work;
 
 /// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
 pub const CATCH_UP_FRAMES: u32 = 256;
@@ -40,6 +45,10 @@ pub struct Trial {
     /// A generator that is late sends at most this many frames of a stream at once, and counts
     /// what is later than that as unsent.
     pub catch_up_frames: u32,
+    /// What a controller says to the target meanwhile; with no streams, it is all that happens.
+    pub orders: Option<Arc<Script>>,
+    /// Whether the target is to meet the frames unprepared: no cache is filled before.
+    pub is_cold: bool,
 }
 
 /// What was seen of a trial.
@@ -72,6 +81,10 @@ pub struct TrialReport {
     pub flags: Vec<Flag>,
     /// Who stamped the received frames.
     pub stamps: Clock,
+    /// What came of the orders, if there were any.
+    pub played: Option<Played>,
+    /// What the target's polling threads did meanwhile, where they tell; added by whoever asks them.
+    pub work: Option<Work>,
 }
 
 /// Frames intended, offered and forwarded, and over which time.
@@ -254,7 +267,20 @@ pub enum Limit {
 impl Trial {
     /// A trial of these streams with the usual catch-up.
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
-        Trial { streams, warmup, duration, drain, catch_up_frames: CATCH_UP_FRAMES }
+        let (catch_up_frames, orders, is_cold) = (CATCH_UP_FRAMES, None, false);
+        Trial { streams, warmup, duration, drain, catch_up_frames, orders, is_cold }
+    }
+
+    /// A trial without frames, in which only these orders are given.
+    pub fn of_orders(orders: Script) -> Self {
+        let nothing = Trial::new(Vec::new(), Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+        Trial { orders: Some(Arc::new(orders)), ..nothing }
+    }
+
+    /// The same while these orders are given.
+    #[must_use]
+    pub fn beside(self, orders: Script) -> Self {
+        Trial { orders: Some(Arc::new(orders)), ..self }
     }
 
     /// How long the trial takes from the first warm-up frame to the end of the drain.
@@ -339,6 +365,8 @@ impl TrialReport {
             account: Account::default(),
             flags: Vec::new(),
             stamps: Clock::UserSpace,
+            played: None,
+            work: None,
         }
     }
 

@@ -98,6 +98,23 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
     (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
+/// Memory of a process that is resident, in bytes: its pages, those of huge page file systems too,
+/// which the kernel counts apart. `None` if it is gone or not ours to look at.
+pub fn memory_bytes(pid: u32) -> Option<u64> {
+    parse_memory(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
+}
+
+/// The sum of what `smaps_rollup` says of resident pages.
+pub fn parse_memory(text: &str) -> Option<u64> {
+    let kibibytes = |line: &str| -> Option<u64> {
+        let (name, value) = line.split_once(':')?;
+        let counts = ["Rss", "Private_Hugetlb", "Shared_Hugetlb"].contains(&name);
+        value.trim().strip_suffix(" kB")?.trim().parse().ok().filter(|_| counts)
+    };
+    let found: Vec<u64> = text.lines().filter_map(kibibytes).collect();
+    (!found.is_empty()).then(|| found.iter().sum::<u64>() * 1024)
+}
+
 /// The size of the machine's default huge page, in KiB.
 pub fn huge_page_kibibytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;

@@ -224,6 +224,12 @@ impl Session {
         self.state == State::Down
     }
 
+    /// Bytes that have been received and not yet been taken for a message, for whoever goes on
+    /// without the session.
+    pub fn unread(&self) -> &[u8] {
+        self.stream.rest()
+    }
+
     /// Requests of this end that wait for their replies.
     pub fn pending(&self) -> usize {
         self.pending.len()

@@ -2,7 +2,10 @@
 //!
 //! A row here is all that the command line, the runner and the report know of an experiment.
 
-use crate::experiments::{Context, Method, bianco2010, forwarding_rate, latency, throughput};
+use crate::experiments::{
+    Context, Method, bianco2010, cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate,
+    latency, memory_per_flow, throughput,
+};
 use crate::target::name::{NameError, TargetKind};
 
 /// One experiment.
@@ -21,6 +24,8 @@ pub struct Entry {
     pub build: fn(&Context) -> Box<dyn Method>,
     /// The experiment whose trials serve this one too, when both run together.
     pub shares_trials_of: Option<&'static str>,
+    /// Flows that a controller deals with unless the user asks for another number; 0 for none.
+    pub flows: u32,
     /// Targets that go along with one that was asked for.
     pub companions: &'static [(TargetKind, TargetKind)],
 }
@@ -36,6 +41,7 @@ pub const ENTRIES: &[Entry] = &[
                  router also with a destination cache, as the study's kernel had one.",
         build: bianco2010::fig2::method,
         shares_trials_of: None,
+        flows: 0,
         companions: &[(TargetKind::Router, TargetKind::RouterCache)],
     },
     Entry {
@@ -47,6 +53,7 @@ pub const ENTRIES: &[Entry] = &[
                  to overload.",
         build: bianco2010::fig3::method,
         shares_trials_of: None,
+        flows: 0,
         companions: &[],
     },
     Entry {
@@ -58,42 +65,111 @@ pub const ENTRIES: &[Entry] = &[
                  comes back.",
         build: bianco2010::fig4::method,
         shares_trials_of: Some("bianco2010/fig3"),
+        flows: 0,
         companions: &[],
     },
     Entry {
         id: "forwarding-rate",
         title: "Forwarding rate under full load",
-        paper: None,
         axis: forwarding_rate::AXIS,
         method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
                  over the table that --set asks for.",
         build: forwarding_rate::method,
-        shares_trials_of: None,
-        companions: &[],
+        ..WORKLOAD
     },
     Entry {
         id: "throughput",
         title: "Throughput: the largest load without loss (RFC 2544)",
-        paper: None,
         axis: throughput::AXIS,
         method: "Binary search from the nominal rate down, without loss and within a set loss, each \
                  result confirmed by a longer trial and the whole search repeated.",
         build: throughput::method,
-        shares_trials_of: None,
-        companions: &[],
+        ..WORKLOAD
     },
     Entry {
         id: "latency",
         title: "Latency at 10, 50, 90 and 100 percent of the throughput",
-        paper: None,
         axis: latency::AXIS,
         method: "A search for the load within the set loss, then trials at shares of it; every frame \
                  carries its send time.",
         build: latency::method,
-        shares_trials_of: None,
-        companions: &[],
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-mod-rate",
+        title: "Flow-mods a second",
+        axis: flow_mod_rate::AXIS,
+        method: "Exact matches added, modified and deleted one by one over one connection, from the \
+                 first byte sent to the last answer received: a barrier after each, after each \
+                 thousand, and committed bundles.",
+        build: flow_mod_rate::method,
+        flows: flow_mod_rate::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-mod-impact",
+        title: "What flow-mods cost the frames",
+        axis: flow_mod_rate::AXIS_IMPACT,
+        method: "Traffic at a share of the target's own maximum, quiet and while flows are added and \
+                 deleted at a steady rate: busy cycles per frame, and loss.",
+        build: flow_mod_rate::impact,
+        flows: flow_mod_rate::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-stats-dump",
+        title: "Time to tell of all flows",
+        axis: flow_stats_dump::AXIS,
+        method: "All flow statistics asked for in one request, from its first byte to the end of the \
+                 last part of the answer.",
+        build: flow_stats_dump::method,
+        flows: flow_stats_dump::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-stats-impact",
+        title: "What dumps of all flows cost the frames",
+        axis: flow_stats_dump::AXIS_IMPACT,
+        method: "Traffic at a share of the target's own maximum, quiet and while all flow statistics \
+                 are asked for again and again: busy cycles per frame, and loss.",
+        build: flow_stats_dump::impact,
+        flows: flow_stats_dump::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "memory-per-flow",
+        title: "Memory of a flow",
+        axis: memory_per_flow::AXIS,
+        method: "Growth of the resident memory of the target's processes, huge pages counted, from \
+                 their start until they hold all flows, and until frames of each were forwarded.",
+        build: memory_per_flow::method,
+        flows: memory_per_flow::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "cold-start",
+        title: "Forwarding rate over flows never met before",
+        axis: cold_start::AXIS,
+        method: "The first second at full nominal load over flows just installed, then the same with \
+                 all caches filled.",
+        build: cold_start::method,
+        flows: cold_start::FLOWS,
+        ..WORKLOAD
     },
 ];
+
+/// What experiments of no study have in common.
+const WORKLOAD: Entry = Entry {
+    id: "",
+    title: "",
+    paper: None,
+    axis: "",
+    method: "",
+    build: latency::method,
+    shares_trials_of: None,
+    companions: &[],
+    flows: 0,
+};
 
 /// The experiments that a name stands for: one, or every item of a study.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
@@ -118,9 +194,6 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
         "fairness",
         "rule-activation",
         "packet-in",
-        "flow-mod-rate",
-        "flow-stats-dump",
-        "memory-per-flow",
     ];
     if later.contains(&study) || name.ends_with(".py") || name.ends_with(".toml") {
         return Err(NameError::NotYet { text: name.into() });

@@ -3,8 +3,12 @@
 //! One value, read once; a wrong key or value names what would have been right. Sizes count the
 //! frame check sequence, as the standards do: 64 is 60 bytes in memory.
 
+/// What controllers do.
+pub mod control;
+
 use std::fmt;
 
+use control::Control;
 use instrument::stream::Stream;
 
 /// How long and how often is measured.
@@ -127,6 +131,8 @@ pub struct Parameters {
     pub exact_entries_max: u32,
     /// How many entries our linear table holds.
     pub wildcard_entries_max: u32,
+    /// What controllers do.
+    pub control: Control,
 }
 
 impl Parameters {
@@ -152,6 +158,7 @@ impl Parameters {
             streams: Vec::new(),
             exact_entries_max: 131_072,
             wildcard_entries_max: 100,
+            control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
         }
     }
 
@@ -220,7 +227,10 @@ impl Parameters {
             }
             // A file: whoever may read files has read it and set `streams`.
             STREAM => {}
-            _ => return Err(ParameterError::UnknownKey(key.into())),
+            _ => match self.control.set(key, value) {
+                Some(outcome) => outcome.map_err(bad)?,
+                None => return Err(ParameterError::UnknownKey(key.into())),
+            },
         }
         Ok(())
     }
@@ -229,7 +239,7 @@ impl Parameters {
 /// The key whose value is a stream file.
 pub const STREAM: &str = "stream";
 
-/// Keys of `--set`, what they take, and what they mean.
+/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`] come to these.
 pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "capacity",
@@ -290,7 +300,8 @@ impl fmt::Display for ParameterError {
                 write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
             }
             ParameterError::UnknownKey(key) => {
-                let known: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
+                let known: Vec<&str> =
+                    KEYS.iter().chain(&control::KEYS).map(|(key, ..)| *key).collect();
                 write!(
                     f,
                     "--set {key}=...: there is no such parameter; there are: {}",

@@ -28,6 +28,10 @@ pub struct Setup {
     pub rules: Rules,
     /// Where everything random in the traffic starts.
     pub seed: u64,
+    /// Flows of OpenFlow targets come from an address that lies so much higher: others are theirs.
+    pub shift: u32,
+    /// Whether the target has to be made anew before.
+    pub is_fresh: bool,
 }
 
 /// The addresses at both ends of the two links between instrument and target.
@@ -67,7 +71,7 @@ impl Setup {
     /// One entry, one flow: what the studies call a single flow.
     pub fn single(seed: u64) -> Self {
         let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
-        Setup { table, entries: 1, traffic, rules, seed }
+        Setup { table, entries: 1, traffic, rules, seed, shift: 0, is_fresh: false }
     }
 
     /// The same, hit in turn: every flow of the traffic is met soon.
@@ -120,7 +124,7 @@ impl Setup {
                 Technology::OpenFlow | Technology::Wire => addresses.instrument[1],
             },
             vlan: None,
-            ip_source: SENDER,
+            ip_source: Ipv4Addr::from_bits(SENDER.to_bits().wrapping_add(self.shift)),
             ip_destination: NEXT_HOP,
             ttl: 64,
             tos: 0,

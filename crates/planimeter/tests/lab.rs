@@ -30,7 +30,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 16] = [
+const TESTS: [Test<Need>; 17] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -47,6 +47,7 @@ const TESTS: [Test<Need>; 16] = [
     ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
     ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
     ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
+    ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
 ];
 
 fn main() -> ExitCode {
@@ -269,6 +270,43 @@ fn targets_over_shared_memory() {
         assert_eq!(told("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
         assert_eq!(told("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
     }
+}
+
+/// Every experiment with a controller, on our switch and on Open vSwitch, with few flows.
+fn controllers_measure() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec!["run", "flow-mod-rate", "flow-mod-impact", "flow-stats-dump"];
+    arguments.extend(["memory-per-flow", "cold-start", "--link", "memif", "--effort", "quick"]);
+    let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1", "load=0.05"];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(["--on", "ours", "--on", "ovs-dpdk"]);
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let cells = record["cells"].as_array().unwrap();
+    for target in ["ours", "ovs-dpdk"] {
+        let values = |metric: &str| -> Vec<f64> {
+            let here = |it: &&Value| it["target"] == target && it["metric"] == metric;
+            cells.iter().filter(here).map(|it| it["value"].as_f64().unwrap()).collect()
+        };
+        for deed in ["added", "modified", "deleted"] {
+            let rates = values(&format!("flow_mods_{deed}_per_s"));
+            assert_eq!(rates.len(), 3, "{target} {deed}: {rates:?}");
+            assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {deed}: {rates:?}");
+        }
+        assert_eq!(values("memory_bytes_per_flow").len(), 2, "{target}");
+        assert_eq!(values("rate_cold_ratio").len(), 1, "{target}");
+        assert_eq!(values("cycles_busy_ratio").len(), 1, "{target}");
+        assert_eq!(values("flow_stats_ns").len(), 1, "{target}");
+    }
+    let trials = record["trials"].as_array().unwrap();
+    let orders: Vec<&Value> = trials.iter().map(|it| &it["orders"]).collect();
+    let orders: Vec<&Value> = orders.into_iter().filter(|it| !it.is_null()).collect();
+    assert!(orders.iter().all(|it| it["errors"] == 0), "{orders:?}");
+    let told = |it: &&&Value| it["deed"] == "tell";
+    assert_eq!(orders.iter().filter(told).map(|it| &it["rows"]).collect::<Vec<_>>(), [500, 500]);
 }
 
 /// A run over veth that would take long; returned when its first trial is done.

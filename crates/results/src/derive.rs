@@ -13,8 +13,8 @@ use crate::claims;
 use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{
-    Cell, Claim, Drop, DropPlace, Flag, Interval, Metric, Notice, Outcome, Point, Ratio, Record,
-    Role, Trial, Warning,
+    Cell, Claim, Deed, Drop, DropPlace, Flag, Interval, Metric, Notice, Orders, Outcome, Point,
+    Ratio, Record, Role, Trial, Warning,
 };
 use crate::series;
 
@@ -30,7 +30,7 @@ const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
 /// What each target is compared with the first by.
-const COMPARED: [Metric; 7] = [
+const COMPARED: [Metric; 18] = [
     Metric::RatePpsForwarded,
     Metric::CyclesBusyPerFrame,
     Metric::ThroughputPps,
@@ -38,6 +38,17 @@ const COMPARED: [Metric; 7] = [
     Metric::LatencyNsMean,
     Metric::LatencyNsP50,
     Metric::LatencyNsP99,
+    Metric::LatencyNsP999,
+    Metric::CyclesBusyRatio,
+    Metric::RateColdRatio,
+    Metric::FlowModsAddedPerS,
+    Metric::FlowModsModifiedPerS,
+    Metric::FlowModsDeletedPerS,
+    Metric::FlowModsChangedPerS,
+    Metric::FlowStatsPerS,
+    Metric::FlowStatsNs,
+    Metric::FlowStatsNsFirst,
+    Metric::MemoryBytesPerFlow,
 ];
 
 /// Computes everything derived: cells, ratios, the verdict on each claim that concerns one of the
@@ -82,7 +93,24 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
             let work = trial.work.as_ref().filter(|work| work.frames > 0)?;
             Some(work.cycles_busy as f64 / work.frames as f64)
         }
+        Metric::CyclesBusyRatio | Metric::RateColdRatio => None,
+        Metric::FlowModsAddedPerS => orders(trial, Deed::Add)?.flow_mods_per_s(),
+        Metric::FlowModsModifiedPerS => orders(trial, Deed::Modify)?.flow_mods_per_s(),
+        Metric::FlowModsDeletedPerS => orders(trial, Deed::Delete)?.flow_mods_per_s(),
+        Metric::FlowModsChangedPerS => orders(trial, Deed::Change)?.flow_mods_per_s(),
+        Metric::FlowStatsPerS => orders(trial, Deed::Tell)?.rows_per_s(),
+        Metric::FlowStatsNs => {
+            let told = orders(trial, Deed::Tell).filter(|told| told.answers > 0)?;
+            Some(told.duration_ns as f64 / told.answers as f64)
+        }
+        Metric::FlowStatsNsFirst => orders(trial, Deed::Tell)?.first_byte_ns.map(whole),
+        Metric::MemoryBytesPerFlow => trial.memory.as_ref()?.bytes_per_flow(),
     }
+}
+
+/// What a controller had the target do, if it was this.
+fn orders(trial: &Trial, deed: Deed) -> Option<&Orders> {
+    trial.orders.as_ref().filter(|orders| orders.deed == deed)
 }
 
 /// What was measured of one target at one point.

@@ -22,6 +22,8 @@ pub fn shown(metric: Metric) -> Shown {
         "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
         "ratio" => Shown { unit: "%", factor: 100.0 },
         "cycles" => Shown { unit: "cycles", factor: 1.0 },
+        "per_s" => Shown { unit: "flows/s", factor: 1.0 },
+        "bytes" => Shown { unit: "bytes", factor: 1.0 },
         _ => Shown { unit: "µs", factor: 1e-3 },
     }
 }
@@ -46,6 +48,16 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::LatencyScheduledNsP99 => "p99 latency from schedule",
         Metric::CyclesBusyPerFrame => "busy cycles per frame",
         Metric::PdvNsP999 => "delay variation (p99.9 less least)",
+        Metric::CyclesBusyRatio => "busy cycles per frame against a quiet trial",
+        Metric::RateColdRatio => "rate over unknown flows against known ones",
+        Metric::FlowModsAddedPerS => "flows added",
+        Metric::FlowModsModifiedPerS => "flows modified",
+        Metric::FlowModsDeletedPerS => "flows deleted",
+        Metric::FlowModsChangedPerS => "flows added and deleted",
+        Metric::FlowStatsPerS => "flows told of",
+        Metric::FlowStatsNs => "time to tell of all flows",
+        Metric::FlowStatsNsFirst => "time to the first flow told of",
+        Metric::MemoryBytesPerFlow => "memory per flow",
     }
 }
 
@@ -113,6 +125,7 @@ pub fn axis(name: &str) -> String {
         "load_percent" => "load, %".into(),
         "entries" => "table entries".into(),
         "rate_pps_intended" => "load, frames/s".into(),
+        "flow_mods_per_answer" => "flow-mods for one answer".into(),
         other => other.replace('_', " "),
     }
 }

@@ -19,8 +19,8 @@ pub use cell::{
 };
 pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
 pub use trial::{
-    ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, Flag, FrameClasses, Jitter,
-    Line, Outcome, Point, PortCount, Role, StreamCount, Trial, Work,
+    ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, Flag, FrameClasses,
+    Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Work,
 };
 pub use warning::{Notice, Warning};
 

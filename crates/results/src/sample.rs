@@ -180,6 +180,8 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         }],
         cpu: vec![CpuUse { name: name.into(), core: Some(1), busy_ratio: 0.5 }],
         work: None,
+        orders: None,
+        memory: None,
     }
 }
 

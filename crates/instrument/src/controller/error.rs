@@ -16,6 +16,8 @@ pub enum ControlError {
     Down(String, DownReason),
     /// The peer sent something that is no message.
     Garbage(String, Box<DecodeError>),
+    /// The peer sent bytes that cannot be cut into messages.
+    Unframed(String),
     /// No answer in time: the peer's name and what was waited for.
     Silent(String, MessageKind),
     /// Nobody connected in time (where it was listened).
@@ -49,6 +51,9 @@ impl std::fmt::Display for ControlError {
             ControlError::Down(peer, why) => write!(f, "switch at {peer}: {why}"),
             ControlError::Garbage(peer, error) => {
                 write!(f, "switch at {peer} sent something that is no message: {error}")
+            }
+            ControlError::Unframed(peer) => {
+                write!(f, "switch at {peer} sent something that is no message")
             }
             ControlError::Silent(peer, kind) => {
                 write!(f, "switch at {peer} did not answer a {kind} in time")

@@ -15,8 +15,7 @@ use crate::monitor::{Arrivals, Expected, Monitor};
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Classes, Flag, Latency, Load, OFFERED_SHARE_MIN, PortReport, STRETCH_SHARE_MIN, StreamReport,
-    Trial, TrialReport,
+    Flag, Load, OFFERED_SHARE_MIN, PortReport, STRETCH_SHARE_MIN, StreamReport, Trial, TrialReport,
 };
 
 /// Streams in one trial.
@@ -74,7 +73,16 @@ impl Prepared {
             arrival: stream.arrival,
         };
         let streams = trial.streams.iter().map(bare).collect();
-        Ok(Prepared { trial: Trial { streams, ..*trial }, key, templates })
+        let trial = Trial {
+            streams,
+            orders: None,
+            warmup: trial.warmup,
+            duration: trial.duration,
+            drain: trial.drain,
+            catch_up_frames: trial.catch_up_frames,
+            is_cold: trial.is_cold,
+        };
+        Ok(Prepared { trial, key, templates })
     }
 }
 
@@ -190,18 +198,12 @@ impl Engine {
         let streams = self.stream_reports(&mut account);
         let mut report = TrialReport {
             started_at: self.started_at,
-            duration: self.trial.duration,
-            warmup: self.trial.warmup,
-            drain: self.trial.drain,
-            total: Load::default(),
-            classes: Classes::default(),
             streams,
             ports: reports,
-            latency: Latency::empty(),
             pacing: self.pacing.finish(),
             account,
-            flags: Vec::new(),
             stamps,
+            ..TrialReport::unmeasured(&self.trial, self.started_at, Load::default())
         };
         report.sum_up();
         report

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use crate::catalog;
-use crate::parameter::KEYS;
+use crate::parameter::{KEYS, control};
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
 
@@ -90,8 +90,10 @@ fn sections() -> Vec<Section> {
         ),
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
-    let parameters =
-        KEYS.iter().map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
+    let parameters = KEYS
+        .iter()
+        .chain(&control::KEYS)
+        .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
     vec![
         Section { what: What::Experiments, heading: "experiments", rows: experiments },
         Section { what: What::Targets, heading: "targets", rows: targets },

@@ -15,7 +15,7 @@ use crate::catalog;
 use crate::parameter::{Capacity, Effort, Parameters, STREAM};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
-use crate::target::name::{Link, NameError, TargetKind};
+use crate::target::name::{Link, NameError, TargetKind, Technology};
 
 /// Seconds of a quick trial over memory.
 const SECONDS_MEMORY: f64 = 0.1;
@@ -186,6 +186,12 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.seconds = SECONDS_MEMORY;
         parameters.warmup_s = SECONDS_MEMORY * 0.2;
     }
+    // A table that holds all that a controller is going to add.
+    let flows = entries.iter().map(|entry| entry.flows).max().unwrap_or(0);
+    if flows > 0 {
+        let flows = parameters.control.flows_or(flows).saturating_add(parameters.entries);
+        parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
+    }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     if link != Link::Veth && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
@@ -194,7 +200,10 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.capacity = Capacity::BitsPerSecond(bits);
     }
     let kinds = if arguments.targets.is_empty() {
-        let (kinds, missing) = place::all_targets(link);
+        let (mut kinds, missing) = place::all_targets(link);
+        if flows > 0 {
+            kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
+        }
         for line in missing {
             eprintln!("{line}");
         }
@@ -264,6 +273,29 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             "--set stream=FILE goes with forwarding-rate; {} has streams of its own",
             entry.id
         )));
+    }
+    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows > 0)
+        && let Some(kind) = plan.kinds.iter().find(|it| it.technology() != Technology::OpenFlow)
+    {
+        return Err(Failure::usage(format!(
+            "{} is about flows that a controller adds, which {} has none of",
+            entry.id,
+            kind.name()
+        )));
+    }
+    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows > 0)
+        && plan.link == Link::Replay
+    {
+        return Err(Failure::usage(format!(
+            "{} needs a controller beside the frames: give --link memif, veth or memory",
+            entry.id
+        )));
+    }
+    if let Some(leader) = plan.parameters.control.load_of
+        && !plan.kinds.contains(&leader)
+    {
+        let name = leader.name();
+        return Err(Failure::usage(format!("--set load_of={name} needs --on {name}")));
     }
     if plan.parameters.simulated && plan.link != Link::Memory {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));

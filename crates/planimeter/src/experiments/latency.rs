@@ -2,14 +2,16 @@
 //!
 //! Method: a search for the load within the set loss (at least 0.5 %, since a zero-loss load on a
 //! shared machine says more about the machine), then trials at shares of what it found, each
-//! repeated. Every frame carries its send time; whole histograms are kept, percentiles are never averaged.
+//! repeated. With `--set load_of=TARGET` the loads of all targets are shares of what was found for that
+//! one, which alone is searched; the others wait for it. Every frame carries its send time; whole histograms are kept, percentiles are never averaged.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::stream::Rate;
-use results::record::{Metric, Role};
+use results::record::{self, Metric, Role};
 
 use super::search::{Searches, Task};
 use super::{Context, Finding, Method, Tag};
+use crate::target::name::TargetKind;
 use crate::workload::Setup;
 
 /// Name of the axis.
@@ -31,6 +33,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         frame_bytes,
         search: Searches::new(context, "frame_bytes", vec![task], 1),
         base_pps: None,
+        led_by: context.parameters.control.load_of.filter(|kind| *kind != context.kind),
+        is_installed: false,
         loads: context.loads_or(&LOAD_PERCENT),
         yielded: 0,
         findings: Vec::new(),
@@ -43,6 +47,9 @@ struct Latency {
     frame_bytes: u16,
     search: Searches,
     base_pps: Option<f64>,
+    /// The target whose load it is to learn, if that is not its own.
+    led_by: Option<TargetKind>,
+    is_installed: bool,
     loads: Vec<f64>,
     yielded: u64,
     findings: Vec<Finding>,
@@ -58,7 +65,7 @@ impl Experiment for Latency {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if self.base_pps.is_none() {
+        if self.base_pps.is_none() && self.led_by.is_none() {
             match self.search.next(last) {
                 Step::Done => {
                     // What was found is the load that the shares refer to: all of it.
@@ -73,6 +80,9 @@ impl Experiment for Latency {
         let base_pps = self.base_pps.unwrap_or(0.0);
         if base_pps <= 0.0 || self.yielded == self.loads_expected() {
             return Step::Done;
+        }
+        if self.led_by.is_some() && !std::mem::replace(&mut self.is_installed, true) {
+            return Step::Install(self.context.setup());
         }
         let percent = self.loads[(self.yielded % self.loads.len() as u64) as usize];
         self.yielded += 1;
@@ -100,6 +110,20 @@ impl Method for Latency {
     }
 
     fn trials_expected(&self) -> u64 {
-        self.search.trials_expected() + self.loads_expected()
+        match self.led_by {
+            None => self.search.trials_expected() + self.loads_expected(),
+            Some(_) => self.loads_expected(),
+        }
+    }
+
+    fn waits(&self) -> bool {
+        self.led_by.is_some() && self.base_pps.is_none()
+    }
+
+    fn learn(&mut self, found: &record::Outcome) {
+        let is_leader = self.led_by.is_some_and(|kind| kind.name() == found.target);
+        if is_leader && found.metric == Metric::ThroughputPpsLossy && self.base_pps.is_none() {
+            self.base_pps = Some(found.value);
+        }
     }
 }

@@ -14,6 +14,18 @@ pub mod forwarding_rate;
 pub mod throughput;
 /// Latency at shares of the throughput.
 pub mod latency;
+/// A row of trials again and again.
+pub mod course;
+/// What controllers say.
+pub mod orders;
+/// Flow-mods a second, and what they cost frames.
+pub mod flow_mod_rate;
+/// All flow statistics, and what they cost frames.
+pub mod flow_stats_dump;
+/// Memory of a flow.
+pub mod memory_per_flow;
+/// Flows never met before.
+pub mod cold_start;
 /// The figures of bianco2010.
 pub mod bianco2010;
 
@@ -21,15 +33,17 @@ use instrument::experiment::Experiment;
 use instrument::stream::{Rate, Stream};
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Metric, Role};
+use results::record::{self, Metric, Role};
 
 use crate::parameter::Parameters;
-use crate::target::name::Technology;
+use crate::target::name::{TargetKind, Technology};
 use crate::workload::{Addresses, Setup};
 
 /// Everything that a method depends on besides its own definition.
 #[derive(Debug, Clone)]
 pub struct Context {
+    /// The target.
+    pub kind: TargetKind,
     /// What the target does with frames.
     pub technology: Technology,
     /// The addresses at both ends of the links.
@@ -82,6 +96,20 @@ pub trait Method: Experiment<Setup = Setup> + Send {
 
     /// About how many trials there will be in all.
     fn trials_expected(&self) -> u64;
+
+    /// Flows by which the target's memory has grown, since it was made, when the trial that was
+    /// yielded last is over; 0 where its memory is not asked for.
+    fn flows_grown(&self) -> u64 {
+        0
+    }
+
+    /// Whether it cannot go on before it has learned something from another target.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// Another target of the experiment found this.
+    fn learn(&mut self, _found: &record::Outcome) {}
 }
 
 impl Context {
@@ -118,6 +146,7 @@ impl Context {
             }),
             rules: self.parameters.rules,
             seed: self.seed,
+            ..single
         }
     }
 

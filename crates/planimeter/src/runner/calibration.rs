@@ -136,6 +136,7 @@ fn offer(
 fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
     let parameters = Parameters { seconds: SECONDS, warmup_s: WARMUP_S, ..parameters.clone() };
     let context = Context {
+        kind: target.kind(),
         technology: target.kind().technology(),
         addresses: target.addresses(),
         capacity_bps: 0,

@@ -9,8 +9,8 @@ use super::RunError;
 use super::recording::{self, Around, Facts};
 use crate::catalog::Entry;
 use crate::experiments::{Finding, Method};
-use crate::target::Target;
 use crate::target::name::TargetKind;
+use crate::target::{Bench, Target, TargetError};
 use crate::workload::Setup;
 
 /// A method at work on a target.
@@ -23,6 +23,8 @@ pub struct Lane {
     last: Option<Outcome>,
     /// A set-up that the method asked for while it was replayed.
     owed: Option<Setup>,
+    /// Memory of the target when it was made anew.
+    fresh: Option<u64>,
     is_done: bool,
     /// Trials since the last finding, by number: what the next one rests on.
     trials: Vec<u64>,
@@ -54,8 +56,9 @@ impl Lane {
         kind: TargetKind,
         method: Box<dyn Method>,
     ) -> Self {
-        let (last, owed, trials, found) = (None, None, Vec::new(), Vec::new());
-        Lane { entry, target, kind, method, last, owed, is_done: false, trials, found }
+        let (last, owed, fresh, is_done) = (None, None, None, false);
+        let (trials, found) = (Vec::new(), Vec::new());
+        Lane { entry, target, kind, method, last, owed, fresh, is_done, trials, found }
     }
 
     /// About how many trials there will be in all.
@@ -68,34 +71,57 @@ impl Lane {
         trial.experiment == self.entry.id && trial.target == self.kind.name()
     }
 
+    /// Whether it can only go on when it has learned what another target's lane finds.
+    pub fn waits(&self) -> bool {
+        self.method.waits()
+    }
+
+    /// Another target found this.
+    pub fn learn(&mut self, found: &record::Outcome) {
+        if found.experiment == self.entry.id && found.target != self.kind.name() {
+            self.method.learn(found);
+        }
+    }
+
     /// Goes on to the next trial and runs it.
     pub fn step(
         &mut self,
-        target: &mut dyn Target,
+        target: &mut Box<dyn Target>,
+        bench: &mut Bench,
         id: u64,
         calibration: Option<&str>,
         seed: u64,
     ) -> Result<Stepped, RunError> {
         let kind = self.kind;
         let failed = |error| RunError::Target(kind, error);
-        if let Some(setup) = self.owed.take() {
-            target.install(&setup).map_err(failed)?;
-        }
-        let Some((point, trial)) = self.advance(|setup| target.install(setup).map_err(failed))?
-        else {
-            return Ok(Stepped::Finished);
+        let mut fresh = self.fresh;
+        let mut install = |setup: &Setup| {
+            if setup.is_fresh {
+                fresh = renew(target, bench)?;
+            }
+            target.install(&Setup { is_fresh: false, ..*setup })
         };
-        let warmed = target.warm(&trial).map_err(failed)?;
+        if let Some(setup) = self.owed.take() {
+            install(&setup).map_err(failed)?;
+        }
+        let next = self.advance(|setup| install(setup).map_err(failed))?;
+        self.fresh = fresh;
+        let Some((point, trial)) = next else { return Ok(Stepped::Finished) };
+        let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
         let before = target.snapshot().map_err(failed)?;
-        let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
+        let mut report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
         let after = target.snapshot().map_err(failed)?;
-        let around = Around { before, after, span_ns: trial.length().0 };
+        let grown = Some(self.method.flows_grown()).filter(|flows| *flows > 0);
+        let fresh = self.fresh.zip(grown);
+        let around = Around { before, after, span_ns: trial.length().0, fresh };
+        report.work = recording::work(&around);
         let facts = Facts {
             id,
             experiment: self.entry.id,
             target: kind.name(),
             point: &point,
             tag: self.method.tag(),
+            deed: trial.orders.as_ref().map(|script| script.deed()),
             seed,
             calibration: calibration.map(Into::into),
         };
@@ -179,6 +205,15 @@ impl Lane {
     }
 }
 
+/// Puts a new target of the same kind in the place of one; its memory when it holds nothing.
+fn renew(target: &mut Box<dyn Target>, bench: &mut Bench) -> Result<Option<u64>, TargetError> {
+    target.rest();
+    let new = bench.target(target.kind())?;
+    std::mem::replace(target, new).stop()?;
+    target.wake();
+    Ok(target.snapshot()?.memory_bytes)
+}
+
 /// A report with what a method digests of it; what it does not, histograms for one, is empty. The
 /// whole of it is in the record already.
 fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
@@ -193,5 +228,7 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
     report.classes.duplicate = stored.classes.duplicate;
     report.flags.extend(limited.then(|| Flag::TesterLimited(total.offered_share())));
+    report.played = stored.orders.as_ref().map(recording::played);
+    report.work = stored.work;
     report
 }

@@ -139,6 +139,7 @@ impl Plan {
         let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 2], target: [[0; 6]; 2] };
         let trials = |entry: &Entry| {
             let context = Context {
+                kind: TargetKind::Ours,
                 technology: Technology::OpenFlow,
                 addresses: nowhere,
                 capacity_bps: 1_000_000_000,
@@ -261,12 +262,17 @@ impl<'a> Run<'a> {
         self.record.trials_planned = Some(expected);
         watcher.expect(expected);
         for lane in lanes.iter_mut().flatten() {
+            let found = self.stored.iter().filter_map(|line| match line {
+                Line::Outcome(outcome) => Some(outcome),
+                Line::Trial(_) => None,
+            });
+            found.for_each(|outcome| lane.learn(outcome));
             self.replay(lane);
         }
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
-            self.take_turns(&mut lanes, targets, calibration.as_deref(), stop, watcher)?;
+            self.take_turns(&mut lanes, (targets, bench), calibration.as_deref(), stop, watcher)?;
         }
         Ok(())
     }
@@ -282,6 +288,7 @@ impl<'a> Run<'a> {
         let lane = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
             let context = Context {
+                kind,
                 technology: kind.technology(),
                 addresses: targets[target].addresses(),
                 capacity_bps: capacity,
@@ -313,7 +320,7 @@ impl<'a> Run<'a> {
     fn take_turns(
         &mut self,
         lanes: &mut [Lane],
-        targets: &mut [Box<dyn Target>],
+        (targets, bench): (&mut [Box<dyn Target>], &mut Bench),
         calibration: Option<&str>,
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
@@ -325,17 +332,22 @@ impl<'a> Run<'a> {
         while going {
             // A round that an interruption cut short goes on where it ended.
             going = first > 0;
-            for lane in lanes.iter_mut().skip(std::mem::take(&mut first)) {
+            for at in std::mem::take(&mut first)..lanes.len() {
                 if stop.load(Ordering::Relaxed) {
                     self.interrupted = true;
                     return Ok(());
                 }
-                let target = targets[lane.target].as_mut();
+                let lane = &mut lanes[at];
+                if lane.waits() {
+                    continue;
+                }
+                let target = &mut targets[lane.target];
                 let id = self.next_trial_id();
                 target.wake();
-                let stepped = lane.step(target, id, calibration, self.plan.seed);
+                let stepped = lane.step(target, bench, id, calibration, self.plan.seed);
                 target.rest();
                 for outcome in lane.outcomes() {
+                    lanes.iter_mut().for_each(|other| other.learn(&outcome));
                     self.keep(outcome)?;
                 }
                 let Stepped::Trial(done) = stepped? else { continue };
@@ -491,14 +503,44 @@ fn described(target: &dyn Target) -> record::Target {
 
 /// A trial in one line, for whoever watches.
 fn one_line(trial: &record::Trial) -> String {
+    let place =
+        format!("{} {} {}={}", trial.experiment, trial.target, trial.point.name, trial.point.value);
+    let parts = [frames_line(trial), trial.orders.as_ref().map(orders_line), memory_line(trial)];
+    format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+fn memory_line(trial: &record::Trial) -> Option<String> {
+    let each = trial.memory.as_ref()?.bytes_per_flow()?;
+    Some(format!("{each:.0} bytes of memory per flow"))
+}
+
+fn orders_line(orders: &record::Orders) -> String {
+    let errors = match orders.errors {
+        0 => String::new(),
+        count => format!(", {count} errors"),
+    };
+    let seconds = orders.duration_ns as f64 / 1e9;
+    match orders.deed {
+        record::Deed::Tell => {
+            let count = orders.rows;
+            format!("{count} flows told of in {} replies in {seconds:.3} s{errors}", orders.answers)
+        }
+        deed => {
+            let rate = orders.flow_mods_per_s().unwrap_or(0.0);
+            format!("{} flows {} at {rate:.0}/s{errors}", orders.flow_mods, deed.word())
+        }
+    }
+}
+
+fn frames_line(trial: &record::Trial) -> Option<String> {
+    if trial.frames_intended == 0 {
+        return None;
+    }
     let rate = trial.rate_pps_forwarded().unwrap_or(0.0);
     let loss = trial.loss_ratio().unwrap_or(0.0) * 100.0;
     let latency = trial
         .latency
         .as_ref()
         .map_or(String::new(), |found| format!(", {} mean", Nanos(found.ns_mean as u64)));
-    format!(
-        "{} {} {}={}: {rate:.0} frames/s forwarded, {loss:.2} % lost{latency}",
-        trial.experiment, trial.target, trial.point.name, trial.point.value
-    )
+    Some(format!("{rate:.0} frames/s forwarded, {loss:.2} % lost{latency}"))
 }

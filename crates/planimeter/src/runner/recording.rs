@@ -4,12 +4,13 @@
 //! frames too: offered = received + drops by place and reason + unexplained.
 
 use instrument::account::Place;
+use instrument::controller::play::Played;
 use instrument::experiment::Point;
 use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
-use packet::time::Clock;
+use packet::time::{Clock, Nanos};
 use results::record::{
-    self, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, FrameClasses, Jitter,
-    PortCount, StreamCount, Trial, Work,
+    self, ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, FrameClasses,
+    Jitter, Memory, Orders, PortCount, StreamCount, Trial, Work,
 };
 
 use crate::experiments::Tag;
@@ -27,6 +28,8 @@ pub struct Facts<'a> {
     pub point: &'a Point,
     /// What it was for.
     pub tag: Tag,
+    /// What a controller had the target do meanwhile.
+    pub deed: Option<Deed>,
     /// Seed of its random fields.
     pub seed: u64,
     /// The calibration of its link.
@@ -41,6 +44,9 @@ pub struct Around {
     pub after: Snapshot,
     /// Time between the two, in nanoseconds.
     pub span_ns: u64,
+    /// Memory when the target was new, and the flows that it has come to know since, where its memory
+    /// is asked for.
+    pub fresh: Option<(u64, u64)>,
 }
 
 /// The line for this trial.
@@ -92,7 +98,42 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         counters: counters(around),
         cpu: cpu(around),
         work: work(around),
+        orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
+        memory: memory(around),
     }
+}
+
+fn orders(played: &Played, deed: Deed) -> Orders {
+    Orders {
+        deed,
+        flow_mods: played.flow_mods,
+        answers: played.answers,
+        rows: played.rows,
+        bytes: played.bytes,
+        duration_ns: played.duration.0,
+        first_byte_ns: played.first_byte.map(|after| after.0),
+        errors: played.errors,
+        error: played.error.map(|error| error.to_string()),
+    }
+}
+
+/// What a line keeps of orders, read back.
+pub fn played(orders: &Orders) -> Played {
+    Played {
+        flow_mods: orders.flow_mods,
+        answers: orders.answers,
+        rows: orders.rows,
+        bytes: orders.bytes,
+        first_byte: orders.first_byte_ns.map(Nanos),
+        duration: Nanos(orders.duration_ns),
+        errors: orders.errors,
+        error: None,
+    }
+}
+
+fn memory(around: &Around) -> Option<Memory> {
+    let (bytes_before, flows) = around.fresh?;
+    Some(Memory { bytes_before, bytes_after: around.after.memory_bytes?, flows })
 }
 
 /// The experiment's axis is the point's first.
@@ -215,6 +256,9 @@ fn flags(report: &TrialReport) -> Vec<record::Flag> {
             _ => None,
         })
         .collect();
+    if report.played.as_ref().is_some_and(|played| played.errors > 0) {
+        flags.push(record::Flag::Irregular);
+    }
     flags.sort();
     flags.dedup();
     flags
@@ -229,7 +273,8 @@ fn counters(around: &Around) -> Vec<CounterChange> {
     around.after.counters.iter().map(change).collect()
 }
 
-fn work(around: &Around) -> Option<Work> {
+/// What the target's polling threads did around a trial.
+pub fn work(around: &Around) -> Option<Work> {
     let (before, after) = (around.before.work?, around.after.work?);
     Some(Work {
         cycles_busy: after.cycles_busy.saturating_sub(before.cycles_busy),

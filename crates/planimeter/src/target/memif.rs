@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
+use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
 use instrument::stream::Rate;
 use instrument::trial::{Trial, TrialReport};
 use lab::peer::direct::Direct;
@@ -40,7 +40,7 @@ use results::record::Work;
 use super::name::{TargetKind, Technology};
 use super::veth::{RIG_KEY, lab_error};
 use super::{
-    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, program,
+    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders, program,
     work_of_ours,
 };
 use crate::parameter::{Parameters, Table};
@@ -282,7 +282,11 @@ impl Target for MemifTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        self.rig.trial(trial)
+        let channel = match &self.access {
+            Access::OpenFlow { channel } => channel.as_str(),
+            _ => "",
+        };
+        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
@@ -296,7 +300,9 @@ impl Target for MemifTarget {
         }
         let mut snapshot = told(self.kind, counters);
         let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
-        for (index, pid) in self.peer.processes().into_iter().enumerate() {
+        let processes = self.peer.processes();
+        snapshot.add_memory(&processes);
+        for (index, pid) in processes.into_iter().enumerate() {
             if let Some(time) = lab::proc::cpu_time(pid) {
                 let name = format!("process {}", index + 1);
                 snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));

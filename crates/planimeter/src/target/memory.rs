@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::controller::{self, Controller, Meanwhile};
+use instrument::controller::play::{self, Play, Turn};
+use instrument::controller::script::Script;
+use instrument::controller::{self, ControlError, Controller, Meanwhile, RealTime};
 use instrument::rig::live::LiveRig;
 use instrument::rig::sim::{Device, SimRig};
 use instrument::rig::{Rig, RigError};
@@ -18,6 +20,7 @@ use lab::peer::{Plan, PortNeighbor, PortRoute, Station};
 use lab::pin::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::{Clock, Nanos};
+use ports::channel::Channel;
 use ports::clock;
 use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
@@ -33,7 +36,7 @@ use switch::node::Node;
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
-use super::{Description, Snapshot, Target, TargetError, program, work_of_ours};
+use super::{Description, Snapshot, Target, TargetError, orders, program, work_of_ours};
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
 
@@ -45,6 +48,12 @@ const CHANNEL_BYTES: usize = 1 << 20;
 
 /// How often a target that is busy with frames serves its control channel.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
+
+/// In virtual time control takes so long a turn, so that time-outs can pass.
+const CONTROL_TURN: Nanos = Nanos::from_micros(1);
+
+/// In virtual time a controller that gives orders looks for answers so often.
+const ORDERS_TURN: Nanos = Nanos::from_micros(20);
 
 const ADDRESSES: Addresses = Addresses {
     instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
@@ -70,6 +79,7 @@ struct MemoryTarget {
     controller: Option<Controller>,
     holds: Option<Setup>,
     busy_ns: u64,
+    stop: Arc<AtomicBool>,
 }
 
 /// The instrument around a target.
@@ -93,6 +103,9 @@ struct Simulated {
     node: Option<Box<Node>>,
     service: Nanos,
     busy_until: Nanos,
+    /// Orders that a controller gives it, and what has come of them.
+    play: Option<Play>,
+    played: Option<Result<play::Played, ControlError>>,
 }
 
 impl MemoryBench {
@@ -158,7 +171,8 @@ impl MemoryBench {
         let key = key_of(kind);
         let rig = if simulated {
             let service = Nanos(self.parameters.service_ns);
-            let device = Simulated { node, service, busy_until: Nanos::ZERO };
+            let (busy_until, play, played) = (Nanos::ZERO, None, None);
+            let device = Simulated { node, service, busy_until, play, played };
             AnyRig::Simulated(Box::new(SimRig::new(near, device, key)))
         } else {
             pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
@@ -182,8 +196,9 @@ impl MemoryBench {
 
     fn joined(&self, kind: TargetKind, rig: AnyRig, config: Option<Config>) -> Box<dyn Target> {
         let cores = self.cores.clone();
-        let (controller, holds) = (None, None);
-        Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns: 0 })
+        let (controller, holds, busy_ns) = (None, None, 0);
+        let stop = Arc::clone(&self.stop);
+        Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns, stop })
     }
 
     /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
@@ -302,29 +317,35 @@ impl Target for MemoryTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        let ends = trial.orders.is_some().then(|| self.adopted());
+        let cores = &self.cores.target;
         match &mut self.rig {
-            AnyRig::Simulated(rig) => rig.trial(trial),
-            AnyRig::Live(rig, None) => rig.trial(trial),
+            AnyRig::Simulated(rig) => simulated(rig, trial, ends),
+            AnyRig::Live(rig, None) => orders::trial(rig, trial, &self.stop, |_| unreachable!()),
             AnyRig::Replay(rig, played) => {
                 let between = match played {
                     Played::Node(node) => Between::Node(node),
                     Played::Nothing(ports) => Between::Nothing(ports),
                 };
                 let began = clock::now();
-                let report = rig.trial(trial, between, &self.cores.target);
+                let report = rig.trial(trial, between, cores);
                 self.busy_ns += clock::now().since(began).0;
                 report
             }
             AnyRig::Live(rig, Some(node)) => {
                 let done = AtomicBool::new(false);
-                let cores = &self.cores.target;
+                let connect = |script: &Script| {
+                    let channel = ends.expect("a trial with orders has a channel for them");
+                    let settings = patient(orders::settings(script));
+                    Controller::start(channel, settings, &mut RealTime)
+                };
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {
                         // Where the system does not let us choose, the scheduler does.
                         let _ = pin::pin(0, cores);
                         drive(node, |_, _| done.load(Ordering::Acquire))
                     });
-                    let report = rig.trial(trial);
+                    let report = orders::trial(rig, trial, &self.stop, connect);
                     done.store(true, Ordering::Release);
                     self.busy_ns += worker.join().expect("a node does not panic").0;
                     report
@@ -372,19 +393,25 @@ impl MemoryTarget {
         }
     }
 
+    /// A controller's end of a channel to the node.
+    fn adopted(&mut self) -> Box<dyn Channel> {
+        let now = self.now();
+        let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+        let node = self.node().expect("only switches are given orders");
+        node.adopt(Box::new(theirs), now);
+        Box::new(ours)
+    }
+
     fn install_flows(&mut self, setup: &Setup) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         let now = self.now();
         self.controller = None;
+        let channel = self.adopted();
         let node = self.node().expect("an OpenFlow target is a node");
-        let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
-        node.adopt(Box::new(theirs), now);
-        let mut settings = controller::Settings::new();
-        settings.session.echo_idle = None;
+        let settings = patient(controller::Settings::new());
         let mut turns = Turns { node, now, is_live };
-        let mut controller =
-            Controller::start(Box::new(ours), settings, &mut turns).map_err(failed)?;
+        let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
         controller.delete_all(&mut turns).map_err(failed)?;
         let flows = program::flows(setup, &ADDRESSES);
         let installed = controller.install(flows, &mut turns).map_err(failed)?;
@@ -464,6 +491,41 @@ pub(super) fn drive(node: &mut Node, mut ends: impl FnMut(&mut Node, Nanos) -> b
     }
 }
 
+/// Between trials nobody answers the keep-alive.
+fn patient(mut settings: controller::Settings) -> controller::Settings {
+    settings.session.echo_idle = None;
+    settings
+}
+
+/// A trial in virtual time, with its orders over this channel.
+fn simulated(
+    rig: &mut SimRig<Simulated>,
+    trial: &Trial,
+    channel: Option<Box<dyn Channel>>,
+) -> Result<TrialReport, RigError> {
+    let (Some(script), Some(channel)) = (&trial.orders, channel) else {
+        return match trial.streams.is_empty() {
+            true => Ok(orders::nothing_sent(trial)),
+            false => rig.trial(trial),
+        };
+    };
+    let (now, node) = (rig.now(), rig.device.node.as_deref_mut());
+    let node = node.expect("only switches are given orders");
+    let mut turns = Turns { node, now, is_live: false };
+    let controller = Controller::start(channel, patient(orders::settings(script)), &mut turns);
+    rig.device.play = Some(controller.map_err(RigError::Orders)?.play(script));
+    let report = match trial.streams.is_empty() {
+        true => orders::nothing_sent(trial),
+        false => rig.trial(trial)?,
+    };
+    while rig.device.played.is_none() && !script.is_endless() {
+        rig.idle(ORDERS_TURN)?;
+    }
+    let unfinished = rig.device.play.take().map(|play| Ok(play.finish()));
+    let played = rig.device.played.take().or(unfinished).transpose().map_err(RigError::Orders)?;
+    Ok(TrialReport { played, ..report })
+}
+
 /// A controller's waiting: the node takes a turn.
 struct Turns<'a> {
     node: &'a mut Node,
@@ -482,8 +544,7 @@ impl Meanwhile for Turns<'_> {
         self.node.serve(now);
         self.node.events.clear();
         if !self.is_live {
-            // Control takes a microsecond a turn in virtual time, so that time-outs can pass.
-            self.now = deadline.min(now.saturating_add(Nanos::from_micros(1)));
+            self.now = deadline.min(now.saturating_add(CONTROL_TURN));
         }
     }
 }
@@ -494,6 +555,13 @@ impl Device for Simulated {
         if now < self.busy_until {
             return Some(self.busy_until);
         }
+        if let Some(mut play) = self.play.take() {
+            match play.turn(&mut || now) {
+                Ok(Turn::Over) => self.played = Some(Ok(play.finish())),
+                Ok(_) => self.play = Some(play),
+                Err(error) => self.played = Some(Err(error)),
+            }
+        }
         let turn = node.turn(now);
         node.serve(now);
         node.events.clear();
@@ -501,6 +569,7 @@ impl Device for Simulated {
             self.busy_until = now.saturating_add(Nanos(self.service.0 * turn.frames as u64));
             return Some(self.busy_until);
         }
-        node.next_event(now)
+        let next = self.play.is_some().then(|| now.saturating_add(ORDERS_TURN));
+        node.next_event(now).into_iter().chain(next).min()
     }
 }

@@ -7,6 +7,8 @@
 pub mod name;
 /// Entries as an OpenFlow controller installs them.
 pub mod program;
+/// A controller beside a trial.
+pub mod orders;
 /// Targets in this process, joined by rings of frames in memory.
 pub mod memory;
 /// Frames from memory for targets in this process.
@@ -117,7 +119,7 @@ pub trait Target {
         Ok(None)
     }
 
-    /// Offers it a trial.
+    /// Offers it a trial, and gives it the trial's orders meanwhile.
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
 
     /// What it and the kernel around it have counted so far.
@@ -189,9 +191,18 @@ pub struct Snapshot {
     pub work: Option<Work>,
     /// Processor time used so far by name, in nanoseconds, and the core that it is pinned to.
     pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
+    /// Resident memory of its processes, huge pages counted, where it has any of its own.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Snapshot {
+    /// Adds up the memory of these processes.
+    pub fn add_memory(&mut self, processes: &[u32]) {
+        let each: Vec<u64> =
+            processes.iter().filter_map(|&pid| lab::proc::memory_bytes(pid)).collect();
+        self.memory_bytes = (!each.is_empty()).then(|| each.iter().sum());
+    }
+
     /// Adds counters with dotted names: `ports.1.drops.REASON` and `drops.REASON` are frames that
     /// the target lost, all others plain counters. Whether there were any of the former's kind of
     /// account, that is, whether the target tells its losses.

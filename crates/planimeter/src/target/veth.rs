@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
+use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
 use lab::account::Account;
 use lab::peer::direct::Direct;
@@ -28,7 +28,7 @@ use ports::channel::Url;
 use ports::port::{Port, PortError};
 
 use super::name::{TargetKind, Technology};
-use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, program};
+use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, orders, program};
 use crate::parameter::Parameters;
 use crate::workload::{
     Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, network,
@@ -65,6 +65,7 @@ pub struct VethTarget {
     rig: LiveRig,
     holds: Option<Setup>,
     remake: Maker,
+    stop: Arc<AtomicBool>,
 }
 
 impl VethBench {
@@ -105,7 +106,8 @@ impl VethBench {
         lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         let lab = Arc::clone(&self.lab);
-        Ok(VethTarget { kind, lab, site, peer, access, rig, holds: None, remake })
+        let (holds, stop) = (None, Arc::clone(&self.stop));
+        Ok(VethTarget { kind, lab, site, peer, access, rig, holds, remake, stop })
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -267,7 +269,11 @@ impl Target for VethTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        self.rig.trial(trial)
+        let channel = match &self.access {
+            Access::OpenFlow { channel } => channel.as_str(),
+            _ => "",
+        };
+        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
@@ -311,18 +317,20 @@ impl VethTarget {
     }
 
     fn cpu(&self, snapshot: &mut Snapshot) {
+        let processes = self.peer.processes();
         let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
         let mut add = |name: String, pid: u32| {
             if let Some(time) = lab::proc::cpu_time(pid) {
                 snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
             }
         };
-        for (index, pid) in self.peer.processes().into_iter().enumerate() {
+        for (index, &pid) in processes.iter().enumerate() {
             add(format!("process {}", index + 1), pid);
         }
         for (index, pid) in self.site.target_threads().into_iter().enumerate() {
             add(format!("receive thread {}", index + 1), pid);
         }
+        snapshot.add_memory(&processes);
     }
 }
 

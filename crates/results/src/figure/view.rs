@@ -60,7 +60,9 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     // Rates of a search's confirming trials are no curve: each was at a load of its own.
     let is_search = experiment.study.is_none()
         && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
+    let of_control = control_view().into_iter().find(|view| has(view.metric));
     let found = match () {
+        () if of_control.is_some() => of_control.into_iter().collect(),
         () if about_latency(experiment) => vec![latency],
         () if is_search => {
             vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy)]
@@ -70,6 +72,35 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         }
     };
     found.into_iter().filter(|view| has(view.metric)).collect()
+}
+
+/// What experiments with a controller show: of these, the first that there is.
+fn control_view() -> [View; 5] {
+    let view = |columns: &[Metric]| View {
+        metric: columns[0],
+        reference: None,
+        columns: columns.to_vec(),
+        logarithmic: false,
+    };
+    [
+        view(&[
+            Metric::CyclesBusyRatio,
+            Metric::CyclesBusyPerFrame,
+            Metric::FlowModsChangedPerS,
+            Metric::FlowStatsNs,
+            Metric::RatePpsForwarded,
+            Metric::RatePpsOffered,
+            Metric::LossRatio,
+        ]),
+        view(&[
+            Metric::FlowModsAddedPerS,
+            Metric::FlowModsModifiedPerS,
+            Metric::FlowModsDeletedPerS,
+        ]),
+        view(&[Metric::FlowStatsNs, Metric::FlowStatsPerS, Metric::FlowStatsNsFirst]),
+        view(&[Metric::MemoryBytesPerFlow]),
+        view(&[Metric::RateColdRatio, Metric::RatePpsForwarded, Metric::RatePpsOffered]),
+    ]
 }
 
 /// Whether an axis is a load, which is drawn at what was really offered.

@@ -50,11 +50,31 @@ pub enum Metric {
     /// Cycles of the time-stamp counter that the target spent on frames, for each frame that it
     /// took.
     CyclesBusyPerFrame,
+    /// The same over what it is without a controller that asks for something meanwhile.
+    CyclesBusyRatio,
+    /// Rate over flows never met before, over the rate when they are known.
+    RateColdRatio,
+    /// Entries added in a second, from the first byte sent to the last answer.
+    FlowModsAddedPerS,
+    /// Entries given other actions in a second.
+    FlowModsModifiedPerS,
+    /// Entries deleted in a second, each by its match and priority.
+    FlowModsDeletedPerS,
+    /// Entries added and deleted again in a second.
+    FlowModsChangedPerS,
+    /// Entries told of with their counters in a second.
+    FlowStatsPerS,
+    /// Time until all entries were told of.
+    FlowStatsNs,
+    /// Time until the first of them arrived.
+    FlowStatsNsFirst,
+    /// Growth of the target's memory for each flow.
+    MemoryBytesPerFlow,
 }
 
 impl Metric {
     /// Every metric, in the order in which tables show them.
-    pub const ALL: [Metric; 19] = [
+    pub const ALL: [Metric; 29] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -74,6 +94,16 @@ impl Metric {
         Metric::LatencyScheduledNsP99,
         Metric::PdvNsP999,
         Metric::CyclesBusyPerFrame,
+        Metric::CyclesBusyRatio,
+        Metric::RateColdRatio,
+        Metric::FlowModsAddedPerS,
+        Metric::FlowModsModifiedPerS,
+        Metric::FlowModsDeletedPerS,
+        Metric::FlowModsChangedPerS,
+        Metric::FlowStatsPerS,
+        Metric::FlowStatsNs,
+        Metric::FlowStatsNsFirst,
+        Metric::MemoryBytesPerFlow,
     ];
 
     /// Its name as stored.
@@ -98,6 +128,16 @@ impl Metric {
             Metric::LatencyScheduledNsP99 => "latency_scheduled_ns_p99",
             Metric::PdvNsP999 => "pdv_ns_p999",
             Metric::CyclesBusyPerFrame => "cycles_busy_per_frame",
+            Metric::CyclesBusyRatio => "cycles_busy_ratio",
+            Metric::RateColdRatio => "rate_cold_ratio",
+            Metric::FlowModsAddedPerS => "flow_mods_added_per_s",
+            Metric::FlowModsModifiedPerS => "flow_mods_modified_per_s",
+            Metric::FlowModsDeletedPerS => "flow_mods_deleted_per_s",
+            Metric::FlowModsChangedPerS => "flow_mods_changed_per_s",
+            Metric::FlowStatsPerS => "flow_stats_per_s",
+            Metric::FlowStatsNs => "flow_stats_ns",
+            Metric::FlowStatsNsFirst => "flow_stats_ns_first",
+            Metric::MemoryBytesPerFlow => "memory_bytes_per_flow",
         }
     }
 
@@ -109,8 +149,14 @@ impl Metric {
             | Metric::ThroughputPps
             | Metric::ThroughputPpsLossy => "pps",
             Metric::RateBpsOffered | Metric::RateBpsForwarded => "bps",
-            Metric::LossRatio => "ratio",
+            Metric::LossRatio | Metric::CyclesBusyRatio | Metric::RateColdRatio => "ratio",
             Metric::CyclesBusyPerFrame => "cycles",
+            Metric::FlowModsAddedPerS
+            | Metric::FlowModsModifiedPerS
+            | Metric::FlowModsDeletedPerS
+            | Metric::FlowModsChangedPerS
+            | Metric::FlowStatsPerS => "per_s",
+            Metric::MemoryBytesPerFlow => "bytes",
             _ => "ns",
         }
     }

@@ -107,6 +107,12 @@ pub struct Trial {
     /// What the target's polling threads did, where they tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
+    /// What a controller had the target do meanwhile; in a trial without frames it is all there was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orders: Option<Orders>,
+    /// Memory of the target's processes, where it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 impl Trial {
@@ -393,6 +399,91 @@ pub struct Work {
     pub cycles_idle: u64,
     /// Frames taken.
     pub frames: u64,
+}
+
+/// What a controller had a target do during a trial, and how that went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orders {
+    /// What it was.
+    pub deed: Deed,
+    /// Flow-mods that were answered for.
+    pub flow_mods: u64,
+    /// Barriers, commits and whole statistics replies that came.
+    pub answers: u64,
+    /// Entries that statistics told of.
+    pub rows: u64,
+    /// Bytes of all answers.
+    pub bytes: u64,
+    /// From the first byte sent to the last answer.
+    pub duration_ns: u64,
+    /// From the first byte sent to the first answer or its first part; absent if none came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ns: Option<u64>,
+    /// Errors that the target sent.
+    pub errors: u64,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Orders {
+    /// Flow-mods done in a second; absent if there were none.
+    pub fn flow_mods_per_s(&self) -> Option<f64> {
+        per_second(self.flow_mods, self.duration_ns).filter(|_| self.flow_mods > 0)
+    }
+
+    /// Entries told of in a second; absent if there were none.
+    pub fn rows_per_s(&self) -> Option<f64> {
+        per_second(self.rows, self.duration_ns).filter(|_| self.rows > 0)
+    }
+}
+
+/// What a controller has a target do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    /// Add entries.
+    Add,
+    /// Give entries other actions, each named with its match and priority.
+    Modify,
+    /// Delete entries, each named so.
+    Delete,
+    /// Add entries and delete them again.
+    Change,
+    /// Tell of entries and their counters.
+    Tell,
+}
+
+impl Deed {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Deed::Add => "added",
+            Deed::Modify => "modified",
+            Deed::Delete => "deleted",
+            Deed::Change => "changed",
+            Deed::Tell => "told of",
+        }
+    }
+}
+
+/// Memory of a target's processes around a trial: resident pages, huge ones counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Before it.
+    pub bytes_before: u64,
+    /// After it.
+    pub bytes_after: u64,
+    /// Flows that the target came to know meanwhile.
+    pub flows: u64,
+}
+
+impl Memory {
+    /// How much each flow took; absent if there were none.
+    pub fn bytes_per_flow(&self) -> Option<f64> {
+        let growth = self.bytes_after as f64 - self.bytes_before as f64;
+        (self.flows > 0).then(|| growth / self.flows as f64)
+    }
 }
 
 /// A result that took several trials to find.

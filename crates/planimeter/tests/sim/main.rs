@@ -7,7 +7,9 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod control;
 
 use std::fmt::Write;
 use std::fs;

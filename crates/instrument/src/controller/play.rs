@@ -1,0 +1,357 @@
+//! A script said to a switch as fast as it takes it, and its answers counted in bulk.
+//!
+//! Only headers of answers are looked at, and rows of statistics stepped over by their lengths
+//! (OpenFlow 1.0.0, 5.3.5; 1.3.5, 7.3.5), so that a reply of a hundred megabytes is read as fast as
+//! memory is. Whoever plays calls [`Play::turn`] with the time and then waits as [`Play::rest`] says;
+//! in virtual time a simulated switch takes its turn in between.
+//!
+//! Invariant: at most as many batches as the script allows are unanswered; memory is bounded by one
+//! buffer, whatever the switch sends.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use openflow::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX};
+use openflow::version::{ErrorCode, MessageKind, Version};
+use packet::time::Nanos;
+use ports::channel::Channel;
+
+use super::script::Script;
+use super::{ControlError, Controller, Meanwhile};
+
+/// Bytes that are read at once: what a socket holds, and room for a message that came in part.
+const READ_BYTES: usize = 1 << 20;
+
+/// A script that is being said.
+pub struct Play {
+    channel: Box<dyn Channel>,
+    script: Arc<Script>,
+    codes: Codes,
+    buffer: Vec<u8>,
+    unread: std::ops::Range<usize>,
+    /// An answer of ours that has not been sent: a sign of life.
+    answer: Vec<u8>,
+    begun: Option<Nanos>,
+    sent: usize,
+    /// Batches answered in this round of the script.
+    answered: usize,
+    /// Flow-mods of earlier rounds.
+    flow_mods_before: u64,
+    /// When the switch may be given up.
+    deadline: Nanos,
+    patience: Nanos,
+    played: Played,
+}
+
+/// What came of a script.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Flow-mods that were answered for.
+    pub flow_mods: u64,
+    /// Batches that were answered.
+    pub answers: u64,
+    /// Entries that statistics told of.
+    pub rows: u64,
+    /// Bytes that were received.
+    pub bytes: u64,
+    /// From the first byte sent to the first answer, or its first part.
+    pub first_byte: Option<Nanos>,
+    /// From the first byte sent to the last answer received.
+    pub duration: Nanos,
+    /// Errors that the switch sent.
+    pub errors: u64,
+    /// The first of them.
+    pub error: Option<ErrorCode>,
+}
+
+/// How far a turn came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// All has been answered, which never is so for an endless script.
+    Over,
+    /// Something was said or heard: it goes on at once.
+    Moved,
+    /// Nothing can be done before something happens; see [`Play::rest`].
+    Waits,
+}
+
+/// What messages are called in the version at hand.
+#[derive(Debug, Clone, Copy)]
+struct Codes {
+    version: Version,
+    barrier: u8,
+    bundle: Option<u8>,
+    multipart: u8,
+}
+
+impl Controller {
+    /// Gives the connection up to a script, which the switch has so long to get on with at each step.
+    pub fn play(self, script: &Arc<Script>) -> Play {
+        let version = script.version();
+        let code = |kind: MessageKind| kind.code(version);
+        let codes = Codes {
+            version,
+            barrier: code(MessageKind::BarrierReply).expect("every version has barriers"),
+            bundle: code(MessageKind::BundleControl),
+            multipart: code(MessageKind::MultipartReply).expect("every version has statistics"),
+        };
+        let mut buffer = vec![0; READ_BYTES];
+        let held = self.session.unread().iter().chain(&self.buffer[self.unread.clone()]);
+        let count = buffer.iter_mut().zip(held).map(|(place, byte)| *place = *byte).count();
+        Play {
+            channel: self.channel,
+            script: Arc::clone(script),
+            codes,
+            buffer,
+            unread: 0..count,
+            answer: self.session.transmit().to_vec(),
+            begun: None,
+            sent: 0,
+            answered: 0,
+            flow_mods_before: 0,
+            deadline: Nanos::MAX,
+            patience: self.settings.reply_timeout,
+            played: Played::default(),
+        }
+    }
+}
+
+impl Play {
+    /// Says and hears once what can be said and heard without waiting. `clock` is read before and after
+    /// hearing, so that an answer is never dated before it was there.
+    pub fn turn(&mut self, clock: &mut dyn FnMut() -> Nanos) -> Result<Turn, ControlError> {
+        let now = clock();
+        let begun = *self.begun.get_or_insert(now);
+        let said = self.say(now.since(begun))?;
+        let heard = self.receive()?;
+        let now = clock();
+        self.scan(now.since(begun))?;
+        if heard > 0 || self.answered == self.batches_begun() || self.deadline == Nanos::MAX {
+            self.deadline = now.saturating_add(self.patience);
+        }
+        if self.answered == self.script.batches().len() {
+            if !self.script.is_endless() {
+                return Ok(Turn::Over);
+            }
+            self.flow_mods_before += self.script.count();
+            (self.sent, self.answered) = (0, 0);
+            return Ok(Turn::Moved);
+        }
+        match said + heard {
+            0 if now >= self.deadline => {
+                let kind = MessageKind::BarrierRequest;
+                Err(ControlError::Silent(self.channel.peer().to_owned(), kind))
+            }
+            0 => Ok(Turn::Waits),
+            _ => Ok(Turn::Moved),
+        }
+    }
+
+    /// The descriptor to wait for, whether for room, and until when at the latest.
+    pub fn rest(&self, now: Nanos) -> (Option<RawFd>, bool, Nanos) {
+        let elapsed = self.begun.map_or(Nanos::ZERO, |begun| now.since(begun));
+        let owes = self.sent < self.may_send(elapsed) || !self.answer.is_empty();
+        let due = self.due_next().map(|due| self.begun.unwrap_or(now).saturating_add(due));
+        let deadline = due.map_or(self.deadline, |due| due.min(self.deadline));
+        (self.channel.descriptor(), self.channel.waits_for_room(owes), deadline)
+    }
+
+    /// Plays to the end, or until `is_over` says so: what has not been answered by then is left out.
+    pub fn to_end(
+        mut self,
+        meanwhile: &mut dyn Meanwhile,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<Played, ControlError> {
+        /// How long at most before it is asked again whether all is over.
+        const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
+        loop {
+            let turn = self.turn(&mut || meanwhile.now())?;
+            if turn == Turn::Over || is_over() {
+                break;
+            }
+            if turn == Turn::Waits {
+                let now = meanwhile.now();
+                let (descriptor, wants_to_write, deadline) = self.rest(now);
+                let deadline = deadline.min(now.saturating_add(LOOK_AGAIN));
+                meanwhile.rest(descriptor, wants_to_write, deadline);
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// What has come of it by now.
+    pub fn finish(self) -> Played {
+        self.played
+    }
+
+    /// How many batches have been sent whole or in part.
+    fn batches_begun(&self) -> usize {
+        self.script.batches().partition_point(|batch| batch.end < self.sent)
+            + usize::from(self.sent > 0)
+    }
+
+    /// Up to where may be sent: so many batches ahead, and those that are due.
+    fn may_send(&self, elapsed: Nanos) -> usize {
+        let batches = self.script.batches();
+        let last = (self.answered + self.script.batches_ahead()).min(batches.len());
+        let due = match self.script.per_second() {
+            None => last,
+            Some(_) => {
+                let from = self.answered.min(last);
+                from + batches[from..last]
+                    .partition_point(|batch| self.due(batch.flow_mods) <= elapsed)
+            }
+        };
+        due.checked_sub(1).map_or(0, |last| batches[last].end)
+    }
+
+    /// When so many flow-mods of this round may have been sent, from the beginning.
+    fn due(&self, flow_mods: u64) -> Nanos {
+        let per_second = self.script.per_second().unwrap_or(f64::INFINITY);
+        Nanos::from_secs_f64((self.flow_mods_before + flow_mods) as f64 / per_second)
+    }
+
+    /// When the next batch is due, if it waits for its time alone.
+    fn due_next(&self) -> Option<Nanos> {
+        self.script.per_second()?;
+        let batches = self.script.batches();
+        let waiting = batches.partition_point(|batch| batch.end <= self.sent);
+        let is_held = waiting >= self.answered + self.script.batches_ahead();
+        batches.get(waiting).filter(|_| !is_held).map(|batch| self.due(batch.flow_mods))
+    }
+
+    fn say(&mut self, elapsed: Nanos) -> Result<usize, ControlError> {
+        let mut said = 0;
+        // Not in the middle of a message.
+        let is_between =
+            |sent| sent == 0 || self.script.batches().iter().any(|batch| batch.end == sent);
+        if !self.answer.is_empty() && is_between(self.sent) {
+            let count = self.channel.transmit(&self.answer)?;
+            self.answer.drain(..count);
+            if !self.answer.is_empty() {
+                return Ok(count);
+            }
+        }
+        loop {
+            let end = self.may_send(elapsed);
+            if self.sent >= end {
+                return Ok(said);
+            }
+            let count = self.channel.transmit(&self.script.bytes()[self.sent..end])?;
+            if count == 0 {
+                return Ok(said);
+            }
+            self.sent += count;
+            said += count;
+        }
+    }
+
+    /// Reads what has arrived; how many bytes.
+    fn receive(&mut self) -> Result<usize, ControlError> {
+        if self.buffer.len() - self.unread.end <= MESSAGE_BYTES_MAX {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
+        let count = self.channel.receive(&mut self.buffer[self.unread.end..])?;
+        self.unread.end += count;
+        self.played.bytes += count as u64;
+        Ok(count)
+    }
+
+    /// Takes the whole messages off the buffer.
+    fn scan(&mut self, elapsed: Nanos) -> Result<(), ControlError> {
+        loop {
+            let rest = &self.buffer[self.unread.clone()];
+            if rest.len() < HEADER_BYTES {
+                return Ok(());
+            }
+            let header = Header::parse(rest)
+                .map_err(|_| ControlError::Unframed(self.channel.peer().to_owned()))?;
+            let length = usize::from(header.length);
+            if rest.len() < length {
+                return Ok(());
+            }
+            self.played.first_byte.get_or_insert(elapsed);
+            let from = self.unread.start;
+            self.unread.start += length;
+            self.take(header, from..from + length, elapsed);
+        }
+    }
+
+    fn take(&mut self, header: Header, message: std::ops::Range<usize>, elapsed: Nanos) {
+        let message = &self.buffer[message];
+        match header.kind {
+            kind if kind == self.codes.barrier || Some(kind) == self.codes.bundle => {
+                self.answered_for(header.xid, elapsed);
+            }
+            kind if kind == self.codes.multipart => {
+                let (rows, more) = rows(self.codes.version, message);
+                self.played.rows += rows;
+                if !more {
+                    self.answered_for(header.xid, elapsed);
+                }
+            }
+            ERROR => {
+                let error = error_in(self.codes.version, message);
+                self.error(header.xid, error, elapsed);
+            }
+            ECHO_REQUEST => {
+                // A switch that asks again and again without reading is not answered each time.
+                if self.answer.len() < MESSAGE_BYTES_MAX {
+                    let from = self.answer.len();
+                    self.answer.extend_from_slice(message);
+                    self.answer[from + 1] = ECHO_REPLY;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An error; one about what a batch waits for is that batch's answer.
+    fn error(&mut self, xid: u32, error: Option<ErrorCode>, elapsed: Nanos) {
+        self.played.errors += 1;
+        self.played.error = self.played.error.or(error);
+        self.answered_for(xid, elapsed);
+    }
+
+    fn answered_for(&mut self, xid: u32, elapsed: Nanos) {
+        let batches = self.script.batches();
+        if let Some(batch) = batches.get(self.answered).filter(|batch| batch.last == xid) {
+            self.answered += 1;
+            self.played.answers += 1;
+            self.played.flow_mods = self.flow_mods_before + batch.flow_mods;
+            self.played.duration = elapsed;
+        }
+    }
+}
+
+/// These three have the same codes in all versions.
+const ERROR: u8 = 1;
+const ECHO_REQUEST: u8 = 2;
+const ECHO_REPLY: u8 = 3;
+
+/// Which error a message of this kind tells of.
+fn error_in(version: Version, message: &[u8]) -> Option<ErrorCode> {
+    let &[a, b, c, d] = message.get(HEADER_BYTES..HEADER_BYTES + 4)? else { return None };
+    let [family, code] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    Some(ErrorCode::from_wire(version, family, code))
+}
+
+/// How many rows with a length of their own a statistics reply has, and whether more parts follow.
+fn rows(version: Version, message: &[u8]) -> (u64, bool) {
+    let Some(flags) = message.get(10..12) else { return (0, false) };
+    let first = if version == Version::V1_0 { 12 } else { 16 };
+    let (mut rest, mut count) = (message.get(first..).unwrap_or_default(), 0);
+    while let Some(&[high, low]) = rest.first_chunk::<2>() {
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        match rest.get(length..) {
+            Some(behind) if length > 0 => rest = behind,
+            _ => break,
+        }
+        count += 1;
+    }
+    (count, flags[1] & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests;

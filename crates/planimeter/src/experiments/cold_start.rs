@@ -1,0 +1,53 @@
+//! How fast a switch is over flows that it has never met, against the same flows when it knows them.
+//!
+//! Method: exact matches that no earlier repeat had are installed, and frames that hit them at random
+//! are sent at full nominal load at once, without a warm-up: the rate of the first second (or of a
+//! shorter trial). Then caches are filled and the same trial is run again; the first rate over the
+//! second is the result.
+
+use instrument::trial::{Trial, TrialReport};
+use packet::time::Nanos;
+use results::record::Metric;
+
+use super::course::{Course, Leg};
+use super::{Context, Method};
+use crate::parameter::{Table, Traffic};
+use crate::workload::Setup;
+
+/// Name of the axis: whether the flows are known.
+pub const AXIS: &str = "flows_known";
+
+/// Flows unless the user asks for another number.
+pub const FLOWS: u32 = 131_072;
+
+/// Most seconds of a trial: it is about the first.
+const SECONDS_MAX: f64 = 1.0;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let entries = context.parameters.control.flows.unwrap_or(FLOWS);
+    let (table, traffic) = (Table::Exact, Traffic::Random);
+    let base = Setup { table, entries, traffic, ..context.setup() };
+    let leg = |is_known: bool| {
+        let context = context.clone();
+        Leg {
+            x: f64::from(u8::from(is_known)),
+            setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
+            trial: Box::new(move |setup, _| {
+                let seconds = context.parameters.seconds.min(SECONDS_MAX);
+                Trial {
+                    warmup: Nanos::ZERO,
+                    duration: Nanos::from_secs_f64(seconds),
+                    is_cold: !is_known,
+                    ..context.trial(setup, 64, context.link_percent(100.0))
+                }
+            }),
+            flows: 0,
+        }
+    };
+    let course = Course::new(context, AXIS, vec![leg(false), leg(true)]);
+    Box::new(course.summing(0.0, Metric::RateColdRatio, |reports: &[TrialReport]| {
+        let [unknown, known] = [0, 1].map(|trial| reports[trial].total.pps_forwarded());
+        (known > 0.0).then(|| unknown / known)
+    }))
+}

@@ -1,0 +1,40 @@
+//! How much memory a flow takes, everything included.
+//!
+//! Method: resident memory of the target's processes, huge pages counted, is read when they have just
+//! been started and hold nothing, and again when they hold exact matches; the growth is divided by
+//! their number. Then frames go over all flows, so that a switch which remembers decisions has
+//! remembered each, and the growth since the beginning is read again. Each repeat is a new process.
+
+use instrument::trial::Trial;
+use packet::time::Nanos;
+
+use super::course::{Course, Leg};
+use super::{Context, Method};
+use crate::parameter::{Table, Traffic};
+use crate::workload::Setup;
+
+/// Name of the axis: whether frames of each flow have been forwarded.
+pub const AXIS: &str = "flows_met";
+
+/// Flows unless the user asks for another number.
+pub const FLOWS: u32 = 1_000_000;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let entries = context.parameters.control.flows_or(FLOWS);
+    let (table, traffic) = (Table::Exact, Traffic::Sequential);
+    let base = Setup { table, entries, traffic, is_fresh: true, ..context.setup() };
+    let leg = |is_met: bool| {
+        let context = context.clone();
+        Leg {
+            x: f64::from(u8::from(is_met)),
+            setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
+            trial: Box::new(move |setup, _| match is_met {
+                true => context.trial(setup, 64, context.link_percent(100.0)),
+                false => Trial::new(Vec::new(), Nanos::ZERO, Nanos::ZERO, Nanos::ZERO),
+            }),
+            flows: entries.into(),
+        }
+    };
+    Box::new(Course::new(context, AXIS, vec![leg(false), leg(true)]))
+}
