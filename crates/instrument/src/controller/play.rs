@@ -295,13 +295,11 @@ impl Play {
                 let error = error_in(self.codes.version, message);
                 self.error(header.xid, error, elapsed);
             }
-            ECHO_REQUEST => {
-                // A switch that asks again and again without reading is not answered each time.
-                if self.answer.len() < MESSAGE_BYTES_MAX {
-                    let from = self.answer.len();
-                    self.answer.extend_from_slice(message);
-                    self.answer[from + 1] = ECHO_REPLY;
-                }
+            // A switch that asks again and again without reading is not answered each time.
+            ECHO_REQUEST if self.answer.len() < MESSAGE_BYTES_MAX => {
+                let from = self.answer.len();
+                self.answer.extend_from_slice(message);
+                self.answer[from + 1] = ECHO_REPLY;
             }
             _ => {}
         }

@@ -21,10 +21,13 @@ pub struct Leg {
     pub setup: Box<dyn Fn(u32) -> Setup + Send>,
     /// The trial with that setup, and with the target's own maximum in frames per second where that
     /// is wanted.
-    pub trial: Box<dyn Fn(&Setup, f64) -> Trial + Send>,
+    pub trial: MakeTrial,
     /// Flows by which the target's memory has grown since it was made.
     pub flows: u64,
 }
+
+/// Makes a trial of a setup and a maximum.
+pub type MakeTrial = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
 
 /// What the trials of a pass come to.
 pub type Sum = fn(&[TrialReport]) -> Option<f64>;
