@@ -5,7 +5,9 @@
 //! is copied once when it is received. They leave in order, at most at a set rate, as long as
 //! somebody asks: nobody's queue runs over, so the rate at which they leave is that of whoever takes
 //! them. What is sent to the port is counted and dropped. The clock is that of whoever asks, so a
-//! replay in virtual time is the same replay.
+//! replay in virtual time is the same replay. Whoever uses frames in place copies as much as it looks at.
+
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
+use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 use crate::pages;
-use crate::port::{Port, PortCounters, PortError, PortFacts};
+use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
 /// Bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;
@@ -68,8 +71,15 @@ pub struct ReplayPort {
     played: u64,
     /// The tape's next frame.
     place: usize,
+    /// Frames of the tape that are shown.
+    shown: Box<Row>,
+    first: usize,
+    count: usize,
     counters: PortCounters,
 }
+
+// SAFETY: the pointers are into the tape that is being played, which the port holds.
+unsafe impl Send for ReplayPort {}
 
 impl Tape {
     /// An empty tape with room for `frames` frames of `frame_bytes` bytes, on huge pages if the
@@ -146,6 +156,9 @@ impl ReplayPort {
             playing: None,
             played: 0,
             place: 0,
+            shown: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
+            first: 0,
+            count: 0,
             counters: PortCounters::default(),
         };
         (port, Player { shelf })
@@ -157,6 +170,7 @@ impl ReplayPort {
         let next = self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(play) = next {
             (self.playing, self.played, self.place) = (Some(play), 0, 0);
+            (self.first, self.count) = (0, 0);
         }
     }
 }
@@ -180,29 +194,20 @@ impl Port for ReplayPort {
     }
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
-        let turn = self.shelf.turn.load(Ordering::Acquire);
-        if turn != self.turn {
-            self.change(turn);
-        }
-        let Some(play) = self.playing.as_ref().filter(|play| !play.tape.is_empty()) else {
-            return Ok(0);
-        };
-        let due = play.due(now, self.played);
-        let count = batch.room().min(usize::try_from(due).unwrap_or(usize::MAX));
-        let mut bytes = 0;
-        for _ in 0..count {
-            let frame = play.tape.frame(self.place);
-            batch.push_bytes(frame);
-            bytes += frame.len() as u64;
-            self.place += 1;
-            if self.place == play.tape.len() {
-                self.place = 0;
+        let mut received = 0;
+        loop {
+            let shown = self.look(batch.room(), now).min(batch.room());
+            if shown == 0 {
+                return Ok(received);
             }
+            for view in self.shown().iter().take(shown) {
+                let frame = batch.push_slot().expect("no more are taken than there is room for");
+                frame.resize(view.len());
+                view.copy_to(frame.bytes_mut());
+            }
+            self.release(shown);
+            received += shown;
         }
-        self.played += count as u64;
-        self.counters.rx_frames += count as u64;
-        self.counters.rx_bytes += bytes;
-        Ok(count)
     }
 
     /// Counts every frame and drops it.
@@ -212,9 +217,69 @@ impl Port for ReplayPort {
         Ok(batch.len())
     }
 
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        Some(self)
+    }
+
     fn counters(&mut self) -> PortCounters {
         self.counters.clone()
     }
+}
+
+impl InPlace for ReplayPort {
+    #[inline]
+    fn look(&mut self, limit: usize, now: Nanos) -> usize {
+        let turn = self.shelf.turn.load(Ordering::Acquire);
+        if turn != self.turn {
+            self.change(turn);
+        }
+        if self.first < self.count {
+            return self.count - self.first;
+        }
+        (self.first, self.count) = (0, 0);
+        let Some(play) = self.playing.as_ref().filter(|play| !play.tape.is_empty()) else {
+            return 0;
+        };
+        let due = play.due(now, self.played);
+        self.count = limit.min(VIEWS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
+        for found in &mut self.shown.0[..self.count] {
+            let frame = play.tape.frame(self.place);
+            *found = Found { start: frame.as_ptr(), bytes: frame.len() as u32, after: 0 };
+            self.place += 1;
+            if self.place == play.tape.len() {
+                self.place = 0;
+            }
+        }
+        self.played += self.count as u64;
+        self.count
+    }
+
+    #[inline]
+    fn shown(&self) -> Views<'_> {
+        // SAFETY: the frames are on the tape that is being played, which stays what it is while the
+        // port is borrowed.
+        unsafe { Views::of(&self.shown.0[self.first..self.count]) }
+    }
+
+    #[inline]
+    fn release(&mut self, count: usize) {
+        let until = self.count.min(self.first.saturating_add(count));
+        let released = &self.shown.0[self.first..until];
+        self.counters.rx_frames += released.len() as u64;
+        self.counters.rx_bytes += released.iter().map(|it| u64::from(it.bytes)).sum::<u64>();
+        self.first = until;
+    }
+
+    /// Counts every frame and drops it.
+    #[inline]
+    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+        let bytes = frames.iter().map(|(head, rest)| (head.len() + rest.len()) as u64).sum::<u64>();
+        self.counters.tx_frames += frames.len() as u64;
+        self.counters.tx_bytes += bytes;
+        frames.len()
+    }
+
+    fn flush(&mut self) {}
 }
 
 #[cfg(test)]
@@ -261,6 +326,30 @@ mod tests {
         assert_eq!(firsts(&mut port, 3, Nanos(1000)), [0, 1, 0]);
         player.play(play(tape(0), None));
         assert_eq!(firsts(&mut port, 3, Nanos(1000)), []);
+    }
+
+    #[test]
+    fn frames_in_place_are_shown_until_they_are_released() {
+        let (mut port, player) = ReplayPort::new("r");
+        player.play(play(tape(3), None));
+        let marks = |port: &ReplayPort| -> Vec<u8> {
+            port.shown().iter().map(|view| view.head::<1>().unwrap()[0]).collect()
+        };
+        assert_eq!(port.look(4, Nanos(1000)), 4);
+        assert_eq!(marks(&port), [0, 1, 2, 0]);
+        port.release(1);
+        assert_eq!((port.look(9, Nanos(1000)), port.counters().rx_frames), (3, 1));
+        assert_eq!(marks(&port), [1, 2, 0]);
+        assert_eq!(firsts(&mut port, 2, Nanos(1000)), [1, 2]);
+        // What is shown of a tape that is taken off is gone.
+        player.play(play(tape(2), None));
+        assert_eq!(port.look(1, Nanos(1000)), 1);
+        assert_eq!(marks(&port), [0]);
+        let head = [1; 60];
+        let frame = (crate::memif::view::View::of(&head), crate::memif::view::View::of(&head[..4]));
+        assert_eq!(port.put(&[frame, frame]), 2);
+        let counters = port.counters();
+        assert_eq!((counters.tx_frames, counters.tx_bytes, counters.rx_frames), (2, 128, 3));
     }
 
     #[test]

@@ -25,15 +25,19 @@ const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
 
 /// A frame that was found: where it lies, and the index after its last slot.
 #[derive(Clone, Copy)]
-struct Found {
-    start: *const u8,
-    bytes: u32,
-    after: u16,
+pub(crate) struct Found {
+    pub(crate) start: *const u8,
+    pub(crate) bytes: u32,
+    pub(crate) after: u16,
+}
+
+impl Found {
+    pub(crate) const NOTHING: Found = Found { start: std::ptr::null(), bytes: 0, after: 0 };
 }
 
 /// Frames in a row, on cache lines of their own.
 #[repr(align(128))]
-struct Row([Found; VIEWS_MAX]);
+pub(crate) struct Row(pub(crate) [Found; VIEWS_MAX]);
 
 /// The receiving end of one ring.
 pub struct ReceiveEnd {
@@ -67,6 +71,15 @@ impl<'a> Views<'a> {
     /// No frames.
     pub const NONE: Views<'static> = Views { found: &[] };
 
+    /// These frames.
+    ///
+    /// # Safety
+    /// All their bytes must stay readable for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn of(found: &'a [Found]) -> Self {
+        Views { found }
+    }
+
     /// How many there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -84,7 +97,7 @@ impl<'a> Views<'a> {
     pub fn get(&self, place: usize) -> View<'a> {
         let found = &self.found[place];
         // SAFETY: the bytes were checked to lie inside a region or in joined memory, both of which
-        // the end that is borrowed for `'a` keeps.
+        // the end that is borrowed for `'a` keeps, or whoever made this from others said so.
         unsafe { View::new(found.start, found.bytes as usize) }
     }
 
@@ -99,7 +112,6 @@ impl<'a> Views<'a> {
 impl ReceiveEnd {
     /// The receiving end of `ring`, which is empty.
     pub fn new(ring: Ring, buffers: Buffers, doorbell: Doorbell) -> Self {
-        let nothing = Found { start: std::ptr::null(), bytes: 0, after: 0 };
         ReceiveEnd {
             ring,
             buffers,
@@ -107,7 +119,7 @@ impl ReceiveEnd {
             next: 0,
             seen: 0,
             released: 0,
-            found: Box::new(Row([nothing; VIEWS_MAX])),
+            found: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
             first: 0,
             count: 0,
             joined: Box::new([]),

@@ -1,4 +1,5 @@
-//! A vhost-user port as every port is: frames copied into a batch, and out of one.
+//! A vhost-user port as every port is: frames copied into a batch, and out of one, or used where they
+//! lie.
 
 use std::cell::Cell;
 use std::os::fd::RawFd;
@@ -12,10 +13,11 @@ use super::receive::ReceiveEnd;
 use super::spec::{Role, Spec};
 use super::transmit::TransmitEnd;
 use crate::memif::fault::{Fault, Faults};
+use crate::memif::receive::Views;
 use crate::memif::socket::Address;
 use crate::memif::transmit::{Refusal, Stop};
 use crate::memif::view::View;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// The front end is listened to this often while frames are asked for.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
@@ -28,7 +30,10 @@ pub struct VhostPort {
     receivers: Vec<Option<ReceiveEnd>>,
     transmitters: Vec<Option<TransmitEnd>>,
     control_due: Nanos,
-    first: usize,
+    /// The receiver whose turn it is.
+    current: usize,
+    /// What was found wrong while frames were put.
+    broken: Option<Fault>,
     counters: PortCounters,
     /// Whether the driver was told that nobody looks.
     armed: Cell<bool>,
@@ -62,7 +67,8 @@ impl VhostPort {
             receivers: Vec::new(),
             transmitters: Vec::new(),
             control_due: Nanos::ZERO,
-            first: 0,
+            current: 0,
+            broken: None,
             counters: PortCounters::default(),
             armed: Cell::new(false),
         })
@@ -99,6 +105,7 @@ impl VhostPort {
         // Dropped before the new ones come: the old memory need not outlive its connection.
         self.receivers.clear();
         self.transmitters.clear();
+        self.current = 0;
         for (number, ring) in rings.into_iter().enumerate() {
             if number.is_multiple_of(2) {
                 let end = |ring| TransmitEnd::new(ring, shape.header_bytes, shape.merges);
@@ -131,9 +138,9 @@ impl VhostPort {
         }
     }
 
-    /// Hands at most `limit` frames from the queues in turn to `see`; how many.
+    /// Somebody asks for frames.
     #[inline]
-    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+    fn attend(&mut self, now: Nanos) {
         if self.armed.replace(false) {
             self.receivers.iter().flatten().for_each(|end| end.ring().disarm());
             self.control_due = now;
@@ -141,57 +148,90 @@ impl VhostPort {
         if now >= self.control_due {
             self.turn(now);
         }
-        let (mut frames, mut fault) = (0, None);
-        let count = self.receivers.len();
-        for turn in 0..count {
-            let place = (self.first + turn) % count;
-            let Some(end) = &mut self.receivers[place] else { continue };
-            let taken = end.take(limit - frames, &mut see);
-            frames += taken.frames;
-            self.counters.rx_frames += taken.frames as u64;
-            self.counters.rx_bytes += taken.bytes;
-            self.counters.lose(PortDrop::TooLong, taken.too_long);
-            if taken.fault.is_some() {
-                self.counters.lose(PortDrop::PeerBroken, 1);
-            }
-            let is_broken = end.ring().memory().is_broken();
-            fault = fault.or(is_broken.then_some(Fault::RegionShrunk)).or(taken.fault);
-        }
-        self.first = if count == 0 { 0 } else { (self.first + 1) % count };
-        if let Some(fault) = fault {
-            self.part(fault, now);
-        }
-        frames
     }
 
-    /// Sends through the first queue in use, so that frames keep their order; how many were taken,
-    /// those that are too long to be sent among them.
+    /// Shows at most `limit` frames of one queue, of the queues in turn, and says how many.
     #[inline]
-    fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>, now: Nanos) -> usize {
+    fn find(&mut self, limit: usize, now: Nanos) -> usize {
+        for _ in 0..self.receivers.len() {
+            if let Some(end) = &mut self.receivers[self.current] {
+                let looked = end.look(limit);
+                self.counters.lose(PortDrop::TooLong, end.take_too_long());
+                if let Err(fault) = looked {
+                    // Of memory that was taken away anything may have been read.
+                    let is_broken = end.ring().memory().is_broken();
+                    let fault = if is_broken { Fault::RegionShrunk } else { fault };
+                    self.counters.lose(PortDrop::PeerBroken, 1);
+                    self.part(fault, now);
+                    return 0;
+                }
+                let count = end.views().len();
+                if count > 0 {
+                    return count;
+                }
+            }
+            self.current = (self.current + 1) % self.receivers.len();
+        }
+        0
+    }
+
+    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    #[inline]
+    fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
+        self.attend(now);
+        let mut taken = 0;
+        while taken < limit {
+            let count = self.find(limit - taken, now).min(limit - taken);
+            if count == 0 {
+                break;
+            }
+            self.shown().iter().take(count).for_each(&mut see);
+            self.release(count);
+            taken += count;
+        }
+        taken
+    }
+
+    /// Puts frames until one finds no room; how many are done with, those that are too long to be
+    /// sent among them. They go through the first queue in use, so that frames keep their order.
+    #[inline]
+    fn put_all<'a>(&mut self, frames: impl Iterator<Item = Parts<'a>>) -> usize {
         let Some(end) = self.transmitters.iter_mut().flatten().next() else { return 0 };
-        let (mut done, mut fault) = (0, None);
-        for frame in frames {
-            match end.put(frame) {
+        let mut done = 0;
+        for (first, second) in frames {
+            match end.put(first, second) {
                 Ok(()) => {
                     self.counters.tx_frames += 1;
-                    self.counters.tx_bytes += frame.len() as u64;
+                    self.counters.tx_bytes += (first.len() + second.len()) as u64;
                 }
                 Err(Stop::Refused(Refusal::TooLong)) => {
                     self.counters.lose(PortDrop::TooLong, 1);
                 }
                 Err(Stop::Refused(_)) => break,
-                Err(Stop::Broken(found)) => {
-                    fault = Some(found);
+                Err(Stop::Broken(fault)) => {
+                    self.broken = Some(fault);
                     break;
                 }
             }
             done += 1;
         }
-        end.flush();
-        let is_broken = end.ring().memory().is_broken();
-        if let Some(fault) = is_broken.then_some(Fault::RegionShrunk).or(fault) {
-            self.part(fault, now);
+        done
+    }
+
+    /// Shows the driver what was put, and parts with one that is at fault.
+    #[inline]
+    fn show(&mut self) {
+        let Some(end) = self.transmitters.iter_mut().flatten().next() else { return };
+        let flushed = end.flush();
+        if let Some(fault) = flushed.err().or(self.broken.take()) {
+            // Nobody said what time it is: the next turn's is near enough.
+            self.part(fault, self.control_due);
         }
+    }
+
+    fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>) -> usize {
+        let done = self.put_all(frames.map(|frame| (frame, View::of(&[]))));
+        self.show();
         done
     }
 }
@@ -213,8 +253,8 @@ impl Port for VhostPort {
     }
 
     /// Sends through the first queue. Without a peer there is no room.
-    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
-        Ok(self.send(batch.frames().iter().map(|frame| View::of(frame.bytes())), now))
+    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        Ok(self.send(batch.frames().iter().map(|frame| View::of(frame.bytes()))))
     }
 
     fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
@@ -226,8 +266,12 @@ impl Port for VhostPort {
         }))
     }
 
-    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
-        Ok(self.send(copies.frames().map(View::of), now))
+    fn transmit_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
+        Ok(self.send(copies.frames().map(View::of)))
+    }
+
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        Some(self)
     }
 
     fn counters(&mut self) -> PortCounters {
@@ -251,5 +295,45 @@ impl Port for VhostPort {
     fn next_event(&self) -> Option<Nanos> {
         let mut rings = self.receivers.iter().flatten().map(ReceiveEnd::ring);
         if rings.any(|ring| ring.kick().is_none()) { Some(Nanos::ZERO) } else { self.control.due() }
+    }
+}
+
+impl InPlace for VhostPort {
+    #[inline]
+    fn look(&mut self, limit: usize, now: Nanos) -> usize {
+        self.attend(now);
+        let shown = self.shown().len();
+        if shown > 0 { shown } else { self.find(limit, now) }
+    }
+
+    #[inline]
+    fn shown(&self) -> Views<'_> {
+        let end = self.receivers.get(self.current).and_then(Option::as_ref);
+        end.map_or(Views::NONE, ReceiveEnd::views)
+    }
+
+    #[inline]
+    fn release(&mut self, count: usize) {
+        let Some(Some(end)) = self.receivers.get_mut(self.current) else { return };
+        let mut released = 0;
+        for frame in end.views().iter().take(count) {
+            self.counters.rx_bytes += frame.len() as u64;
+            released += 1;
+        }
+        self.counters.rx_frames += released;
+        end.release(count);
+        if end.views().is_empty() {
+            self.current = (self.current + 1) % self.receivers.len();
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+        self.put_all(frames.iter().copied())
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.show();
     }
 }

@@ -2,58 +2,66 @@
 //!
 //! A chain is walked once, by copies of its descriptors, and found to be inside the driver's memory
 //! before anything of it is touched. Most frames lie in one piece and are shown there; others are put
-//! together first. What is shown is read by copying ([`View`]), and the chain is given back after that.
+//! together in memory of our own. What is shown is given back when it is released, so a view stays what
+//! it was checked to be: inside its region.
 
 #![allow(unsafe_code)]
+
+use std::sync::atomic::AtomicU8;
 
 use packet::frame::FRAME_BYTES_MAX;
 
 use super::ring::{CHAIN_MAX, FLAG_INDIRECT, FLAG_NEXT, FLAG_WRITE, Ring};
 use crate::memif::copy::{copy, will_read};
 use crate::memif::fault::Fault;
-use crate::memif::view::View;
+use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 
-/// Chains that are looked up before the first of them is read.
-const BURST: usize = 32;
+/// Room for frames of several pieces that are shown at once.
+const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
+
+/// A piece of a frame, checked to be inside the driver's memory.
+type Piece = (*const u8, u32);
 
 /// The receiving end of a ring.
 pub struct ReceiveEnd {
     ring: Ring,
     /// Bytes of the header before each frame, none of which matters without offloads.
     header_bytes: u32,
-    /// A frame of several pieces, put together.
-    joined: Vec<u8>,
+    /// Frames that are shown, each with its chain's first descriptor.
+    found: Box<Row>,
+    first: usize,
+    count: usize,
+    joined: Box<[AtomicU8]>,
+    joined_used: usize,
+    too_long: u64,
 }
 
-/// What a look at a ring gave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Frames that were shown.
-    pub frames: usize,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Frames that were longer than any may be.
-    pub too_long: u64,
-    /// Why it ended, if the driver broke a rule.
-    pub fault: Option<Fault>,
-}
+// SAFETY: the pointers are into the ring's memory and into `joined`, both of which it owns.
+unsafe impl Send for ReceiveEnd {}
 
-/// A chain that was looked up.
-#[derive(Clone, Copy)]
-struct Found {
-    head: u16,
-    bytes: u32,
-    /// Where the whole frame is; null for one of several pieces.
-    start: *const u8,
+/// What a chain holds.
+enum Chain {
+    /// A frame that can be shown.
+    Frame(Found),
+    /// One for which there is no room beside those that are shown already.
+    NoRoom,
+    /// One that is longer than any frame may be.
+    TooLong,
 }
-
-/// A piece of a frame, checked to be inside the driver's memory.
-type Piece = (*const u8, u32);
 
 impl ReceiveEnd {
     /// The receiving end of this ring, whose frames follow headers of so many bytes.
     pub fn new(ring: Ring, header_bytes: u32) -> Self {
-        ReceiveEnd { ring, header_bytes, joined: Vec::new() }
+        ReceiveEnd {
+            ring,
+            header_bytes,
+            found: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
+            first: 0,
+            count: 0,
+            joined: Box::new([]),
+            joined_used: 0,
+            too_long: 0,
+        }
     }
 
     /// The ring.
@@ -61,95 +69,116 @@ impl ReceiveEnd {
         &self.ring
     }
 
-    /// Shows at most `limit` frames and gives them back.
+    /// Frames that were left out because they are longer than any may be, since last asked.
+    pub fn take_too_long(&mut self) -> u64 {
+        std::mem::take(&mut self.too_long)
+    }
+
+    /// Looks for at most `limit` frames that have arrived, unless some that were found before are
+    /// not released yet.
     #[inline]
-    pub fn take(&mut self, limit: usize, mut see: impl FnMut(View<'_>)) -> Taken {
-        let mut taken = Taken::default();
-        while taken.frames < limit && taken.fault.is_none() {
-            let wanted = (limit - taken.frames).min(BURST);
-            let waiting = match self.ring.waiting(wanted as u16) {
-                Ok(0) => break,
-                Ok(waiting) => usize::from(waiting).min(wanted),
-                Err(fault) => {
-                    taken.fault = Some(fault);
-                    break;
-                }
-            };
-            self.burst(waiting, &mut taken, &mut see);
+    pub fn look(&mut self, limit: usize) -> Result<(), Fault> {
+        if self.ring.memory().is_broken() {
+            return Err(Fault::RegionShrunk);
         }
+        if self.first < self.count { Ok(()) } else { self.gather(limit.min(VIEWS_MAX)) }
+    }
+
+    /// The frames that were found and not released.
+    #[inline]
+    pub fn views(&self) -> Views<'_> {
+        // SAFETY: the bytes were checked to lie in one region, which the ring keeps, or are in joined
+        // memory, of which nothing that is shown is written again before it is released.
+        unsafe { Views::of(&self.found.0[self.first..self.count]) }
+    }
+
+    /// Gives the first `count` frames that are shown back to the driver.
+    #[inline]
+    pub fn release(&mut self, count: usize) {
+        let until = self.count.min(self.first.saturating_add(count));
+        for found in &self.found.0[self.first..until] {
+            self.ring.give_back(found.after, 0);
+        }
+        self.ring.take((until - self.first) as u16);
+        self.first = until;
         self.ring.publish();
-        taken
     }
 
-    /// Takes `count` chains, which wait.
-    #[inline(always)]
-    fn burst(&mut self, count: usize, taken: &mut Taken, see: &mut impl FnMut(View<'_>)) {
-        let nothing = Found { head: 0, bytes: 0, start: std::ptr::null() };
-        let mut found = [nothing; BURST];
-        let mut good = 0;
-        for place in found.iter_mut().take(count) {
-            match self.look(good as u16) {
-                Ok(chain) => *place = chain,
-                // What came before is good.
-                Err(fault) => {
-                    taken.fault = Some(fault);
-                    break;
-                }
-            }
-            good += 1;
-        }
-        for chain in &found[..good] {
-            let bytes = chain.bytes as usize;
-            if bytes > FRAME_BYTES_MAX {
-                taken.too_long += 1;
-            } else if !chain.start.is_null() {
-                // SAFETY: the bytes were checked to lie in one region, which the ring keeps.
-                see(unsafe { View::new(chain.start, bytes) });
-                (taken.frames, taken.bytes) = (taken.frames + 1, taken.bytes + bytes as u64);
-            } else {
-                match self.join(chain.head) {
-                    Ok(()) => see(View::of(&self.joined)),
-                    Err(fault) => {
-                        taken.fault = Some(fault);
-                        return;
-                    }
-                }
-                taken.frames += 1;
-                taken.bytes += self.joined.len() as u64;
-            }
-            self.ring.take(1);
-            self.ring.give_back(chain.head, 0);
-        }
+    /// Whether all bytes of a view are where they may be.
+    #[cfg(test)]
+    pub fn shows(&self, view: crate::memif::view::View<'_>) -> bool {
+        let (start, joined) = (view.start() as usize, self.joined.as_ptr() as usize);
+        let is_joined = joined <= start && start + view.len() <= joined + self.joined_used;
+        is_joined || self.ring.memory().holds(view.start(), view.len())
     }
 
-    /// Looks up the chain `ahead` places on: how long its frame is, and where, if in one piece.
+    fn gather(&mut self, limit: usize) -> Result<(), Fault> {
+        (self.first, self.count, self.joined_used) = (0, 0, 0);
+        let waiting = usize::from(self.ring.waiting(limit.min(1) as u16)?);
+        for _ in 0..waiting {
+            if self.count == limit {
+                break;
+            }
+            match self.look_up(self.count as u16) {
+                Ok((_, Chain::Frame(found))) => {
+                    self.found.0[self.count] = found;
+                    self.count += 1;
+                }
+                // What was found is given back first.
+                Ok((_, Chain::NoRoom)) => break,
+                Ok((_, Chain::TooLong)) | Err(_) if self.count > 0 => break,
+                Ok((head, _)) => {
+                    self.too_long += 1;
+                    self.ring.take(1);
+                    self.ring.give_back(head, 0);
+                    self.ring.publish();
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up the chain `ahead` places on: its first descriptor, and what it holds.
     #[inline(always)]
-    fn look(&self, ahead: u16) -> Result<Found, Fault> {
+    fn look_up(&mut self, ahead: u16) -> Result<(u16, Chain), Fault> {
         let head = self.ring.head(ahead)?;
         let first = self.ring.descriptor(head)?;
         let header = self.header_bytes;
-        if first.flags == 0 && first.length > header {
-            let start = self.ring.memory().guest(first.address, first.length);
-            if let Some(start) = start {
-                let start = start.wrapping_add(header as usize).cast_const();
-                will_read(start);
-                return Ok(Found { head, bytes: first.length - header, start });
-            }
+        if first.flags == 0
+            && first.length > header
+            && first.length <= FRAME_BYTES_MAX as u32
+            && let Some(start) = self.ring.memory().guest(first.address, first.length)
+        {
+            let start = start.wrapping_add(header as usize).cast_const();
+            will_read(start);
+            let found = Found { start, bytes: first.length - header, after: head };
+            return Ok((head, Chain::Frame(found)));
         }
+        Ok((head, self.look_up_pieces(head)?))
+    }
+
+    /// As [`ReceiveEnd::look_up`], for frames that may be in several pieces.
+    #[cold]
+    fn look_up_pieces(&mut self, head: u16) -> Result<Chain, Fault> {
         let mut pieces = [(std::ptr::null(), 0); CHAIN_MAX];
         let count = self.walk(head, &mut pieces)?;
         let bytes: u64 = pieces[..count].iter().map(|&(_, bytes)| u64::from(bytes)).sum();
-        match pieces[..count] {
-            [(start, bytes)] => Ok(Found { head, bytes, start }),
-            _ => {
-                let bytes = bytes.min(FRAME_BYTES_MAX as u64 + 1) as u32;
-                Ok(Found { head, bytes, start: std::ptr::null() })
-            }
+        if bytes > FRAME_BYTES_MAX as u64 {
+            return Ok(Chain::TooLong);
         }
+        let bytes = bytes as u32;
+        let start = match pieces[..count] {
+            [(start, _)] => start,
+            ref pieces => match self.join(pieces, bytes as usize) {
+                Some(start) => start,
+                None => return Ok(Chain::NoRoom),
+            },
+        };
+        Ok(Chain::Frame(Found { start, bytes, after: head }))
     }
 
     /// The pieces of a chain's frame, without its header; how many there are.
-    #[cold]
     fn walk(&self, head: u16, pieces: &mut [Piece; CHAIN_MAX]) -> Result<usize, Fault> {
         let (mut number, mut count, mut header) = (head, 0, self.header_bytes);
         for _ in 0..CHAIN_MAX {
@@ -170,7 +199,6 @@ impl ReceiveEnd {
                     count += 1;
                 }
                 header -= skipped;
-                // Both stay in range: the bytes are inside a region, and at most what is left.
                 (address, left) = (address.wrapping_add(u64::from(bytes)), left - bytes);
             }
             if descriptor.flags & FLAG_NEXT == 0 {
@@ -181,22 +209,23 @@ impl ReceiveEnd {
         Err(Fault::Chain)
     }
 
-    /// Puts the frame of the chain that begins here together. It is walked anew, and may have
-    /// become another since it was looked up: what is found now is what counts.
-    #[cold]
-    fn join(&mut self, head: u16) -> Result<(), Fault> {
-        let mut pieces = [(std::ptr::null(), 0); CHAIN_MAX];
-        let count = self.walk(head, &mut pieces)?;
-        self.joined.clear();
-        for &(start, bytes) in &pieces[..count] {
-            let (at, bytes) = (self.joined.len(), bytes as usize);
-            if at + bytes > FRAME_BYTES_MAX {
-                return Err(Fault::BufferLength);
-            }
-            self.joined.resize(at + bytes, 0);
-            // SAFETY: the piece was checked to lie in one region; as many bytes were just added.
-            unsafe { copy(start, self.joined[at..].as_mut_ptr(), bytes) };
+    /// Puts a frame of so many bytes together; where it is, if there is room for it.
+    fn join(&mut self, pieces: &[Piece], bytes: usize) -> Option<*const u8> {
+        if self.joined.is_empty() {
+            self.joined = (0..JOINED_BYTES).map(|_| AtomicU8::new(0)).collect();
         }
-        Ok(())
+        if JOINED_BYTES - self.joined_used < bytes {
+            return None;
+        }
+        let start = self.joined.as_ptr().cast::<u8>().cast_mut().wrapping_add(self.joined_used);
+        let mut at = 0;
+        for &(from, length) in pieces {
+            // SAFETY: the piece was checked to lie in one region; its target lies inside `joined`,
+            // whose elements may be written through a shared borrow, behind all that is shown.
+            unsafe { copy(from, start.add(at), length as usize) };
+            at += length as usize;
+        }
+        self.joined_used += bytes;
+        Some(start)
     }
 }

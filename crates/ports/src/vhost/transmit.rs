@@ -37,23 +37,23 @@ impl TransmitEnd {
         &self.ring
     }
 
-    /// Puts a frame into the next empty chain.
+    /// Puts a frame of two parts into the next empty chain.
     #[inline(always)]
-    pub fn put(&mut self, frame: View<'_>) -> Result<(), Stop> {
+    pub fn put(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
         if self.ring.waiting(1)? == 0 {
             return Err(Stop::Refused(Refusal::Full));
         }
         let head = self.ring.head(0)?;
         let descriptor = self.ring.descriptor(head)?;
         let header = self.header_bytes;
-        let bytes = frame.len() as u64 + u64::from(header);
+        let bytes = (first.len() + second.len()) as u64 + u64::from(header);
         if descriptor.flags != FLAG_WRITE || u64::from(descriptor.length) < bytes {
-            return self.put_pieces(frame);
+            return self.put_pieces(first, second);
         }
         // No more is asked for than is used: the rest of the buffer may lie in another region.
         let bytes = bytes as u32;
         let Some(to) = self.ring.memory().guest(descriptor.address, bytes) else {
-            return self.put_pieces(frame);
+            return self.put_pieces(first, second);
         };
         let written = header_of(1);
         // SAFETY: the buffer was checked to be inside one region for header and frame together; a
@@ -61,7 +61,11 @@ impl TransmitEnd {
         // driver lent the same memory twice, and then these copies garble its own bytes.
         unsafe {
             copy(written.as_ptr(), to, header as usize);
-            copy(frame.start(), to.add(header as usize), frame.len());
+            let to = to.add(header as usize);
+            copy(first.start(), to, first.len());
+            if second.len() > 0 {
+                copy(second.start(), to.add(first.len()), second.len());
+            }
         }
         self.ring.take(1);
         self.ring.give_back(head, bytes);
@@ -70,18 +74,19 @@ impl TransmitEnd {
 
     /// Shows the driver what was put, and wakes it if it sleeps.
     #[inline]
-    pub fn flush(&mut self) {
+    pub fn flush(&mut self) -> Result<(), Fault> {
         self.ring.publish();
+        if self.ring.memory().is_broken() { Err(Fault::RegionShrunk) } else { Ok(()) }
     }
 
     /// Puts a frame into a chain of several buffers, or into several chains.
     #[cold]
-    fn put_pieces(&mut self, frame: View<'_>) -> Result<(), Stop> {
+    fn put_pieces(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
         let mut pieces = [(std::ptr::null_mut(), 0); CHAIN_MAX];
         // Of each chain: where it begins, and how many pieces there are with it.
         let mut chains = [(0, 0); CHAIN_MAX];
         let (mut room, mut count, mut chain) = (0, 0, 0);
-        let wanted = frame.len() as u64 + u64::from(self.header_bytes);
+        let wanted = (first.len() + second.len()) as u64 + u64::from(self.header_bytes);
         while room < wanted {
             if chain == CHAIN_MAX || (chain > 0 && !self.merges) {
                 return Err(Stop::Refused(Refusal::TooLong));
@@ -98,11 +103,11 @@ impl TransmitEnd {
         }
         let header = header_of(chain as u16);
         // Header first, then the frame: either may go over several pieces.
-        let mut sources = [View::of(&header[..self.header_bytes as usize]), frame];
-        let mut first = 0;
+        let mut sources = [View::of(&header[..self.header_bytes as usize]), first, second];
+        let mut begin = 0;
         for &(head, end) in &chains[..chain] {
             let mut written = 0;
-            for &(to, room) in &pieces[first..end] {
+            for &(to, room) in &pieces[begin..end] {
                 let mut at = 0;
                 for source in &mut sources {
                     let bytes = source.len().min(room as usize - at);
@@ -114,7 +119,7 @@ impl TransmitEnd {
                 }
                 written += at as u32;
             }
-            first = end;
+            begin = end;
             self.ring.give_back(head, written);
         }
         self.ring.take(chain as u16);

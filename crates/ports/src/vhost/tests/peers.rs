@@ -10,6 +10,7 @@ use packet::time::Nanos;
 use super::front::*;
 use crate::clock::{self, Wait};
 use crate::memif::fault::Fault;
+use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
 use crate::vhost::spec::{Role, Spec};
@@ -179,6 +180,41 @@ fn memory_may_be_in_regions_that_follow_each_other() {
         assert_eq!(front.read(at + 1212, 88), [9; 88]);
     }
     assert_eq!(port.faults().total(), 0);
+}
+
+/// From the ring of one driver into that of another, with a header that was changed.
+#[test]
+fn frames_in_place_are_copied_once_from_ring_to_ring() {
+    let (mut left, mut sender) = pair("place-left", ALL);
+    let (mut right, mut receiver) = pair("place-right", ALL);
+    let frames: Vec<_> = (0..20).map(|n| frame(n, 60 + 70 * n)).collect();
+    for (number, frame) in (0..).zip(&frames) {
+        sender.send(number, frame);
+        receiver.lend(number);
+    }
+    let (left, right) = (left.in_place().unwrap(), right.in_place().unwrap());
+    let now = clock::now();
+    assert_eq!(left.look(12, now), 12);
+    assert_eq!(left.look(12, now), 12, "they are shown until they are released");
+    let heads: Vec<[u8; 14]> = left.shown().iter().map(|view| view.head().unwrap()).collect();
+    let changed: Vec<_> = heads.iter().map(|head| head.map(|byte| !byte)).collect();
+    let views = left.shown().iter().zip(&changed);
+    let parts: Vec<_> = views.map(|(view, head)| (View::of(head), view.after(14))).collect();
+    assert_eq!(right.put(&parts[..5]), 5);
+    assert_eq!(receiver.used(0), [], "not yet");
+    assert_eq!(right.put(&parts[5..]), 7);
+    right.flush();
+    left.release(5);
+    assert_eq!(sender.used(1).len(), 5);
+    assert_eq!(left.look(99, now), 7);
+    left.release(7);
+    assert_eq!((left.look(99, now), sender.used(1).len()), (8, 7));
+    for ((number, bytes), frame) in receiver.used(0).into_iter().zip(&frames) {
+        assert_eq!(bytes as usize, frame.len() + 12);
+        let got = receiver.read(Front::buffer(0, number) + 12, frame.len());
+        assert_eq!(got[14..], frame[14..]);
+        assert_eq!(got[..14], changed[usize::from(number)]);
+    }
 }
 
 fn is_readable(descriptor: i32) -> bool {
