@@ -170,7 +170,6 @@ impl ReplayPort {
         let next = self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(play) = next {
             (self.playing, self.played, self.place) = (Some(play), 0, 0);
-            (self.first, self.count) = (0, 0);
         }
     }
 }
@@ -229,14 +228,14 @@ impl Port for ReplayPort {
 impl InPlace for ReplayPort {
     #[inline]
     fn look(&mut self, limit: usize, now: Nanos) -> usize {
-        let turn = self.shelf.turn.load(Ordering::Acquire);
-        if turn != self.turn {
-            self.change(turn);
-        }
         if self.first < self.count {
             return self.count - self.first;
         }
         (self.first, self.count) = (0, 0);
+        let turn = self.shelf.turn.load(Ordering::Acquire);
+        if turn != self.turn {
+            self.change(turn);
+        }
         let Some(play) = self.playing.as_ref().filter(|play| !play.tape.is_empty()) else {
             return 0;
         };
@@ -245,12 +244,14 @@ impl InPlace for ReplayPort {
         for found in &mut self.shown.0[..self.count] {
             let frame = play.tape.frame(self.place);
             *found = Found { start: frame.as_ptr(), bytes: frame.len() as u32, after: 0 };
+            self.counters.rx_bytes += frame.len() as u64;
             self.place += 1;
             if self.place == play.tape.len() {
                 self.place = 0;
             }
         }
         self.played += self.count as u64;
+        self.counters.rx_frames += self.count as u64;
         self.count
     }
 
@@ -263,11 +264,7 @@ impl InPlace for ReplayPort {
 
     #[inline]
     fn release(&mut self, count: usize) {
-        let until = self.count.min(self.first.saturating_add(count));
-        let released = &self.shown.0[self.first..until];
-        self.counters.rx_frames += released.len() as u64;
-        self.counters.rx_bytes += released.iter().map(|it| u64::from(it.bytes)).sum::<u64>();
-        self.first = until;
+        self.first = self.count.min(self.first.saturating_add(count));
     }
 
     /// Counts every frame and drops it.
@@ -338,18 +335,19 @@ mod tests {
         assert_eq!(port.look(4, Nanos(1000)), 4);
         assert_eq!(marks(&port), [0, 1, 2, 0]);
         port.release(1);
-        assert_eq!((port.look(9, Nanos(1000)), port.counters().rx_frames), (3, 1));
+        assert_eq!((port.look(9, Nanos(1000)), port.counters().rx_frames), (3, 4));
         assert_eq!(marks(&port), [1, 2, 0]);
         assert_eq!(firsts(&mut port, 2, Nanos(1000)), [1, 2]);
-        // What is shown of a tape that is taken off is gone.
+        // What is shown of a tape that is taken off stays until it is released.
         player.play(play(tape(2), None));
-        assert_eq!(port.look(1, Nanos(1000)), 1);
-        assert_eq!(marks(&port), [0]);
+        assert_eq!((port.look(9, Nanos(1000)), marks(&port)), (1, vec![0]));
+        port.release(1);
+        assert_eq!((port.look(9, Nanos(1000)), marks(&port)[..3].to_vec()), (9, vec![0, 1, 0]));
         let head = [1; 60];
         let frame = (crate::memif::view::View::of(&head), crate::memif::view::View::of(&head[..4]));
         assert_eq!(port.put(&[frame, frame]), 2);
         let counters = port.counters();
-        assert_eq!((counters.tx_frames, counters.tx_bytes, counters.rx_frames), (2, 128, 3));
+        assert_eq!((counters.tx_frames, counters.tx_bytes, counters.rx_frames), (2, 128, 13));
     }
 
     #[test]

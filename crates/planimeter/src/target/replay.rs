@@ -38,8 +38,8 @@ pub const SAME_FRAMES: usize = 4096;
 /// How long a target may take for what it has taken.
 const DRAIN: Nanos = Nanos::from_millis(1);
 
-/// Time between setting a trial up and its first frame.
-const LEAD: Nanos = Nanos::from_millis(2);
+/// Marks of a trial: where it begins, begins to count, ends, and is done with.
+const MARKS: usize = 4;
 
 /// Plays trials to a target in this process.
 pub struct ReplayRig {
@@ -56,6 +56,18 @@ pub enum Between<'a> {
     Node(&'a mut Node),
     /// Nothing: what one port plays the other one gets.
     Nothing(&'a mut [Box<dyn Port>]),
+}
+
+/// A trial on its way.
+struct Course<'a> {
+    player: &'a Player,
+    play: Play,
+    /// Warm-up and measurement.
+    legs: [Nanos; 2],
+    /// When its next part begins.
+    next: Nanos,
+    marks: Vec<Mark>,
+    stop: &'a AtomicBool,
 }
 
 /// What the ports had counted at some moment, without what was taken and not yet looked at.
@@ -91,16 +103,19 @@ impl ReplayRig {
         let stream = self.check(trial)?;
         let tape = self.tape(stream);
         let intended = Period::new(stream.rate, stream.frame_bytes).frames_within(trial.duration);
-        let from = clock::now().saturating_add(LEAD);
-        let measured = from.saturating_add(trial.warmup);
-        let until = measured.saturating_add(trial.duration);
         let rate_pps = Some(intended as f64 / trial.duration.as_secs_f64());
-        self.players[stream.from].play(Play { tape, rate_pps, from, until });
+        let play = Play { tape, rate_pps, from: Nanos::ZERO, until: Nanos::ZERO };
         let is_tester = matches!(between, Between::Nothing(_));
-        let stop = &self.stop;
+        let course = Course {
+            player: &self.players[stream.from],
+            play,
+            legs: [trial.warmup, trial.duration],
+            next: Nanos::ZERO,
+            marks: Vec::new(),
+            stop: &self.stop,
+        };
         let marks = std::thread::scope(|scope| {
-            let moments = [from, measured, until, until.saturating_add(DRAIN)];
-            let played = scope.spawn(move || between.run(cores, &moments, stop));
+            let played = scope.spawn(move || between.run(cores, course));
             played.join().expect("a target does not panic")
         });
         if self.stop.load(Ordering::Relaxed) {
@@ -159,27 +174,20 @@ fn recorded(stream: &Stream, key: u64) -> Tape {
 }
 
 impl Between<'_> {
-    /// Runs past all these moments, the last of which is the end, and says what the ports had
-    /// counted when each had come.
-    fn run(self, cores: &[usize], moments: &[Nanos], stop: &AtomicBool) -> Vec<Mark> {
+    /// Runs a trial to its end, and says what the ports had counted on the way.
+    fn run(self, cores: &[usize], mut course: Course<'_>) -> Vec<Mark> {
         // Where the system does not let us choose, the scheduler does.
         let _ = pin::pin(0, cores);
-        let mut marks: Vec<Mark> = Vec::new();
-        let mut mark = |now: Nanos, counters: &mut dyn FnMut() -> Vec<PortCounters>| {
-            while moments.get(marks.len()).is_some_and(|moment| now >= *moment) {
-                marks.push(Mark { at: now, counters: counters() });
-            }
-            marks.len() == moments.len() || stop.load(Ordering::Relaxed)
-        };
         match self {
             Between::Node(node) => {
-                drive(node, |node, now| mark(now, &mut || counters(node)));
+                drive(node, |node, now| course.is_over(now, || counters(node)));
             }
             Between::Nothing(ports) => {
                 let mut batch = Batch::new(BATCH_FRAMES);
                 loop {
                     let now = clock::now();
-                    if mark(now, &mut || ports.iter_mut().map(|port| port.counters()).collect()) {
+                    let counters = || ports.iter_mut().map(|port| port.counters()).collect();
+                    if course.is_over(now, counters) {
                         break;
                     }
                     for (from, to) in [(0, 1), (1, 0)] {
@@ -191,7 +199,23 @@ impl Between<'_> {
                 }
             }
         }
-        marks
+        course.marks
+    }
+}
+
+impl Course<'_> {
+    /// Goes on to the next part of the trial when it is time, and says whether there is none. Each
+    /// part takes its time from when it really began, so that none is played into the next.
+    fn is_over(&mut self, now: Nanos, mut counters: impl FnMut() -> Vec<PortCounters>) -> bool {
+        while now >= self.next && self.marks.len() < MARKS {
+            let leg = self.legs.get(self.marks.len()).copied();
+            self.marks.push(Mark { at: now, counters: counters() });
+            self.next = now.saturating_add(leg.unwrap_or(DRAIN));
+            if leg.is_some() {
+                self.player.play(Play { from: now, until: self.next, ..self.play.clone() });
+            }
+        }
+        self.marks.len() == MARKS || self.stop.load(Ordering::Relaxed)
     }
 }
 
