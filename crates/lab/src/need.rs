@@ -14,6 +14,7 @@ use crate::veth::{Cable, EndSettings};
 use crate::{LabError, Namespace, hugepages, pin};
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,6 +73,9 @@ pub enum Feature {
     Tun,
     /// Network work on threads that can be given a core.
     ThreadedNapi,
+    /// Frames from and to user space past the network stack, and the right to have a program at an
+    /// interface.
+    XdpSocket,
     /// Open vSwitch's kernel datapath, which the lab does not need: it uses the userspace one.
     OpenvswitchModule,
 }
@@ -125,6 +129,7 @@ impl Feature {
             Feature::PacketSocket => "packet sockets",
             Feature::Tun => "tun and tap interfaces",
             Feature::ThreadedNapi => "threaded NAPI held on a core",
+            Feature::XdpSocket => "AF_XDP sockets",
             Feature::OpenvswitchModule => "openvswitch module",
         }
     }
@@ -141,6 +146,7 @@ impl Feature {
             Feature::ThreadedNapi => {
                 "Linux 5.12 or later, as root, in the machine's own process namespace"
             }
+            Feature::XdpSocket => "Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
             Feature::OpenvswitchModule => "modprobe openvswitch",
         }
     }
@@ -218,6 +224,7 @@ pub fn survey() -> Vec<Finding> {
         Feature::PacketSocket,
         Feature::Tun,
         Feature::ThreadedNapi,
+        Feature::XdpSocket,
         Feature::OpenvswitchModule,
     ] {
         findings.push(kernel(feature));
@@ -270,6 +277,7 @@ fn kernel(feature: Feature) -> Finding {
         Feature::Bridge => ("the peer linux-bridge", true),
         Feature::Tun => ("the peer ovs", true),
         Feature::ThreadedNapi => ("kernel targets on a core of their own", true),
+        Feature::XdpSocket => ("the link veth:xdp", true),
         Feature::OpenvswitchModule => ("a later version (ovs-kernel)", true),
     };
     Finding { name: feature.name(), purpose, optional, result }
@@ -291,6 +299,7 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
             opened.map_err(|error| LabError::system("open", path, error))?;
             Ok("works".to_owned())
         }
+        Feature::XdpSocket => xdp_socket(),
         Feature::ThreadedNapi => {
             let mut cable = try_cable(true)?;
             let refused = cable.ends[0].threads.take().and_then(|threads| threads.refused);
@@ -318,6 +327,34 @@ fn try_cable(threaded: bool) -> Result<Cable, LabError> {
         threaded: threaded.then(|| cores.clone()),
     };
     Cable::lay(&end("try1", 1), &end("try2", 2), 1500)
+}
+
+/// A socket, and a table of such for a program, which needs more rights than a namespace of one's own
+/// gives.
+fn xdp_socket() -> Result<String, LabError> {
+    /// `BPF_MAP_CREATE`, and its `BPF_MAP_TYPE_XSKMAP`.
+    const MAP_CREATE: libc::c_int = 0;
+    const XDP_SOCKETS: u32 = 17;
+    let refused =
+        |why: io::Error| Need::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
+    // SAFETY: socket takes no pointers; a descriptor is closed at once.
+    let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(refused(io::Error::last_os_error()).into());
+    }
+    // Kind, bytes of a key and of a value, entries, flags.
+    let table = [XDP_SOCKETS, 4, 4, 1, 0];
+    // SAFETY: the pointer and the length describe the table's attributes, which the call reads; both
+    // descriptors are ours and closed here.
+    let map = unsafe {
+        let bytes = size_of_val(&table) as libc::c_uint;
+        let map = libc::syscall(libc::SYS_bpf, MAP_CREATE, table.as_ptr(), bytes);
+        let error = io::Error::last_os_error();
+        libc::close(socket);
+        if map < 0 { Err(error) } else { Ok(libc::close(map as libc::c_int)) }
+    };
+    map.map_err(refused)?;
+    Ok("works".to_owned())
 }
 
 fn packet_socket() -> Result<String, LabError> {

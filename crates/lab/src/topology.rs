@@ -37,6 +37,8 @@ pub struct Wiring {
     /// cores; otherwise the target's core does it. On a single core, a generator that never rests
     /// would keep them waiting and frames would be lost on the way back.
     pub instrument_threaded: bool,
+    /// Whether a target that can takes its ends by AF_XDP; otherwise by packet sockets.
+    pub xdp: bool,
 }
 
 impl Wiring {
@@ -45,7 +47,8 @@ impl Wiring {
     pub fn of_machine() -> Result<Wiring, LabError> {
         let cores = Cores::of_machine()?;
         let instrument_threaded = cores.instrument.len() > 1;
-        Ok(Wiring { ports: 2, mtu: 1500, cores, target_threaded: true, instrument_threaded })
+        let (ports, mtu, target_threaded, xdp) = (2, 1500, true, false);
+        Ok(Wiring { ports, mtu, cores, target_threaded, instrument_threaded, xdp })
     }
 }
 

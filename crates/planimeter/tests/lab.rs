@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use common::{Folder, Said, command, contents, interrupt, only_run, record};
 use lab::need::{self, Feature, Need};
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::{LabError, Namespace};
 use one_by_one::{Test, is_real_root};
 use serde_json::Value;
@@ -30,7 +31,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 17] = [
+const TESTS: [Test<Need>; 18] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -48,6 +49,7 @@ const TESTS: [Test<Need>; 17] = [
     ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
     ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
+    ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
 ];
 
 fn main() -> ExitCode {
@@ -101,6 +103,12 @@ fn pmd_needs() -> Result<(), Need> {
 fn memif_needs() -> Result<(), Need> {
     dpdk_needs()?;
     pmd_needs()
+}
+
+fn xdp_needs() -> Result<(), Need> {
+    ovs_needs()?;
+    OvsDpdk::needs(Ports::Xdp)?;
+    need::require(Feature::XdpSocket).map(drop)
 }
 
 fn frames_come_through_ovs() {
@@ -237,10 +245,18 @@ fn every_target_forwards() {
 /// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's
 /// caches hold is told before each of its trials, and both switches tell their cycles.
 fn targets_over_shared_memory() {
+    account_for_frames("memif", &["ours", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"]);
+}
+
+fn targets_by_af_xdp() {
+    account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
+}
+
+/// Runs targets that poll over a link; each forwards, and no frame is lost without a reason.
+fn account_for_frames(link: &str, targets: &[&str]) {
     let place = Place::new();
     let before = System::now();
-    let targets = ["ours", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
-    let mut arguments = vec!["run", "forwarding-rate", "--link", "memif", "--effort", "quick"];
+    let mut arguments = vec!["run", "forwarding-rate", "--link", link, "--effort", "quick"];
     let set = ["table=wildcard", "entries=20", "rules=addresses", "seconds=0.05", "repeats=3"];
     arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
@@ -260,7 +276,7 @@ fn targets_over_shared_memory() {
         for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
             assert_eq!(classes[class], 0, "{class}: {trial}");
         }
-        let is_switch = !["testpmd", "direct"].contains(&target);
+        let is_switch = target == "ours" || target.starts_with("ovs");
         assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), is_switch);
         let told = |name: &str| {
             let counters = trial["counters"].as_array()?;

@@ -29,6 +29,8 @@ use std::time::Duration;
 
 /// How long it may take to end when asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What its ports are by unless the site says otherwise.
+const BY_PACKET_SOCKETS: &str = "packet sockets";
 /// The entries sent in one request.
 const ENTRIES: usize = 8192;
 
@@ -58,8 +60,8 @@ pub struct Ours {
     mode: Mode,
     extra: Vec<OsString>,
     version: String,
-    /// Whether its ports are shared memory.
-    by_memory: bool,
+    /// By what its ports are.
+    ports_by: &'static str,
     running: Option<Running>,
     wired: Option<Wired>,
 }
@@ -74,8 +76,8 @@ struct Running {
 impl Ours {
     /// The program at this path, as `mode`, with further arguments of the caller's.
     pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
-        let (program, version, by_memory) = (program.into(), String::new(), false);
-        Ours { program, mode, extra, version, by_memory, running: None, wired: None }
+        let (program, version, ports_by) = (program.into(), String::new(), BY_PACKET_SOCKETS);
+        Ours { program, mode, extra, version, ports_by, running: None, wired: None }
     }
 
     /// One request at its control socket, answered.
@@ -105,7 +107,8 @@ impl Ours {
         let mut arguments: Vec<OsString> = vec![command.into()];
         for (index, port) in site.target.iter().enumerate() {
             arguments.push("--port".into());
-            arguments.push(format!("{}=afpacket:{}", index + 1, port.name).into());
+            let by = if site.wiring.xdp { "xdp" } else { "afpacket" };
+            arguments.push(format!("{}={by}:{}", index + 1, port.name).into());
         }
         for port in memory_ports(site) {
             let socket = site.socket(port);
@@ -154,11 +157,11 @@ impl Ours {
     }
 }
 
-/// Where memory is shared, the core on which frames have a thread of their own; as with programs of
-/// DPDK, everything else is on a core of the instrument's.
+/// Where memory is shared or frames come by AF_XDP, the core on which frames have a thread of their
+/// own; as with programs of DPDK, everything else is on a core of the instrument's.
 fn frames_core(site: &Site) -> Option<usize> {
     let core = site.wiring.cores.target.first().copied();
-    core.filter(|_| memory_ports(site).next().is_some())
+    core.filter(|_| site.wiring.xdp || memory_ports(site).next().is_some())
 }
 
 /// The ports of a site that are sockets for shared memory: all of them where there is no cable.
@@ -182,7 +185,11 @@ impl Peer for Ours {
         self.version = version(self.launch(site, vec!["--version".into()]), &site.folder)?;
         let process = Process::start(self.launch(site, arguments), &site.folder)?;
         let Sockets { control, openflow } = sockets;
-        self.by_memory = memory_ports(site).next().is_some();
+        self.ports_by = match memory_ports(site).next() {
+            Some(_) => "memif (server)",
+            None if site.wiring.xdp => "AF_XDP",
+            None => BY_PACKET_SOCKETS,
+        };
         self.running = Some(Running { process, control, openflow });
         self.wired = Some(Wired::of(site));
         Ok(())
@@ -261,7 +268,7 @@ impl Peer for Ours {
     fn describe(&self) -> Description {
         let extra: Vec<_> = self.extra.iter().map(|word| word.to_string_lossy()).collect();
         let description = Description::new(self.kind(), self.version.clone())
-            .set("ports_by", if self.by_memory { "memif (server)" } else { "packet sockets" })
+            .set("ports_by", self.ports_by)
             .set("arguments", extra.join(" "))
             .wired(self.wired.as_ref());
         match &self.mode {

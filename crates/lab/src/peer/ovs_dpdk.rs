@@ -26,7 +26,7 @@ use std::time::Duration;
 
 const KIND: &str = "ovs-dpdk";
 
-/// How its ports end the shared memory.
+/// What its ports are, or how they end the shared memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ports {
     /// memif: it listens, the instrument connects and gives the memory.
@@ -36,6 +36,8 @@ pub enum Ports {
     VhostServer,
     /// vhost-user: the driver listens, it connects as often as it must.
     VhostClient,
+    /// The site's interfaces by AF_XDP, in the driver with a copy, which is what veth can.
+    Xdp,
 }
 
 /// What is set otherwise than by default; nothing: as it comes.
@@ -130,7 +132,7 @@ impl OvsDpdk {
         }
         let devices = match ports {
             Ports::Memif => vec![Device::MemifServer("p1".into())],
-            Ports::VhostServer | Ports::VhostClient => Vec::new(),
+            Ports::VhostServer | Ports::VhostClient | Ports::Xdp => Vec::new(),
         };
         dpdk::needs(&devices, OVS_MEBIBYTES)
     }
@@ -152,12 +154,16 @@ impl OvsDpdk {
     /// there is room for. vhost-user makes them when a driver comes, and while it tries how many
     /// there is room for, the next driver would find no memory.
     fn buffers_by_port(&self) -> bool {
-        self.ports != Ports::Memif
+        matches!(self.ports, Ports::VhostServer | Ports::VhostClient)
     }
 
     /// The settings of a port's interface.
     fn port(&self, number: usize, site: &Site) -> Result<(String, Vec<String>), LabError> {
         let name = port_name(number as u32);
+        if self.ports == Ports::Xdp {
+            let mode = "options:xdp-mode=native".to_owned();
+            return Ok((name, vec!["type=afxdp".into(), mode, "options:n_rxq=1".into()]));
+        }
         let socket = site.socket(number as u32);
         let queues = format!("options:n_rxq={}", self.receive_queues.max(1));
         dpdk::remove_socket(&socket)?;
@@ -179,6 +185,7 @@ impl OvsDpdk {
                 let path = format!("options:vhost-server-path={path}");
                 vec!["type=dpdkvhostuserclient".into(), path]
             }
+            Ports::Xdp => unreachable!("told above: it has no socket"),
         };
         Ok((name, settings))
     }
@@ -278,6 +285,7 @@ impl Peer for OvsDpdk {
             Ports::Memif => "memif (server)",
             Ports::VhostServer => "vhost-user (server)",
             Ports::VhostClient => "vhost-user (client)",
+            Ports::Xdp => "AF_XDP (its own, native)",
         };
         Description::new(KIND, self.version.clone())
             .set("datapath", "netdev (userspace), polling")

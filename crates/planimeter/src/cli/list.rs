@@ -85,6 +85,10 @@ fn sections() -> Vec<Section> {
             "by virtual Ethernet pairs in network namespaces; needs root or user namespaces",
         ),
         text(
+            Link::VethXdp.name(),
+            "by the same pairs, which the target reads and writes by AF_XDP; needs root",
+        ),
+        text(
             Link::Memif.name(),
             "by shared memory between processes, with programs of DPDK too; these need huge pages",
         ),

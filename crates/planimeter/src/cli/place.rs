@@ -62,10 +62,13 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
         TargetKind::LinuxRouter,
     ];
     // What polls has a link of its own; beside it the others do not belong, nor it beside them.
-    for kind in asked.into_iter().filter(|kind| kind.is_dpdk() <= (link == Link::Memif)) {
+    let may_poll = matches!(link, Link::Memif | Link::VethXdp);
+    for kind in asked.into_iter().filter(|kind| kind.is_dpdk() <= may_poll) {
         let lacks = match kind {
+            _ if link == Link::VethXdp && !kind.runs_on(link) => continue,
             TargetKind::OvsDpdk | TargetKind::OvsDpdkEmcOff => {
-                OvsDpdk::needs(Ports::Memif).err().map(|need| need.to_string())
+                let ports = if link == Link::Memif { Ports::Memif } else { Ports::Xdp };
+                OvsDpdk::needs(ports).err().map(|need| need.to_string())
             }
             TargetKind::Testpmd => {
                 let ends = [Device::MemifServer("p1".into())];

@@ -176,7 +176,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         None if parameters.simulated => Link::Memory,
         None => place::best_link(),
     };
-    if matches!(link, Link::Veth | Link::Memif) {
+    if matches!(link, Link::Veth | Link::VethXdp | Link::Memif) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));

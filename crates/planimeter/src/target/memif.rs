@@ -55,7 +55,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// How long our switch polls after the last frame, in microseconds: through a trial's pauses.
-const SPIN_US: &str = "1000000";
+pub(super) const SPIN_US: &str = "1000000";
 
 /// How often the tester looks up while caches are filled: in between, whoever fills them has the
 /// core.
@@ -142,15 +142,11 @@ impl MemifBench {
     }
 
     fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
-        let ovs = |tuning| Box::new(OvsDpdk::new(Ports::Memif, tuning));
         Ok(match kind {
             TargetKind::Ours => Box::new(Ours::new(&self.program, Mode::Switch, self.arguments())),
-            TargetKind::OvsDpdk => ovs(Tuning::default()),
-            TargetKind::OvsDpdkEmcOn => ovs(Tuning::for_many_flows(true, false)),
-            TargetKind::OvsDpdkEmcOff => ovs(Tuning::for_many_flows(false, false)),
-            TargetKind::OvsDpdkSmcOn => ovs(Tuning::for_many_flows(false, true)),
             TargetKind::Testpmd => Box::new(Testpmd::forwarding()),
             TargetKind::Direct => Box::new(Direct::default()),
+            kind if kind.is_dpdk() => Box::new(OvsDpdk::new(Ports::Memif, tuning(kind))),
             other => {
                 let what = format!("{} cannot be joined by memif", other.name());
                 return Err(TargetError::CannotHold(what));
@@ -247,38 +243,10 @@ impl Target for MemifTarget {
     }
 
     fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
-        let Some(setup) = self.holds.filter(|_| self.has_caches()) else { return Ok(None) };
-        let frame_bytes = trial.streams.first().map_or(64, |stream| stream.frame_bytes as u16);
-        let rate = Rate::FramesPerSecond(warming::RATE_PPS);
-        let tour = Trial {
-            catch_up_frames: u32::MAX,
-            ..Trial::new(
-                vec![setup.tour().stream(self.kind.technology(), &ADDRESSES, frame_bytes, rate)],
-                Nanos::ZERO,
-                warming::pass_duration(setup.flows()),
-                warming::DRAIN,
-            )
-        };
-        let begun = clock::now();
-        let mut warming = Warming::new(self.patience);
-        let mut before = self.peer.counters().map_err(lab_error)?;
-        loop {
-            let report = match self.rig.trial_at_ease(&tour, EASE) {
-                Ok(report) => report,
-                // The trial that follows will be told so too.
-                Err(RigError::Interrupted) => return Ok(None),
-                Err(error) => return Err(TargetError::failed("filling caches", error)),
-            };
-            let after = self.peer.counters().map_err(lab_error)?;
-            let pass = Pass::between(report.total.offered, &before, &after);
-            before = after;
-            if let Some(warmed) = warming.after(pass, clock::now().since(begun)) {
-                return Ok(Some(warmed));
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-        }
+        let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
+        let Self { rig, peer, stop, .. } = self;
+        let tour = tour(&setup, &ADDRESSES, trial);
+        fill_caches(rig, peer.as_mut(), &tour, self.patience, stop)
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
@@ -325,15 +293,69 @@ impl Target for MemifTarget {
     }
 }
 
-impl MemifTarget {
-    /// Whether it remembers decisions, so that it is another switch after it has met a flow.
-    fn has_caches(&self) -> bool {
-        self.kind.technology() == Technology::OpenFlow && self.kind != TargetKind::Ours
+/// How Open vSwitch of this name is set.
+pub(super) fn tuning(kind: TargetKind) -> Tuning {
+    match kind {
+        TargetKind::OvsDpdkEmcOn => Tuning::for_many_flows(true, false),
+        TargetKind::OvsDpdkEmcOff => Tuning::for_many_flows(false, false),
+        TargetKind::OvsDpdkSmcOn => Tuning::for_many_flows(false, true),
+        _ => Tuning::default(),
+    }
+}
+
+/// Whether a target remembers decisions, so that it is another switch after it has met a flow.
+pub(super) fn has_caches(kind: TargetKind) -> bool {
+    kind.is_dpdk() && kind.technology() == Technology::OpenFlow
+}
+
+/// A pass over all flows of a setup at a low rate, by frames like the trial's.
+pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial {
+    let frame_bytes = trial.streams.first().map_or(64, |stream| stream.frame_bytes as u16);
+    let rate = Rate::FramesPerSecond(warming::RATE_PPS);
+    Trial {
+        catch_up_frames: u32::MAX,
+        ..Trial::new(
+            vec![setup.tour().stream(Technology::OpenFlow, addresses, frame_bytes, rate)],
+            Nanos::ZERO,
+            warming::pass_duration(setup.flows()),
+            warming::DRAIN,
+        )
+    }
+}
+
+/// Fills the caches of a switch for what it holds: repeats the tour until one was found there
+/// wholly, or `patience` ends.
+pub(super) fn fill_caches(
+    rig: &mut LiveRig,
+    peer: &mut dyn Peer,
+    tour: &Trial,
+    patience: Nanos,
+    stop: &AtomicBool,
+) -> Result<Option<Warmed>, TargetError> {
+    let begun = clock::now();
+    let mut warming = Warming::new(patience);
+    let mut before = peer.counters().map_err(lab_error)?;
+    loop {
+        let report = match rig.trial_at_ease(tour, EASE) {
+            Ok(report) => report,
+            // The trial that follows will be told so too.
+            Err(RigError::Interrupted) => return Ok(None),
+            Err(error) => return Err(TargetError::failed("filling caches", error)),
+        };
+        let after = peer.counters().map_err(lab_error)?;
+        let pass = Pass::between(report.total.offered, &before, &after);
+        before = after;
+        if let Some(warmed) = warming.after(pass, clock::now().since(begun)) {
+            return Ok(Some(warmed));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
     }
 }
 
 /// What a target's counters say: the frames that it lost by place and reason, and the rest.
-fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapshot {
+pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapshot {
     let mut snapshot = Snapshot { work: work(kind, &counters), ..Snapshot::default() };
     let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
     match kind {

@@ -64,7 +64,10 @@ impl Bench {
             Link::Memory | Link::Replay => {
                 memory::MemoryBench::open(link, parameters, stop).map(Bench::Memory)
             }
-            Link::Veth => veth::VethBench::open(surroundings, parameters, stop).map(Bench::Veth),
+            Link::Veth | Link::VethXdp => {
+                let xdp = link == Link::VethXdp;
+                veth::VethBench::open(surroundings, parameters, xdp, stop).map(Bench::Veth)
+            }
             Link::Memif => {
                 memif::MemifBench::open(surroundings, parameters, stop).map(Bench::Memif)
             }
@@ -84,7 +87,7 @@ impl Bench {
     pub fn link_name(&self) -> &'static str {
         match self {
             Bench::Memory(bench) => bench.link().name(),
-            Bench::Veth(_) => Link::Veth.name(),
+            Bench::Veth(bench) => bench.link().name(),
             Bench::Memif(_) => Link::Memif.name(),
         }
     }

@@ -58,6 +58,8 @@ pub enum Link {
     Replay,
     /// By pairs of virtual Ethernet interfaces, read and written through AF_PACKET.
     Veth,
+    /// By such pairs too, which the target reads and writes through AF_XDP.
+    VethXdp,
     /// By memory that the instrument's process and the target's share.
     Memif,
 }
@@ -141,7 +143,7 @@ impl TargetKind {
         }
     }
 
-    /// Whether it is a program of DPDK, which knows no links but shared memory here.
+    /// Whether it is a program of DPDK, whose threads poll: on a core of their own, or to no end.
     pub fn is_dpdk(self) -> bool {
         matches!(
             self,
@@ -165,6 +167,10 @@ impl TargetKind {
                     | TargetKind::RouterCache
                     | TargetKind::Direct
             ),
+            Link::VethXdp => match self {
+                TargetKind::Testpmd => false,
+                other => other.is_dpdk() || other.runs_on(Link::Memory),
+            },
             Link::Memif => self.is_dpdk() || matches!(self, TargetKind::Ours | TargetKind::Direct),
         }
     }
@@ -228,6 +234,7 @@ impl Link {
             Link::Memory => "memory",
             Link::Replay => "replay",
             Link::Veth => "veth:afpacket",
+            Link::VethXdp => "veth:xdp",
             Link::Memif => "memif",
         }
     }
@@ -241,12 +248,13 @@ impl FromStr for Link {
             "memory" => Ok(Link::Memory),
             "replay" => Ok(Link::Replay),
             "veth" | "veth:afpacket" => Ok(Link::Veth),
+            "veth:xdp" => Ok(Link::VethXdp),
             "memif" => Ok(Link::Memif),
-            "vhost" | "veth:xdp" | "nic" => Err(NameError::NotYet { text: text.into() }),
+            "vhost" | "nic" => Err(NameError::NotYet { text: text.into() }),
             _ => Err(NameError::Unknown {
                 what: "link",
                 text: text.into(),
-                known: vec!["memory", "replay", "memif", "veth", "veth:afpacket"],
+                known: vec!["memory", "replay", "memif", "veth", "veth:afpacket", "veth:xdp"],
             }),
         }
     }
@@ -267,6 +275,6 @@ mod tests {
     fn a_wrong_name_is_told_apart_from_one_of_a_later_version() {
         assert!(matches!("ovs-kernel".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
         assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
-        assert!(matches!("veth:xdp".parse::<Link>(), Err(NameError::NotYet { .. })));
+        assert!(matches!("nic".parse::<Link>(), Err(NameError::NotYet { .. })));
     }
 }

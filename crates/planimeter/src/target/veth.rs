@@ -1,7 +1,7 @@
 //! Targets in network namespaces of their own, joined to the instrument by veth pairs.
 //!
 //! The lab starts the target and lays the cables; the instrument opens its ends through
-//! AF_PACKET; an OpenFlow target is programmed by the instrument's test controller, any other by
+//! AF_PACKET, or through AF_XDP where the target does so too; an OpenFlow target is programmed by the instrument's test controller, any other by
 //! the lab or through its control socket. A target that is not OpenFlow and has to hold something
 //! else is started anew, so that nothing of the last set-up is left.
 
@@ -16,19 +16,25 @@ use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
 use instrument::trial::{Trial, TrialReport};
 use lab::account::Account;
+use lab::need::{self, Feature};
 use lab::peer::direct::Direct;
 use lab::peer::linux_bridge::LinuxBridge;
 use lab::peer::linux_router::LinuxRouter;
 use lab::peer::openvswitch::OpenVswitch;
 use lab::peer::ours::{Mode, Ours, router_mac};
+use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::{Lab, LabError, Site, Wiring};
-use ports::afpacket::{AfPacketPort, Options};
+use packet::time::Nanos;
+use ports::afpacket::Options;
 use ports::channel::Url;
 use ports::port::{Port, PortError};
 
-use super::name::{TargetKind, Technology};
-use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, orders, program};
+use super::memif::{fill_caches, has_caches, told, tour};
+use super::name::{Link, TargetKind, Technology};
+use super::{
+    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders, program,
+};
 use crate::parameter::Parameters;
 use crate::workload::{
     Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, network,
@@ -39,6 +45,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the frames of these rigs are signed with.
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
+
+/// How the instrument opens its ends of cables over which targets speak AF_XDP.
+const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
 /// How long addresses stay in a bridge: the hour that bianco2010 set.
 const AGEING: Duration = Duration::from_secs(3600);
@@ -65,6 +74,8 @@ pub struct VethTarget {
     rig: LiveRig,
     holds: Option<Setup>,
     remake: Maker,
+    /// How long its caches may take to be filled.
+    patience: Nanos,
     stop: Arc<AtomicBool>,
 }
 
@@ -73,13 +84,22 @@ impl VethBench {
     pub fn open(
         surroundings: &Surroundings,
         parameters: &Parameters,
+        xdp: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
-        let wiring = Wiring::of_machine().map_err(lab_error)?;
+        let wiring = Wiring { xdp, ..Wiring::of_machine().map_err(lab_error)? };
+        if xdp {
+            need::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
+        }
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
         let (program, parameters) = (surroundings.program.clone(), parameters.clone());
         Ok(VethBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
+    }
+
+    /// Which link it is.
+    pub fn link(&self) -> Link {
+        if self.wiring.xdp { Link::VethXdp } else { Link::Veth }
     }
 
     /// Settings of the network, for the record.
@@ -105,18 +125,18 @@ impl VethBench {
         let ports = self.ports(&site)?;
         lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
-        let lab = Arc::clone(&self.lab);
-        let (holds, stop) = (None, Arc::clone(&self.stop));
-        Ok(VethTarget { kind, lab, site, peer, access, rig, holds, remake, stop })
+        let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
+        let patience = Nanos::from_secs_f64(self.parameters.warm_s);
+        let holds = None;
+        Ok(VethTarget { kind, lab, site, peer, access, rig, holds, remake, patience, stop })
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
         let names: Vec<String> = site.instrument.iter().map(|end| end.name.clone()).collect();
         let open = || -> Result<Vec<Box<dyn Port>>, PortError> {
-            let open = |name: &String| {
-                let port = AfPacketPort::open(name, &Options::monitor())?;
-                Ok(Box::new(port) as Box<dyn Port>)
-            };
+            let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
+            let open =
+                |name: &String| ports::open::open(&by.replace("NAME", name), &Options::monitor());
             names.iter().map(open).collect()
         };
         self.lab
@@ -150,6 +170,10 @@ impl VethBench {
             TargetKind::LinuxRouter => {
                 Box::new(move || Box::new(LinuxRouter::new(addresses.clone())))
             }
+            kind if kind.is_dpdk() => {
+                let tuning = super::memif::tuning(kind);
+                Box::new(move || Box::new(OvsDpdk::new(Ports::Xdp, tuning)))
+            }
             // Those that know no veth have been refused; a cable stands for them.
             _ => Box::new(|| Box::new(Direct::default())),
         }
@@ -161,7 +185,9 @@ impl VethBench {
         let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
         // As the study describes its switch: what is not an exact match is searched in a row.
-        words.into_iter().map(OsString::from).collect()
+        // By AF_XDP the kernel's threads need the core that a thread would poll on.
+        let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
+        words.iter().chain(rest).map(OsString::from).collect()
     }
 }
 
@@ -268,6 +294,13 @@ impl Target for VethTarget {
         Ok(())
     }
 
+    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+        let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
+        let tour = tour(&setup, &self.addresses(), trial);
+        let Self { rig, peer, stop, .. } = self;
+        fill_caches(rig, peer.as_mut(), &tour, self.patience, stop)
+    }
+
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
@@ -276,12 +309,26 @@ impl Target for VethTarget {
         orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
     }
 
+    fn wake(&mut self) {
+        if self.polls() {
+            self.peer.release();
+        }
+    }
+
+    fn rest(&mut self) {
+        if self.polls() {
+            self.peer.hold();
+        }
+    }
+
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
         self.peer.check().map_err(lab_error)?;
         let mut snapshot = Snapshot::default();
-        // What the tester's ends refuse on sending, its ports say themselves.
+        // What the tester's ends refuse on sending, its ports say themselves; by AF_XDP what they
+        // lose on receiving too.
         let here = Account::of(&self.lab.instrument).map_err(lab_error)?;
-        for end in &self.site.instrument {
+        let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
+        for end in silent {
             if let Some(link) = here.links.get(&end.name) {
                 let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
                 snapshot.drops.insert(key, link.receive_dropped);
@@ -301,17 +348,33 @@ impl Target for VethTarget {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.peer.release();
         self.peer.stop().map_err(lab_error)
     }
 }
 
 impl VethTarget {
-    /// What the target says of itself. Our own count what their rings lost, which the kernel
-    /// counts at their sockets too: once is enough.
+    /// Whether it would take the core of those whose turn it is.
+    fn polls(&self) -> bool {
+        self.site.wiring.xdp && self.kind != TargetKind::Direct
+    }
+
+    /// What the target says of itself. What its rings lost, the kernel counts too, for packet
+    /// sockets at our own and for AF_XDP at the interface: once is enough.
     fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
         let counters = self.peer.counters().map_err(lab_error)?;
-        if snapshot.add(counters) {
+        if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
+            let told = told(self.kind, counters);
+            snapshot.drops.extend(told.drops);
+            (snapshot.counters, snapshot.work) = (told.counters, told.work);
+        } else if snapshot.add(counters) {
             snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
+        }
+        if self.site.wiring.xdp {
+            let again = ["receive_ring_full", "receive_dropped"];
+            snapshot.drops.retain(|(place, _, reason), _| {
+                *place != LossPlace::Target || !again.contains(&reason.as_str())
+            });
         }
         Ok(())
     }

@@ -194,12 +194,14 @@ impl Queue {
         while waiting > 0 {
             match self.socket.kick() {
                 Ok(()) | Err(libc::EAGAIN | libc::EINTR) => {}
-                // By copy, this is a frame that the interface dropped, and the rest wait.
+                // By copy, this is a frame that the interface dropped for lack of room. Those behind
+                // it wait for the next call, or they were dropped too, one with each call.
                 Err(libc::EBUSY) if self.copies => {
                     let bytes = u64::from(self.socket.transmit.last_taken().len);
                     self.counters.tx_frames = self.counters.tx_frames.saturating_sub(1);
                     self.counters.tx_bytes = self.counters.tx_bytes.saturating_sub(bytes);
                     self.counters.refused += 1;
+                    return None;
                 }
                 Err(libc::EBUSY | libc::ENOBUFS | libc::ENOMEM) => return None,
                 Err(code) => return Some(code),

@@ -1,0 +1,99 @@
+//! Measures what one core reaches with AF_XDP on a veth pair, beside packet sockets: what it costs to
+//! send a frame of 64 bytes, to receive one, and to do both, as whoever forwards does.
+//!
+//! Run as root: `cargo run --release -p ports --example xdp_rate`. It works in a network namespace of
+//! its own. Everything, the kernel's share included, is done on one core, most of it while a frame is
+//! sent, in rounds of 64 frames; the ways take turns, and a cost is the tenth percentile of its rounds, since other work on
+//! the machine only ever adds to them.
+
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use packet::copies::Copies;
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::afpacket::Options;
+use ports::clock;
+use ports::open::open;
+use ports::port::Port;
+
+/// Frames in a round; a veth holds 256 on their way.
+const FRAMES: usize = 64;
+
+/// Rounds of each way.
+const ROUNDS: usize = 20_000;
+
+/// Rounds in one turn of a way.
+const TURN: usize = 500;
+
+/// Frames take this long only if they were lost.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// How both ends are opened.
+const WAYS: [(&str, &str); 4] = [
+    ("packet sockets", "afpacket:NAME"),
+    ("native", "xdp:NAME,mode=native"),
+    ("native, stamps", "xdp:NAME,mode=native,stamps=kernel"),
+    ("generic", "xdp:NAME,mode=generic"),
+];
+
+fn main() {
+    // SAFETY: the process has one thread, which works in the new namespace from here on.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "needs root");
+    ports::core::hold(&ports::core::allowed().unwrap()[..1]).unwrap();
+    ip("link add left type veth peer name right");
+    ip("link set left up");
+    ip("link set right up");
+    // The kernel notices a plugged-in cable within a second, and drops what is sent before.
+    let left = open("afpacket:left", &Options::forwarder()).unwrap();
+    while !left.has_link() {}
+    drop(left);
+    let mut costs: Vec<[Vec<u64>; 2]> = WAYS.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+    for _ in 0..ROUNDS / TURN {
+        for ((_, spec), spans) in WAYS.iter().zip(&mut costs) {
+            turn(spec, spans);
+        }
+    }
+    println!("nanoseconds a frame, and what one core so carries");
+    println!("{:24} {:>6} {:>8} {:>6} {:>12}", "", "send", "receive", "both", "both, Mpps");
+    for ((name, _), [sending, receiving]) in WAYS.iter().zip(&mut costs) {
+        let (send, receive) = (tenth(sending), tenth(receiving));
+        let rate = 1e3 / (send + receive).max(1) as f64;
+        println!("{name:24} {send:6} {receive:8} {:6} {rate:12.2}", send + receive);
+    }
+}
+
+fn ip(arguments: &str) {
+    assert!(Command::new("ip").args(arguments.split(' ')).status().unwrap().success());
+}
+
+fn tenth(values: &mut [u64]) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 10).copied().unwrap_or(0)
+}
+
+/// Sends rounds of frames from left to right and receives them; adds what each round took.
+fn turn(spec: &str, [sending, receiving]: &mut [Vec<u64>; 2]) {
+    let of = |name| open(&spec.replace("NAME", name), &Options::forwarder()).unwrap();
+    let (mut left, mut right) = (of("left"), of("right"));
+    let mut out = Copies::new(FRAMES);
+    while let Some(frame) = out.push(60, None) {
+        frame.fill(2);
+    }
+    let mut arrived = Batch::new(FRAMES);
+    for _ in 0..TURN {
+        let before = clock::now();
+        assert_eq!(left.transmit_copies(&mut out, before).unwrap(), FRAMES);
+        let between = clock::now();
+        arrived.clear();
+        while arrived.len() < FRAMES {
+            assert!(clock::now().since(between) < PATIENCE, "{} frames came", arrived.len());
+            right.receive(&mut arrived, between).unwrap();
+        }
+        let after = clock::now();
+        sending.push(between.since(before).0 / FRAMES as u64);
+        receiving.push(after.since(between).0 / FRAMES as u64);
+    }
+}
