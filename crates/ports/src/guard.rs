@@ -31,6 +31,9 @@ static SLOTS: [Slot; GUARDS_MAX] = [const {
 /// Held while a slot is taken or given back.
 static CHANGE: Mutex<()> = Mutex::new(());
 
+/// Whether our handler is in its place.
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
 /// Who handled the signal before us.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
@@ -74,7 +77,7 @@ impl Drop for Guard {
 
 /// Puts our handler before the one there was, once. The caller holds [`CHANGE`].
 fn install() -> std::io::Result<()> {
-    if BEFORE.get().is_some() {
+    if IS_INSTALLED.load(Ordering::Relaxed) {
         return Ok(());
     }
     // SAFETY: all-zero bytes are a value of this C struct; both calls get pointers to live ones; the
@@ -86,8 +89,10 @@ fn install() -> std::io::Result<()> {
         let mut ours: libc::sigaction = std::mem::zeroed();
         ours.sa_sigaction = handle as *const () as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        sys::check(libc::sigaction(libc::SIGBUS, &ours, std::ptr::null_mut())).map(drop)
+        sys::check(libc::sigaction(libc::SIGBUS, &ours, std::ptr::null_mut()))?;
     }
+    IS_INSTALLED.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The handler: atomics and system calls only, and errno is left as it was.
@@ -139,6 +144,58 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
             // SAFETY: the kernel held this address to be a handler of this type.
             let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+    const BYTES: usize = 4 * 4096;
+
+    #[test]
+    fn memory_that_is_taken_away_reads_as_zeros_and_is_known_for_it() {
+        // SAFETY: a name that ends in zero, a fresh descriptor, a fresh mapping of its length, which is
+        // read and written by the byte inside its bounds, and unmapped after its guard.
+        unsafe {
+            let raw = sys::check(libc::memfd_create(c"guard".as_ptr(), libc::MFD_CLOEXEC)).unwrap();
+            let file = OwnedFd::from_raw_fd(raw);
+            let resize = |bytes: usize| libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t);
+            assert_eq!(resize(BYTES), 0);
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            let map = || {
+                let null = std::ptr::null_mut();
+                let start = libc::mmap(null, BYTES, rights, libc::MAP_SHARED, raw, 0);
+                assert_ne!(start, libc::MAP_FAILED);
+                start.cast::<u8>()
+            };
+            let (start, other) = (map(), map());
+            let (guard, whole) =
+                (Guard::new(start, BYTES).unwrap(), Guard::new(other, BYTES).unwrap());
+            start.write_volatile(7);
+            start.add(BYTES - 1).write_volatile(8);
+            assert_eq!((other.add(BYTES - 1).read_volatile(), guard.is_broken()), (8, false));
+            assert_eq!(resize(4096), 0);
+            assert_eq!(
+                (start.read_volatile(), guard.is_broken()),
+                (7, false),
+                "this is still there"
+            );
+            assert_eq!((start.add(BYTES - 1).read_volatile(), guard.is_broken()), (0, true));
+            // Ours from now on: it holds what is written, and nobody else sees it.
+            start.write_volatile(9);
+            start.add(8192).write_volatile(9);
+            assert_eq!((start.read_volatile(), start.add(8192).read_volatile()), (9, 9));
+            assert_eq!((other.read_volatile(), whole.is_broken()), (7, false));
+            drop((guard, whole));
+            // A place in the table is taken again, without what was noted there.
+            let again = Guard::new(other, BYTES).unwrap();
+            assert!(!again.is_broken());
+            drop(again);
+            libc::munmap(start.cast(), BYTES);
+            libc::munmap(other.cast(), BYTES);
         }
     }
 }
