@@ -87,6 +87,7 @@ fn stream(vary: Vec<Vary>) -> Stream {
         ip_destination: [10, 0, 1, 2].into(),
         ttl: 64,
         tos: 0,
+        ip_protocol: 17,
         port_source: 4000,
         port_destination: 5000,
     };

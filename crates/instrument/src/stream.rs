@@ -73,6 +73,9 @@ pub struct Headers {
     pub ttl: u8,
     /// IPv4 type of service, the whole octet.
     pub tos: u8,
+    /// IPv4 protocol. Whatever it says, a UDP header follows: the ports are where TCP has its own, and
+    /// type and code of ICMP are the source port's bytes.
+    pub ip_protocol: u8,
     /// UDP source port.
     pub port_source: u16,
     /// UDP destination port.
@@ -120,6 +123,8 @@ pub enum Field {
     MacDestination,
     /// VLAN identifier, 12 bits; only in tagged streams.
     VlanId,
+    /// IPv4 protocol, 8 bits.
+    IpProtocol,
     /// IPv4 source, 32 bits.
     IpSource,
     /// IPv4 destination, 32 bits.
@@ -144,7 +149,7 @@ pub enum Values {
     },
     /// A value that looks random but is the same for the same seed and index. Addresses stay
     /// sane: a MAC is unicast and locally administered, an IPv4 address lies in 10.0.0.0/8, a
-    /// port is not 0.
+    /// port is not 0, a protocol is one for experiments.
     Scattered {
         /// Equal seeds give equal values.
         seed: u64,
@@ -236,6 +241,7 @@ impl Headers {
                     vlan.id = value as u16 & 0xfff;
                 }
             }
+            Field::IpProtocol => self.ip_protocol = value as u8,
             Field::IpSource => self.ip_source = Ipv4Addr::from(value as u32),
             Field::IpDestination => self.ip_destination = Ipv4Addr::from(value as u32),
             Field::PortSource => self.port_source = value as u16,
@@ -298,6 +304,7 @@ impl Field {
             Field::IpSource | Field::IpDestination => 0xffff_ffff,
             Field::PortSource | Field::PortDestination => 0xffff,
             Field::VlanId => 0xfff,
+            Field::IpProtocol => 0xff,
         }
     }
 
@@ -308,6 +315,8 @@ impl Field {
             Field::IpSource | Field::IpDestination => 0x0a00_0001 + below(bits, 0xff_fffe),
             Field::PortSource | Field::PortDestination => below(bits, 0xffff) + 1,
             Field::VlanId => below(bits, 4094) + 1,
+            // Those set aside for experiments (RFC 3692, section 2.1).
+            Field::IpProtocol => 253 + below(bits, 2),
         }
     }
 }
@@ -335,6 +344,7 @@ impl std::fmt::Display for Field {
             Field::MacSource => "mac_source",
             Field::MacDestination => "mac_destination",
             Field::VlanId => "vlan_id",
+            Field::IpProtocol => "ip_protocol",
             Field::IpSource => "ip_source",
             Field::IpDestination => "ip_destination",
             Field::PortSource => "port_source",

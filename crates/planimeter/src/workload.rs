@@ -128,6 +128,7 @@ impl Setup {
             ip_destination: NEXT_HOP,
             ttl: 64,
             tos: 0,
+            ip_protocol: 17,
             port_source: FIRST_UDP_PORT,
             port_destination: FIRST_UDP_PORT,
         };

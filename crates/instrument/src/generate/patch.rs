@@ -37,7 +37,7 @@ pub struct Patch {
     source: Source,
     at: usize,
     bytes: usize,
-    /// Bits of the 16-bit word that are not the field's (a VLAN's priority).
+    /// Bits of the 16-bit word that are not the field's (a VLAN's priority, the time to live).
     around: u64,
     /// Ones if the checksum of IPv4 covers the field.
     in_ip: u64,
@@ -135,6 +135,8 @@ impl Patch {
             Field::MacDestination => 0,
             Field::MacSource => 6,
             Field::VlanId => 14,
+            // With the time to live, whose word it shares.
+            Field::IpProtocol => ip_at + ipv4::PROTOCOL_AT - 1,
             Field::IpSource => ip_at + ipv4::SOURCE_AT,
             Field::IpDestination => ip_at + ipv4::DESTINATION_AT,
             Field::PortSource => udp_at + udp::SOURCE_PORT_AT,
@@ -142,12 +144,14 @@ impl Patch {
         };
         let around = match (field, headers.vlan) {
             (Field::VlanId, Some(vlan)) => u64::from(vlan.priority) << 13,
+            (Field::IpProtocol, _) => u64::from(headers.ttl) << 8,
             _ => 0,
         };
         let is_address = matches!(field, Field::IpSource | Field::IpDestination);
         let is_port = matches!(field, Field::PortSource | Field::PortDestination);
         let ones = |is_summed: bool| if is_summed { u64::MAX } else { 0 };
-        let (in_ip, in_udp) = (ones(is_address), ones(is_address || is_port));
+        let in_ip = ones(is_address || field == Field::IpProtocol);
+        let in_udp = ones(is_address || is_port);
         Patch { source, at, bytes: width(field), around, in_ip, in_udp }
     }
 
@@ -213,7 +217,7 @@ fn width(field: Field) -> usize {
     match field {
         Field::MacSource | Field::MacDestination => 6,
         Field::IpSource | Field::IpDestination => 4,
-        Field::VlanId | Field::PortSource | Field::PortDestination => 2,
+        Field::VlanId | Field::IpProtocol | Field::PortSource | Field::PortDestination => 2,
     }
 }
 

@@ -93,7 +93,7 @@ impl Template {
         blank[udp_at + udp::CHECKSUM_AT..][..2].fill(0);
         blank[self.ip_at + ipv4::CHECKSUM_AT..][..2].fill(0);
         let patches = || self.groups.iter().flat_map(Group::patches);
-        for patch in patches().filter(|patch| patch.is_in_udp()) {
+        for patch in patches().filter(|patch| patch.is_in_udp() || patch.is_in_ip()) {
             blank[patch.places()].fill(0);
         }
         let (ip, datagram) = blank[self.ip_at..].split_at(ipv4::HEADER_BYTES);
@@ -261,7 +261,15 @@ fn bytes_of(headers: &Headers, frame_bytes: usize) -> Vec<u8> {
         ..ipv4::Header::new(headers.ip_source, headers.ip_destination)
     };
     let payload = vec![0; frame_bytes - FCS_BYTES - head_bytes];
-    builder.ipv4(ip).udp(headers.port_source, headers.port_destination).payload(&payload).bytes()
+    let builder = builder.ipv4(ip).udp(headers.port_source, headers.port_destination);
+    let mut bytes = builder.payload(&payload).bytes();
+    let ip_at = head_bytes - udp::HEADER_BYTES - ipv4::HEADER_BYTES;
+    let ip = &mut bytes[ip_at..][..ipv4::HEADER_BYTES];
+    ip[ipv4::PROTOCOL_AT] = headers.ip_protocol;
+    put(ip, ipv4::CHECKSUM_AT, 0);
+    let checksum = Sum::default().bytes(ip).checksum();
+    put(ip, ipv4::CHECKSUM_AT, checksum);
+    bytes
 }
 
 /// Copies `from` over `to`, which is as long. Most frames are short, and a known length is

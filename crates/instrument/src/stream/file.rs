@@ -25,12 +25,13 @@
 //! assert_eq!(streams[0].flow_count(), 1000);
 //! ```
 //!
-//! Left out, `ttl` is 64, `tos` 0, `port_source` 49152, `port_destination` 9 (discard), `arrival`
+//! Left out, `ttl` is 64, `tos` 0, `ip_protocol` 17 (UDP), `port_source` 49152, `port_destination` 9 (discard), `arrival`
 //! "unchanged". An unknown key is an error: a misspelt one would change what is measured.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
+use packet::header::ipv4;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
@@ -132,6 +133,7 @@ struct Entry {
     ip_destination: Ipv4Addr,
     ttl: Option<u8>,
     tos: Option<u8>,
+    ip_protocol: Option<u8>,
     port_source: Option<u16>,
     port_destination: Option<u16>,
     #[serde(default)]
@@ -165,6 +167,7 @@ struct VaryEntry {
     mac_source: Option<ValuesEntry>,
     mac_destination: Option<ValuesEntry>,
     vlan_id: Option<ValuesEntry>,
+    ip_protocol: Option<ValuesEntry>,
     ip_source: Option<ValuesEntry>,
     ip_destination: Option<ValuesEntry>,
     port_source: Option<ValuesEntry>,
@@ -203,6 +206,7 @@ impl Entry {
             ip_destination: self.ip_destination,
             ttl: self.ttl.unwrap_or(64),
             tos: self.tos.unwrap_or(0),
+            ip_protocol: self.ip_protocol.unwrap_or(ipv4::PROTOCOL_UDP),
             port_source: self.port_source.unwrap_or(49152),
             port_destination: self.port_destination.unwrap_or(9),
         };
@@ -254,6 +258,7 @@ impl VaryEntry {
             (Field::MacSource, self.mac_source),
             (Field::MacDestination, self.mac_destination),
             (Field::VlanId, self.vlan_id),
+            (Field::IpProtocol, self.ip_protocol),
             (Field::IpSource, self.ip_source),
             (Field::IpDestination, self.ip_destination),
             (Field::PortSource, self.port_source),
@@ -339,7 +344,9 @@ impl Literal {
         match field {
             Field::MacSource | Field::MacDestination => self.kind != Kind::Address,
             Field::IpSource | Field::IpDestination => self.kind != Kind::Mac,
-            Field::PortSource | Field::PortDestination | Field::VlanId => self.kind == Kind::Number,
+            Field::PortSource | Field::PortDestination | Field::VlanId | Field::IpProtocol => {
+                self.kind == Kind::Number
+            }
         }
     }
 }

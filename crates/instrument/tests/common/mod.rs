@@ -114,6 +114,7 @@ pub fn stream(id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
         ip_destination: [10, 0, 1, 2].into(),
         ttl: 64,
         tos: 0,
+        ip_protocol: 17,
         port_source: 4000,
         port_destination: 5000,
     };

@@ -17,6 +17,7 @@ pub(crate) fn stream(frame_bytes: usize) -> Stream {
         ip_destination: [10, 0, 1, 2].into(),
         ttl: 64,
         tos: 0,
+        ip_protocol: ipv4::PROTOCOL_UDP,
         port_source: 4000,
         port_destination: 5000,
     };
@@ -36,6 +37,7 @@ fn varied(frame_bytes: usize) -> Stream {
                 (Field::IpDestination, scattered(1)),
                 (Field::MacDestination, scattered(2)),
                 (Field::PortSource, scattered(3)),
+                (Field::IpProtocol, scattered(4)),
             ],
         },
         Vary {
@@ -66,11 +68,15 @@ fn sequence(number: u64) -> Sequence {
 }
 
 /// The slow way: headers of that frame, built whole, then the signature, then all checksums anew.
+/// What follows the IPv4 header is that of UDP, whatever protocol that says.
 fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
-    let mut bytes = bytes_of(&headers, stream.frame_bytes);
+    let ip_protocol = ipv4::PROTOCOL_UDP;
+    let mut bytes = bytes_of(&Headers { ip_protocol, ..headers }, stream.frame_bytes);
     let signature = Signature { stream: stream.id, sequence: sequence(number), sent };
     signature.write(KEY, &mut bytes[stream.signature_offset()..][..SIGNATURE_BYTES]);
     assert!(packet::parse::set_transport_checksum(&mut bytes));
+    let ip = stream.signature_offset() - 28..stream.signature_offset() - 8;
+    bytes[ip.clone()].copy_from_slice(&bytes_of(&headers, stream.frame_bytes)[ip]);
     bytes
 }
 
