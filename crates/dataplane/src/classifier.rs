@@ -1,5 +1,5 @@
 //! Ways to find the entry for a key: a hash table of whole keys, and for matches with open fields sets of
-//! bits, a hash table for each mask, or a list in order of rank.
+//! bits, hash tables for masks, the longest prefix, or a list in order of rank.
 //!
 //! They keep the numbers of entries, not the entries: a [`Line`](crate::fast::slab::Line) holds what the
 //! path of a frame touches.
@@ -8,6 +8,10 @@
 pub mod exact;
 /// Matches with open fields, searched one after the other.
 pub mod linear;
+/// Many matches with open fields: a routing table, and tuples.
+pub mod many;
+/// Matches that make up a routing table.
+pub mod routes;
 /// Matches with open fields, in the structure that suits how many they are.
 pub mod rest;
 /// Matches with open fields, searched mask by mask.

@@ -10,12 +10,16 @@ pub mod bits;
 pub mod buckets;
 /// When nobody can still be looking at what was taken away.
 pub mod epoch;
+/// Which groups of matches a key may meet, by parts of it alone.
+pub mod sieve;
 /// Zeroed memory that is not touched before it is used.
 pub mod memory;
 /// Telling the processor what will be read.
 pub mod prefetch;
 /// One value that a writer replaces and readers hold on to.
 pub mod published;
+/// The entry of the longest prefix that holds an address.
+pub mod trie;
 /// What one more reader counts.
 pub mod tally;
 /// What the path of a frame touches of each entry: one cache line.

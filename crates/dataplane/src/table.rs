@@ -48,10 +48,11 @@ mod references;
 mod trigger;
 
 pub use crate::classifier::Classifier;
+pub use crate::classifier::rest::Described;
 
 use leaving::Leaving;
 use lookup::{Common, Sums};
-pub use lookup::{Library, Lookup, Program, Programs};
+pub use lookup::{Library, Lookup, Program, Programs, Work};
 use news::News;
 use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
@@ -312,6 +313,11 @@ impl Tables {
         let at = usize::from(table);
         let table = self.tables.get(at);
         table.map(|table| table.part_account(part, self.common.table_sums(at))).unwrap_or_default()
+    }
+
+    /// How a table finds matches with open fields; nothing for a table that does not exist.
+    pub fn describe(&self, table: u8) -> Option<Described> {
+        self.tables.get(usize::from(table)).map(Table::describe)
     }
 
     /// Different lists of instructions in use.

@@ -112,6 +112,12 @@ pub enum Order {
         /// Equal seeds give equal draws.
         seed: u64,
     },
+    /// Independent, from this seed, the index `i` about as often as `1 / (i + 1)` says (Zipf's law): of
+    /// any two octaves of indices one is drawn as often as the other.
+    Zipf {
+        /// Equal seeds give equal draws.
+        seed: u64,
+    },
 }
 
 /// A header field that can vary.
@@ -271,6 +277,7 @@ impl Order {
         match self {
             Order::Sequential => sequence % count.max(1),
             Order::Random { seed } => below(mix(seed ^ mix(sequence)), count.max(1)),
+            Order::Zipf { seed } => zipf(mix(seed ^ mix(sequence)), count.max(1)),
         }
     }
 }
@@ -333,6 +340,19 @@ impl Rate {
     }
 }
 
+/// An index below `count` by Zipf's law, from random bits: the power of two of an exponent that is
+/// uniform up to the logarithm of `count + 1`, less one.
+#[inline]
+fn zipf(bits: u64, count: u64) -> u64 {
+    let uniform = (bits >> 11) as f64 / (1u64 << 53) as f64;
+    let exponent = uniform * ((count + 1) as f64).log2();
+    let (octave, part) = (exponent as u32, exponent.fract());
+    // Two to the power of a number from 0 to 1, to a part in 500.
+    let power = 1.0 + part * (0.6565 + 0.3435 * part);
+    let index = (power * (1u64 << octave.min(62)) as f64) as u64 - 1;
+    index.min(count - 1)
+}
+
 /// Frames per second that a link of `link_bits_per_second` carries, C / (8 (L + 20)).
 pub fn line_rate_pps(link_bits_per_second: u64, frame_bytes: usize) -> f64 {
     link_bits_per_second as f64 / (8 * (frame_bytes + GAP_BYTES)) as f64
@@ -350,5 +370,25 @@ impl std::fmt::Display for Field {
             Field::PortSource => "port_source",
             Field::PortDestination => "port_destination",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipf_draws_small_indices_as_often_as_its_law_says() {
+        for count in [1u64, 2, 1000, 131_072] {
+            let order = Order::Zipf { seed: 3 };
+            let drawn = |frame| order.index_at(frame, count);
+            assert!((0..100_000).all(|frame| drawn(frame) < count));
+            let of_first = |places: u64| {
+                let hits = (0..100_000).filter(|&frame| drawn(frame) < places).count() as f64;
+                let wanted = ((places.min(count) + 1) as f64).ln() / ((count + 1) as f64).ln();
+                assert!((hits / 1e5 - wanted).abs() < 0.01, "{hits} of the first {places}");
+            };
+            [1, 7, 100, 10_000].into_iter().for_each(of_first);
+        }
     }
 }

@@ -253,6 +253,12 @@ impl Field {
         self.row().2
     }
 
+    /// Whether a match in Nicira's form may ask for some of the bits only though OpenFlow's own forms may
+    /// not: the ports of TCP and UDP (`nicira-ext.h` of Open vSwitch).
+    pub const fn maskable_by_nicira(self) -> bool {
+        matches!(self, Field::TcpSrc | Field::TcpDst | Field::UdpSrc | Field::UdpDst)
+    }
+
     /// Which other fields must have which values in a frame that has this field, each in one of the
     /// values named. `vlan_pcp` needs a tag besides: `vlan_vid` with [`VLAN_PRESENT`].
     pub const fn needs(self) -> &'static [Needed] {

@@ -59,6 +59,8 @@ pub enum Table {
     Lpm,
     /// Addresses (bridging; OpenFlow by destination address).
     Mac,
+    /// An access list (OpenFlow).
+    Acl,
 }
 
 /// In which order the entries are hit.
@@ -70,6 +72,19 @@ pub enum Traffic {
     Sequential,
     /// Entries drawn uniformly.
     Random,
+    /// Entries drawn by Zipf's law: few of them often, most of them seldom.
+    Zipf,
+}
+
+/// What an access list is like (OpenFlow).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// An access list of a router: long prefixes on both sides.
+    Acl,
+    /// A firewall: one side is often open, and ports are ranges.
+    Fw,
+    /// A chain of a host's packet filter: some of both.
+    Ipc,
 }
 
 /// Which fields wildcard entries name; frames vary in the others (OpenFlow).
@@ -115,6 +130,8 @@ pub struct Parameters {
     pub traffic: Option<Traffic>,
     /// Which fields wildcard entries name.
     pub rules: Rules,
+    /// What an access list is like.
+    pub style: Style,
     /// Seconds that filling a target's caches before a trial may take.
     pub warm_s: f64,
     /// Loss ratio that counts as none, for a throughput search.
@@ -150,6 +167,7 @@ impl Parameters {
             entries: 1,
             traffic: None,
             rules: Rules::Ports,
+            style: Style::Acl,
             warm_s: 180.0,
             loss: 0.005,
             resolution: 0.02,
@@ -196,6 +214,7 @@ impl Parameters {
                     number(value, 1.0, 1_048_576.0).ok_or_else(|| bad("1 to 1048576"))? as u32;
             }
             "traffic" => self.traffic = Some(traffic(value).ok_or_else(|| bad(TRAFFIC))?),
+            "style" => self.style = style(value).ok_or_else(|| bad(STYLES))?,
             "rules" => self.rules = rules(value).ok_or_else(|| bad(RULES))?,
             "warm" => {
                 self.warm_s = number(value, 0.0, 3600.0).ok_or_else(|| bad("0 to 3600 seconds"))?;
@@ -252,13 +271,18 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("warmup", "0 to 600", "seconds of uncounted traffic before a trial (by effort)"),
     ("repeats", "1 to 1000", "how often each trial is repeated (by effort)"),
     ("table", TABLES, "what the target's table holds"),
-    ("entries", "1 to 1048576", "how many entries it holds (1)"),
+    ("entries", "1 to 1048576", "how many entries, or rules of an access list, it holds (1)"),
     ("traffic", TRAFFIC, "in which order the entries are hit"),
     (
         "rules",
         RULES,
         "which fields wildcard entries name: both UDP ports, the IP destination (then the UDP source \
          port varies), or one UDP port by turns (then the other varies)",
+    ),
+    (
+        "style",
+        STYLES,
+        "what an access list (table=acl) is like: a router's, a firewall's, a host's (acl)",
     ),
     ("warm", "0 to 3600", "seconds that filling a target's caches before a trial may take (180)"),
     ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
@@ -271,9 +295,10 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
-const TABLES: &str = "port, one, exact, wildcard, chain, lpm or mac";
+const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac or acl";
 const RULES: &str = "ports, addresses or either";
-const TRAFFIC: &str = "one, sequential or random";
+const TRAFFIC: &str = "one, sequential, random or zipf";
+const STYLES: &str = "acl, fw or ipc";
 
 /// Why a `--set` was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -355,6 +380,7 @@ fn table(text: &str) -> Option<Table> {
         "chain" => Table::Chain,
         "lpm" => Table::Lpm,
         "mac" => Table::Mac,
+        "acl" => Table::Acl,
         _ => return None,
     })
 }
@@ -368,11 +394,21 @@ fn rules(text: &str) -> Option<Rules> {
     })
 }
 
+fn style(text: &str) -> Option<Style> {
+    Some(match text {
+        "acl" => Style::Acl,
+        "fw" => Style::Fw,
+        "ipc" => Style::Ipc,
+        _ => return None,
+    })
+}
+
 fn traffic(text: &str) -> Option<Traffic> {
     Some(match text {
         "one" => Traffic::One,
         "sequential" => Traffic::Sequential,
         "random" => Traffic::Random,
+        "zipf" => Traffic::Zipf,
         _ => return None,
     })
 }

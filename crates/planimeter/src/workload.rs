@@ -5,6 +5,8 @@
 //! router gets C-class networks, as bianco2010 did (section IV.B). The frames follow from it, so
 //! that every frame hits an entry and leaves by the target's second port.
 
+/// Access lists in the style of ClassBench.
+pub mod acl;
 /// Prefixes as in the Internet's routing table.
 pub mod prefixes;
 
@@ -12,7 +14,7 @@ use std::net::Ipv4Addr;
 
 use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
 
-use crate::parameter::{Rules, Table, Traffic};
+use crate::parameter::{Rules, Style, Table, Traffic};
 use crate::target::name::Technology;
 
 /// What a target must hold, and in which order the traffic hits it.
@@ -20,12 +22,14 @@ use crate::target::name::Technology;
 pub struct Setup {
     /// Which kind of entries.
     pub table: Table,
-    /// How many.
+    /// How many; of an access list, how many rules, a few of which become several entries.
     pub entries: u32,
     /// In which order they are hit.
     pub traffic: Traffic,
     /// Which fields wildcard entries name.
     pub rules: Rules,
+    /// What an access list is like.
+    pub style: Style,
     /// Where everything random in the traffic starts.
     pub seed: u64,
     /// Flows of OpenFlow targets come from an address that lies so much higher: others are theirs.
@@ -64,6 +68,10 @@ const CHAIN_WILDCARDS_MAX: u32 = 100;
 /// Different headers of traffic of which each frame's rule names one port: what the other port
 /// makes of it has to be met often enough to matter.
 const EITHER_HEADERS: u64 = 1 << 18;
+/// Different headers of an access list's traffic: as many as fit into Open vSwitch's caches.
+const ACL_HEADERS: u64 = 1 << 17;
+/// Where access lists and the headers made for them start, the same in every run.
+const ACL_SEED: u64 = 0x61_63_6c;
 /// How many UDP source ports flows use before the destination port moves on.
 const UDP_SOURCES: u32 = 512;
 
@@ -71,14 +79,15 @@ impl Setup {
     /// One entry, one flow: what the studies call a single flow.
     pub fn single(seed: u64) -> Self {
         let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
-        Setup { table, entries: 1, traffic, rules, seed, shift: 0, is_fresh: false }
+        let (style, shift, is_fresh) = (Style::Acl, 0, false);
+        Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh }
     }
 
     /// The same, hit in turn: every flow of the traffic is met soon.
     pub fn tour(&self) -> Setup {
         match self.traffic {
             Traffic::One => *self,
-            Traffic::Random | Traffic::Sequential => {
+            Traffic::Random | Traffic::Zipf | Traffic::Sequential => {
                 Setup { traffic: Traffic::Sequential, ..*self }
             }
         }
@@ -90,6 +99,7 @@ impl Setup {
             (Traffic::One, ..) => 1,
             (_, Table::Chain, _) => self.chain_picks(),
             (_, Table::Wildcard, Rules::Either) => EITHER_HEADERS,
+            (_, Table::Acl, _) => ACL_HEADERS,
             _ => self.entries.into(),
         }
     }
@@ -97,7 +107,7 @@ impl Setup {
     /// How many of the entries leave fields open: of a chain the last ones.
     pub fn wildcards(&self) -> u32 {
         match self.table {
-            Table::Wildcard | Table::Lpm | Table::Mac => self.entries,
+            Table::Wildcard | Table::Lpm | Table::Mac | Table::Acl => self.entries,
             Table::Chain => (self.entries / 2).min(CHAIN_WILDCARDS_MAX),
             _ => 0,
         }
@@ -166,7 +176,9 @@ impl Setup {
         }
         let count = u64::from(self.entries);
         let order = |salt: u64| match self.traffic {
-            Traffic::Random => Order::Random { seed: self.seed.wrapping_add(salt) },
+            // One law is enough where a frame draws twice.
+            Traffic::Zipf if salt == 1 => Order::Zipf { seed: self.seed },
+            Traffic::Random | Traffic::Zipf => Order::Random { seed: self.seed.wrapping_add(salt) },
             Traffic::Sequential | Traffic::One => Order::Sequential,
         };
         let one =
@@ -226,6 +238,21 @@ impl Setup {
                 let fields = vec![(Field::IpDestination, Values::List(hosts.collect()))];
                 vec![Vary { count: entries, order: order(1), fields }]
             }
+            (Table::Acl, _) => {
+                let rules = access_list(self.style, self.entries);
+                let headers = acl::headers(&rules, ACL_HEADERS as usize, ACL_SEED);
+                let list = |pick: fn(&acl::Header) -> u64| {
+                    Values::List(headers.iter().map(pick).collect())
+                };
+                let fields = vec![
+                    (Field::IpProtocol, list(|it| it.protocol.into())),
+                    (Field::IpSource, list(|it| it.source.into())),
+                    (Field::IpDestination, list(|it| it.destination.into())),
+                    (Field::PortSource, list(|it| it.source_port.into())),
+                    (Field::PortDestination, list(|it| it.destination_port.into())),
+                ];
+                vec![Vary { count: headers.len() as u64, order: order(1), fields }]
+            }
             // Two independent draws are one draw of the pair, without a list to look it up in.
             _ if self.traffic == Traffic::Random && self.entries.is_multiple_of(UDP_SOURCES) => {
                 let (sources, first) = (u64::from(UDP_SOURCES), u64::from(FIRST_UDP_PORT));
@@ -237,6 +264,11 @@ impl Setup {
             _ => vary_udp_ports((0..self.entries).map(udp_ports).collect(), order(1)),
         }
     }
+}
+
+/// The access list of a style with so many rules.
+pub fn access_list(style: Style, rules: u32) -> Vec<acl::Rule> {
+    acl::rules(style, rules, ACL_SEED)
 }
 
 /// Both UDP ports, one index for both, so that the flows are exactly these.
@@ -375,6 +407,29 @@ mod tests {
         let toured: HashSet<_> =
             toured.iter().map(|it| (it.port_source, it.port_destination)).collect();
         assert_eq!(toured.len(), 1100);
+    }
+
+    #[test]
+    fn frames_for_an_access_list_meet_it_and_few_are_frequent_by_zipf() {
+        let setup = Setup { table: Table::Acl, entries: 50, ..Setup::single(3) };
+        let rules = access_list(setup.style, setup.entries);
+        let flows = |traffic| {
+            let frames = sent(&Setup { traffic, ..setup }, 20_000);
+            let meets = |it: &Headers| {
+                let header = acl::Header {
+                    source: it.ip_source.to_bits(),
+                    destination: it.ip_destination.to_bits(),
+                    protocol: it.ip_protocol,
+                    source_port: it.port_source,
+                    destination_port: it.port_destination,
+                };
+                assert!(rules.iter().any(|rule| rule.meets(&header)), "{header:?}");
+                header
+            };
+            frames.iter().map(meets).collect::<HashSet<_>>().len()
+        };
+        let [random, zipf] = [Traffic::Random, Traffic::Zipf].map(flows);
+        assert!(random > 15_000 && zipf < 12_000, "{random} and {zipf} different headers");
     }
 
     #[test]

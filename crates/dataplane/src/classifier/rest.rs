@@ -1,7 +1,7 @@
 //! The matches with open fields of one table, in the structure that suits how many they are.
 //!
-//! Up to [`MATCHES_MAX`] are found half a byte at a time ([`crate::fast::bits`]), more by a hash for
-//! each mask. Which one it is changes while entries come and go, with some room between the two
+//! Up to [`MATCHES_MAX`] are found half a byte at a time ([`crate::fast::bits`]), more by [hashes and
+//! prefixes](super::many). Which one it is changes while entries come and go, with some room between the two
 //! limits so that one entry that comes and goes does not change it each time. Who asks for one way
 //! gets that one.
 //!
@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use super::linear::LinearTable;
-use super::tuple_space::{TupleSpace, TupleViews};
+use super::many::{Many, ManyView};
+use super::tuple_space::{Work, sort_by_rank};
 use super::{Classifier, NOWHERE};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::fast::slab::Slab;
@@ -39,7 +40,23 @@ pub enum RestView {
     /// By half bytes.
     Few(Arc<BitTable>),
     /// A hash for each mask.
-    Many(TupleViews),
+    Many(ManyView),
+}
+
+/// How matches with open fields are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Described {
+    /// One after the other.
+    List,
+    /// By sets of bits for half bytes.
+    HalfBytes,
+    /// By hashes, and by the longest prefix.
+    Hashed {
+        /// Entries of a routing table.
+        routes: usize,
+        /// Hash tables for the others, and lists for what has none.
+        tables: usize,
+    },
 }
 
 /// One of the structures.
@@ -50,14 +67,14 @@ enum Way {
     /// By half bytes. The list is for who changes it.
     Few(LinearTable, Arc<BitTable>),
     /// A hash for each mask.
-    Many(TupleSpace),
+    Many(Many),
 }
 
 impl Way {
     fn new(classifier: Classifier, seed: u64) -> Way {
         match classifier {
             Classifier::Linear => Way::List(Arc::default()),
-            Classifier::TupleSpace => Way::Many(TupleSpace::new(seed)),
+            Classifier::TupleSpace => Way::Many(Many::new(false, seed)),
             Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
         }
     }
@@ -69,7 +86,7 @@ impl Way {
                 Arc::make_mut(bits).insert(list.end_of_rank(rank), matching, entry);
                 list.insert(matching, rank, entry);
             }
-            Way::Many(tuples) => tuples.insert(slab, matching, entry),
+            Way::Many(many) => many.insert(slab, matching, rank, entry),
         }
     }
 }
@@ -85,14 +102,14 @@ impl Rest {
         match &self.way {
             Way::List(list) => RestView::List(Arc::clone(list)),
             Way::Few(_, bits) => RestView::Few(Arc::clone(bits)),
-            Way::Many(tuples) => RestView::Many(tuples.views()),
+            Way::Many(many) => RestView::Many(many.view()),
         }
     }
 
     /// Whether what readers hold became out of date since this was last asked.
     pub fn take_changed(&mut self) -> bool {
         let tuples = match &mut self.way {
-            Way::Many(tuples) => tuples.take_changed(),
+            Way::Many(many) => many.take_changed(),
             _ => false,
         };
         std::mem::take(&mut self.changed) || tuples
@@ -103,7 +120,7 @@ impl Rest {
         match &self.way {
             Way::List(list) => list.len(),
             Way::Few(list, _) => list.len(),
-            Way::Many(tuples) => tuples.len(),
+            Way::Many(many) => many.len(),
         }
     }
 
@@ -117,7 +134,18 @@ impl Rest {
         match &self.way {
             Way::List(list) => list.rank_most(),
             Way::Few(list, _) => list.rank_most(),
-            Way::Many(tuples) => tuples.rank_most(),
+            Way::Many(many) => many.rank_most(),
+        }
+    }
+
+    /// How they are found.
+    pub fn describe(&self) -> Described {
+        match &self.way {
+            Way::List(_) => Described::List,
+            Way::Few(..) => Described::HalfBytes,
+            Way::Many(many) => {
+                Described::Hashed { routes: many.count_routes(), tables: many.count_tables() }
+            }
         }
     }
 
@@ -126,7 +154,7 @@ impl Rest {
         match &self.way {
             Way::List(list) => list.find_same(matching, rank),
             Way::Few(list, _) => list.find_same(matching, rank),
-            Way::Many(tuples) => tuples.find_same(slab, matching, rank),
+            Way::Many(many) => many.find_same(slab, matching, rank),
         }
     }
 
@@ -135,7 +163,7 @@ impl Rest {
         match &self.way {
             Way::List(list) => list.overlaps(matching, rank),
             Way::Few(list, _) => list.overlaps(matching, rank),
-            Way::Many(tuples) => tuples.overlaps(slab, matching, rank),
+            Way::Many(many) => many.overlaps(slab, matching, rank),
         }
     }
 
@@ -144,9 +172,11 @@ impl Rest {
         if let Way::Few(list, _) = &self.way
             && list.len() == MATCHES_MAX
         {
-            let mut tuples = TupleSpace::new(self.seed);
-            list.iter().for_each(|(matching, _, entry)| tuples.insert(slab, &matching, entry));
-            self.way = Way::Many(tuples);
+            let mut many = Many::new(true, self.seed);
+            list.iter().for_each(|(matching, rank, entry)| {
+                many.insert(slab, &matching, rank, entry);
+            });
+            self.way = Way::Many(many);
             self.changed = true;
         }
         self.changed |= !matches!(self.way, Way::Many(_));
@@ -164,9 +194,9 @@ impl Rest {
                 }
                 list.remove(rank, entry);
             }
-            Way::Many(tuples) => {
-                tuples.remove(slab, matching, entry);
-                if self.classifier == Classifier::Automatic && tuples.len() <= FEW_AGAIN {
+            Way::Many(many) => {
+                many.remove(slab, matching, rank, entry);
+                if self.classifier == Classifier::Automatic && many.len() <= FEW_AGAIN {
                     self.make_few(slab);
                 }
             }
@@ -175,16 +205,9 @@ impl Rest {
 
     /// Goes back from tuples to half bytes.
     fn make_few(&mut self, slab: &Slab) {
-        let Way::Many(tuples) = &self.way else { return };
-        let mut all: Vec<(Match, u32)> = tuples.matches(slab).collect();
-        all.sort_by(|(_, one), (_, other)| {
-            let (one, other) = (slab.line(*one), slab.line(*other));
-            if one.goes_before(other) {
-                std::cmp::Ordering::Less
-            } else {
-                std::cmp::Ordering::Greater
-            }
-        });
+        let Way::Many(many) = &self.way else { return };
+        let mut all: Vec<(Match, u32)> = many.matches(slab).collect();
+        sort_by_rank(slab, &mut all);
         let mut way = Way::new(Classifier::Automatic, self.seed);
         all.iter().for_each(|(matching, entry)| {
             way.insert(slab, matching, slab.line(*entry).rank(), *entry);
@@ -201,7 +224,7 @@ impl RestView {
         match self {
             RestView::List(list) => list.is_empty(),
             RestView::Few(bits) => bits.is_empty(),
-            RestView::Many(tuples) => tuples.is_empty(),
+            RestView::Many(many) => many.is_empty(),
         }
     }
 
@@ -210,7 +233,16 @@ impl RestView {
         match self {
             RestView::List(list) => list.find(key, wide),
             RestView::Few(bits) => bits.find(key, wide),
-            RestView::Many(tuples) => tuples.find(slab, key, wide),
+            RestView::Many(many) => many.find(slab, key, wide).0,
+        }
+    }
+
+    /// What finding the entry for a key takes.
+    pub fn work(&self, slab: &Slab, key: &Key, wide: &Wide) -> Work {
+        match self {
+            RestView::List(list) => Work { probes: 1, compared: list.len() },
+            RestView::Few(_) => Work { probes: 1, compared: 1 },
+            RestView::Many(many) => many.find(slab, key, wide).1,
         }
     }
 
@@ -220,7 +252,7 @@ impl RestView {
         match self {
             RestView::List(list) => fill(keys, wide, found, |key, wide| list.find(key, wide)),
             RestView::Few(bits) => fill(keys, wide, found, |key, wide| bits.find(key, wide)),
-            RestView::Many(tuples) => tuples.find_missing(slab, keys, wide, found),
+            RestView::Many(many) => many.find_missing(slab, keys, wide, found),
         }
     }
 }
@@ -263,6 +295,42 @@ pub(crate) mod tests {
         Match::asking(&asked)
     }
 
+    /// Prefixes, ports and protocols of many masks and few values, so that they overlap.
+    pub fn random_acl_match(dice: &mut Dice) -> Match {
+        let mut asked = vec![(Field::EthType, 0x0800, 0xffff)];
+        let protocol = dice.pick(&[6u128, 17, 0]);
+        if protocol != 0 {
+            asked.push((Field::IpProto, protocol, 0xff));
+        }
+        let few = |dice: &mut Dice| u128::from(dice.roll(4) * 0x4001_0100 + dice.roll(4));
+        for field in [Field::Ipv4Src, Field::Ipv4Dst] {
+            let mask = u128::from(u32::MAX) << dice.roll(33) & 0xffff_ffff;
+            asked.push((field, few(dice) & mask, mask));
+        }
+        let ports = if protocol == 6 {
+            [Field::TcpSrc, Field::TcpDst]
+        } else {
+            [Field::UdpSrc, Field::UdpDst]
+        };
+        for field in ports.into_iter().filter(|_| protocol != 0) {
+            let mask = 0xffffu128 << dice.pick(&[0, 0, 3, 16]) & 0xffff;
+            asked.push((field, u128::from(dice.roll(3)) & mask, mask));
+        }
+        asked.sort_unstable();
+        Match::asking(&asked)
+    }
+
+    /// The key of a frame that may meet such a match.
+    pub fn random_acl_key(dice: &mut Dice) -> Key {
+        let like = random_acl_match(dice);
+        let (key, mut open) = (*like.value(), Key::ZERO);
+        open.set(crate::key::Field::IpSrc, dice.roll(4) * 0x4001_0100 + dice.roll(4));
+        open.set(crate::key::Field::IpDst, dice.roll(4) * 0x4001_0100 + dice.roll(4));
+        open.set(crate::key::Field::IpProto, dice.pick(&[6, 17]));
+        open.set(crate::key::Field::L4Dst, dice.roll(3));
+        key.or(&Key(std::array::from_fn(|word| open.0[word] & !like.mask().0[word])))
+    }
+
     /// Entries with lines, as a table has them.
     pub struct Installed {
         pub slab: Slab,
@@ -272,7 +340,7 @@ pub(crate) mod tests {
 
     impl Default for Installed {
         fn default() -> Installed {
-            Installed { slab: Slab::new(4096), entries: Vec::new(), arrivals: 0 }
+            Installed { slab: Slab::new(1 << 14), entries: Vec::new(), arrivals: 0 }
         }
     }
 
@@ -304,6 +372,11 @@ pub(crate) mod tests {
         /// Forgets some entry.
         pub fn take(&mut self, dice: &mut Dice) -> (Match, u32, u32) {
             self.entries.swap_remove(dice.roll(self.entries.len() as u64) as usize)
+        }
+
+        /// Whether this is the match of an entry.
+        pub fn is(&self, entry: u32, matching: &Match) -> bool {
+            self.entries.iter().any(|it| it.2 == entry && it.0 == *matching)
         }
 
         pub fn places(&self) -> Vec<u32> {

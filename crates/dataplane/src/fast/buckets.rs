@@ -107,7 +107,7 @@ impl Bucket {
 
     /// The first entry with this signature that is the right one.
     #[inline]
-    fn find(&self, signature: u16, is_it: &impl Fn(u32) -> bool) -> Option<u32> {
+    fn find(&self, signature: u16, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         let mut slots = self.slots_with(signature);
         while let Some(slot) = slot_of(slots) {
             let entry = self.entry(slot);
@@ -117,6 +117,16 @@ impl Bucket {
             slots &= slots - 1;
         }
         None
+    }
+
+    /// Every entry with this signature.
+    #[inline]
+    fn each(&self, signature: u16, see: &mut impl FnMut(u32)) {
+        let mut slots = self.slots_with(signature);
+        while let Some(slot) = slot_of(slots) {
+            see(self.entry(slot));
+            slots &= slots - 1;
+        }
     }
 
     fn moved(&self) {
@@ -187,16 +197,16 @@ impl Buckets {
 
     /// The entry with this hash that is the right one.
     #[inline]
-    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let first = &self.rows[self.first(hash)];
         loop {
             let version = first.version.load(Acquire);
-            let found = first.find(signature(hash), &is_it);
+            let found = first.find(signature(hash), &mut is_it);
             if found.is_some() {
                 return found;
             }
             if first.overflow.load(Acquire) != 0 {
-                let found = self.find_elsewhere(hash, &is_it);
+                let found = self.find_elsewhere(hash, &mut is_it);
                 if found.is_some() {
                     return found;
                 }
@@ -207,9 +217,47 @@ impl Buckets {
         }
     }
 
+    /// Every entry that may have this hash, some perhaps twice: those whose signature is the same.
+    #[inline]
+    pub fn each(&self, hash: u64, mut see: impl FnMut(u32)) {
+        let first = &self.rows[self.first(hash)];
+        loop {
+            let version = first.version.load(Acquire);
+            first.each(signature(hash), &mut see);
+            if first.overflow.load(Acquire) != 0 {
+                self.each_elsewhere(hash, &mut see);
+            }
+            if first.version.load(Acquire) == version {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn each_elsewhere(&self, hash: u64, see: &mut impl FnMut(u32)) {
+        let second = &self.rows[self.second(hash)];
+        loop {
+            let version = second.version.load(Acquire);
+            second.each(signature(hash), see);
+            if self.stashed.load(Acquire) != 0 {
+                let stash = self.stash();
+                stash.iter().filter(|&&(other, _)| other == hash).for_each(|&(_, it)| see(it));
+            }
+            if second.version.load(Acquire) == version {
+                return;
+            }
+        }
+    }
+
+    /// The entries of the first bucket that may have this hash.
+    #[inline]
+    pub fn guesses(&self, hash: u64, mut see: impl FnMut(u32)) {
+        self.rows[self.first(hash)].each(signature(hash), &mut see);
+    }
+
     /// Looks where entries are that had no room in their first bucket.
     #[cold]
-    fn find_elsewhere(&self, hash: u64, is_it: &impl Fn(u32) -> bool) -> Option<u32> {
+    fn find_elsewhere(&self, hash: u64, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         let second = &self.rows[self.second(hash)];
         loop {
             let version = second.version.load(Acquire);

@@ -42,6 +42,8 @@ pub struct Slab {
     cold: Box<[OnceLock<Zeroed<Cold>>]>,
     /// Few entries have wide fields, so that these chunks are smaller and made on demand.
     wide: Box<[OnceLock<Zeroed<WideLine>>]>,
+    /// The masks of entries that are found together with others of other masks.
+    masks: Box<[OnceLock<Zeroed<MaskLine>>]>,
 }
 
 /// One entry.
@@ -74,12 +76,19 @@ pub struct Cold {
 #[repr(C, align(64))]
 struct WideLine([AtomicU64; wide::WORDS]);
 
+/// The bits of the key that one entry asks for.
+#[derive(Debug, Default)]
+#[repr(C, align(32))]
+struct MaskLine([AtomicU64; WORDS]);
+
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
 unsafe impl Zero for Line {}
 // SAFETY: as above.
 unsafe impl Zero for Cold {}
 // SAFETY: as above.
 unsafe impl Zero for WideLine {}
+// SAFETY: as above.
+unsafe impl Zero for MaskLine {}
 
 /// A moment in ticks, not before it.
 #[inline]
@@ -100,6 +109,7 @@ impl Slab {
             chunks: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             cold: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             wide: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
+            masks: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -150,6 +160,35 @@ impl Slab {
             let line = &chunk[place as usize % WIDE_CHUNK];
             Wide(std::array::from_fn(|word| line.0[word].load(Relaxed)))
         })
+    }
+
+    /// Writes the mask of the entry at a place that is in use.
+    pub fn set_mask(&self, place: u32, mask: &Key) {
+        let chunk = self.masks[place as usize / WIDE_CHUNK].get_or_init(|| Zeroed::new(WIDE_CHUNK));
+        for (word, bits) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(mask.0) {
+            word.store(bits, Relaxed);
+        }
+    }
+
+    /// The mask that was last written for a place; zero if none ever was.
+    #[inline]
+    pub fn mask(&self, place: u32) -> Key {
+        let line = self.mask_line(place);
+        line.map_or(Key::ZERO, |line| Key(std::array::from_fn(|word| line.0[word].load(Relaxed))))
+    }
+
+    /// The mask at a place will be read soon.
+    #[inline]
+    pub fn prefetch_mask(&self, place: u32) {
+        if let Some(line) = self.mask_line(place) {
+            prefetch::read(line);
+        }
+    }
+
+    #[inline]
+    fn mask_line(&self, place: u32) -> Option<&MaskLine> {
+        let chunk = self.masks.get(place as usize / WIDE_CHUNK)?.get()?;
+        chunk.get(place as usize % WIDE_CHUNK)
     }
 
     /// The line at a place will be read soon.
@@ -370,6 +409,9 @@ mod tests {
         assert_eq!(slab.wide(CHUNK as u32), Wide::ZERO);
         slab.set_wide(CHUNK as u32, &values);
         assert_eq!((slab.wide(CHUNK as u32), slab.wide(0)), (values, Wide::ZERO));
+        assert_eq!(slab.mask(CHUNK as u32), Key::ZERO);
+        slab.set_mask(CHUNK as u32, &Key([1, 2, 3, 4]));
+        assert_eq!((slab.mask(CHUNK as u32), slab.mask(0)), (Key([1, 2, 3, 4]), Key::ZERO));
     }
 
     #[test]

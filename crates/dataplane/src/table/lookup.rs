@@ -19,6 +19,7 @@ use packet::time::Nanos;
 use super::one::TableConfig;
 use crate::classifier::exact::{BATCH_MAX, ExactTable};
 use crate::classifier::rest::RestView;
+pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::published::{Held, Published};
@@ -256,6 +257,11 @@ impl Lookup {
             Some(found) if table.ranks_mixed => table.outrank(slab, found, key, wide),
             Some(found) => found,
         }
+    }
+
+    /// What finding the entry for a key among matches with open fields takes: the same on every machine.
+    pub fn work(&self, table: u8, key: &Key, wide: &Wide) -> Work {
+        self.tables[usize::from(table)].rest.work(&self.common.slab, key, wide)
     }
 
     /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or [`NOWHERE`]. `wide`

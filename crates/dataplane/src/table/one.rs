@@ -11,7 +11,7 @@
 
 use crate::classifier::Classifier;
 use crate::classifier::exact::ExactTable;
-use crate::classifier::rest::Rest;
+use crate::classifier::rest::{Described, Rest};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::flow::Part;
@@ -169,6 +169,11 @@ impl Table {
             config: self.config,
             asked,
         }
+    }
+
+    /// How matches with open fields are found.
+    pub(super) fn describe(&self) -> Described {
+        self.rest.describe()
     }
 
     /// Whether what readers hold became out of date since this was last asked.

@@ -7,9 +7,12 @@
 
 use std::collections::VecDeque;
 
+use openflow::codec::nicira::put_message;
 use openflow::header::Xid;
 use openflow::model::flow::{FlowMod, FlowModCommand};
+use openflow::model::matching::FieldMatch;
 use openflow::model::message::{ErrorMessage, Message};
+use openflow::model::nicira::NiciraMessage;
 use openflow::session::SendError;
 use openflow::version::MessageKind;
 use packet::time::Nanos;
@@ -38,6 +41,19 @@ struct UnderWay {
     installed: Installed,
 }
 
+/// In OpenFlow's form, or in Nicira's where only that can leave bits of a port open.
+fn message_of(flow: FlowMod) -> Message {
+    let part = |row: &FieldMatch| !row.is_exact() && row.field.maskable_by_nicira();
+    if !flow.matching.fields().iter().any(part) {
+        return Message::FlowMod(flow);
+    }
+    // Whatever that cannot say either is refused as OpenFlow's form is.
+    match put_message(&NiciraMessage::FlowMod(flow.clone())) {
+        Ok(body) => Message::Experimenter(body),
+        Err(_) => Message::FlowMod(flow),
+    }
+}
+
 impl Controller {
     /// Sends these flow-mods and waits until the switch says that all are done. Flows that it
     /// refuses are in the result; they do not stop the others.
@@ -47,7 +63,7 @@ impl Controller {
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<Installed, ControlError> {
         let started_at = meanwhile.now();
-        let mut waiting = flows.into_iter().map(Message::FlowMod).peekable();
+        let mut waiting = flows.into_iter().map(message_of).peekable();
         let mut under_way = UnderWay::default();
         let mut deadline = started_at.saturating_add(self.settings.reply_timeout);
         self.barriers.clear();

@@ -16,7 +16,7 @@
 //!
 //!     [[stream.vary]]               # fields of one group vary together
 //!     count = 1000
-//!     order = "random"              # or "sequential"
+//!     order = "random"              # or "zipf" or "sequential"
 //!     seed = 1
 //!     ip_destination = { first = "10.0.1.1", step = 1 }
 //!     port_source = { scattered = 7 }
@@ -180,6 +180,7 @@ enum OrderEntry {
     #[default]
     Sequential,
     Random,
+    Zipf,
 }
 
 #[derive(Deserialize)]
@@ -281,6 +282,7 @@ impl VaryEntry {
         let order = match self.order {
             OrderEntry::Sequential => Order::Sequential,
             OrderEntry::Random => Order::Random { seed: self.seed.unwrap_or(0) },
+            OrderEntry::Zipf => Order::Zipf { seed: self.seed.unwrap_or(0) },
         };
         Vary { count, order, fields }
     }

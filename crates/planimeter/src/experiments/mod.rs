@@ -145,6 +145,7 @@ impl Context {
                 _ => crate::parameter::Traffic::Random,
             }),
             rules: self.parameters.rules,
+            style: self.parameters.style,
             seed: self.seed,
             ..single
         }

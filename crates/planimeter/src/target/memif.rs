@@ -44,7 +44,7 @@ use super::{
     work_of_ours,
 };
 use crate::parameter::{Parameters, Table};
-use crate::workload::{Addresses, Setup};
+use crate::workload::{self, Addresses, Setup};
 use warming::{Pass, Warming};
 
 /// How long a target may take to come up, and a wire until frames can pass.
@@ -161,6 +161,10 @@ impl MemifBench {
         let exact = exact.max(parameters.entries).to_string();
         let wildcard = match parameters.table {
             Some(Table::Wildcard | Table::Lpm | Table::Mac) => wildcard.max(parameters.entries),
+            Some(Table::Acl) => {
+                let rules = workload::access_list(parameters.style, parameters.entries);
+                wildcard.max(rules.iter().map(|rule| rule.entries() as u32).sum())
+            }
             _ => wildcard,
         };
         let wildcard = wildcard.to_string();

@@ -10,8 +10,11 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
+use crate::workload::acl::{Rule, masks};
 use crate::workload::prefixes::{mask, prefixes};
-use crate::workload::{Addresses, Setup, host_in, mac_of, names_source, port_of, udp_ports};
+use crate::workload::{
+    Addresses, Setup, access_list, host_in, mac_of, names_source, port_of, udp_ports,
+};
 use instrument::stream::{Headers, Rate};
 
 /// The port that the tester sends into, by its number in the target.
@@ -44,7 +47,12 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let (table, entries, wildcards) = (setup.table, setup.entries, setup.wildcards());
     let routes = if table == Table::Lpm { prefixes(entries) } else { Vec::new() };
     let rules = if table == Table::Wildcard { setup.rules } else { Rules::Ports };
-    let count = if table == Table::Port { 1 } else { entries };
+    let list = if table == Table::Acl { entries_of(setup) } else { Vec::new() };
+    let count = match table {
+        Table::Port => 1,
+        Table::Acl => list.len() as u32,
+        _ => entries,
+    };
     (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers };
@@ -52,6 +60,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
             Table::Mac => Match::ANY.with_mac(Field::EthDst, mac_of(entry)),
             Table::Lpm => route(routes[entry as usize]),
+            Table::Acl => list[entry as usize].1.clone(),
             _ if entry >= entries - wildcards => match rules {
                 Rules::Ports => wildcard(&headers),
                 Rules::Addresses => address(entry),
@@ -62,12 +71,52 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         let priority = match (table, rules) {
             // The longest prefix first.
             (Table::Lpm, _) => PRIORITY_DEFAULT + u16::from(routes[entry as usize].1),
+            (Table::Acl, _) => list[entry as usize].0,
             // Of rules that overlap the earlier ones come first.
             (_, Rules::Either) => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
             _ => PRIORITY_DEFAULT,
         };
         FlowMod::add(matching, priority, vec![Action::output(PORT_OUT.into())])
     })
+}
+
+/// The entries of an access list, each with its priority: a rule with ranges of ports becomes an entry for
+/// each pair of prefixes of its ranges. Of two rules that overlap the earlier goes first, as long as
+/// there are priorities.
+fn entries_of(setup: &Setup) -> Vec<(u16, Match)> {
+    let rules = access_list(setup.style, setup.entries);
+    let priority = |at: usize| (u16::MAX - 1).saturating_sub(at.min(usize::from(u16::MAX)) as u16);
+    let of = |(at, rule): (usize, &Rule)| {
+        rule_matches(rule).into_iter().map(move |matching| (priority(at), matching))
+    };
+    rules.iter().enumerate().flat_map(of).collect()
+}
+
+/// The matches that together ask for what a rule does.
+pub fn rule_matches(rule: &Rule) -> Vec<Match> {
+    let address = |matching: Match, field, (network, length): (u32, u8)| match length {
+        0 => matching,
+        length => matching.with_masked(field, network, mask(length)),
+    };
+    let plain = Match::ANY.with(Field::EthType, IPV4);
+    let plain = address(plain, Field::Ipv4Src, rule.source);
+    let plain = address(plain, Field::Ipv4Dst, rule.destination);
+    let Some(protocol) = rule.protocol else { return vec![plain] };
+    let plain = plain.with(Field::IpProto, protocol);
+    let (source, destination) = match protocol {
+        UDP => (Field::UdpSrc, Field::UdpDst),
+        _ => (Field::TcpSrc, Field::TcpDst),
+    };
+    let ported = |matching: Match, field, (value, mask): (u16, u16)| match mask {
+        0 => matching,
+        mask => matching.with_masked(field, value, mask),
+    };
+    let pairs = masks(rule.source_ports)
+        .into_iter()
+        .flat_map(|one| masks(rule.destination_ports).into_iter().map(move |other| (one, other)));
+    pairs
+        .map(|(one, other)| ported(ported(plain.clone(), source, one), destination, other))
+        .collect()
 }
 
 fn address(entry: u32) -> Match {

@@ -410,8 +410,9 @@ fn check_match(matching: &Match, features: &TableFeatures) -> Result<(), ErrorCo
         }
         let metadata = row.field == Field::Metadata;
         let of_metadata = u128::from(features.metadata_match);
-        if (!row.is_exact() && !masked.has(row.field)) || (metadata && row.mask & !of_metadata != 0)
-        {
+        // What no OpenFlow form can ask for no features can name.
+        let masks = masked.has(row.field) || row.field.maskable_by_nicira();
+        if (!row.is_exact() && !masks) || (metadata && row.mask & !of_metadata != 0) {
             return Err(ErrorCode::MatchBadMask);
         }
     }

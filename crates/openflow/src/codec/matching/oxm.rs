@@ -193,7 +193,7 @@ pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> 
     let is_type = |row: &&FieldMatch| row.field == Field::PacketType;
     let rest = value.fields().iter().filter(|row| !is_type(row));
     for row in value.fields().iter().filter(is_type).chain(rest) {
-        if !row.is_exact() && !row.field.maskable() {
+        if !row.is_exact() && !takes_mask(version, row.field) {
             return Err(What::Mask(row.field));
         }
         if version == Version::V1_0 && matches!(row.field, Field::VlanVid | Field::VlanPcp) {
@@ -205,6 +205,11 @@ pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> 
         put_tci(value, out);
     }
     value.experimenter().iter().try_for_each(|field| put_other(version, field, out))
+}
+
+/// Whether bits of the field may be left open; rows of fields of 1.0 are Nicira's.
+fn takes_mask(version: Version, field: Field) -> bool {
+    field.maskable() || version == Version::V1_0 && field.maskable_by_nicira()
 }
 
 /// Appends a field that is not known; one that this version knows would be read as that.
@@ -395,7 +400,7 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
             .map_err(|wrong| Fault::new(wrong.malformed, wrong.answer))?;
         match read {
             Read::Known(row, header) => {
-                if header.has_mask && !row.field.maskable() && !row.is_exact() {
+                if header.has_mask && !takes_mask(version, row.field) && !row.is_exact() {
                     return Err(refuse(ErrorCode::MatchBadMask));
                 }
                 if seen.has(row.field) {

@@ -58,6 +58,7 @@ fn a_flow_mod_can_name_any_field_and_look_for_a_cookie() {
     for matching in [
         Match::ANY.with(Field::EthType, 0x86ddu16).with(Field::Ipv6Src, 1u8),
         ipv4().with(Field::IpDscp, 46u8).with(Field::IpProto, 132u8).with(Field::SctpDst, 9u8),
+        ipv4().with(Field::IpProto, 6u8).with_masked(Field::TcpDst, 1024u16, 0xfc00u16),
         Match::ANY.untagged(),
         Match::ANY.with_vlan(7),
         Match::ANY.with_vlan(7).with(Field::VlanPcp, 5u8),

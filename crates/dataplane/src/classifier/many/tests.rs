@@ -1,0 +1,123 @@
+use packet::field::Field;
+
+use super::*;
+use crate::classifier::linear::LinearTable;
+use crate::classifier::rest::tests::{Installed, random_acl_match};
+use crate::dice::Dice;
+use crate::matching::Asked;
+
+/// An address, of which a few bits here and there differ, so that prefixes nest.
+fn address(dice: &mut Dice, family: u128) -> (Field, u128) {
+    let low = u128::from(dice.roll(1 << 9)) << 15 ^ u128::from(dice.roll(1 << 4)) << 6;
+    match family {
+        0x0800 => (Field::Ipv4Dst, 0x0a00_0000 | low | u128::from(dice.roll(3))),
+        _ => (Field::Ipv6Dst, 0x2001 << 112 | low << 80 | u128::from(dice.roll(3)) << 60),
+    }
+}
+
+/// A prefix with the rank of its length; now and then with another one.
+fn route(dice: &mut Dice, family: u128) -> (Match, u32) {
+    let (field, value) = address(dice, family);
+    let lengths: &[u32] = match family {
+        0x0800 => &[0, 8, 15, 16, 17, 20, 23, 24, 24, 24, 25, 32],
+        _ => &[0, 16, 29, 32, 40, 48, 48, 48, 64, 128],
+    };
+    let length = dice.pick(lengths);
+    let mask = field.ones() & !field.ones().checked_shr(length).unwrap_or(0);
+    let asked: [Asked; 2] = [(Field::EthType, family, 0xffff), (field, value & mask, mask)];
+    let rank = 10 + 2 * length + if dice.roll(60) == 0 { 1 + dice.roll(9) as u32 } else { 0 };
+    (Match::asking(&asked[..if length == 0 { 1 } else { 2 }]), rank)
+}
+
+fn probe(dice: &mut Dice, family: u128) -> (Key, Wide) {
+    let (field, value) = address(dice, family);
+    let family = if dice.roll(20) == 0 { 0x0806 } else { family };
+    let whole = Match::asking(&[(Field::EthType, family, 0xffff), (field, value, field.ones())]);
+    (*whole.value(), *whole.wide_value())
+}
+
+/// Up past the one limit and down past the other, beside matches that are no routes.
+fn check(family: u128, seed: u64) {
+    let mut dice = Dice::new(seed);
+    let (mut many, mut list) = (Many::new(true, seed), LinearTable::default());
+    let mut all = Installed::default();
+    let mut view = many.view();
+    let (mut had_routes, mut beside) = (false, 0);
+    for turn in 0..9000 {
+        let (matching, rank) = match dice.roll(12) {
+            0 => (random_acl_match(&mut dice), dice.roll(100) as u32),
+            _ => route(&mut dice, family),
+        };
+        let goes = if turn < 4500 { dice.roll(8) == 0 } else { dice.roll(8) != 0 };
+        if goes && !all.is_empty() {
+            let (matching, rank, entry) = all.take(&mut dice);
+            many.remove(&all.slab, &matching, rank, entry);
+            list.remove(rank, entry);
+        } else {
+            let same = many.find_same(&all.slab, &matching, rank);
+            assert_eq!(same, list.find_same(&matching, rank), "seed {seed}");
+            if same.is_none() {
+                let entry = all.add(&matching, rank);
+                many.insert(&all.slab, &matching, rank, entry);
+                list.insert(&matching, rank, entry);
+            }
+        }
+        assert_eq!((many.len(), many.rank_most()), (list.len(), list.rank_most()));
+        if many.take_changed() {
+            view = many.view();
+        }
+        had_routes |= many.count_routes() > 0;
+        beside = beside.max(many.len() - many.count_routes());
+        if turn % 100 == 0 {
+            let (matching, rank) = route(&mut dice, family);
+            let overlaps = many.overlaps(&all.slab, &matching, rank);
+            assert_eq!(overlaps, list.overlaps(&matching, rank), "seed {seed}");
+        }
+        if turn % 3 > 0 {
+            continue;
+        }
+        let probes: Vec<(Key, Wide)> = (0..5).map(|_| probe(&mut dice, family)).collect();
+        let (keys, wide): (Vec<Key>, Vec<Wide>) = probes.into_iter().unzip();
+        let mut found = [NOWHERE; 5];
+        view.find_missing(&all.slab, &keys, &wide, &mut found);
+        for ((key, wide), found) in keys.iter().zip(&wide).zip(found) {
+            let wanted = list.find(key, wide);
+            assert_eq!(view.find(&all.slab, key, wide).0, wanted, "seed {seed}, turn {turn}");
+            assert_eq!(found, wanted.unwrap_or(NOWHERE), "seed {seed}, turn {turn}");
+        }
+    }
+    assert!(had_routes && beside > 100, "{beside} beside the routes");
+    assert_eq!(many.count_routes(), 0, "few are left");
+    let mut places: Vec<u32> = many.matches(&all.slab).map(|(_, entry)| entry).collect();
+    places.sort_unstable();
+    assert_eq!(places, all.places());
+}
+
+#[test]
+fn routes_of_ipv4_beside_others_are_found_as_a_list_finds_them() {
+    check(0x0800, 1);
+}
+
+#[test]
+fn routes_of_ipv6_beside_others_are_found_as_a_list_finds_them() {
+    check(0x86dd, 2);
+}
+
+#[test]
+fn matches_of_a_routing_table_come_back_as_they_went_in() {
+    let (mut dice, mut all) = (Dice::new(3), Installed::default());
+    let mut many = Many::new(true, 3);
+    while many.len() < ROUTES_MIN + 100 {
+        let (matching, rank) = route(&mut dice, 0x0800);
+        if many.find_same(&all.slab, &matching, rank).is_none() {
+            let entry = all.add(&matching, rank);
+            many.insert(&all.slab, &matching, rank, entry);
+        }
+    }
+    assert!(many.count_routes() > ROUTES_MIN);
+    for (matching, entry) in many.matches(&all.slab) {
+        assert!(all.is(entry, &matching), "{matching:?}");
+    }
+    let asked = Many::new(false, 3);
+    assert_eq!(asked.count_routes(), 0);
+}

@@ -1,0 +1,296 @@
+//! Matches that ask for a prefix of one address, and of all else for the same: a routing table.
+//!
+//! They are found by the longest prefix ([`crate::fast::trie`]). That is the right entry as long as longer
+//! prefixes rank higher; which is kept up by leaving to others what does not fit.
+//!
+//! Invariant: of two entries in here, the one with the longer prefix has the higher rank, and no two have
+//! the same prefix.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::NOWHERE;
+use super::exact::BATCH_MAX;
+use super::tuple_space::ones;
+use crate::fast::slab::Slab;
+use crate::fast::trie::{Address, ENTRIES_MAX, Trie};
+use crate::hash::Seeded;
+use crate::key::wide::{WORDS, Wide};
+use crate::key::{Field, Key};
+use crate::matching::{Match, differing, differing_wide};
+
+/// What the matches of a routing table have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    side: Side,
+    /// What they ask for besides, as values and masks.
+    value: Key,
+    mask: Key,
+    wide_value: Wide,
+    wide_mask: Wide,
+}
+
+/// Which address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Side {
+    /// Of IPv4, in the key.
+    Narrow(Field),
+    /// Of IPv6, in the wide word of this number and the next.
+    Wide(usize),
+}
+
+/// The sides there are. The wide words are those of `ipv6_dst` and `ipv6_src`; they come first, since
+/// whoever asks for IPv6 requires the addresses of IPv4 to be zero.
+const SIDES: [Side; 4] =
+    [Side::Wide(7), Side::Wide(5), Side::Narrow(Field::IpDst), Side::Narrow(Field::IpSrc)];
+
+/// The routing table, for who changes it.
+#[derive(Debug)]
+pub struct Routes {
+    shape: Shape,
+    trie: Arc<Trie>,
+    prefixes: HashMap<(Address, u32), u32, Seeded>,
+    /// By length, how many entries have each rank.
+    ranks: Vec<BTreeMap<u32, u32>>,
+    /// By entry, its length.
+    lengths: Vec<u8>,
+    /// Entries removed since the trie was made.
+    removed: usize,
+}
+
+/// The routing table, for who looks entries up: changes are seen in place.
+#[derive(Debug, Clone)]
+pub struct RoutesView {
+    shape: Shape,
+    trie: Arc<Trie>,
+}
+
+/// Removed entries before the trie is made anew, if they are as many as are left.
+const STALE_MIN: usize = 4096;
+
+impl Side {
+    #[inline]
+    fn get(self, key: &Key, wide: &Wide) -> Address {
+        match self {
+            Side::Narrow(field) => Address::from(key.get(field)) << 96,
+            Side::Wide(word) => Address::from(wide.0[word]) << 64 | Address::from(wide.0[word + 1]),
+        }
+    }
+
+    fn set(self, address: Address, key: &mut Key, wide: &mut Wide) {
+        match self {
+            Side::Narrow(field) => key.set(field, (address >> 96) as u64),
+            Side::Wide(word) => {
+                (wide.0[word], wide.0[word + 1]) = ((address >> 64) as u64, address as u64);
+            }
+        }
+    }
+}
+
+impl Shape {
+    /// The shape of a match that asks for part of one address, and that part: address and length.
+    pub fn of(matching: &Match) -> Option<(Shape, (Address, u32))> {
+        let of = |side: Side| Shape::of_side(matching, side);
+        SIDES.into_iter().filter_map(of).find(|(_, (_, length))| *length > 0)
+    }
+
+    fn of_side(matching: &Match, side: Side) -> Option<(Shape, (Address, u32))> {
+        let (mut value, mut mask) = (*matching.value(), *matching.mask());
+        let (mut wide_value, mut wide_mask) = (*matching.wide_value(), *matching.wide_mask());
+        let (address, asked) = (side.get(&value, &wide_value), side.get(&mask, &wide_mask));
+        side.set(0, &mut value, &mut wide_value);
+        side.set(0, &mut mask, &mut wide_mask);
+        let length = asked.leading_ones();
+        let is_prefix = asked == prefix_mask(length);
+        let shape = Shape { side, value, mask, wide_value, wide_mask };
+        is_prefix.then_some((shape, (address, length)))
+    }
+
+    /// What a match of this shape asks of the address.
+    fn prefix_of(&self, matching: &Match) -> Option<(Address, u32)> {
+        let (shape, prefix) = Shape::of_side(matching, self.side)?;
+        (shape == *self).then_some(prefix)
+    }
+
+    /// Whether a key has all that is asked for besides the address.
+    #[inline]
+    fn is_met(&self, key: &Key, wide: &Wide) -> bool {
+        differing(key, &self.value, &self.mask) == 0
+            && (matches!(self.side, Side::Narrow(_)) && self.wide_mask == Wide::ZERO
+                || differing_wide(wide, &self.wide_value, &self.wide_mask) == 0)
+    }
+
+    fn matching(&self, (address, length): (Address, u32)) -> Match {
+        let (mut value, mut mask) = (self.value, self.mask);
+        let (mut wide_value, mut wide_mask) = (self.wide_value, self.wide_mask);
+        self.side.set(address, &mut value, &mut wide_value);
+        self.side.set(prefix_mask(length), &mut mask, &mut wide_mask);
+        Match::again(value, mask, Some(&(wide_value, wide_mask)))
+    }
+}
+
+fn prefix_mask(length: u32) -> Address {
+    Address::MAX.checked_shl(Address::BITS - length).unwrap_or(0)
+}
+
+impl Routes {
+    /// A table of this shape without entries. `seed` is a secret for hashing.
+    pub fn new(shape: Shape, seed: u64) -> Routes {
+        Routes {
+            shape,
+            trie: Arc::default(),
+            prefixes: HashMap::with_hasher(Seeded(seed)),
+            ranks: vec![BTreeMap::new(); Address::BITS as usize + 1],
+            lengths: Vec::new(),
+            removed: 0,
+        }
+    }
+
+    /// What readers are to hold of it.
+    pub fn view(&self) -> RoutesView {
+        RoutesView { shape: self.shape, trie: Arc::clone(&self.trie) }
+    }
+
+    /// How many entries it holds.
+    pub fn len(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// How many different lengths their prefixes have.
+    pub fn count_lengths(&self) -> usize {
+        self.ranks.iter().filter(|ranks| !ranks.is_empty()).count()
+    }
+
+    /// The highest rank of an entry; 0 if there is none.
+    pub fn rank_most(&self) -> u32 {
+        let ranks = self.ranks.iter().rev().find_map(|ranks| ranks.last_key_value());
+        ranks.map_or(0, |(rank, _)| *rank)
+    }
+
+    /// All its entries, each with its match.
+    pub fn matches(&self) -> impl Iterator<Item = (Match, u32)> + '_ {
+        self.prefixes.iter().map(|(prefix, entry)| (self.shape.matching(*prefix), *entry))
+    }
+
+    fn entry_of(&self, matching: &Match) -> Option<u32> {
+        self.prefixes.get(&self.shape.prefix_of(matching)?).copied()
+    }
+
+    /// The entry with this very match and rank.
+    pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
+        self.entry_of(matching).filter(|&entry| slab.line(entry).rank() == rank)
+    }
+
+    /// Whether an entry of this rank could match the same frame.
+    pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
+        let has_rank = self.ranks.iter().any(|ranks| ranks.contains_key(&rank));
+        let meets = |(other, entry): (Match, u32)| {
+            slab.line(entry).rank() == rank && other.overlaps(matching)
+        };
+        has_rank && self.matches().any(meets)
+    }
+
+    /// Adds an entry. False, and nothing is done, if it does not belong here.
+    pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) -> bool {
+        let Some(prefix) = self.shape.prefix_of(matching) else { return false };
+        let (address, length) = prefix;
+        let (shorter, longer) = self.ranks.split_at(length as usize);
+        let below = shorter.iter().filter_map(|ranks| ranks.last_key_value());
+        let above = longer[1..].iter().filter_map(|ranks| ranks.first_key_value());
+        let fits = below.into_iter().all(|(other, _)| *other < rank)
+            && above.into_iter().all(|(other, _)| *other > rank)
+            && !self.prefixes.contains_key(&prefix)
+            && entry < ENTRIES_MAX
+            && self.trie.has_room(length);
+        if !fits {
+            return false;
+        }
+        let place = entry as usize;
+        if self.lengths.len() <= place {
+            self.lengths.resize(place + 1, 0);
+        }
+        self.lengths[place] = length as u8;
+        *self.ranks[length as usize].entry(rank).or_default() += 1;
+        self.prefixes.insert(prefix, entry);
+        let lengths = &self.lengths;
+        let is_longer = |other: u32| u32::from(lengths[other as usize]) > length;
+        self.trie.insert(address, length, entry, is_longer);
+        true
+    }
+
+    /// Removes an entry of this match and rank; `None` if it is not here, else whether readers have to be
+    /// told.
+    pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> Option<bool> {
+        let prefix = self.shape.prefix_of(matching)?;
+        if self.prefixes.get(&prefix) != Some(&entry) {
+            return None;
+        }
+        let (address, length) = prefix;
+        self.prefixes.remove(&prefix);
+        let ranks = &mut self.ranks[length as usize];
+        if let Some(count) = ranks.get_mut(&rank) {
+            *count -= 1;
+            if *count == 0 {
+                ranks.remove(&rank);
+            }
+        }
+        let used = (0..length).rev().filter(|&it| !self.ranks[it as usize].is_empty());
+        let shorter = used.filter_map(|it| self.prefixes.get(&(address & prefix_mask(it), it)));
+        let shorter = shorter.into_iter().next().copied();
+        self.trie.remove(address, length, entry, shorter);
+        self.removed += 1;
+        let is_stale = self.removed >= STALE_MIN.max(self.len());
+        if is_stale {
+            self.begin_anew();
+        }
+        Some(is_stale)
+    }
+
+    /// A trie without the levels that nobody needs any more. Readers go on with the old one.
+    fn begin_anew(&mut self) {
+        let trie = Trie::new();
+        for (&(address, length), &entry) in &self.prefixes {
+            let lengths = &self.lengths;
+            let is_longer = |other: u32| u32::from(lengths[other as usize]) > length;
+            trie.insert(address, length, entry, is_longer);
+        }
+        self.trie = Arc::new(trie);
+        self.removed = 0;
+    }
+}
+
+impl RoutesView {
+    /// The entry for a key.
+    #[inline]
+    pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
+        let met = self.shape.is_met(key, wide);
+        met.then(|| self.trie.find(self.shape.side.get(key, wide))).flatten()
+    }
+
+    /// The same for each of `keys` (at most [`BATCH_MAX`]) that has a bit in `open`.
+    #[inline]
+    pub fn find_batch(
+        &self,
+        slab: &Slab,
+        keys: &[Key],
+        wide: &[Wide],
+        open: u32,
+        found: &mut [u32],
+    ) {
+        let (mut addresses, mut places) = ([0; BATCH_MAX], [0u8; BATCH_MAX]);
+        let mut count = 0;
+        for at in ones(open) {
+            let wide = wide.get(at).unwrap_or(&Wide::ZERO);
+            addresses[count] = self.shape.side.get(&keys[at], wide);
+            places[count] = at as u8;
+            count += usize::from(self.shape.is_met(&keys[at], wide));
+        }
+        self.trie.find_batch(&addresses[..count], |at, entry| {
+            slab.prefetch(entry);
+            debug_assert_ne!(entry, NOWHERE);
+            found[usize::from(places[at])] = entry;
+        });
+    }
+}
+
+const _: () = assert!(WORDS > 8, "the words of both addresses are there");

@@ -1,0 +1,102 @@
+//! Matches for which there is no tuple any more: lists in order of rank, each a table of bits.
+//!
+//! However odd the masks are, a key is looked up in one list for each 128 or more matches at most
+//! ([`crate::fast::bits`]), and in none that ranks lower than what was found.
+//!
+//! Invariant: one list behind the other, matches are in falling order of rank, and of equal ranks in
+//! order of arrival. No list is empty.
+
+use std::sync::Arc;
+
+use crate::classifier::linear::LinearTable;
+use crate::fast::bits::{BitTable, MATCHES_MAX};
+use crate::matching::Match;
+
+/// The lists, for who changes them.
+#[derive(Debug, Default)]
+pub struct Crowd {
+    lists: Vec<(LinearTable, Arc<BitTable>)>,
+}
+
+/// The lists for who looks entries up, each with its highest rank.
+pub type CrowdView = Arc<[(u32, Arc<BitTable>)]>;
+
+impl Crowd {
+    /// What readers are to hold of it.
+    pub fn view(&self) -> CrowdView {
+        self.lists.iter().map(|(list, bits)| (list.rank_most(), Arc::clone(bits))).collect()
+    }
+
+    /// All its matches, each with its rank and entry.
+    pub fn iter(&self) -> impl Iterator<Item = (Match, u32, u32)> + '_ {
+        self.lists.iter().flat_map(|(list, _)| list.iter())
+    }
+
+    /// The highest rank; 0 if there is none.
+    pub fn rank_most(&self) -> u32 {
+        self.lists.first().map_or(0, |(list, _)| list.rank_most())
+    }
+
+    /// The entry with this very match and rank.
+    pub fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
+        self.lists.iter().find_map(|(list, _)| list.find_same(matching, rank))
+    }
+
+    /// Whether an entry of this rank could match the same frame.
+    pub fn overlaps(&self, matching: &Match, rank: u32) -> bool {
+        self.lists.iter().any(|(list, _)| list.overlaps(matching, rank))
+    }
+
+    /// Adds an entry behind those of the same rank.
+    pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
+        // The last list that begins no lower.
+        let at = self.lists.partition_point(|(list, _)| list.rank_most() >= rank);
+        let mut at = at.saturating_sub(1);
+        match self.lists.get(at) {
+            None => self.lists.push(Default::default()),
+            Some((list, _)) if list.len() == MATCHES_MAX => {
+                self.split(at);
+                at += usize::from(self.lists[at + 1].0.rank_most() >= rank);
+            }
+            Some(_) => {}
+        }
+        push(&mut self.lists[at], matching, rank, entry);
+    }
+
+    /// Removes an entry of this rank and match. False if it is not here.
+    pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> bool {
+        let place = |(list, _): &(LinearTable, _)| list.place_of(rank, entry);
+        let Some(at) = self.lists.iter().position(|pair| place(pair).is_some()) else {
+            return false;
+        };
+        let (list, bits) = &mut self.lists[at];
+        if let Some(place) = list.place_of(rank, entry) {
+            Arc::make_mut(bits).remove(place, matching);
+        }
+        list.remove(rank, entry);
+        if list.is_empty() {
+            self.lists.remove(at);
+        }
+        true
+    }
+
+    /// Makes two lists of one.
+    fn split(&mut self, at: usize) {
+        let all: Vec<_> = self.lists[at].0.iter().collect();
+        let (first, second) = all.split_at(all.len() / 2);
+        let list = |half: &[(Match, u32, u32)]| {
+            let mut list = Default::default();
+            half.iter().for_each(|(matching, rank, entry)| {
+                push(&mut list, matching, *rank, *entry);
+            });
+            list
+        };
+        self.lists[at] = list(first);
+        self.lists.insert(at + 1, list(second));
+    }
+}
+
+fn push((list, bits): &mut (LinearTable, Arc<BitTable>), matching: &Match, rank: u32, entry: u32) {
+    Arc::make_mut(bits).insert(list.end_of_rank(rank), matching, entry);
+    list.insert(matching, rank, entry);
+}

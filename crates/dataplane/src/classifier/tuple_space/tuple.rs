@@ -1,0 +1,331 @@
+//! One tuple: the entries that are found by a hash of what they have under one mask.
+//!
+//! Invariant: of the entries with the same match only the one that goes before the others can be found;
+//! they are kept aside until it goes. Where the entries' own masks ask for more than the tuple's, at most
+//! [`CHAIN_MAX`] are alike under that, and the own mask of each is in its mask line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::fast::buckets::Buckets;
+use crate::fast::slab::{Line, Slab};
+use crate::hash::{Seeded, mix};
+use crate::key::Key;
+use crate::key::wide::Wide;
+use crate::matching::{Match, differing_wide};
+
+/// Most entries that are alike under a mask coarser than their own.
+pub const CHAIN_MAX: usize = 12;
+
+/// Entries that a new tuple has room for.
+const ROOM_AT_FIRST: usize = 24;
+
+/// The entries of a tuple.
+#[derive(Debug)]
+pub struct Tuple {
+    pub view: TupleView,
+    /// By hash, entries that another with the same match goes before.
+    hidden: HashMap<u64, Vec<u32>, Seeded>,
+    /// How many entries have each rank.
+    ranks: BTreeMap<u32, u32>,
+}
+
+/// Those of them that can be found.
+#[derive(Debug, Clone)]
+pub struct TupleView {
+    pub mask: Key,
+    pub rank_most: u32,
+    /// Its group in the sieve.
+    pub group: u32,
+    asks_wide: bool,
+    /// Whether entries may ask for more of the key than the tuple.
+    merges: bool,
+    buckets: Arc<Buckets>,
+    wide: Arc<WideMask>,
+    seed: u64,
+}
+
+/// What is asked of the wide fields.
+#[derive(Debug)]
+struct WideMask {
+    mask: Wide,
+    /// Number and mask of each word that is asked for.
+    words: Box<[(u8, u64)]>,
+}
+
+impl TupleView {
+    /// The hash of what a key and wide fields have under the tuple's masks.
+    #[inline]
+    pub fn hash(&self, key: &Key, wide: &Wide) -> u64 {
+        let hash = key.and(&self.mask).hash(self.seed);
+        if !self.asks_wide {
+            return hash;
+        }
+        let words = self.wide.words.iter();
+        words.fold(hash, |hash, &(word, mask)| mix(wide.0[usize::from(word)] & mask, hash))
+    }
+
+    /// Where entries with a hash are will be read soon.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.buckets.prefetch(hash);
+    }
+
+    /// The entries that probably have a hash will be read soon.
+    #[inline]
+    pub fn prefetch_entries(&self, slab: &Slab, hash: u64) {
+        self.buckets.guesses(hash, |entry| {
+            slab.prefetch(entry);
+            if self.merges {
+                slab.prefetch_mask(entry);
+            }
+        });
+    }
+
+    /// The hash of an entry in here.
+    fn hash_of(&self, slab: &Slab, entry: u32) -> u64 {
+        let wide = if self.asks_wide { slab.wide(entry) } else { Wide::ZERO };
+        self.hash(&slab.line(entry).key(), &wide)
+    }
+
+    /// Whether a key and wide fields meet an entry in here.
+    #[inline]
+    fn fits(&self, slab: &Slab, entry: u32, key: &Key, wide: &Wide) -> bool {
+        let line = slab.line(entry);
+        let fits = if self.merges {
+            line.fits(key, &slab.mask(entry))
+        } else {
+            line.fits(key, &self.mask)
+        };
+        fits && (!self.asks_wide || differing_wide(wide, &slab.wide(entry), &self.wide.mask) == 0)
+    }
+
+    /// The entry in here that a key and wide fields with this hash meet and that goes before the others;
+    /// `see` is called for each that is compared.
+    #[inline]
+    pub fn find(
+        &self,
+        slab: &Slab,
+        hash: u64,
+        key: &Key,
+        wide: &Wide,
+        mut see: impl FnMut(),
+    ) -> Option<u32> {
+        if !self.merges {
+            return self.buckets.find(hash, |entry| {
+                see();
+                self.fits(slab, entry, key, wide)
+            });
+        }
+        let mut best: Option<(u32, &Line)> = None;
+        self.buckets.each(hash, |entry| {
+            see();
+            let line = slab.line(entry);
+            if best.is_none_or(|(_, best)| line.goes_before(best))
+                && self.fits(slab, entry, key, wide)
+            {
+                best = Some((entry, line));
+            }
+        });
+        best.map(|(entry, _)| entry)
+    }
+}
+
+impl Tuple {
+    /// A tuple for matches like this one that have this mask or, if it merges, a finer one.
+    pub fn new(matching: &Match, mask: &Key, merges: bool, group: u32, seed: u64) -> Tuple {
+        let words = matching.wide_mask().0.iter().zip(0..).filter(|(mask, _)| **mask != 0);
+        let words: Box<[_]> = words.map(|(mask, word)| (word, *mask)).collect();
+        Tuple {
+            view: TupleView {
+                mask: *mask,
+                rank_most: 0,
+                group,
+                asks_wide: !words.is_empty(),
+                merges,
+                buckets: Arc::new(Buckets::new(ROOM_AT_FIRST)),
+                wide: Arc::new(WideMask { mask: *matching.wide_mask(), words }),
+                seed,
+            },
+            hidden: HashMap::with_hasher(Seeded(seed)),
+            ranks: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it is for matches with these masks, or, if it merges, finer ones of the key.
+    pub fn is_for(&self, mask: &Key, wide: &Wide) -> bool {
+        self.view.mask == *mask && self.view.wide.mask == *wide
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// Whether some entry has this rank.
+    pub fn has_rank(&self, rank: u32) -> bool {
+        self.ranks.contains_key(&rank)
+    }
+
+    /// All its entries, whether they can be found or not.
+    pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.view.buckets.places().chain(self.hidden.values().flatten().copied())
+    }
+
+    /// The match of an entry in here.
+    pub fn matching(&self, slab: &Slab, entry: u32) -> Match {
+        let view = &self.view;
+        let wide = view.asks_wide.then(|| (slab.wide(entry), view.wide.mask));
+        Match::again(slab.line(entry).key(), self.mask_of(slab, entry), wide.as_ref())
+    }
+
+    fn mask_of(&self, slab: &Slab, entry: u32) -> Key {
+        if self.view.merges { slab.mask(entry) } else { self.view.mask }
+    }
+
+    fn hash_of(&self, matching: &Match) -> u64 {
+        self.view.hash(matching.value(), matching.wide_value())
+    }
+
+    fn is_same(&self, slab: &Slab, entry: u32, matching: &Match) -> bool {
+        slab.line(entry).has_key(matching.value())
+            && self.mask_of(slab, entry) == *matching.mask()
+            && (!self.view.asks_wide || slab.wide(entry) == *matching.wide_value())
+    }
+
+    /// The entry with this match that can be found.
+    pub fn shown(&self, slab: &Slab, matching: &Match) -> Option<u32> {
+        self.view.buckets.find(self.hash_of(matching), |it| self.is_same(slab, it, matching))
+    }
+
+    /// The entry with this match and rank.
+    pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
+        let hidden = self.hidden.get(&self.hash_of(matching)).into_iter().flatten().copied();
+        let same =
+            |entry: &u32| slab.line(*entry).rank() == rank && self.is_same(slab, *entry, matching);
+        self.shown(slab, matching).into_iter().chain(hidden).find(same)
+    }
+
+    /// Whether one more entry may be found under the hash of this match.
+    pub fn has_room(&self, slab: &Slab, matching: &Match) -> bool {
+        if self.view.mask == *matching.mask() {
+            return true;
+        }
+        let mut alike = Vec::with_capacity(CHAIN_MAX);
+        self.view.buckets.each(self.hash_of(matching), |entry| {
+            if slab
+                .line(entry)
+                .key()
+                .and(&self.view.mask)
+                .is(&matching.value().and(&self.view.mask))
+                && !alike.contains(&entry)
+            {
+                alike.push(entry);
+            }
+        });
+        alike.len() < CHAIN_MAX
+    }
+
+    /// Lets an entry be found. Where there is no room, there are wider buckets from now on: readers go on
+    /// with the old ones, where what was there is and stays, until they see the new ones.
+    fn show(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
+        let view = &mut self.view;
+        // Entries that are alike crowd the same bucket: more of it stays empty.
+        let share = if view.merges { 2 } else { 1 };
+        let full = view.buckets.len() * share >= view.buckets.capacity();
+        if full {
+            let wider = Buckets::new(view.buckets.capacity() * 2);
+            for entry in view.buckets.places() {
+                wider.insert(entry, view.hash_of(slab, entry), |it| view.hash_of(slab, it));
+            }
+            view.buckets = Arc::new(wider);
+        }
+        view.buckets.insert(entry, hash, |other| view.hash_of(slab, other));
+        full
+    }
+
+    fn conceal(&self, slab: &Slab, entry: u32, hash: u64) {
+        self.view.buckets.remove(entry, hash, |other| self.view.hash_of(slab, other));
+    }
+
+    /// Adds an entry, and says whether readers have to be told.
+    pub fn insert(&mut self, slab: &Slab, matching: &Match, entry: u32) -> bool {
+        if self.view.merges {
+            slab.set_mask(entry, matching.mask());
+        }
+        let hash = self.hash_of(matching);
+        let rank = slab.line(entry).rank();
+        *self.ranks.entry(rank).or_default() += 1;
+        let higher = rank > self.view.rank_most;
+        self.view.rank_most = self.view.rank_most.max(rank);
+        let wider = match self.shown(slab, matching) {
+            Some(same) if slab.line(same).goes_before(slab.line(entry)) => {
+                self.hide(hash, entry);
+                false
+            }
+            Some(same) => {
+                let wider = self.show(slab, entry, hash);
+                self.conceal(slab, same, hash);
+                self.hide(hash, same);
+                wider
+            }
+            None => self.show(slab, entry, hash),
+        };
+        higher || wider
+    }
+
+    fn hide(&mut self, hash: u64, entry: u32) {
+        self.hidden.entry(hash).or_default().push(entry);
+    }
+
+    /// Whether an entry of this match is in here.
+    pub fn holds(&self, slab: &Slab, matching: &Match, entry: u32) -> bool {
+        let hidden = self.hidden.get(&self.hash_of(matching));
+        self.shown(slab, matching) == Some(entry)
+            || hidden.is_some_and(|hidden| hidden.contains(&entry))
+    }
+
+    /// Removes an entry that is in here, and says whether readers have to be told.
+    pub fn remove(&mut self, slab: &Slab, matching: &Match, entry: u32) -> bool {
+        let hash = self.hash_of(matching);
+        let rank = slab.line(entry).rank();
+        let rank_most = self.view.rank_most;
+        if let Some(count) = self.ranks.get_mut(&rank) {
+            *count -= 1;
+            if *count == 0 {
+                self.ranks.remove(&rank);
+                let most = self.ranks.last_key_value().map_or(0, |(rank, _)| *rank);
+                self.view.rank_most = most;
+            }
+        }
+        let mut changed = rank_most != self.view.rank_most;
+        if self.shown(slab, matching) == Some(entry) {
+            if let Some(next) = self.next_hidden(slab, hash, matching) {
+                self.unhide(hash, next);
+                changed |= self.show(slab, next, hash);
+            }
+            self.conceal(slab, entry, hash);
+        } else {
+            self.unhide(hash, entry);
+        }
+        changed
+    }
+
+    /// Of the hidden entries with this match, the one that goes before the others.
+    fn next_hidden(&self, slab: &Slab, hash: u64, matching: &Match) -> Option<u32> {
+        let hidden = self.hidden.get(&hash)?.iter().copied();
+        let first = |one: u32, other: u32| {
+            if slab.line(other).goes_before(slab.line(one)) { other } else { one }
+        };
+        hidden.filter(|&entry| self.is_same(slab, entry, matching)).reduce(first)
+    }
+
+    fn unhide(&mut self, hash: u64, entry: u32) {
+        if let Some(hidden) = self.hidden.get_mut(&hash) {
+            hidden.retain(|&other| other != entry);
+            if hidden.is_empty() {
+                self.hidden.remove(&hash);
+            }
+        }
+    }
+}

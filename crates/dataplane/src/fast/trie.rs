@@ -1,0 +1,288 @@
+//! The entry of the longest prefix that holds an address, for addresses of up to 128 bits.
+//!
+//! Arrays with strides of 16 bits and then 8 each: "DIR-24-8" (P. Gupta, S. Lin and N. McKeown,
+//! "Routing lookups in hardware at memory access speeds", INFOCOM 1998) with its first level cut in two,
+//! so that few prefixes take little memory, and with as many levels behind as IPv6 needs. Each cell
+//! holds the answer itself (leaf pushing). One thread changes cells in place, only those that a prefix
+//! rules; any number of others look up meanwhile.
+//!
+//! Invariant: a cell without a level below holds the entry of the longest prefix that covers all its
+//! addresses. A level is written before a cell leads to it, and is never taken away again: who
+//! removes much makes a new trie.
+
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use super::memory::{Zero, Zeroed};
+use super::prefetch;
+
+/// Most entries: their numbers are below this.
+pub const ENTRIES_MAX: u32 = BELOW - 1;
+
+/// Most levels below the first: 256 MiB of them. Memory comes 4 MiB at a time.
+pub const NODES_MAX: usize = 1 << 18;
+
+/// Keys that are looked up together at most.
+const BATCH: usize = 32;
+
+const TOP_BITS: u32 = 16;
+const NODE_BITS: u32 = 8;
+const NODE_CELLS: usize = 1 << NODE_BITS;
+/// Nodes in a piece of memory.
+const CHUNK: usize = 1 << 12;
+/// The bit of a cell that says that it leads to a node; else it holds an entry's number and one, or 0.
+const BELOW: u32 = 1 << 31;
+
+/// A cell.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+struct Cell(AtomicU32);
+
+/// The cells of addresses that share all bits but the last eight so far.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Node([Cell; NODE_CELLS]);
+
+// SAFETY: a number, for which zero is valid and which has nothing to drop.
+unsafe impl Zero for Cell {}
+// SAFETY: as above.
+unsafe impl Zero for Node {}
+
+/// The cells.
+#[derive(Debug)]
+pub struct Trie {
+    top: Zeroed<Cell>,
+    nodes: Box<[OnceLock<Zeroed<Node>>]>,
+    used: AtomicUsize,
+}
+
+/// An address: its bits from the first on, then zeros.
+pub type Address = u128;
+
+impl Trie {
+    /// No prefixes.
+    pub fn new() -> Trie {
+        Trie {
+            top: Zeroed::new(1 << TOP_BITS),
+            nodes: (0..NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect(),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    /// Levels below the first that are in use.
+    pub fn count_nodes(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    /// Whether a prefix of this length surely has room.
+    pub fn has_room(&self, length: u32) -> bool {
+        let nodes = length.saturating_sub(TOP_BITS).div_ceil(NODE_BITS) as usize;
+        self.count_nodes() + nodes <= NODES_MAX
+    }
+
+    /// The entry of the longest prefix that holds the address.
+    #[inline]
+    pub fn find(&self, address: Address) -> Option<u32> {
+        let mut cell = self.top[top_of(address)].0.load(Acquire);
+        let mut level = 0;
+        while cell & BELOW != 0 {
+            cell = self.node(cell).0[step_of(address, level)].0.load(Acquire);
+            level += 1;
+        }
+        cell.checked_sub(1)
+    }
+
+    /// The same for many addresses, level by level, so that their cache misses overlap: `met` is called
+    /// with the place of each address that a prefix holds.
+    #[inline]
+    pub fn find_batch(&self, addresses: &[Address], mut met: impl FnMut(usize, u32)) {
+        let mut cells = [0u32; BATCH];
+        let mut open = 0u32;
+        for (at, address) in addresses.iter().enumerate().take(BATCH) {
+            cells[at] = self.top[top_of(*address)].0.load(Acquire);
+            open |= 1 << at;
+        }
+        let mut level = 0;
+        while open != 0 {
+            let mut left = open;
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if cells[at] & BELOW != 0 {
+                    prefetch::read(&self.node(cells[at]).0[step_of(addresses[at], level)]);
+                } else {
+                    open &= !(1 << at);
+                    if let Some(entry) = cells[at].checked_sub(1) {
+                        met(at, entry);
+                    }
+                }
+            }
+            left = open;
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                cells[at] = self.node(cells[at]).0[step_of(addresses[at], level)].0.load(Acquire);
+            }
+            level += 1;
+        }
+    }
+
+    /// Adds a prefix, which is not there: its cells get `entry` where `is_longer` does not say of what they
+    /// have that its prefix is longer. Only one thread may call this and [`Trie::remove`].
+    ///
+    /// # Panics
+    /// If there is no [room](Trie::has_room) or `entry` is [`ENTRIES_MAX`] or more.
+    pub fn insert(
+        &self,
+        address: Address,
+        length: u32,
+        entry: u32,
+        is_longer: impl Fn(u32) -> bool,
+    ) {
+        assert!(entry < ENTRIES_MAX, "a cell has room for the number");
+        let write = |cell: &Cell| {
+            let had = cell.0.load(Relaxed);
+            if !had.checked_sub(1).is_some_and(&is_longer) {
+                cell.0.store(entry + 1, Release);
+            }
+        };
+        self.change(address, length, &write);
+    }
+
+    /// Removes a prefix: cells that have `entry` get that of the next shorter one, if there is any.
+    pub fn remove(&self, address: Address, length: u32, entry: u32, shorter: Option<u32>) {
+        let write = |cell: &Cell| {
+            if cell.0.load(Relaxed) == entry + 1 {
+                cell.0.store(shorter.map_or(0, |shorter| shorter + 1), Release);
+            }
+        };
+        self.change(address, length, &write);
+    }
+
+    /// Does something with all cells, of those without a level below, that a prefix holds.
+    fn change(&self, address: Address, length: u32, write: &impl Fn(&Cell)) {
+        let mut cells: &[Cell] = &self.top;
+        let (mut from, mut bits, mut level) = (top_of(address), TOP_BITS, 0);
+        while length > bits {
+            cells = &self.below(&cells[from]).0;
+            from = step_of(address, level);
+            level += 1;
+            bits += NODE_BITS;
+        }
+        self.write_all(&cells[from..from + (1 << (bits - length))], write);
+    }
+
+    fn write_all(&self, cells: &[Cell], write: &impl Fn(&Cell)) {
+        for cell in cells {
+            let below = cell.0.load(Relaxed);
+            if below & BELOW != 0 {
+                self.write_all(&self.node(below).0, write);
+            } else {
+                write(cell);
+            }
+        }
+    }
+
+    /// The node that a cell leads to, made if there is none: what the cell has, all its cells have.
+    fn below(&self, cell: &Cell) -> &Node {
+        let had = cell.0.load(Relaxed);
+        if had & BELOW != 0 {
+            return self.node(had);
+        }
+        let number = self.used.load(Relaxed);
+        assert!(number < NODES_MAX, "room was asked for");
+        self.used.store(number + 1, Relaxed);
+        let chunk = self.nodes[number / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
+        let node = &chunk[number % CHUNK];
+        node.0.iter().for_each(|below| below.0.store(had, Relaxed));
+        cell.0.store(BELOW | number as u32, Release);
+        node
+    }
+
+    #[inline]
+    fn node(&self, cell: u32) -> &Node {
+        let number = (cell & !BELOW) as usize;
+        let chunk = self.nodes[number / CHUNK].get();
+        &chunk.expect("a cell leads to what is there")[number % CHUNK]
+    }
+}
+
+impl Default for Trie {
+    fn default() -> Trie {
+        Trie::new()
+    }
+}
+
+#[inline]
+fn top_of(address: Address) -> usize {
+    (address >> (Address::BITS - TOP_BITS)) as usize
+}
+
+/// The eight bits that choose a cell of a node on this level below the first.
+#[inline]
+fn step_of(address: Address, level: u32) -> usize {
+    (address >> (Address::BITS - TOP_BITS - NODE_BITS * (level + 1))) as usize & (NODE_CELLS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::dice::Dice;
+
+    fn mask(length: u32) -> Address {
+        Address::MAX.checked_shl(128 - length).unwrap_or(0)
+    }
+
+    /// Few different bits here and there, so that prefixes nest and repeat.
+    fn address(dice: &mut Dice) -> Address {
+        let some = |dice: &mut Dice| Address::from(dice.roll(3));
+        some(dice) << 126
+            | some(dice) << 111
+            | some(dice) << 103
+            | some(dice) << 95
+            | some(dice) << 64
+            | some(dice)
+    }
+
+    #[test]
+    fn the_longest_prefix_wins_whatever_comes_and_goes() {
+        for seed in 0..8 {
+            let (mut dice, trie) = (Dice::new(seed), Trie::new());
+            let mut known: HashMap<(Address, u32), u32> = HashMap::new();
+            let mut lengths: HashMap<u32, u32> = HashMap::new();
+            for entry in 0..400 {
+                let length = dice.pick(&[0, 1, 3, 12, 15, 16, 17, 24, 25, 32, 48, 64, 127, 128]);
+                let prefix = (address(&mut dice) & mask(length), length);
+                let cover = |address: Address, below: u32| {
+                    let shorter = (0..below).rev();
+                    shorter.filter_map(|it| known.get(&(address & mask(it), it))).next().copied()
+                };
+                if let Some(&old) = known.get(&prefix) {
+                    trie.remove(prefix.0, length, old, cover(prefix.0, length));
+                    known.remove(&prefix);
+                } else {
+                    assert!(trie.has_room(length));
+                    lengths.insert(entry, length);
+                    trie.insert(prefix.0, length, entry, |other| lengths[&other] > length);
+                    known.insert(prefix, entry);
+                }
+                let probes: Vec<Address> = (0..20).map(|_| address(&mut dice)).collect();
+                let mut found = [None; 20];
+                trie.find_batch(&probes, |at, entry| found[at] = Some(entry));
+                for (probe, found) in probes.iter().zip(found) {
+                    let longest = (0..129).rev().find_map(|it| known.get(&(probe & mask(it), it)));
+                    assert_eq!(trie.find(*probe), longest.copied(), "seed {seed}");
+                    assert_eq!(found, longest.copied(), "seed {seed}");
+                }
+            }
+            assert!(trie.count_nodes() > 20);
+        }
+    }
+}
