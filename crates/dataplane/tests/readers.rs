@@ -30,6 +30,7 @@ fn to(port: u32) -> [Action; 1] {
 fn read(
     mut lookup: Lookup,
     stays: u64,
+    key: &(dyn Fn(u64) -> Key + Sync),
     port_of: &(dyn Fn(u64) -> std::ops::Range<u16> + Sync),
     done: &AtomicBool,
 ) -> Vec<u64> {
@@ -62,7 +63,7 @@ fn read(
 /// Entries that stay are added by `stay`, and then `turns` times something is changed by `change`.
 fn under_readers(
     settings: TableSettings,
-    stays: u64,
+    (stays, key): (u64, &(dyn Fn(u64) -> Key + Sync)),
     stay: impl Fn(u64) -> FlowSpec,
     turns: u64,
     mut change: impl FnMut(&mut Tables, &mut Outputs, u64),
@@ -77,7 +78,8 @@ fn under_readers(
     let readers = [tables.reader(), tables.reader()];
     let seen: Vec<Vec<u64>> = std::thread::scope(|scope| {
         let done = &done;
-        let readers = readers.map(|lookup| scope.spawn(move || read(lookup, stays, port_of, done)));
+        let readers =
+            readers.map(|lookup| scope.spawn(move || read(lookup, stays, key, port_of, done)));
         for turn in 0..turns {
             change(&mut tables, &mut out, turn);
             if turn % 3 == 0 {
@@ -118,7 +120,7 @@ fn exact_entries_stay_findable_while_others_move_them() {
         }
     };
     let port_of = |number: u64| 1 + number as u16..2 + number as u16;
-    under_readers(TableSettings::of(400, 10), 250, stay, 30_000, change, &port_of);
+    under_readers(TableSettings::of(400, 10), (250, &key), stay, 30_000, change, &port_of);
 }
 
 #[test]
@@ -147,7 +149,75 @@ fn entries_with_open_fields_stay_findable_while_structures_change() {
         }
     };
     let port_of = |number: u64| 1 + number as u16..2 + number as u16;
-    under_readers(TableSettings::of(0, 1000), 100, stay, 6_000, change, &port_of);
+    under_readers(TableSettings::of(0, 1000), (100, &key), stay, 6_000, change, &port_of);
+}
+
+/// The match of a prefix of the destination, and of a source if one is named.
+fn route(network: u64, length: u32, source_bits: u32) -> Match {
+    let prefix = |length: u32| u64::from(u32::MAX) << (32 - length) & 0xffff_ffff;
+    let mask = Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, prefix(length));
+    let value = Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, network);
+    Match::new(value, mask.with(Field::IpSrc, prefix(source_bits)))
+}
+
+/// A frame for network `number` of those that stay: 10.0.number.1.
+fn routed(number: u64) -> Key {
+    Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, 0x0a00_0001 | number << 8)
+}
+
+#[test]
+fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_change() {
+    let stay = |number: u64| {
+        let matching = route(0x0a00_0000 | number << 8, 24, 0);
+        FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 124, &to(1 + number as u32)) }
+    };
+    // Shorter ones that hold those that stay, and others elsewhere; enough of them for a routing table.
+    let other = |at: u64| match at % 8 {
+        0 => (route(0x0a00_0000 | at << 5, 20, 0), 120),
+        1 => (route(0x0b00_0000 | at << 4, 28, 0), 128),
+        _ => (route(0x0b00_0000 | at << 8, 24, 0), 124),
+    };
+    let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
+        let (at, adds) = (turn % 2600, turn % 5200 < 2600);
+        let (matching, priority) = other(at);
+        if adds {
+            let spec = FlowSpec::new(matching, priority, &to(99));
+            tables.add(&spec, Nanos(1), out).expect("there is room");
+        } else {
+            let filter = FlowFilter::strictly(matching, priority.into());
+            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
+        }
+    };
+    let port_of = |number: u64| 1 + number as u16..2 + number as u16;
+    under_readers(TableSettings::of(0, 4000), (16, &routed), stay, 10_400, change, &port_of);
+}
+
+#[test]
+fn entries_of_many_masks_stay_findable_while_tuples_are_merged_and_put_in_order() {
+    let stay = |number: u64| {
+        let matching = route(0x0a00_0000 | number << 8, 24 + number as u32 % 9, 0);
+        let matching =
+            if number % 9 == 8 { route(0x0a00_0001 | number << 8, 32, 0) } else { matching };
+        FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 900, &to(1 + number as u32)) }
+    };
+    // Others of many masks, of which some match too and rank lower.
+    let other = |at: u64| {
+        let (length, source) = (1 + at as u32 * 7 % 32, at as u32 % 33);
+        (route(0x0a00_0000 ^ at << 9, length, source), (at % 800) as u16)
+    };
+    let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
+        let (at, adds) = (turn % 1500, turn % 3000 < 1500);
+        let (matching, priority) = other(at);
+        if adds {
+            let spec = FlowSpec::new(matching, priority, &to(99));
+            tables.add(&spec, Nanos(1), out).expect("there is room");
+        } else {
+            let filter = FlowFilter::strictly(matching, priority.into());
+            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
+        }
+    };
+    let port_of = |number: u64| 1 + number as u16..2 + number as u16;
+    under_readers(TableSettings::of(0, 4000), (60, &routed), stay, 6_000, change, &port_of);
 }
 
 #[test]
@@ -162,7 +232,7 @@ fn an_entry_that_is_changed_does_the_old_or_the_new() {
         let rules = dataplane::flow::ModifyRules::default();
         tables.modify(&spec, &filter, rules, Nanos(1), out).expect("it can be changed");
     };
-    under_readers(TableSettings::of(20, 10), 8, stay, 30_000, change, &|_| 10..60);
+    under_readers(TableSettings::of(20, 10), (8, &key), stay, 30_000, change, &|_| 10..60);
 }
 
 #[test]

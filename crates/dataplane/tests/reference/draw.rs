@@ -53,7 +53,8 @@ pub enum Place {
 /// A table with or without a hash of exact matches.
 pub fn table(dice: &mut Dice) -> TableSettings {
     let exact = dice.pick(&[0, 1000]);
-    let classifier = dice.pick(&[Classifier::Linear, Classifier::TupleSpace]);
+    let classifier =
+        dice.pick(&[Classifier::Linear, Classifier::TupleSpace, Classifier::Automatic]);
     TableSettings { classifier, ..TableSettings::of(exact, 1000) }
 }
 

@@ -1,0 +1,148 @@
+//! Traffic creates no state in tables, and no frame makes the next one dearer.
+//!
+//! L. Csikor et al., "Tuple space explosion: a denial-of-service attack against a software packet classifier"
+//! (CoNEXT 2019): against a switch that caches decisions under masks, frames whose fields differ from
+//! the rules' at each bit in turn make as many masks as there are combinations of bits, from policies as
+//! plain as "allow some, drop the rest". Here masks come from who installs entries, and only from there.
+
+use dataplane::action::Action;
+use dataplane::classifier::exact::BATCH_MAX;
+use dataplane::classifier::{NOWHERE, Verdict};
+use dataplane::flow::FlowSpec;
+use dataplane::forwarder::Outputs;
+use dataplane::key::wide::Wide;
+use dataplane::key::{Field, Key};
+use dataplane::matching::Match;
+use dataplane::table::{Described, TableSettings, Tables, Work};
+use packet::time::Nanos;
+
+const ALLOW: [Action; 1] = [Action::Output { port: 2 }];
+
+/// What the policies allow: an address, a port to it, a port from it.
+const ADDRESS: u64 = 0x0a00_0001;
+const PORT_TO: u64 = 80;
+const PORT_FROM: u64 = 12_345;
+
+fn udp(fields: &[(Field, u64)]) -> Match {
+    let mut asked = vec![(Field::EthType, 0x0800), (Field::IpProto, 17)];
+    asked.extend(fields);
+    Match::of(&asked)
+}
+
+fn prefix(network: u64, length: u32) -> Match {
+    let mask = u64::from(u32::MAX) << (32 - length) & 0xffff_ffff;
+    let value = Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, network & mask);
+    Match::new(value, Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, mask))
+}
+
+/// Allow some, drop the rest; beside it entries that are there for other reasons.
+fn tables(others: impl Iterator<Item = (Match, u16)>) -> Tables {
+    let mut tables = Tables::new(&[TableSettings::of(100, 10_000)], 5);
+    let mut out = Outputs::new(&[1, 2]);
+    let mut add = |matching: Match, priority: u16, actions: &[Action]| {
+        let spec = FlowSpec::new(matching, priority, actions);
+        tables.add(&spec, Nanos(1), &mut out).expect("there is room");
+    };
+    add(udp(&[(Field::L4Dst, PORT_TO)]), 60_003, &ALLOW);
+    add(udp(&[(Field::IpSrc, ADDRESS)]), 60_002, &ALLOW);
+    add(udp(&[(Field::L4Src, PORT_FROM)]), 60_001, &ALLOW);
+    others.for_each(|(matching, priority)| add(matching, priority, &[]));
+    add(Match::ANY, 0, &[]);
+    tables
+}
+
+/// Every combination of one bit of each field being the first that differs from what is allowed, the bits
+/// behind it being anything: what makes a cache of masks explode.
+fn attack() -> impl Iterator<Item = Key> {
+    let bits = |count: u32| 0..count;
+    let noise = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    bits(32).flat_map(move |address| {
+        bits(16).flat_map(move |to| bits(16).map(move |from| (address, to, from))).map(
+            move |(address, to, from)| {
+                let some = noise(u64::from(address << 10 | to << 5 | from));
+                let off = |value: u64, bit: u32| {
+                    let behind = (1u64 << bit) - 1;
+                    (value ^ 1 << bit) & !behind | some & behind
+                };
+                Key::ZERO
+                    .with(Field::InPort, 1)
+                    .with(Field::EthType, 0x0800)
+                    .with(Field::IpProto, 17)
+                    .with(Field::IpSrc, off(ADDRESS, address))
+                    .with(Field::IpDst, some)
+                    .with(Field::L4Dst, off(PORT_TO, to))
+                    .with(Field::L4Src, off(PORT_FROM, from))
+            },
+        )
+    })
+}
+
+/// Has the tables take the attack twice; the structure must be this one, and stay so.
+fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usize) {
+    let described = tables.describe(0).expect("there is a table");
+    assert!(is_it(described), "{described:?}");
+    let (entries, lists) = (tables.account(0).entries, tables.instruction_lists());
+    let mut lookup = tables.reader();
+    let keys: Vec<Key> = attack().collect();
+    assert_eq!(keys.len(), 32 * 16 * 16);
+    let mut pass = || -> Vec<Work> {
+        let mut work = Vec::new();
+        for keys in keys.chunks(BATCH_MAX) {
+            lookup.begin();
+            let mut found = [NOWHERE; BATCH_MAX];
+            lookup.lookup(0, keys, &[], &mut found);
+            for (key, found) in keys.iter().zip(found) {
+                let verdict = lookup.count(0, found, 1, 60, Nanos(2));
+                assert_eq!(verdict, Some(Verdict::Drop), "it is not allowed: {key:?}");
+                assert_eq!(lookup.find(0, key, &Wide::ZERO), found);
+                work.push(lookup.work(0, key, &Wide::ZERO));
+            }
+        }
+        work
+    };
+    let (first, second) = (pass(), pass());
+    assert_eq!(first, second, "what was seen before costs the same");
+    let most = first.iter().map(|work| work.probes).max();
+    assert!(most.is_some_and(|most| most <= probes_max), "{most:?} probes");
+    assert_eq!(tables.describe(0), Some(described));
+    assert_eq!((tables.account(0).entries, tables.instruction_lists()), (entries, lists));
+}
+
+#[test]
+fn a_plain_policy_stays_as_it_is() {
+    check(tables(std::iter::empty()), |it| it == Described::HalfBytes, 1);
+}
+
+#[test]
+fn a_policy_of_few_masks_stays_a_hash_for_each() {
+    let others = (0..400).map(|at| (udp(&[(Field::IpDst, 0xf000_0000 + at)]), 7));
+    check(tables(others), |it| it == Described::Hashed { routes: 0, tables: 5 }, 5);
+}
+
+#[test]
+fn a_policy_of_many_masks_stays_in_the_tuples_that_it_has() {
+    let others = (0..1000u64).map(|at| {
+        let length = 1 + at as u32 % 32;
+        let source = Key::ZERO.with(Field::IpSrc, u64::from(u32::MAX) << (at % 29));
+        let narrow = prefix(0xf000_0000 | at << 13, length);
+        (Match::new(*narrow.value(), narrow.mask().or(&source)), 9 + at as u16)
+    });
+    let is_merged = |it: Described| match it {
+        Described::Hashed { routes, tables } => routes == 0 && (2..=72).contains(&tables),
+        _ => false,
+    };
+    check(tables(others), is_merged, 72);
+}
+
+#[test]
+fn a_policy_beside_a_routing_table_stays_so() {
+    let others = (0..4000u64).map(|at| {
+        let length = [32, 24, 20, 16][at as usize % 4];
+        (prefix(0xf000_0000 ^ at << 12 ^ at << 2, length), 100 + length as u16)
+    });
+    let mut known = std::collections::HashSet::new();
+    let others = others.filter(move |(matching, _)| known.insert(*matching));
+    let is_routed =
+        |it: Described| matches!(it, Described::Hashed { routes, tables: 4 } if routes > 2000);
+    check(tables(others), is_routed, 5);
+}
