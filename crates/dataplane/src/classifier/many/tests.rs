@@ -1,3 +1,5 @@
+//! Routes beside other matches are found as a list in order of rank finds them.
+
 use packet::field::Field;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tuples, merged or not, find what a list in order of rank finds.
+
 use super::*;
 use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
