@@ -66,13 +66,13 @@ impl Many {
     }
 
     /// How many entries it holds.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count_routes() + self.tuples.len()
     }
 
     /// How many of them are in a routing table.
     pub fn count_routes(&self) -> usize {
-        self.routes.as_ref().map_or(0, Routes::len)
+        self.routes.as_ref().map_or(0, Routes::count)
     }
 
     /// How many hash tables and lists the others are in.
@@ -123,7 +123,7 @@ impl Many {
             Some(changed) => self.changed |= changed,
             None => self.tuples.remove(slab, matching, entry),
         }
-        if let Some(routes) = self.routes.take_if(|routes| routes.len() < ROUTES_FEW) {
+        if let Some(routes) = self.routes.take_if(|routes| routes.count() < ROUTES_FEW) {
             routes.matches().for_each(|(matching, entry)| {
                 self.tuples.insert(slab, &matching, entry);
             });
@@ -157,7 +157,7 @@ impl Many {
                 others.push((matching, entry));
             }
         }
-        if routes.len() < ROUTES_MIN / 2 || routes.count_lengths() < LENGTHS_MIN {
+        if routes.count() < ROUTES_MIN / 2 || routes.count_lengths() < LENGTHS_MIN {
             return;
         }
         let mut tuples = TupleSpace::new(true, self.seed);

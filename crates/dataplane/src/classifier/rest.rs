@@ -40,7 +40,7 @@ pub enum RestView {
     /// By half bytes.
     Few(Arc<BitTable>),
     /// A hash for each mask.
-    Many(ManyView),
+    Many(Box<ManyView>),
 }
 
 /// How matches with open fields are found.
@@ -67,14 +67,14 @@ enum Way {
     /// By half bytes. The list is for who changes it.
     Few(LinearTable, Arc<BitTable>),
     /// A hash for each mask.
-    Many(Many),
+    Many(Box<Many>),
 }
 
 impl Way {
     fn new(classifier: Classifier, seed: u64) -> Way {
         match classifier {
             Classifier::Linear => Way::List(Arc::default()),
-            Classifier::TupleSpace => Way::Many(Many::new(false, seed)),
+            Classifier::TupleSpace => Way::Many(Box::new(Many::new(false, seed))),
             Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
         }
     }
@@ -102,7 +102,7 @@ impl Rest {
         match &self.way {
             Way::List(list) => RestView::List(Arc::clone(list)),
             Way::Few(_, bits) => RestView::Few(Arc::clone(bits)),
-            Way::Many(many) => RestView::Many(many.view()),
+            Way::Many(many) => RestView::Many(Box::new(many.view())),
         }
     }
 
@@ -120,7 +120,7 @@ impl Rest {
         match &self.way {
             Way::List(list) => list.len(),
             Way::Few(list, _) => list.len(),
-            Way::Many(many) => many.len(),
+            Way::Many(many) => many.count(),
         }
     }
 
@@ -176,7 +176,7 @@ impl Rest {
             list.iter().for_each(|(matching, rank, entry)| {
                 many.insert(slab, &matching, rank, entry);
             });
-            self.way = Way::Many(many);
+            self.way = Way::Many(Box::new(many));
             self.changed = true;
         }
         self.changed |= !matches!(self.way, Way::Many(_));
@@ -196,7 +196,7 @@ impl Rest {
             }
             Way::Many(many) => {
                 many.remove(slab, matching, rank, entry);
-                if self.classifier == Classifier::Automatic && many.len() <= FEW_AGAIN {
+                if self.classifier == Classifier::Automatic && many.count() <= FEW_AGAIN {
                     self.make_few(slab);
                 }
             }

@@ -152,7 +152,7 @@ impl Routes {
     }
 
     /// How many entries it holds.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.prefixes.len()
     }
 
@@ -239,7 +239,7 @@ impl Routes {
         let shorter = shorter.into_iter().next().copied();
         self.trie.remove(address, length, entry, shorter);
         self.removed += 1;
-        let is_stale = self.removed >= STALE_MIN.max(self.len());
+        let is_stale = self.removed >= STALE_MIN.max(self.count());
         if is_stale {
             self.begin_anew();
         }

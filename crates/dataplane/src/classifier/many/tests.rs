@@ -64,12 +64,12 @@ fn check(family: u128, seed: u64) {
                 list.insert(&matching, rank, entry);
             }
         }
-        assert_eq!((many.len(), many.rank_most()), (list.len(), list.rank_most()));
+        assert_eq!((many.count(), many.rank_most()), (list.len(), list.rank_most()));
         if many.take_changed() {
             view = many.view();
         }
         had_routes |= many.count_routes() > 0;
-        beside = beside.max(many.len() - many.count_routes());
+        beside = beside.max(many.count() - many.count_routes());
         if turn % 100 == 0 {
             let (matching, rank) = route(&mut dice, family);
             let overlaps = many.overlaps(&all.slab, &matching, rank);
@@ -109,7 +109,7 @@ fn routes_of_ipv6_beside_others_are_found_as_a_list_finds_them() {
 fn matches_of_a_routing_table_come_back_as_they_went_in() {
     let (mut dice, mut all) = (Dice::new(3), Installed::default());
     let mut many = Many::new(true, 3);
-    while many.len() < ROUTES_MIN + 100 {
+    while many.count() < ROUTES_MIN + 100 {
         let (matching, rank) = route(&mut dice, 0x0800);
         if many.find_same(&all.slab, &matching, rank).is_none() {
             let entry = all.add(&matching, rank);
