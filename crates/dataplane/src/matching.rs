@@ -47,15 +47,27 @@ impl Match {
     /// prerequisites are not asked for as [`field::Field::needs`] says is left open. Port numbers
     /// are those of ports; OpenFlow 1.0 asks for the lower half of `arp_op` only.
     pub fn asking(fields: &[Asked]) -> Match {
+        Match::asking_each(fields.iter().copied())
+    }
+
+    /// The same for fields that are said one by one, more than once.
+    pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
         let mut matching = Match::ANY;
-        let family = match fields.iter().find(|asked| asked.0 == field::Field::EthType) {
+        let eth_type = fields.clone().find(|asked| asked.0 == field::Field::EthType);
+        let family = match eth_type {
             Some((_, ETH_TYPE_IPV6, _)) => Family::Ipv6,
             _ => Family::Ipv4,
         };
-        for &(field, value, mask) in fields {
-            if needs_met(field, fields) {
-                wide::set(field, family, &mut matching.value, &mut matching.wide_value, value);
-                wide::set(field, family, &mut matching.mask, &mut matching.wide_mask, mask);
+        for (field, value, mask) in fields.clone() {
+            if needs_met(field, fields.clone()) {
+                let (low, high) = wide::pieces(field, family);
+                let Match { value: key, mask: key_mask, wide_value, wide_mask } = &mut matching;
+                low.set(key, wide_value, value as u64);
+                low.set(key_mask, wide_mask, mask as u64);
+                if let Some(high) = high {
+                    high.set(key, wide_value, (value >> low.bits()) as u64);
+                    high.set(key_mask, wide_mask, (mask >> low.bits()) as u64);
+                }
             }
         }
         matching.settled()
@@ -79,7 +91,9 @@ impl Match {
         let mut fields: Vec<Asked> = Vec::new();
         for asked in self.asked(FieldSet::ALL) {
             let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
-            if needs_met(asked.0, &fields) && !(untagged && asked.0 == field::Field::VlanPcp) {
+            if needs_met(asked.0, fields.iter().copied())
+                && !(untagged && asked.0 == field::Field::VlanPcp)
+            {
                 fields.push(asked);
                 set = set.with(asked.0);
             }
@@ -269,10 +283,11 @@ impl Match {
 }
 
 /// Whether all that a field needs is among what is asked for.
-fn needs_met(field: field::Field, asked: &[Asked]) -> bool {
+#[inline]
+fn needs_met(field: field::Field, asked: impl Iterator<Item = Asked> + Clone) -> bool {
     field.needs().iter().all(|(needed, values)| {
-        asked.iter().any(|(other, value, mask)| {
-            other == needed && *mask == other.ones() && values.contains(value)
+        asked.clone().any(|(other, value, mask)| {
+            other == *needed && mask == other.ones() && values.contains(&value)
         })
     })
 }

@@ -362,8 +362,8 @@ impl Session {
             return None;
         }
         let (answers, own) = self.pending.answered(header.xid, &message);
-        let (xid, at) = (header.xid, self.now);
-        (!own).then_some(Event::Message { xid, message, offending, answers, at })
+        let (xid, at, bytes) = (header.xid, self.now, usize::from(header.length));
+        (!own).then_some(Event::Message { xid, message, bytes, offending, answers, at })
     }
 
     /// Answers a message that was not understood, if this end does that.

@@ -9,11 +9,15 @@
 //! Invariant: whatever a peer sends or does not read ends at most its own connection.
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use dataplane::forwarder::Outputs;
+use dataplane::instruction::Instructions;
 use dataplane::pipeline::Pipeline;
 use openflow::model::role::ControllerStatusReason;
-use openflow::model::{FragmentHandling, Message, PortDescription, PortStatus, PortStatusReason};
+use openflow::model::{
+    FragmentHandling, Instruction, Message, PortDescription, PortStatus, PortStatusReason,
+};
 use openflow::session;
 use openflow::version::{AsyncKind, Version};
 use packet::frame::PortNo;
@@ -110,6 +114,8 @@ pub struct Agent {
     pace: Pace,
     schedule: Schedule,
     features: Features,
+    /// Instructions that only send frames to one port, as they were said last and by which version.
+    last_instructions: Option<(Version, Vec<Instruction>, Arc<Instructions>)>,
     /// While a bundle is tried: the kept frames that it would use up.
     rehearsal: Option<Vec<u32>>,
     /// The time of the day minus our own; wraps.
@@ -184,6 +190,7 @@ impl Agent {
             schedule: Schedule::default(),
             features: Features::new(config),
             limits: config.limits.clone(),
+            last_instructions: None,
             rehearsal: None,
             wall_offset: 0,
             connections_made: 0,
@@ -314,8 +321,8 @@ impl Agent {
                 self.events.push(Event::ControllerUp(self.connections[at].peer.clone()));
                 self.tell_controller_status(at, ControllerStatusReason::ChannelStatus);
             }
-            session::Event::Message { xid, message, offending, .. } => {
-                if let Err(code) = self.handle(at, xid, message, datapath) {
+            session::Event::Message { xid, message, bytes, offending, .. } => {
+                if let Err(code) = self.handle(at, xid, (message, bytes), datapath) {
                     self.counters.failed += 1;
                     self.connections[at].refuse(xid, code, offending.as_bytes());
                 }

@@ -144,6 +144,7 @@ pub(crate) enum Family {
 }
 
 /// The pieces of a field in a frame of this kind.
+#[inline]
 pub(crate) fn pieces(field: Field, family: Family) -> (Piece, Option<Piece>) {
     use Piece::{Hot as H, Wide as W};
     let six = family == Family::Ipv6;
@@ -210,6 +211,7 @@ impl Piece {
     }
 
     /// Reads it.
+    #[inline]
     pub(crate) fn get(self, key: &Key, wide: &Wide) -> u64 {
         match self {
             Piece::Hot(hot, shift, bits) => (key.get(hot) >> shift) & ones(bits),
@@ -218,6 +220,7 @@ impl Piece {
     }
 
     /// Writes it; bits that it does not have are ignored.
+    #[inline]
     pub(crate) fn set(self, key: &mut Key, wide: &mut Wide, value: u64) {
         match self {
             Piece::Hot(hot, shift, bits) => {

@@ -37,6 +37,12 @@ impl Pipeline {
         }
     }
 
+    /// Keeps what was changed since the beginning, and tells of it.
+    pub fn keep(&mut self, out: &mut Outputs) {
+        self.tables.keep(out);
+        self.before = None;
+    }
+
     /// The groups and their counters.
     pub fn groups(&self) -> Held<'_, GroupTable> {
         Held { engine: self.shared.engine(), part: |engine| engine.egress.groups() }

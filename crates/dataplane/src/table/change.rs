@@ -32,8 +32,8 @@ impl Tables {
         match same {
             Some(place) => self.replace(place, spec, now),
             None => {
-                self.make_room(spec, now)?;
-                self.install(spec, now);
+                let part = self.make_room(spec, now)?;
+                self.install(spec, part, now);
             }
         }
         self.tell_vacancy(spec.table);
@@ -125,17 +125,18 @@ impl Tables {
         }
     }
 
-    /// Evicts an entry if the table is full and may.
-    fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError> {
+    /// The part that an entry belongs to. Evicts another if that is full and may.
+    fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<Part, FlowError> {
         let table = &self.tables[usize::from(spec.table)];
         let part = table.part_for(self.slab(), &spec.matching);
         if !table.is_full(part) {
-            return Ok(());
+            return Ok(part);
         }
         let victim = table.config.eviction.then(|| self.least_important(spec, part)).flatten();
         let victim = victim.ok_or(FlowError::TableFull(spec.table))?;
         self.say_farewell(victim, FlowRemovedReason::Eviction, None, now);
-        Ok(())
+        // What went may have been why this one was to be among the rest.
+        Ok(self.tables[usize::from(spec.table)].part_for(self.slab(), &spec.matching))
     }
 
     /// The entry that makes room for another, if one may.
@@ -152,9 +153,7 @@ impl Tables {
     }
 
     /// Puts an entry into the store and its table.
-    fn install(&mut self, spec: &FlowSpec, now: Nanos) {
-        let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(self.slab(), &spec.matching);
+    fn install(&mut self, spec: &FlowSpec, part: Part, now: Nanos) {
         let picture = Picture {
             key: *spec.matching.value(),
             frames: 0,

@@ -38,10 +38,15 @@ impl News {
         }
     }
 
-    /// Tells nothing until [`News::forget_since`], and says how much waits.
+    /// Tells nothing until [`News::forget_since`] or [`News::release`], and says how much waits.
     pub(super) fn hold(&mut self) -> usize {
         self.held = true;
         self.waiting.len()
+    }
+
+    /// Tells again, what came meanwhile too.
+    pub(super) fn release(&mut self) {
+        self.held = false;
     }
 
     /// Forgets all that came after so many, and tells again.

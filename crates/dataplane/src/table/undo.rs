@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 
 use crate::fast::slab::Picture;
+use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
 
 use super::leaving::Thing;
@@ -78,6 +79,15 @@ impl Tables {
         }
         self.news.forget_since(undo.news);
         self.shapes.tidy();
+    }
+
+    /// Keeps what was changed since the beginning, and tells what happened.
+    pub fn keep(&mut self, out: &mut Outputs) {
+        if self.undo.take().is_some() {
+            self.news.release();
+            self.news.tell(out);
+            self.shapes.tidy();
+        }
     }
 
     pub(super) fn note_installed(&mut self, place: u32) {
@@ -279,5 +289,23 @@ mod tests {
         tables.add(&spec(4, 6), now, &mut out).unwrap();
         tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
         assert_eq!(out.events.len(), 1 + 3, "and news are told again");
+    }
+
+    #[test]
+    fn what_is_kept_stays_and_is_told_then() {
+        let settings = TableSettings { wildcard_entries_max: 4, ..TableSettings::default() };
+        let mut tables = Tables::new(&[settings], 1);
+        let (mut out, now) = (Outputs::new(&[]), Nanos(50));
+        tables.add(&spec(1, 9), now, &mut out).unwrap();
+        tables.begin();
+        tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
+        tables.add(&spec(2, 9), now, &mut out).unwrap();
+        assert!(out.events.is_empty(), "nobody hears before all is done");
+        tables.keep(&mut out);
+        assert_eq!((out.events.len(), told(&tables, now).len()), (1, 1));
+        tables.take_back();
+        assert_eq!(told(&tables, now).len(), 1, "there is nothing to take back");
+        tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
+        assert_eq!(out.events.len(), 2, "news are told at once again");
     }
 }

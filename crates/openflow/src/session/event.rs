@@ -63,6 +63,8 @@ pub enum Event {
         xid: Xid,
         /// The message.
         message: Message,
+        /// Bytes that it had.
+        bytes: usize,
         /// Its first bytes, for an error about it.
         offending: Offending,
         /// The request of this end that it answers, if it does.

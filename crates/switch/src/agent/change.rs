@@ -4,15 +4,19 @@
 //! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6 and
 //! 7.3.4. Invariant: each message takes effect whole, or is refused and changes nothing.
 
-use dataplane::action::Action;
+use std::sync::Arc;
+
+use dataplane::action::Action as CoreAction;
 use dataplane::egress::PortSettings;
 use dataplane::flow::{FlowError, FlowFilter, Source};
+use dataplane::instruction::Instructions;
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{
-    FlowMod, FlowModCommand, FlowModFlags, Message, PortConfig, PortDescription, PortMod,
+    Action, FlowMod, FlowModCommand, FlowModFlags, Instruction, Message, PortConfig,
+    PortDescription, PortMod,
 };
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
@@ -83,20 +87,16 @@ impl Agent {
         }
         self.check_table(who, change)?;
         let (now, speaker) = (datapath.now, who.speaker());
-        let filter = lower::filter_down(change, speaker)?;
+        let (matching, named) = lower::match_down(&change.matching)?;
+        let filter = lower::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
             datapath.pipeline.delete(&filter, now, datapath.outputs);
             *datapath.due = Some(Nanos::ZERO);
             return Ok(());
         }
         let table = table_down(change.table, speaker);
-        let instructions = lower::instructions_down(
-            &change.instructions,
-            &change.matching,
-            table,
-            &self.world(who, datapath),
-        )?;
-        let spec = lower::spec_down(change, instructions, speaker)?;
+        let instructions = self.instructions(who, change, table, datapath)?;
+        let spec = lower::spec_down(change, (matching, named), instructions, speaker);
         let same =
             FlowFilter { table: Some(table), ..FlowFilter::strictly(spec.matching, spec.rank) };
         self.features.check(change, table, &same, datapath.pipeline)?;
@@ -114,9 +114,36 @@ impl Agent {
         *datapath.due = Some(Nanos::ZERO);
         match change.buffer_id {
             // As later versions say it: the kept frame then goes through the tables.
-            Some(id) => self.release(id, None, &[Action::Table], datapath),
+            Some(id) => self.release(id, None, &[CoreAction::Table], datapath),
             None => Ok(()),
         }
+    }
+
+    /// The instructions of an entry. Most entries that come together only send frames to one port:
+    /// that means the same whatever else the entry says, and is not made again.
+    fn instructions(
+        &mut self,
+        who: Who,
+        change: &FlowMod,
+        table: u8,
+        datapath: &Datapath<'_>,
+    ) -> Result<Arc<Instructions>, ErrorCode> {
+        let said = &change.instructions;
+        if let Some((version, known, list)) = &self.last_instructions
+            && *version == who.version
+            && known == said
+        {
+            return Ok(Arc::clone(list));
+        }
+        let world = self.world(who, datapath);
+        let list = lower::instructions_down(said, &change.matching, table, &world)?;
+        let list = Arc::new(list);
+        if let [Instruction::ApplyActions(actions)] = &said[..]
+            && let [Action::Output { .. }] = &actions[..]
+        {
+            self.last_instructions = Some((who.version, said.clone(), Arc::clone(&list)));
+        }
+        Ok(list)
     }
 
     /// A table is named by its number; deletions may mean all. Where 1.0 has no tables to name,

@@ -1,7 +1,7 @@
 //! Bundles: messages done together, all of them or none.
 //!
 //! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6. A commit is
-//! rehearsed first: every message is done in order on the switch as it is, without a frame leaving
+//! rehearsed first, where it holds more than flow-mods, which can be taken back: every message is done in order on the switch as it is, without a frame leaving
 //! or anybody being told, and then all of it is taken back. Only if all of them could be done are
 //! they done; no frame is forwarded in between.
 //!
@@ -78,12 +78,12 @@ impl Agent {
         self.connections[at].reply(xid, &Message::BundleControl(reply));
     }
 
-    /// Puts a message into a bundle.
+    /// Puts a message into a bundle, which came in so many bytes.
     pub(super) fn bundle_add(
         &mut self,
         at: usize,
         xid: Xid,
-        add: BundleAddMessage,
+        (add, bytes): (BundleAddMessage, usize),
         now: Nanos,
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
@@ -99,7 +99,6 @@ impl Agent {
         if !can_be {
             return Err(ErrorCode::BundleMessageUnsupported);
         }
-        let bytes = self.size(at, &add.message);
         let message = (xid, *add.message, bytes);
         self.connections[at].bundles.add(add.id, add.flags, message, &self.limits, now)
     }
@@ -128,19 +127,54 @@ impl Agent {
         bundle: &Bundle,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        if let Err((xid, message, code)) = self.rehearse(at, bundle, datapath) {
-            let mut bytes = Vec::new();
-            // What has come can be said again; if not, the error is told without it.
-            let _ = codec::encode(self.connections[at].version(), xid, message, &mut bytes);
-            self.connections[at].refuse(xid, code, &bytes);
-            return Err(ErrorCode::BundleMessageFailed);
+        let can_be_taken_back = |(_, message): &(Xid, Message)| match message {
+            Message::FlowMod(change) => change.buffer_id.is_none(),
+            _ => false,
+        };
+        if bundle.messages.iter().all(can_be_taken_back) {
+            let outcome = self.do_or_take_back(at, bundle, datapath);
+            return outcome.map_err(|failed| self.refuse_one(at, failed));
         }
+        self.rehearse(at, bundle, datapath).map_err(|failed| self.refuse_one(at, failed))?;
         for (xid, message) in &bundle.messages {
             let who = self.who(at, *xid);
             let outcome = self.change(who, message, datapath);
             debug_assert!(outcome.is_ok(), "what was rehearsed can be done: {outcome:?}");
             self.forward_request(who.owner, *xid, message);
         }
+        Ok(())
+    }
+
+    /// Answers the message of a bundle that cannot be done.
+    fn refuse_one(
+        &mut self,
+        at: usize,
+        (xid, message, code): (Xid, &Message, ErrorCode),
+    ) -> ErrorCode {
+        let mut bytes = Vec::new();
+        // What has come can be said again; if not, the error is told without it.
+        let _ = codec::encode(self.connections[at].version(), xid, message, &mut bytes);
+        self.connections[at].refuse(xid, code, &bytes);
+        ErrorCode::BundleMessageFailed
+    }
+
+    /// Does the messages of a bundle that can all be taken back, and takes them back if one cannot be
+    /// done, which it names. Nobody hears of anything before all are done.
+    fn do_or_take_back<'a>(
+        &mut self,
+        at: usize,
+        bundle: &'a Bundle,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), (Xid, &'a Message, ErrorCode)> {
+        datapath.pipeline.begin();
+        for (xid, message) in &bundle.messages {
+            let who: Who = self.who(at, *xid);
+            if let Err(code) = self.change(who, message, datapath) {
+                datapath.pipeline.take_back();
+                return Err((*xid, message, code));
+            }
+        }
+        datapath.pipeline.keep(datapath.outputs);
         Ok(())
     }
 

@@ -42,12 +42,13 @@ pub(super) fn is_order(event: &session::Event) -> bool {
 }
 
 impl Agent {
-    /// Does what one message asks and queues the reply; an error is what the sender is told.
+    /// Does what one message of so many bytes asks and queues the reply; an error is what the sender
+    /// is told.
     pub(super) fn handle(
         &mut self,
         at: usize,
         xid: Xid,
-        message: Message,
+        (message, bytes): (Message, usize),
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         let reply = match message {
@@ -67,7 +68,7 @@ impl Agent {
                 Message::BarrierReply
             }
             Message::MultipartRequest(part) => {
-                return self.multipart(at, xid, part, datapath);
+                return self.multipart(at, xid, (part, bytes), datapath);
             }
             Message::QueueGetConfigRequest(port) => {
                 let version = self.connections[at].version();
@@ -92,7 +93,9 @@ impl Agent {
             Message::BundleControl(control) => {
                 return self.bundle_control(at, xid, &control, datapath);
             }
-            Message::BundleAddMessage(add) => return self.bundle_add(at, xid, add, datapath.now),
+            Message::BundleAddMessage(add) => {
+                return self.bundle_add(at, xid, (add, bytes), datapath.now);
+            }
             Message::Experimenter(from) => return self.experimenter(at, xid, &from, datapath),
             // What a controller answers or complains of needs no answer.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),

@@ -4,7 +4,6 @@
 //! 7.3.5.
 
 use dataplane::pipeline::Pipeline;
-use openflow::codec;
 use openflow::header::Xid;
 use openflow::model::bundle::BundleFeaturesRequest;
 use openflow::model::flow::monitor::FlowMonitorRequest;
@@ -25,16 +24,16 @@ use super::dump::Dump;
 use super::{Agent, Datapath, port_book, shaping, tables};
 
 impl Agent {
-    /// Takes a part of a request; once that is whole it is answered, or a long answer begun.
+    /// Takes a part of a request, which came in so many bytes; once that is whole it is answered, or a long answer begun.
     pub(super) fn multipart(
         &mut self,
         at: usize,
         xid: Xid,
-        part: MultipartRequest,
+        (part, bytes): (MultipartRequest, usize),
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         let whole = !part.more && !self.connections[at].parts.has_begun();
-        let body = if whole { Some(part.body) } else { self.take_part(at, xid, part)? };
+        let body = if whole { Some(part.body) } else { self.take_part(at, xid, (part, bytes))? };
         let Some(body) = body else { return Ok(()) };
         if let Some(reply) = self.statistics(at, xid, body, datapath)? {
             let more = false;
@@ -48,21 +47,10 @@ impl Agent {
         &mut self,
         at: usize,
         xid: Xid,
-        part: MultipartRequest,
+        (part, bytes): (MultipartRequest, usize),
     ) -> Result<Option<MultipartRequestBody>, ErrorCode> {
-        let bytes = self.size(at, &Message::MultipartRequest(part.clone()));
         let bytes_max = self.limits.multipart_request_bytes;
         self.connections[at].parts.take(xid, part, bytes, bytes_max)
-    }
-
-    /// Bytes of a message that has come.
-    pub(super) fn size(&self, at: usize, message: &Message) -> usize {
-        let mut bytes = Vec::new();
-        // What has come can be said again; if not, it counts as much as a message can.
-        match codec::encode(self.connections[at].version(), 0, message, &mut bytes) {
-            Ok(()) => bytes.len(),
-            Err(_) => usize::from(u16::MAX),
-        }
     }
 
     /// The reply's body, or `None` if it is made in parts from now on.

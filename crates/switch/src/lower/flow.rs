@@ -4,6 +4,8 @@
 //! which they are looked up; an exact match goes before every other there. From 1.1 on a table is
 //! one table, and priority decides.
 
+use std::sync::Arc;
+
 use dataplane::flow::{
     self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, ModifyRules, Part, Source, rank_exact_first,
 };
@@ -13,6 +15,7 @@ use openflow::model::multipart::{FlowStats, FlowStatsRequest};
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{self, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved};
 use openflow::version::{ErrorCode, Version};
+use packet::field::FieldSet;
 
 use super::action::destination_down;
 use super::{instructions_up, match_down, match_up, seconds_down, seconds_up};
@@ -29,17 +32,17 @@ pub struct Speaker {
     pub source: Source,
 }
 
-/// The entry that a flow-mod asks for.
+/// The entry that a flow-mod asks for, whose match came to this.
 pub fn spec_down(
     from: &FlowMod,
-    instructions: Instructions,
+    (matching, named): (Match, FieldSet),
+    instructions: Arc<Instructions>,
     speaker: Speaker,
-) -> Result<FlowSpec, ErrorCode> {
-    let (matching, named) = match_down(&from.matching)?;
+) -> FlowSpec {
     let has = |flag| from.flags.contains(flag);
     let adds = from.command == FlowModCommand::Add;
     let is_miss = matching == Match::ANY && from.priority == 0;
-    Ok(FlowSpec {
+    FlowSpec {
         table: table_down(from.table, speaker),
         matching,
         named,
@@ -59,9 +62,9 @@ pub fn spec_down(
             no_byte_counts: has(FlowModFlags::NO_BYTE_COUNTS),
             miss: is_miss && speaker.version >= Version::V1_3,
         },
-        instructions: instructions.into(),
+        instructions,
         source: speaker.source,
-    })
+    }
 }
 
 fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
@@ -80,14 +83,13 @@ pub fn table_down(table: u8, speaker: Speaker) -> u8 {
     }
 }
 
-/// The entries that a flow-mod changes or deletes.
-pub fn filter_down(from: &FlowMod, speaker: Speaker) -> Result<FlowFilter, ErrorCode> {
-    let (matching, _) = match_down(&from.matching)?;
+/// The entries that a flow-mod, whose match came to this, changes or deletes.
+pub fn filter_down(from: &FlowMod, matching: Match, speaker: Speaker) -> FlowFilter {
     let strict =
         matches!(from.command, FlowModCommand::ModifyStrict | FlowModCommand::DeleteStrict);
     let deletes = matches!(from.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
     let every = from.table == TABLE_ALL && !speaker.parts;
-    Ok(FlowFilter {
+    FlowFilter {
         table: (!every).then(|| table_down(from.table, speaker)),
         part: None,
         matching,
@@ -96,7 +98,7 @@ pub fn filter_down(from: &FlowMod, speaker: Speaker) -> Result<FlowFilter, Error
         destination: if deletes { destination_down(from.out_port) } else { None },
         group: group_down(from.out_group).filter(|_| deletes),
         source: speaker.source,
-    })
+    }
 }
 
 fn group_down(group: u32) -> Option<u32> {

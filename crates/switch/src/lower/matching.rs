@@ -3,7 +3,7 @@
 //! The core's matches are canonical: they forget fields that cannot matter. So that a controller
 //! finds its own words again in statistics, the set of fields that it named goes along.
 
-use dataplane::matching::Match;
+use dataplane::matching::{Asked, Match};
 use openflow::model::{self, FieldMatch, reserved};
 use openflow::version::ErrorCode;
 use packet::field::FieldSet;
@@ -15,19 +15,25 @@ pub fn match_down(from: &model::Match) -> Result<(Match, FieldSet), ErrorCode> {
     if !from.experimenter().is_empty() {
         return Err(ErrorCode::MatchBadField);
     }
-    let asked: Result<Vec<_>, _> = from.fields().iter().map(field_down).collect();
-    Ok((Match::asking(&asked?), from.names()))
+    from.fields().iter().try_for_each(check)?;
+    Ok((Match::asking_each(from.fields().iter().map(field_down)), from.names()))
 }
 
-fn field_down(from: &FieldMatch) -> Result<(packet::field::Field, u128, u128), ErrorCode> {
-    if !is_port(from.field) {
-        return Ok((from.field, from.value, from.mask));
-    }
+/// Refuses numbers that no port can have.
+fn check(from: &FieldMatch) -> Result<(), ErrorCode> {
     let port = from.value as model::PortNo;
-    if port > 0xffff && port < reserved::MAX {
-        return Err(ErrorCode::MatchBadValue);
+    match is_port(from.field) && port > 0xffff && port < reserved::MAX {
+        true => Err(ErrorCode::MatchBadValue),
+        false => Ok(()),
     }
-    Ok((from.field, port_down(port).into(), from.mask))
+}
+
+fn field_down(from: &FieldMatch) -> Asked {
+    let value = match is_port(from.field) {
+        true => port_down(from.value as model::PortNo).into(),
+        false => from.value,
+    };
+    (from.field, value, from.mask)
 }
 
 /// The match in OpenFlow's terms, with the fields that were named.
