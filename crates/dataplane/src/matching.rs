@@ -84,6 +84,20 @@ impl Match {
         asked.filter(|asked| asked.2 != 0).collect()
     }
 
+    /// The values of these fields, one after the other; the matches of a family that ask the same have
+    /// them in the same places.
+    pub fn values(&self, fields: FieldSet) -> impl Iterator<Item = u128> + '_ {
+        let family = self.family();
+        fields.iter().map(move |field| wide::get(field, family, &self.value, &self.wide_value))
+    }
+
+    /// Whether what it asks for, apart from the values, is what another one asks for.
+    pub fn asks_as(&self, other: &Match) -> bool {
+        self.mask == other.mask
+            && self.wide_mask == other.wide_mask
+            && self.family() == other.family()
+    }
+
     /// The fields that it asks for something. Those that it requires to be zero because no frame
     /// that it matches has them are not among them.
     pub fn fields_asked(&self) -> FieldSet {

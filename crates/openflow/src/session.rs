@@ -169,6 +169,18 @@ impl Session {
         codec::encode(version, xid, message, &mut self.transmit).map_err(SendError::NotExpressible)
     }
 
+    /// As [`Session::answer`], for a part of flow statistics whose rows are bytes already, of which
+    /// there are fewer than [`ROWS_BYTES_MAX`](codec::ROWS_BYTES_MAX). 1.1 and later.
+    pub fn answer_flow_rows(&mut self, xid: Xid, more: bool, rows: &[u8]) -> Result<(), SendError> {
+        let State::Up { version } = self.state else { return Err(SendError::NotUp) };
+        let bytes = self.transmit().len();
+        if bytes >= self.settings.transmit_bytes_max {
+            return Err(SendError::TransmitFull { bytes });
+        }
+        codec::put_flow_rows(version, xid, more, rows, &mut self.transmit)
+            .map_err(SendError::NotExpressible)
+    }
+
     /// Bytes to be written to the connection, oldest first.
     pub fn transmit(&self) -> &[u8] {
         &self.transmit[self.transmit_start..]

@@ -138,6 +138,8 @@ pub struct Agent {
     /// What happened that belongs into a log; whoever runs the agent drains it.
     pub events: Vec<Event>,
     read_buffer: Vec<u8>,
+    /// Rows of statistics on their way.
+    rows: Vec<u8>,
 }
 
 /// What the agent told its controllers. Each piece of news counts once for every controller.
@@ -208,6 +210,7 @@ impl Agent {
             counters: AgentCounters::default(),
             events: Vec::new(),
             read_buffer: vec![0; connection::read_bytes(&config.limits)],
+            rows: Vec::new(),
         };
         let tls = credentials(config)?;
         for text in &config.listen {
@@ -348,9 +351,19 @@ impl Agent {
                 return;
             }
             let Some(dump) = &mut connection.dump else { return };
-            let (part, last) = dump.next(datapath.pipeline, datapath.now);
             let xid = dump.xid();
-            connection.reply(xid, &part);
+            self.rows.clear();
+            let last = match dump.next_rows(datapath.pipeline, datapath.now, &mut self.rows) {
+                Some(last) => {
+                    connection.reply_rows(xid, !last, &self.rows);
+                    last
+                }
+                None => {
+                    let (part, last) = dump.next(datapath.pipeline, datapath.now);
+                    connection.reply(xid, &part);
+                    last
+                }
+            };
             if last {
                 connection.dump = None;
             }

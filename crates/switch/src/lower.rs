@@ -51,7 +51,7 @@ fn seconds_down(seconds: u16) -> Nanos {
     Nanos::from_secs(seconds.into())
 }
 
-fn seconds_up(span: Nanos) -> u16 {
+pub(crate) fn seconds_up(span: Nanos) -> u16 {
     u16::try_from(span.0 / 1_000_000_000).unwrap_or(u16::MAX)
 }
 

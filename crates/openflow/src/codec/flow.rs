@@ -10,6 +10,8 @@ pub(super) mod counters;
 mod monitor;
 /// Entries and their counters.
 pub(super) mod stats;
+/// Many of them that look alike.
+pub(super) mod template;
 
 use packet::error::{Malformed, Why};
 

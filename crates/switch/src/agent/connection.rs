@@ -211,6 +211,13 @@ impl Connection {
         }
     }
 
+    /// Answers the request with this number with a part of flow statistics, whose rows are bytes.
+    pub fn reply_rows(&mut self, xid: Xid, more: bool, rows: &[u8]) {
+        if let Err(error) = self.session.answer_flow_rows(xid, more, rows) {
+            self.end(&format!("a reply cannot be sent: {error}"));
+        }
+    }
+
     /// Answers the message with this number, which began with these bytes, with an error: the
     /// nearest that the version has, or for one of Nicira's messages what Nicira has.
     pub fn refuse(&mut self, xid: Xid, code: ErrorCode, request: &[u8]) {

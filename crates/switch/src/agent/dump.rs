@@ -21,6 +21,9 @@ use super::monitor::Monitor;
 use super::news::counters_up;
 use super::nicira::flows_up;
 
+/// Rows as bytes.
+mod rows;
+
 /// Bytes of one part, as they are reckoned: a part stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
 
@@ -86,6 +89,23 @@ impl Dump {
     /// The number of the request that it answers.
     pub fn xid(&self) -> Xid {
         self.xid
+    }
+
+    /// The rows of the next part as bytes, and whether it is the last; `None` where they are not made
+    /// so.
+    pub fn next_rows(
+        &mut self,
+        pipeline: &Pipeline,
+        now: Nanos,
+        rows: &mut Vec<u8>,
+    ) -> Option<bool> {
+        let has_rows = (Version::V1_2..=Version::V1_4).contains(&self.version);
+        match &mut self.what {
+            What::Flows(filter, false) if has_rows => {
+                Some(rows::fill(self.version, (pipeline, now), filter, &mut self.place, rows))
+            }
+            _ => None,
+        }
     }
 
     /// The next part, and whether it is the last.

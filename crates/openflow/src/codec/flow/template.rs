@@ -1,0 +1,217 @@
+//! Rows of entries that differ in their values only, written from the bytes of the first of them.
+//!
+//! Source: OpenFlow 1.2.0 section A.3.5.2, 1.4.1 section 7.3.5.2 (`ofp_flow_stats`). A switch that
+//! tells of a million entries of a few forms encodes one of each form; of the others it copies the
+//! form and writes the values into their places. Invariant: what comes out is what encoding the row
+//! would give.
+
+use super::super::bytes::put_length;
+use super::super::multipart::Row;
+use super::super::span::put_span;
+use super::super::{NotExpressible, encode};
+use crate::header::{MESSAGE_BYTES_MAX, Xid};
+use crate::model::message::Message;
+use crate::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use crate::version::Version;
+
+/// Where the match begins in a row, and its fields in a match.
+const MATCH_AT: usize = 48;
+const FIELDS_AT: usize = MATCH_AT + 4;
+/// The class of the fields of the specifications, the upper half of a field's header.
+const CLASS_BASIC: [u8; 2] = [0x80, 0x00];
+/// The lowest bit of a field's third byte says that there is a mask.
+const HAS_MASK: u8 = 1;
+
+/// The bytes of a row, and where the values of its fields are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowTemplate {
+    bytes: Vec<u8>,
+    /// Beginning and length of each field's value, in the order of the match's fields.
+    values: Vec<(u16, u16)>,
+}
+
+impl FlowTemplate {
+    /// The template of rows like this one; none where a version has no such rows, or where the
+    /// match has masks or fields of somebody else's.
+    pub fn of(version: Version, row: &FlowStats) -> Option<FlowTemplate> {
+        if !(Version::V1_2..=Version::V1_4).contains(&version) {
+            return None;
+        }
+        let (mut bytes, mut values) = (Vec::new(), Vec::new());
+        row.put(version, &mut bytes).ok()?;
+        let mut at = FIELDS_AT;
+        for field in row.matching.fields() {
+            let &[high, low, number, length] = bytes.get(at..at + 4)?.first_chunk()?;
+            if [high, low] != CLASS_BASIC || number & HAS_MASK != 0 || !field.is_exact() {
+                return None;
+            }
+            values.push((at as u16 + 4, length.into()));
+            at += 4 + usize::from(length);
+        }
+        let is_plain = row.matching.experimenter().is_empty()
+            && row.matching.get(packet::field::Field::PacketType).is_none();
+        is_plain.then_some(FlowTemplate { bytes, values })
+    }
+
+    /// Bytes of each row.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether a row has no bytes, which none has.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Appends the row that has these numbers, and these values of the fields, in their order; flags,
+    /// table and instructions are the template's.
+    pub fn put(
+        &self,
+        numbers: &FlowNumbers,
+        values: impl Iterator<Item = u128>,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        let row = &mut out[start..];
+        let mut age = Vec::with_capacity(8);
+        if put_span(numbers.age, &mut age).is_ok() {
+            row[4..12].copy_from_slice(&age);
+        }
+        row[12..14].copy_from_slice(&numbers.priority.to_be_bytes());
+        row[14..16].copy_from_slice(&numbers.idle_timeout_s.to_be_bytes());
+        row[16..18].copy_from_slice(&numbers.hard_timeout_s.to_be_bytes());
+        row[24..32].copy_from_slice(&numbers.cookie.to_be_bytes());
+        row[32..40].copy_from_slice(&numbers.packets.to_be_bytes());
+        row[40..48].copy_from_slice(&numbers.bytes.to_be_bytes());
+        for (&(at, bytes), value) in self.values.iter().zip(values) {
+            let (at, bytes) = (usize::from(at), usize::from(bytes));
+            row[at..at + bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
+        }
+    }
+}
+
+/// The numbers in which rows of one form differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowNumbers {
+    /// How long the entry has been there.
+    pub age: packet::time::Nanos,
+    /// Its priority.
+    pub priority: u16,
+    /// Its idle time-out.
+    pub idle_timeout_s: u16,
+    /// Its hard time-out.
+    pub hard_timeout_s: u16,
+    /// Its cookie.
+    pub cookie: u64,
+    /// Frames that it matched.
+    pub packets: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+}
+
+/// Appends a row as any other, where the version can say it.
+pub fn put_flow_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let said = row.put(version, out).is_ok();
+    if !said {
+        out.truncate(start);
+    }
+    said
+}
+
+/// Most bytes of rows in one part.
+pub const ROWS_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 16;
+
+/// Appends a part of flow statistics whose rows are these bytes.
+pub fn put_flow_rows(
+    version: Version,
+    xid: Xid,
+    more: bool,
+    rows: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NotExpressible> {
+    let none = Message::MultipartReply(MultipartReply {
+        more,
+        body: MultipartReplyBody::Flow(Vec::new()),
+    });
+    let start = out.len();
+    encode(version, xid, &none, out)?;
+    out.extend_from_slice(rows);
+    put_length("message", out, start, 2).map_err(|what| {
+        out.truncate(start);
+        NotExpressible { version, what }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::field::Field;
+    use packet::time::Nanos;
+
+    use super::*;
+    use crate::model::action::Action;
+    use crate::model::instruction::Instruction;
+    use crate::model::matching::Match;
+
+    fn row(seed: u64) -> FlowStats {
+        FlowStats {
+            table: 3,
+            matching: Match::ANY
+                .with(Field::InPort, seed as u32)
+                .with_mac(Field::EthSrc, [2, 0, 0, 0, 0, seed as u8])
+                .untagged()
+                .with(Field::EthType, 0x800u16)
+                .with(Field::IpProto, 17u8)
+                .with(Field::Ipv4Src, seed as u32 * 77)
+                .with(Field::UdpDst, seed as u16),
+            priority: seed as u16,
+            cookie: seed << 32,
+            age: Nanos(seed * 1_234_567_891),
+            idle_timeout_s: seed as u16 + 1,
+            hard_timeout_s: seed as u16 + 2,
+            importance: 9,
+            packets: seed * 5,
+            bytes: seed * 300,
+            instructions: Instruction::apply(vec![Action::output(2)]),
+            ..FlowStats::default()
+        }
+    }
+
+    fn numbers(row: &FlowStats) -> FlowNumbers {
+        FlowNumbers {
+            age: row.age,
+            priority: row.priority,
+            idle_timeout_s: row.idle_timeout_s,
+            hard_timeout_s: row.hard_timeout_s,
+            cookie: row.cookie,
+            packets: row.packets,
+            bytes: row.bytes,
+        }
+    }
+
+    #[test]
+    fn a_row_from_a_template_is_what_encoding_it_gives() {
+        for version in [Version::V1_2, Version::V1_3, Version::V1_4] {
+            let template = FlowTemplate::of(version, &row(1)).unwrap();
+            for seed in [1, 2, 255, 65_000] {
+                let (row, mut wanted, mut got) = (row(seed), vec![7], vec![7]);
+                assert!(put_flow_row(version, &row, &mut wanted));
+                let values = row.matching.fields().iter().map(|field| field.value);
+                template.put(&numbers(&row), values, &mut got);
+                assert_eq!(got, wanted, "{version} {seed}");
+                assert_eq!(got.len(), 1 + template.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_such_form_has_no_template() {
+        for version in [Version::V1_0, Version::V1_1, Version::V1_5] {
+            assert_eq!(FlowTemplate::of(version, &row(1)), None);
+        }
+        let masked = Match::ANY.with_masked(Field::Metadata, 1u8, 1u8);
+        let masked = FlowStats { matching: masked, ..row(1) };
+        assert_eq!(FlowTemplate::of(Version::V1_4, &masked), None);
+    }
+}
