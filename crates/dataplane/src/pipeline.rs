@@ -98,6 +98,8 @@ pub struct Pipeline {
     shared: Arc<Shared>,
     /// What forwards where the pipeline itself is asked to.
     worker: Worker,
+    /// Whether there are other workers.
+    has_workers: bool,
     /// Groups and meters as they were at [`Pipeline::begin`].
     before: Option<Box<(GroupTable, MeterTable)>>,
 }
@@ -149,13 +151,20 @@ impl Pipeline {
         });
         shared.gates.set_drop_fragments(settings.drop_fragments);
         let worker = Worker::new(tables.reader(), Arc::clone(&shared));
-        Pipeline { tables, shared, worker, before: None }
+        Pipeline { tables, shared, worker, has_workers: false, before: None }
     }
 
     /// One more worker, to forward frames in a thread of its own. Whoever runs it hands the events
     /// that it has to [`Pipeline::heard`].
+    ///
+    /// The first one takes the place of the pipeline's own, which counts where entries are found; from
+    /// then on the pipeline itself forwards the few frames that the control plane sends.
     pub fn worker(&mut self) -> Worker {
-        Worker::new(self.tables.reader(), Arc::clone(&self.shared))
+        let fresh = Worker::new(self.tables.reader(), Arc::clone(&self.shared));
+        match std::mem::replace(&mut self.has_workers, true) {
+            true => fresh,
+            false => std::mem::replace(&mut self.worker, fresh),
+        }
     }
 
     /// The entries, their counters and the tables' accounts.
