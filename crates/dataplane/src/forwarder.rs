@@ -32,12 +32,13 @@ pub trait Forwarder {
         false
     }
 
-    /// Decides frames that stay where they are, at most [`SIGHTS_MAX`], by their first bytes. What
-    /// came of it is in the first of `decisions`.
+    /// Decides the first ones of frames that stay where they are, at most [`SIGHTS_MAX`], by their first
+    /// bytes. What came of it is in the first of `decisions`. The second ones are those that are
+    /// decided by the next call, if it is known: it must be for these then.
     fn decide(
         &mut self,
         _port: PortNo,
-        _sights: &[Sight<'_>],
+        _sights: [&[Sight<'_>]; 2],
         _now: Nanos,
         _decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {

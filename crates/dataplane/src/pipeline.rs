@@ -297,12 +297,13 @@ impl Forwarder for Pipeline {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: &[Sight<'_>],
+        sights: [&[Sight<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
         self.tables.publish();
         let decided = self.worker.decide(port, sights, now, decisions);
+        // Nobody changes anything before the next call, even if more is foreseen by now.
         if matches!(decided, Decided::Done(_)) {
             self.worker.rest();
         }

@@ -52,7 +52,7 @@ pub use crate::classifier::rest::Described;
 
 use leaving::Leaving;
 use lookup::{Common, Sums};
-pub use lookup::{Library, Lookup, Program, Programs, Work};
+pub use lookup::{Foreseen, Found, Library, Lookup, Program, Programs, Work};
 use news::News;
 use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};

@@ -205,7 +205,7 @@ impl Forwarder for Plane {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: &[Sight<'_>],
+        sights: [&[Sight<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {

@@ -48,20 +48,29 @@ impl ExactTable {
         self.buckets.find(key.hash(self.seed), |entry| slab.line(entry).has_key(key))
     }
 
-    /// For each of `keys` its entry or [`NOWHERE`]. The stages are separate loops so that the cache
-    /// misses of different keys overlap. At most [`BATCH_MAX`] keys.
+    /// First step of a lookup: hashes keys and asks for their buckets. The steps are separate so that
+    /// the cache misses of different keys overlap, and other work can be done between them.
     #[inline]
-    pub fn find_batch(&self, slab: &Slab, keys: &[Key], found: &mut [u32]) {
-        let mut hashes = [0; BATCH_MAX];
+    pub fn foresee(&self, keys: &[Key], hashes: &mut [u64]) {
         for (hash, key) in hashes.iter_mut().zip(keys) {
             *hash = key.hash(self.seed);
             self.buckets.prefetch(*hash);
         }
-        for (found, hash) in found.iter_mut().zip(&hashes).take(keys.len()) {
+    }
+
+    /// Second step: guesses each key's entry by its hash and asks for the entry's line.
+    #[inline]
+    pub fn guess(&self, slab: &Slab, hashes: &[u64], found: &mut [u32]) {
+        for (found, hash) in found.iter_mut().zip(hashes) {
             *found = self.buckets.guess(*hash).unwrap_or(NOWHERE);
             slab.prefetch(*found);
         }
-        for ((found, key), hash) in found.iter_mut().zip(keys).zip(&hashes) {
+    }
+
+    /// Last step: for each of `keys` its entry or [`NOWHERE`]. What was guessed may be out of date.
+    #[inline]
+    pub fn confirm(&self, slab: &Slab, keys: &[Key], hashes: &[u64], found: &mut [u32]) {
+        for ((found, key), hash) in found.iter_mut().zip(keys).zip(hashes) {
             let hit = slab.get(*found).is_some_and(|line| line.has_key(key));
             if !hit {
                 let found_late = self.buckets.find(*hash, |entry| slab.line(entry).has_key(key));
@@ -111,7 +120,14 @@ mod tests {
         let keys: Vec<Key> = (0..150).map(key).collect();
         for (round, keys) in keys.chunks(BATCH_MAX).enumerate() {
             let mut found = [0; BATCH_MAX];
-            table.find_batch(&all.slab, keys, &mut found);
+            let mut hashes = [0; BATCH_MAX];
+            table.foresee(keys, &mut hashes);
+            table.guess(&all.slab, &hashes[..keys.len()], &mut found);
+            if round == 1 {
+                // What was guessed may be anything by now.
+                found.rotate_left(1);
+            }
+            table.confirm(&all.slab, keys, &hashes, &mut found);
             for (at, (key, found)) in keys.iter().zip(found).enumerate() {
                 let number = (round * BATCH_MAX + at) as u32;
                 let there = number < 100 && !number.is_multiple_of(3);

@@ -19,7 +19,7 @@ use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, 
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
-use crate::table::Lookup;
+use crate::table::{Foreseen, Found, Lookup};
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -29,7 +29,12 @@ const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
 pub struct Worker {
     pub(super) lookup: Lookup,
     pub(super) shared: Arc<Shared>,
-    stage: Stage,
+    /// The frames at hand.
+    stage: Box<Stage>,
+    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    ahead: Box<Stage>,
+    /// Whether there are some.
+    is_ahead: bool,
     pub(super) drops: Arc<SharedDrops>,
     /// Whether there may be events about entries that the pipeline has to look at.
     pub(super) reached: bool,
@@ -40,35 +45,56 @@ pub struct Worker {
 pub(super) struct Stage {
     /// The fields with which its frames begin.
     pub(super) begins: rewrite::Context,
+    /// Of how many frames enough was seen.
+    seen: usize,
+    /// How many keys there are.
+    count: usize,
+    /// The wide words that were asked for.
+    words: WordSet,
     /// The keys, a run of equal ones once.
     pub(super) keys: [Key; BATCH_MAX],
     /// The wide fields that belong to each, as far as they are asked for.
-    pub(super) wide: Box<[Wide; BATCH_MAX]>,
+    pub(super) wide: [Wide; BATCH_MAX],
     /// For each frame, the place of its key, or `REFUSED`.
     pub(super) key_of: [u8; BATCH_MAX],
+    refusals: [DropReason; BATCH_MAX],
+    refused: usize,
     frames: [u64; BATCH_MAX],
     bytes: [u64; BATCH_MAX],
-    pub(super) found: [u32; BATCH_MAX],
+    foreseen: Foreseen,
+    pub(super) found: Found,
     pub(super) verdicts: [Option<Verdict>; BATCH_MAX],
 }
 
-/// A frame that does not reach the tables and is already counted.
+impl Default for Stage {
+    fn default() -> Stage {
+        Stage {
+            begins: rewrite::Context::default(),
+            seen: 0,
+            count: 0,
+            words: 0,
+            keys: [Key::ZERO; BATCH_MAX],
+            wide: [Wide::ZERO; BATCH_MAX],
+            key_of: [REFUSED; BATCH_MAX],
+            refusals: [DropReason::TooShort; BATCH_MAX],
+            refused: 0,
+            frames: [0; BATCH_MAX],
+            bytes: [0; BATCH_MAX],
+            foreseen: Foreseen::default(),
+            found: [0; BATCH_MAX],
+            verdicts: [None; BATCH_MAX],
+        }
+    }
+}
+
+/// A frame that does not reach the tables.
 pub(super) const REFUSED: u8 = u8::MAX;
 
 impl Worker {
     pub(super) fn new(lookup: Lookup, shared: Arc<Shared>) -> Worker {
         let drops = shared.account();
-        let stage = Stage {
-            begins: rewrite::Context::default(),
-            keys: [Key::ZERO; BATCH_MAX],
-            wide: Box::new([Wide::ZERO; BATCH_MAX]),
-            key_of: [REFUSED; BATCH_MAX],
-            frames: [0; BATCH_MAX],
-            bytes: [0; BATCH_MAX],
-            found: [0; BATCH_MAX],
-            verdicts: [None; BATCH_MAX],
-        };
-        Worker { lookup, shared, stage, drops, reached: false }
+        let (stage, ahead) = (Box::default(), Box::default());
+        Worker { lookup, shared, stage, ahead, is_ahead: false, drops, reached: false }
     }
 
     /// To be called when no frames come for now: who changes the tables need not wait for it.
@@ -85,9 +111,10 @@ impl Worker {
         now: Nanos,
         out: &mut Outputs,
     ) {
-        self.stage.begins = begins;
-        let (keys, _) = self.extract(begins.in_port, frames);
-        match self.look_up(keys, now) {
+        self.stage.see(begins, frames, &self.lookup, &self.shared);
+        self.stage.foresee(&self.lookup);
+        self.stage.guess(&self.lookup);
+        match self.look_up(now) {
             true => self.send_plainly(frames, out),
             false => self.send_by_engine(frames, now, out),
         }
@@ -96,10 +123,13 @@ impl Worker {
     /// Finds and counts the entries for the stage's keys, and says whether they drop every frame or
     /// let it leave unchanged by one port.
     #[inline]
-    fn look_up(&mut self, keys: usize, now: Nanos) -> bool {
-        let wide = if self.lookup.asked(0).1 == 0 { 0 } else { keys };
-        let stage = &mut self.stage;
-        self.lookup.lookup(0, &stage.keys[..keys], &stage.wide[..wide], &mut stage.found);
+    fn look_up(&mut self, now: Nanos) -> bool {
+        let stage = &mut *self.stage;
+        stage.refusals[..stage.refused].iter().for_each(|why| self.drops.add(*why));
+        let keys = stage.count;
+        let wide = if stage.words == 0 { 0 } else { keys };
+        let asked = (&stage.keys[..keys], &stage.wide[..wide]);
+        self.lookup.conclude(0, asked, &mut stage.foreseen, &mut stage.found);
         let gates = &self.shared.gates;
         let mut plain = !gates.defers();
         for place in 0..keys {
@@ -184,70 +214,94 @@ impl Worker {
         self.reached |= std::mem::take(&mut engine.reached);
         ran
     }
+}
 
-    /// Finds the frames' keys, counts and refuses those that are not for the tables, and returns
-    /// how many different keys in a row there are, and of how many frames enough was seen.
+impl Stage {
+    /// Takes in frames that begin with these fields: finds their keys, and refuses those that are not
+    /// for the tables.
     #[inline]
-    fn extract<S: Seen>(&mut self, port: PortNo, frames: &[S]) -> (usize, usize) {
-        match self.lookup.asked(0).1 {
-            0 => self.extract_with::<false, S>(port, frames, 0),
-            words => self.extract_with::<true, S>(port, frames, words),
+    fn see<S: Seen>(
+        &mut self,
+        begins: rewrite::Context,
+        frames: &[S],
+        lookup: &Lookup,
+        shared: &Shared,
+    ) {
+        self.begins = begins;
+        self.words = lookup.asked(0).1;
+        match self.words {
+            0 => self.see_with::<false, S>(frames, shared),
+            _ => self.see_with::<true, S>(frames, shared),
         }
     }
 
     /// The same, with or without the wide fields that entries ask for.
     #[inline]
-    fn extract_with<const WIDE: bool, S: Seen>(
-        &mut self,
-        port: PortNo,
-        frames: &[S],
-        words: WordSet,
-    ) -> (usize, usize) {
-        let drop_fragments = self.shared.gates.drop_fragments();
-        let settings = match self.shared.gates.is_choosy(port) {
-            true => self.shared.engine().egress.settings(port),
+    fn see_with<const WIDE: bool, S: Seen>(&mut self, frames: &[S], shared: &Shared) {
+        let port: PortNo = self.begins.in_port;
+        let drop_fragments = shared.gates.drop_fragments();
+        let settings = match shared.gates.is_choosy(port) {
+            true => shared.engine().egress.settings(port),
             false => PortSettings::default(),
         };
         let ask_more = settings != PortSettings::default() || drop_fragments;
-        let stage = &mut self.stage;
         let mut keys = 0;
         // The last key, where the compiler need not read back what it just wrote.
         let mut last = Key::ZERO;
+        self.refused = 0;
+        self.seen = frames.len();
         for (place, frame) in frames.iter().enumerate() {
             let Sight { head, bytes } = frame.seen();
             if !S::WHOLE && head.len() < bytes && (WIDE || ask_more) {
-                return (keys, place);
+                self.seen = place;
+                break;
             }
             if (bytes < ethernet::HEADER_BYTES || ask_more)
                 && let Some(why) = refusal(settings, drop_fragments, head)
             {
-                self.drops.add(why);
-                stage.key_of[place] = REFUSED;
+                self.refusals[self.refused] = why;
+                self.refused += 1;
+                self.key_of[place] = REFUSED;
                 continue;
             }
             let key = match key::extract_plain(port, head, bytes) {
                 Some(key) => key,
                 None if S::WHOLE || head.len() == bytes => key::extract_any(port, head),
-                None => return (keys, place),
+                None => {
+                    self.seen = place;
+                    break;
+                }
             };
             let mut same = keys > 0 && key.is(&last);
             if WIDE {
-                let wide = wide_fields(&stage.begins, head, words);
-                same = same && wide == stage.wide[keys - 1];
-                stage.wide[if same { keys - 1 } else { keys }] = wide;
+                let wide = wide_fields(&self.begins, head, self.words);
+                same = same && wide == self.wide[keys - 1];
+                self.wide[if same { keys - 1 } else { keys }] = wide;
             }
             if !same {
                 last = key;
-                stage.keys[keys] = key;
-                stage.frames[keys] = 0;
-                stage.bytes[keys] = 0;
+                self.keys[keys] = key;
+                self.frames[keys] = 0;
+                self.bytes[keys] = 0;
                 keys += 1;
             }
-            stage.key_of[place] = (keys - 1) as u8;
-            stage.frames[keys - 1] += 1;
-            stage.bytes[keys - 1] += bytes as u64;
+            self.key_of[place] = (keys - 1) as u8;
+            self.frames[keys - 1] += 1;
+            self.bytes[keys - 1] += bytes as u64;
         }
-        (keys, frames.len())
+        self.count = keys;
+    }
+
+    /// Asks for what the lookups will read first.
+    #[inline]
+    fn foresee(&mut self, lookup: &Lookup) {
+        lookup.foresee(0, &self.keys[..self.count], &mut self.foreseen);
+    }
+
+    /// Asks for what they will read then.
+    #[inline]
+    fn guess(&mut self, lookup: &Lookup) {
+        lookup.guess(0, &self.keys[..self.count], &self.foreseen, &mut self.found);
     }
 }
 
@@ -327,14 +381,30 @@ impl Forwarder for Worker {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: &[Sight<'_>],
+        [sights, next]: [&[Sight<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
-        self.lookup.begin();
-        self.stage.begins = rewrite::Context::at(port);
-        let (keys, seen) = self.extract(port, sights);
-        if !self.look_up(keys, now) {
+        let begins = rewrite::Context::at(port);
+        // What was asked for since the frames were seen has to be seen now.
+        if !self.is_ahead || self.ahead.words != self.lookup.asked(0).1 {
+            self.lookup.begin();
+            self.ahead.see(begins, sights, &self.lookup, &self.shared);
+            self.ahead.foresee(&self.lookup);
+            self.ahead.guess(&self.lookup);
+        }
+        std::mem::swap(&mut self.stage, &mut self.ahead);
+        self.is_ahead = !next.is_empty();
+        if self.is_ahead {
+            self.ahead.see(begins, next, &self.lookup, &self.shared);
+            self.ahead.foresee(&self.lookup);
+        }
+        let plain = self.look_up(now);
+        if self.is_ahead {
+            self.ahead.guess(&self.lookup);
+        }
+        let seen = self.stage.seen;
+        if !plain {
             return Decided::Needs(seen);
         }
         self.decide_plainly(seen, decisions);

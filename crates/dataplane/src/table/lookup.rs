@@ -170,6 +170,17 @@ impl Common {
     }
 }
 
+/// For each key of a lookup its entry, or [`NOWHERE`].
+pub type Found = [u32; BATCH_MAX];
+
+/// What the first step of a lookup leaves to the others.
+#[derive(Debug, Default)]
+pub struct Foreseen {
+    hashes: [u64; BATCH_MAX],
+    /// Whether there are any.
+    hashed: bool,
+}
+
 /// Where the instructions of all entries are kept.
 #[derive(Debug)]
 pub struct Library(Arc<Common>);
@@ -264,15 +275,44 @@ impl Lookup {
         self.tables[usize::from(table)].rest.work(&self.common.slab, key, wide)
     }
 
-    /// For each of `keys` (at most [`BATCH_MAX`]) the entry of a table to use, or [`NOWHERE`]. `wide`
-    /// holds as many, or none if no entry asks for any.
+    /// First step of a lookup of at most [`BATCH_MAX`] keys: asks for what will be read first.
     #[inline]
-    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut [u32; BATCH_MAX]) {
+    pub fn foresee(&self, table: u8, keys: &[Key], foreseen: &mut Foreseen) {
+        let table = &self.tables[usize::from(table)];
+        foreseen.hashed = !table.exact.is_empty();
+        if foreseen.hashed {
+            table.exact.foresee(keys, &mut foreseen.hashes);
+        }
+    }
+
+    /// Second step: asks for what will be read then.
+    #[inline]
+    pub fn guess(&self, table: u8, keys: &[Key], foreseen: &Foreseen, found: &mut Found) {
+        let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
+        if foreseen.hashed {
+            table.exact.guess(slab, &foreseen.hashes[..keys.len()], found);
+        }
+    }
+
+    /// Last step: for each of the keys the entry of a table to use, or [`NOWHERE`]. `wide` holds as
+    /// many, or none if no entry asks for any. Whatever happened to the table since the first
+    /// step, what is found is in it now.
+    #[inline]
+    pub fn conclude(
+        &self,
+        table: u8,
+        (keys, wide): (&[Key], &[Wide]),
+        foreseen: &mut Foreseen,
+        found: &mut Found,
+    ) {
+        if !foreseen.hashed {
+            self.foresee(table, keys, foreseen);
+        }
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         if table.exact.is_empty() {
             found.fill(NOWHERE);
         } else {
-            table.exact.find_batch(slab, keys, found);
+            table.exact.confirm(slab, keys, &foreseen.hashes, found);
             if table.ranks_mixed {
                 for ((found, key), at) in found.iter_mut().zip(keys).zip(0..) {
                     let wide = wide.get(at).unwrap_or(&Wide::ZERO);
@@ -283,6 +323,15 @@ impl Lookup {
         if !table.rest.is_empty() {
             table.rest.find_missing(slab, keys, wide, found);
         }
+    }
+
+    /// All steps at once.
+    #[inline]
+    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut Found) {
+        let mut foreseen = Foreseen::default();
+        self.foresee(table, keys, &mut foreseen);
+        self.guess(table, keys, &foreseen, found);
+        self.conclude(table, (keys, wide), &mut foreseen, found);
     }
 
     /// Counts frames that a lookup found this entry for, and says what to do with them: `None` where

@@ -3,10 +3,13 @@
 //! Of each frame the first bytes are copied, and what is decided by the copy goes for the copy: it is
 //! sent, with the rest of the frame behind it, so that whoever still writes to the frame changes no
 //! header that was looked at. Where the forwarder needs frames, those it needs are copied as a whole
-//! and go the way of all frames.
+//! and go the way of all frames. While some frames are decided the next ones are seen already, so that
+//! what their lookups need is on its way.
 //!
 //! Invariant: frames of one port leave by another in the order in which they came, those that were copied
 //! as a whole among them.
+
+use std::ops::Range;
 
 use dataplane::forwarder::{Decided, Decision, Forwarder, SIGHTS_MAX, Sight};
 use packet::frame::{FCS_BYTES, Frame, PortNo};
@@ -20,13 +23,20 @@ use super::{BATCH_FRAMES, ForwardLoop, Turn};
 /// Bytes of a frame by which it is decided: headers of most kinds.
 const HEAD_BYTES: usize = 128;
 
-/// The first bytes of frames, and what becomes of them.
+/// What is at hand while frames of a port are decided.
 pub(super) struct Scratch {
-    heads: Heads,
-    lengths: [usize; SIGHTS_MAX],
+    /// The frames at hand and those after them.
+    rows: [Box<Row>; 2],
     decisions: [Decision; SIGHTS_MAX],
     /// Frames that were copied as a whole.
     frames: Vec<Frame>,
+}
+
+/// The first bytes of frames in a row.
+struct Row {
+    heads: Heads,
+    lengths: [usize; SIGHTS_MAX],
+    count: usize,
 }
 
 /// On lines of the cache of their own.
@@ -35,55 +45,67 @@ struct Heads([[u8; HEAD_BYTES]; SIGHTS_MAX]);
 
 impl Default for Scratch {
     fn default() -> Scratch {
-        Scratch {
-            heads: Heads([[0; HEAD_BYTES]; SIGHTS_MAX]),
-            lengths: [0; SIGHTS_MAX],
-            decisions: [Decision::Dropped; SIGHTS_MAX],
-            frames: Vec::new(),
-        }
+        let row = || {
+            let heads = Heads([[0; HEAD_BYTES]; SIGHTS_MAX]);
+            Box::new(Row { heads, lengths: [0; SIGHTS_MAX], count: 0 })
+        };
+        let decisions = [Decision::Dropped; SIGHTS_MAX];
+        Scratch { rows: [row(), row()], decisions, frames: Vec::new() }
     }
 }
 
-impl Scratch {
-    /// Copies the first bytes of the first frames that are shown, as many as the deficit pays for.
+impl Row {
+    /// Copies the first bytes of frames that are shown from a place on, as many as the deficit pays
+    /// for.
     #[inline]
-    fn sight(&mut self, views: Views<'_>, deficit: &mut usize) -> usize {
-        let mut count = 0;
-        for view in views.iter().take(SIGHTS_MAX) {
+    fn see(&mut self, views: Views<'_>, from: usize, deficit: &mut usize) {
+        self.count = 0;
+        for place in from..views.len().min(from + SIGHTS_MAX) {
+            let view = views.get(place);
             let cost = view.len() + FCS_BYTES;
             if cost > *deficit {
                 break;
             }
             *deficit -= cost;
-            view.copy_to(&mut self.heads.0[count]);
-            self.lengths[count] = view.len();
-            count += 1;
+            view.copy_to(&mut self.heads.0[self.count]);
+            self.lengths[self.count] = view.len();
+            self.count += 1;
         }
-        count
     }
 
-    /// All of the frame at `place`, which is still shown.
+    /// What was seen.
     #[inline]
-    fn parts<'a>(&'a self, views: Views<'a>, place: usize) -> Parts<'a> {
+    fn sights(&self) -> [Sight<'_>; SIGHTS_MAX] {
+        std::array::from_fn(|place| Sight { head: self.head(place), bytes: self.lengths[place] })
+    }
+
+    #[inline]
+    fn head(&self, place: usize) -> &[u8] {
+        &self.heads.0[place][..self.lengths[place].min(HEAD_BYTES)]
+    }
+
+    /// All of the frame at a place of the row, which is shown at `from` and so on.
+    #[inline]
+    fn parts<'a>(&'a self, views: Views<'a>, from: usize, place: usize) -> Parts<'a> {
         let rest = match self.lengths[place] > HEAD_BYTES {
-            true => views.get(place).after(HEAD_BYTES),
+            true => views.get(from + place).after(HEAD_BYTES),
             false => View::of(&[]),
         };
-        (View::of(&self.heads.0[place][..self.lengths[place].min(HEAD_BYTES)]), rest)
+        (View::of(self.head(place)), rest)
     }
+}
 
-    /// Copies whole frames; they are the first of its frames then.
-    fn copy(&mut self, views: Views<'_>, places: std::ops::Range<usize>) -> &mut [Frame] {
+impl Scratch {
+    /// Copies whole frames of the first row; they are the first of its frames then.
+    fn copy(&mut self, views: Views<'_>, from: usize, places: Range<usize>) -> &mut [Frame] {
         let count = places.len();
         if self.frames.len() < count {
             self.frames.resize_with(SIGHTS_MAX, Frame::default);
         }
-        let mut frames = std::mem::take(&mut self.frames);
-        for (frame, place) in frames.iter_mut().zip(places) {
-            let (head, rest) = self.parts(views, place);
+        for (frame, place) in self.frames.iter_mut().zip(places) {
+            let (head, rest) = self.rows[0].parts(views, from, place);
             write(frame, head, rest);
         }
-        self.frames = frames;
         &mut self.frames[..count]
     }
 }
@@ -107,98 +129,97 @@ impl<F: Forwarder> ForwardLoop<F> {
                 lane.deficit_bytes = 0;
                 return true;
             }
+            self.scratch.rows[1].see(port.shown(), 0, &mut lane.deficit_bytes);
             let mut decided = 0;
-            while self.lanes[index].shown > 0 {
-                let count = self.decide_in_place(index, now, turn);
-                if count == 0 {
-                    break;
-                }
-                decided += count;
+            while self.scratch.rows[1].count > 0 {
+                decided += self.decide_in_place(index, decided, now, turn);
             }
+            let lane = &mut self.lanes[index];
+            if let Some(port) = lane.port.in_place() {
+                port.release(decided);
+            }
+            lane.shown -= decided;
+            let is_over = lane.shown > 0;
             self.flush();
             // What leaves by ports that have no memory of that kind.
             self.exhale(now, turn);
             turn.frames += decided;
-            if self.lanes[index].shown > 0 {
+            if is_over {
                 return true;
             }
         }
     }
 
-    /// Decides some of the frames that a port shows and sends them, and returns how many: none if
-    /// the deficit does not pay for one.
-    fn decide_in_place(&mut self, index: usize, now: Nanos, turn: &mut Turn) -> usize {
+    /// Decides the frames of the second row, which are shown at `from` and so on, and sends them; puts
+    /// those after them into the second row. Returns how many were decided.
+    fn decide_in_place(&mut self, index: usize, from: usize, now: Nanos, turn: &mut Turn) -> usize {
         let lane = &mut self.lanes[index];
         let number = lane.number;
         let Some(port) = lane.port.in_place() else { return 0 };
-        let count = self.scratch.sight(port.shown(), &mut lane.deficit_bytes);
-        if count == 0 {
-            return 0;
-        }
-        let Scratch { heads, lengths, decisions, .. } = &mut *self.scratch;
-        let sights: [Sight<'_>; SIGHTS_MAX] = std::array::from_fn(|place| {
-            let bytes = lengths[place];
-            Sight { head: &heads.0[place][..bytes.min(HEAD_BYTES)], bytes }
-        });
-        let decided = self.forwarder.decide(number, &sights[..count], now, decisions);
+        let Scratch { rows, decisions, .. } = &mut *self.scratch;
+        rows.swap(0, 1);
+        let [row, next] = rows;
+        let count = row.count;
+        next.see(port.shown(), from + count, &mut lane.deficit_bytes);
+        let (sights, after) = (row.sights(), next.sights());
+        let sights = [&sights[..count], &after[..next.count]];
+        let decided = self.forwarder.decide(number, sights, now, decisions);
         let done = match decided {
             Decided::Done(done) => {
-                self.send_in_place(index, done, turn);
+                self.send_in_place(index, from, done, turn);
                 done
             }
             Decided::Needs(needed) => {
-                let frames = self.scratch.copy(port.shown(), 0..needed);
+                let frames = self.scratch.copy(port.shown(), from, 0..needed);
                 self.forwarder.resume(frames, now, &mut self.outputs);
                 needed
             }
         };
-        let lane = &mut self.lanes[index];
-        let Some(port) = lane.port.in_place() else { return 0 };
-        if done < count {
+        if done < count
+            && let Some(port) = self.lanes[index].port.in_place()
+        {
             self.work.clear();
-            for frame in self.scratch.copy(port.shown(), done..count) {
+            for frame in self.scratch.copy(port.shown(), from, done..count) {
                 self.work.push_swap(frame);
             }
             self.forwarder.forward(number, &mut self.work, now, &mut self.outputs);
         }
-        port.release(count);
-        lane.shown -= count;
         // What went the way of frames leaves before what stays in place goes on.
         if done < count || matches!(decided, Decided::Needs(_)) {
+            self.flush();
             self.exhale(now, turn);
         }
         count
     }
 
-    /// Puts the first `count` frames that a port shows where their decisions say.
+    /// Puts the first `count` frames of the first row where their decisions say.
     #[inline]
-    fn send_in_place(&mut self, index: usize, count: usize, turn: &mut Turn) {
+    fn send_in_place(&mut self, index: usize, from: usize, count: usize, turn: &mut Turn) {
         let mut left: u32 = ((1u64 << count) - 1) as u32;
         while left != 0 {
-            let first = left.trailing_zeros() as usize;
-            let decision = self.scratch.decisions[first];
+            let decision = self.scratch.decisions[left.trailing_zeros() as usize];
             let mut these: u32 = 0;
             for (place, other) in self.scratch.decisions[..count].iter().enumerate() {
                 these |= u32::from(*other == decision) << place;
             }
             left &= !these;
             if let Decision::Output(port) = decision {
-                turn.frames_sent += self.put(index, port, these);
+                turn.frames_sent += self.put([index, from], port, these);
             }
         }
     }
 
     /// Puts the frames whose bits are set to another port and returns how many it took.
     #[inline]
-    fn put(&mut self, index: usize, number: PortNo, mut these: u32) -> usize {
+    fn put(&mut self, [index, from]: [usize; 2], number: PortNo, mut these: u32) -> usize {
         let Some(to) = self.lanes.iter().position(|lane| lane.number == number) else { return 0 };
-        let Ok([from, to]) = self.lanes.get_disjoint_mut([index, to]) else { return 0 };
-        let Some(source) = from.port.in_place() else { return 0 };
+        let Ok([lane, to]) = self.lanes.get_disjoint_mut([index, to]) else { return 0 };
+        let Some(source) = lane.port.in_place() else { return 0 };
         let (views, count) = (source.shown(), these.count_ones() as usize);
         let nothing = View::of(&[]);
         let mut parts = [(nothing, nothing); SIGHTS_MAX];
         for part in &mut parts[..count] {
-            *part = self.scratch.parts(views, these.trailing_zeros() as usize);
+            *part = self.scratch.rows[0].parts(views, from, these.trailing_zeros() as usize);
             these &= these - 1;
         }
         let parts = &parts[..count];
