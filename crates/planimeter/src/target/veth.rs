@@ -360,7 +360,8 @@ impl VethTarget {
     }
 
     /// What the target says of itself. What its rings lost, the kernel counts too, for packet
-    /// sockets at our own and for AF_XDP at the interface: once is enough.
+    /// sockets at our own and for AF_XDP at the interface, and there also what the cable refused:
+    /// once is enough.
     fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
         let counters = self.peer.counters().map_err(lab_error)?;
         if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
@@ -371,7 +372,7 @@ impl VethTarget {
             snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         }
         if self.site.wiring.xdp {
-            let again = ["receive_ring_full", "receive_dropped"];
+            let again = ["receive_ring_full", "receive_dropped", "transmit_refused"];
             snapshot.drops.retain(|(place, _, reason), _| {
                 *place != LossPlace::Target || !again.contains(&reason.as_str())
             });

@@ -126,19 +126,20 @@ impl Queue {
         seen
     }
 
-    /// Sends copies of frames until one finds no room, over an interface of this MTU. Returns how many are done with (sent, or
-    /// counted as refused) and what the system said if it sends nothing at all.
+    /// Sends copies of frames until one finds no room, over an interface of this MTU. Returns how
+    /// many are done with (sent, or counted as refused), and what the system said if it sends
+    /// nothing at all.
     #[inline]
     pub(super) fn send<'a>(
         &mut self,
         frames: impl ExactSizeIterator<Item = &'a [u8]>,
         mtu: usize,
     ) -> (usize, Option<i32>) {
-        let wanted = frames.len().min(self.umem.chunk_bytes());
-        if self.free.len() < wanted {
+        if self.free.len() < frames.len() {
             self.reclaim();
         }
-        let mut room = self.socket.transmit.room(wanted as u32);
+        let wanted = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+        let mut room = self.socket.transmit.room(wanted);
         let (mut done, mut put) = (0, 0);
         for bytes in frames {
             if bytes.len() > HEADER_BYTES + mtu && !fits_with_tag(bytes, mtu) {
@@ -174,7 +175,7 @@ impl Queue {
         let count = self.socket.completion.available(u32::MAX);
         for ahead in 0..count {
             let chunk = self.umem.chunk_of(self.socket.completion.read(ahead));
-            if self.free.len() < self.free.capacity() {
+            if self.umem.has(chunk) && self.free.len() < self.free.capacity() {
                 self.free.push(chunk);
             }
         }

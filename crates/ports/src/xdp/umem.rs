@@ -128,6 +128,12 @@ impl Umem {
         address & !(self.chunk_bytes as u64 - 1)
     }
 
+    /// Whether there is a chunk that begins there.
+    #[inline(always)]
+    pub(super) fn has(&self, chunk: u64) -> bool {
+        self.inside(chunk, self.chunk_bytes).is_some()
+    }
+
     /// Bytes of a chunk.
     pub(super) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
@@ -177,6 +183,10 @@ mod tests {
             assert!(!found(address, length), "{address}+{length}");
         }
         assert_eq!([0, 2047, 2048, 6143].map(|at| umem.chunk_of(at)), [0, 0, 2048, 4096]);
+        assert_eq!(
+            [0, 4096, 2047, 6144, u64::MAX].map(|at| umem.has(at)),
+            [true, true, false, false, false]
+        );
     }
 
     #[test]
