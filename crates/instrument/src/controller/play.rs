@@ -37,6 +37,8 @@ pub struct Play {
     answered: usize,
     /// Flow-mods of earlier rounds.
     flow_mods_before: u64,
+    /// Whether an endless script is not begun again.
+    is_last_round: bool,
     /// When the switch may be given up.
     deadline: Nanos,
     patience: Nanos,
@@ -75,6 +77,17 @@ pub enum Turn {
     Waits,
 }
 
+/// How long a script is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Until it is over.
+    Over,
+    /// Until its round is over.
+    LastRound,
+    /// No longer.
+    LeftAlone,
+}
+
 /// What messages are called in the version at hand.
 #[derive(Debug, Clone, Copy)]
 struct Codes {
@@ -109,6 +122,7 @@ impl Controller {
             sent: 0,
             answered: 0,
             flow_mods_before: 0,
+            is_last_round: false,
             deadline: Nanos::MAX,
             patience: self.settings.reply_timeout,
             played: Played::default(),
@@ -130,7 +144,7 @@ impl Play {
             self.deadline = now.saturating_add(self.patience);
         }
         if self.answered == self.script.batches().len() {
-            if !self.script.is_endless() {
+            if !self.script.is_endless() || self.is_last_round {
                 return Ok(Turn::Over);
             }
             self.flow_mods_before += self.script.count();
@@ -156,18 +170,28 @@ impl Play {
         (self.channel.descriptor(), self.channel.waits_for_room(owes), deadline)
     }
 
-    /// Plays to the end, or until `is_over` says so: what has not been answered by then is left out.
+    /// Lets an endless script end with the round at hand, so that the switch is left as it was found
+    /// and owes nothing.
+    pub fn end(&mut self) {
+        self.is_last_round = true;
+    }
+
+    /// Plays to the end. An endless script goes on until `until` says that it is to end, and every
+    /// script is left where it is when `until` says so.
     pub fn to_end(
         mut self,
         meanwhile: &mut dyn Meanwhile,
-        mut is_over: impl FnMut() -> bool,
+        mut until: impl FnMut() -> Until,
     ) -> Result<Played, ControlError> {
         /// How long at most before it is asked again whether all is over.
         const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
         loop {
             let turn = self.turn(&mut || meanwhile.now())?;
-            if turn == Turn::Over || is_over() {
-                break;
+            match until() {
+                _ if turn == Turn::Over => break,
+                Until::LeftAlone => break,
+                Until::LastRound => self.end(),
+                Until::Over => {}
             }
             if turn == Turn::Waits {
                 let now = meanwhile.now();

@@ -518,11 +518,13 @@ fn simulated(
         true => orders::nothing_sent(trial),
         false => rig.trial(trial)?,
     };
-    while rig.device.played.is_none() && !script.is_endless() {
+    if let Some(play) = &mut rig.device.play {
+        play.end();
+    }
+    while rig.device.played.is_none() {
         rig.idle(ORDERS_TURN)?;
     }
-    let unfinished = rig.device.play.take().map(|play| Ok(play.finish()));
-    let played = rig.device.played.take().or(unfinished).transpose().map_err(RigError::Orders)?;
+    let played = rig.device.played.take().transpose().map_err(RigError::Orders)?;
     Ok(TrialReport { played, ..report })
 }
 

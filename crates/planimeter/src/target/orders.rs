@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use instrument::controller::play::Until;
 use instrument::controller::script::Script;
 use instrument::controller::{ControlError, Controller, RealTime, Settings};
 use instrument::rig::live::LiveRig;
@@ -48,17 +49,22 @@ pub fn trial(
     };
     let play = connect(script).map_err(RigError::Orders)?.play(&Arc::clone(script));
     let stopped = || stop.load(Ordering::Relaxed);
+    let until = |sent: bool| match (stopped(), sent) {
+        (true, _) => Until::LeftAlone,
+        (_, true) => Until::LastRound,
+        _ => Until::Over,
+    };
     if trial.streams.is_empty() {
-        let played = play.to_end(&mut RealTime, stopped).map_err(RigError::Orders)?;
+        let played = play.to_end(&mut RealTime, || until(true)).map_err(RigError::Orders)?;
         if stopped() {
             return Err(RigError::Interrupted);
         }
         return Ok(TrialReport { played: Some(played), ..nothing_sent(trial) });
     }
     let sent = AtomicBool::new(false);
-    let over = || stopped() || (script.is_endless() && sent.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
-        let orders = scope.spawn(|| play.to_end(&mut RealTime, over));
+        let orders =
+            scope.spawn(|| play.to_end(&mut RealTime, || until(sent.load(Ordering::Relaxed))));
         let report = rig.trial(trial);
         sent.store(true, Ordering::Relaxed);
         let played = orders.join().expect("a controller does not panic");

@@ -180,5 +180,16 @@ fn a_steady_rate_is_kept_and_an_endless_script_begins_again() {
         at(&mut play, millis).unwrap();
     }
     assert_eq!(sent, [0, 0, 2, 0, 2, 0, 2, 0, 2, 0]);
-    assert_eq!(play.finish().flow_mods, 8);
+    assert_eq!(play.played.flow_mods, 8);
+    // The round that has begun is gone through to its end, so that nothing of it is left.
+    at(&mut play, 10).unwrap();
+    play.end();
+    let mut over = false;
+    for millis in 11..20 {
+        for (_, xid) in switch.messages().iter().filter(|(kind, _)| *kind == BARRIER) {
+            switch.answer(BARRIER_REPLY, *xid, &[]);
+        }
+        over |= !over && at(&mut play, millis).unwrap() == Turn::Over;
+    }
+    assert_eq!((over, play.finish().flow_mods), (true, 12));
 }
