@@ -38,11 +38,28 @@ pub fn run(extent: Extent) -> ExitCode {
     if !step("tests", tests) {
         return ExitCode::FAILURE;
     }
+    if !step("model", models()) {
+        return ExitCode::FAILURE;
+    }
     if extent == Extent::Full && !fuzz() {
         return ExitCode::FAILURE;
     }
     println!("== all checks passed");
     ExitCode::SUCCESS
+}
+
+/// Runs the models of what threads share.
+pub fn model() -> ExitCode {
+    if step("model", models()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The tests that `loom` drives; they need everything compiled for it, in a folder of its own.
+fn models() -> Command {
+    let mut command = cargo(&["test", "-p", "dataplane", "--lib", "--release", "model::"]);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", crate::root().join("target/loom"));
+    command
 }
 
 /// Rewrites the expected outputs that tests compare with.

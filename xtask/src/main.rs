@@ -1,4 +1,4 @@
-//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `bless`.
+//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `bless`.
 //!
 //! CI runs exactly what a person runs. Each step prints its name and its own output; the first
 //! that fails ends the run with its exit code.
@@ -19,11 +19,13 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["ci"] => ci::run(ci::Extent::EveryChange),
         ["ci", "--full"] => ci::run(ci::Extent::Full),
+        ["model"] => ci::model(),
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
                 "usage: cargo xtask tidy         layers, wiring, module docs, unsafe and clocks\n       \
                  cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
+                 cargo xtask model        orders in which two threads can meet in a table\n       \
                  cargo xtask bless        rewrite expected test outputs, then read the diff"
             );
             ExitCode::from(2)

@@ -20,6 +20,8 @@ pub mod prefetch;
 pub mod published;
 /// The entry of the longest prefix that holds an address.
 pub mod trie;
+/// What a model can stand in for.
+mod sync;
 /// What one more reader counts.
 pub mod tally;
 /// What the path of a frame touches of each entry: one cache line.

@@ -19,14 +19,13 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::Mutex;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
-
+#[cfg(not(loom))]
 use super::memory::{Zero, Zeroed};
 use super::prefetch;
+use super::sync::{
+    AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// Slots in a bucket.
 const SLOTS: usize = 8;
@@ -42,13 +41,18 @@ const HIGHS: u64 = LANES << 15;
 /// The buckets.
 #[derive(Debug)]
 pub struct Buckets {
-    rows: Zeroed<Bucket>,
+    rows: Rows,
     entries: AtomicUsize,
     /// Entries for which neither bucket had room: practically never any, but a full bucket is no
     /// reason to refuse an entry.
     stash: Mutex<Vec<(u64, u32)>>,
     stashed: AtomicUsize,
 }
+
+#[cfg(not(loom))]
+type Rows = Zeroed<Bucket>;
+#[cfg(loom)]
+type Rows = Box<[Bucket]>;
 
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -63,6 +67,7 @@ struct Bucket {
 }
 
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
+#[cfg(not(loom))]
 unsafe impl Zero for Bucket {}
 
 impl Bucket {
@@ -79,9 +84,10 @@ impl Bucket {
         (equal(even.load(Acquire)) >> 15) | (equal(odd.load(Acquire)) >> 14)
     }
 
+    /// Whoever reads the number of an entry that took another's slot sees where the other went.
     #[inline]
     fn entry(&self, slot: usize) -> u32 {
-        self.entries[slot].load(Relaxed)
+        self.entries[slot].load(Acquire)
     }
 
     fn fill(&self, slot: usize, signature: u16, entry: u32) {
@@ -145,11 +151,21 @@ fn slot_of(bits: u64) -> Option<usize> {
     (bits != 0).then_some(bit / 16 * 2 + bit % 16)
 }
 
+#[cfg(not(loom))]
+fn rows(count: usize) -> Rows {
+    Zeroed::new(count)
+}
+
+#[cfg(loom)]
+fn rows(count: usize) -> Rows {
+    (0..count).map(|_| Bucket::default()).collect()
+}
+
 impl Buckets {
     /// Room for so many entries.
     pub fn new(entries_max: usize) -> Buckets {
         Buckets {
-            rows: Zeroed::new(entries_max.div_ceil(FILL).max(2)),
+            rows: rows(entries_max.div_ceil(FILL).max(2)),
             entries: AtomicUsize::new(0),
             stash: Mutex::new(Vec::new()),
             stashed: AtomicUsize::new(0),
@@ -388,7 +404,7 @@ impl Buckets {
         true
     }
 
-    fn stash(&self) -> std::sync::MutexGuard<'_, Vec<(u64, u32)>> {
+    fn stash(&self) -> MutexGuard<'_, Vec<(u64, u32)>> {
         self.stash.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -418,5 +434,9 @@ fn scale(hash: u64, count: usize) -> usize {
     (((hash >> 32) * count as u64) >> 32) as usize
 }
 
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests;
+
+#[cfg(all(test, loom))]
+mod model;

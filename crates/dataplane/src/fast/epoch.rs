@@ -7,12 +7,13 @@
 //!
 //! Invariant: a reader that has turned after an epoch began sees everything that was written before.
 
-use std::sync::atomic::{
-    AtomicU64,
+use std::sync::{Arc, PoisonError};
+
+use super::sync::{
+    AtomicU64, Mutex, MutexGuard,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a reader that is away has seen: everything.
 const AWAY: u64 = u64::MAX;
@@ -64,7 +65,7 @@ impl Epochs {
         least.unwrap_or(AWAY).min(self.now())
     }
 
-    fn readers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Seen>>> {
+    fn readers(&self) -> MutexGuard<'_, Vec<Arc<Seen>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,6 +97,45 @@ impl Drop for Reader {
     }
 }
 
+#[cfg(all(test, loom))]
+mod model {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A reader comes back, looks at what it is shown and reads it; the writer takes that away and uses it
+    /// again as soon as it may.
+    #[test]
+    fn what_a_reader_looks_at_is_not_used_again() {
+        loom::model(|| {
+            let epochs = Arc::new(Epochs::default());
+            let shown = Arc::new(AtomicU64::new(1));
+            let cells = Arc::new([AtomicU64::new(0), AtomicU64::new(7)]);
+            let reader = epochs.join();
+            let theirs = (Arc::clone(&epochs), Arc::clone(&shown), Arc::clone(&cells));
+            let thread = loom::thread::spawn(move || {
+                let (epochs, shown, cells) = theirs;
+                for _ in 0..2 {
+                    reader.turn(&epochs);
+                    let at = shown.load(Acquire) as usize;
+                    if at != 0 {
+                        assert_eq!(cells[at].load(Relaxed), 7);
+                    }
+                }
+            });
+            shown.store(0, Release);
+            let epoch = epochs.advance();
+            if epochs.settled() >= epoch {
+                cells[1].store(8, Relaxed);
+            }
+            thread.join().unwrap();
+            assert_eq!(epochs.settled(), epoch, "the reader is gone");
+        });
+    }
+}
+
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicPtr};

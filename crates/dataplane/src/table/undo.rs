@@ -9,8 +9,6 @@
 //! changed in between, there are at most as many steps as entries at the beginning, entries that
 //! came and went, and tables that were set.
 
-use std::collections::HashSet;
-
 use crate::fast::slab::Picture;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
@@ -25,11 +23,34 @@ pub(super) struct Undo {
     steps: Vec<Step>,
     /// Places whose entry came or was changed since the beginning and has not gone since: what it
     /// was is written down, or it was not there.
-    noted: HashSet<u32>,
+    noted: Places,
     /// News that waited at the beginning.
     news: usize,
     /// For each table, which limit of its room is told next.
     vacancy_down_next: Vec<bool>,
+}
+
+/// A set of places, a bit for each: bundles change many.
+#[derive(Debug, Default)]
+struct Places(Vec<u64>);
+
+impl Places {
+    /// Puts a place in, and says whether it was not there.
+    fn insert(&mut self, place: u32) -> bool {
+        let (word, bit) = (place as usize / 64, 1 << (place % 64));
+        if word >= self.0.len() {
+            self.0.resize((word + 1).next_power_of_two(), 0);
+        }
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(word) = self.0.get_mut(place as usize / 64) {
+            *word &= !(1 << (place % 64));
+        }
+    }
 }
 
 /// One change.
@@ -59,7 +80,7 @@ impl Tables {
     /// Begins to write changes down.
     pub fn begin(&mut self) {
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
-        let (steps, noted, news) = (Vec::new(), HashSet::new(), self.news.hold());
+        let (steps, noted, news) = (Vec::new(), Places::default(), self.news.hold());
         self.undo = Some(Undo { steps, noted, news, vacancy_down_next });
     }
 
@@ -112,7 +133,7 @@ impl Tables {
             self.note(Step::Removed(place, before));
         }
         if let Some(undo) = &mut self.undo {
-            undo.noted.remove(&place);
+            undo.noted.remove(place);
         }
     }
 

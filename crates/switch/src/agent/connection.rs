@@ -30,8 +30,8 @@ pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 /// more are needed for as many flow-mods as it may send in a turn.
 const READ_BYTES: usize = 16 << 10;
 
-/// Bytes of a short flow-mod.
-const FLOW_MOD_BYTES: usize = 64;
+/// Bytes of a long flow-mod: all twelve fields of 1.0 said as 1.3 does, and a few actions.
+const FLOW_MOD_BYTES: usize = 256;
 
 /// Bytes that are read from one connection in one turn. A session takes as many at any time.
 pub fn read_bytes(limits: &Limits) -> usize {

@@ -1,0 +1,14 @@
+//! The atomics of what is checked by a model: the standard library's, or those of `loom`, which tries
+//! the orders in which two threads can meet (`cargo xtask model`).
+
+#[cfg(not(loom))]
+pub use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+};
