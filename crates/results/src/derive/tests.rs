@@ -190,10 +190,17 @@ fn what_limited_a_rate_is_told_apart() {
     };
     assert_eq!(limit(|_| {}), Some(Limit::Target));
     let carried: fn(&mut Trial) = |trial| {
+        trial.frames_offered = trial.frames_intended;
         trial.frames_forwarded = trial.frames_offered;
         trial.flags.clear();
     };
     assert_eq!(limit(carried), Some(Limit::Load));
+    let taken: fn(&mut Trial) = |trial| {
+        trial.frames_offered = trial.frames_intended / 2;
+        trial.frames_forwarded = trial.frames_offered;
+        trial.flags.clear();
+    };
+    assert_eq!(limit(taken), Some(Limit::Target), "it takes frames by itself, and no more");
     assert_eq!(limit(|trial| trial.frames_forwarded = trial.frames_offered), Some(Limit::Tester));
     let kept_waiting: fn(&mut Trial) = |trial| {
         trial.drops.iter_mut().for_each(|it| it.reason = RING_TO_TESTER_FULL.into());

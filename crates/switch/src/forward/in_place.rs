@@ -131,8 +131,11 @@ impl<F: Forwarder> ForwardLoop<F> {
             }
             self.scratch.rows[1].see(port.shown(), 0, &mut lane.deficit_bytes);
             let mut decided = 0;
-            while self.scratch.rows[1].count > 0 {
-                decided += self.decide_in_place(index, decided, now, turn);
+            loop {
+                match self.decide_in_place(index, decided, now, turn) {
+                    0 => break,
+                    count => decided += count,
+                }
             }
             let lane = &mut self.lanes[index];
             if let Some(port) = lane.port.in_place() {
@@ -160,6 +163,9 @@ impl<F: Forwarder> ForwardLoop<F> {
         rows.swap(0, 1);
         let [row, next] = rows;
         let count = row.count;
+        if count == 0 {
+            return 0;
+        }
         next.see(port.shown(), from + count, &mut lane.deficit_bytes);
         let (sights, after) = (row.sights(), next.sights());
         let sights = [&sights[..count], &after[..next.count]];
