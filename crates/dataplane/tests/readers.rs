@@ -165,6 +165,24 @@ fn routed(number: u64) -> Key {
     Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, 0x0a00_0001 | number << 8)
 }
 
+/// So many entries come, one with each turn, and go again in the same order.
+fn come_and_go(
+    tables: &mut Tables,
+    out: &mut Outputs,
+    turn: u64,
+    count: u64,
+    other: &impl Fn(u64) -> (Match, u16),
+) {
+    let (matching, priority) = other(turn % count);
+    if turn % (2 * count) < count {
+        let spec = FlowSpec::new(matching, priority, &to(99));
+        tables.add(&spec, Nanos(1), out).expect("there is room");
+    } else {
+        let filter = FlowFilter::strictly(matching, priority.into());
+        tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
+    }
+}
+
 #[test]
 fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_change() {
     let stay = |number: u64| {
@@ -178,15 +196,7 @@ fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_cha
         _ => (route(0x0b00_0000 | at << 8, 24, 0), 124),
     };
     let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
-        let (at, adds) = (turn % 2600, turn % 5200 < 2600);
-        let (matching, priority) = other(at);
-        if adds {
-            let spec = FlowSpec::new(matching, priority, &to(99));
-            tables.add(&spec, Nanos(1), out).expect("there is room");
-        } else {
-            let filter = FlowFilter::strictly(matching, priority.into());
-            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
-        }
+        come_and_go(tables, out, turn, 2600, &other);
     };
     let port_of = |number: u64| 1 + number as u16..2 + number as u16;
     under_readers(TableSettings::of(0, 4000), (16, &routed), stay, 10_400, change, &port_of);
@@ -206,15 +216,7 @@ fn entries_of_many_masks_stay_findable_while_tuples_are_merged_and_put_in_order(
         (route(0x0a00_0000 ^ at << 9, length, source), (at % 800) as u16)
     };
     let change = |tables: &mut Tables, out: &mut Outputs, turn: u64| {
-        let (at, adds) = (turn % 1500, turn % 3000 < 1500);
-        let (matching, priority) = other(at);
-        if adds {
-            let spec = FlowSpec::new(matching, priority, &to(99));
-            tables.add(&spec, Nanos(1), out).expect("there is room");
-        } else {
-            let filter = FlowFilter::strictly(matching, priority.into());
-            tables.delete(&filter, FlowRemovedReason::Deleted, Nanos(1), out);
-        }
+        come_and_go(tables, out, turn, 1500, &other);
     };
     let port_of = |number: u64| 1 + number as u16..2 + number as u16;
     under_readers(TableSettings::of(0, 4000), (60, &routed), stay, 6_000, change, &port_of);

@@ -40,8 +40,8 @@ use results::record::Work;
 use super::name::{TargetKind, Technology};
 use super::veth::{RIG_KEY, lab_error};
 use super::{
-    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders, program,
-    work_of_ours,
+    ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders,
+    program, work_of_ours,
 };
 use crate::parameter::{Parameters, Table};
 use crate::workload::{self, Addresses, Setup};
@@ -67,12 +67,6 @@ const FAILED_UPCALLS: &str = "datapath.miss_with_failed_upcall";
 
 /// ...that threads hand in once a second.
 const COVERAGE_LAG: Nanos = Nanos::from_millis(1500);
-
-/// Memory has no addresses of its own.
-const ADDRESSES: Addresses = Addresses {
-    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
-    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
-};
 
 /// Where targets stand, and how they are made.
 pub struct MemifBench {
@@ -217,9 +211,7 @@ impl Target for MemifTarget {
     }
 
     fn describe(&self) -> Description {
-        let said = self.peer.describe();
-        let version = Some(said.version).filter(|version| !version.is_empty());
-        Description { version, settings: said.settings }
+        self.peer.describe().into()
     }
 
     fn addresses(&self) -> Addresses {

@@ -36,7 +36,7 @@ use switch::node::Node;
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
-use super::{Description, Snapshot, Target, TargetError, orders, program, work_of_ours};
+use super::{ADDRESSES, Description, Snapshot, Target, TargetError, orders, program, work_of_ours};
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
 
@@ -54,11 +54,6 @@ const CONTROL_TURN: Nanos = Nanos::from_micros(1);
 
 /// In virtual time a controller that gives orders looks for answers so often.
 const ORDERS_TURN: Nanos = Nanos::from_micros(20);
-
-const ADDRESSES: Addresses = Addresses {
-    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
-    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
-};
 
 /// Makes targets in this process.
 pub struct MemoryBench {

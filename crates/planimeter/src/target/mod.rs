@@ -147,6 +147,19 @@ pub struct Description {
     pub settings: BTreeMap<String, String>,
 }
 
+impl From<lab::peer::Description> for Description {
+    fn from(said: lab::peer::Description) -> Description {
+        let version = Some(said.version).filter(|version| !version.is_empty());
+        Description { version, settings: said.settings }
+    }
+}
+
+/// The addresses where what joins instrument and target has none of its own.
+const ADDRESSES: Addresses = Addresses {
+    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
+    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
+};
+
 /// How a target's caches were filled before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {

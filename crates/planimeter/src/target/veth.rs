@@ -257,9 +257,7 @@ impl Target for VethTarget {
     }
 
     fn describe(&self) -> Description {
-        let said = self.peer.describe();
-        let version = Some(said.version).filter(|version| !version.is_empty());
-        Description { version, settings: said.settings }
+        self.peer.describe().into()
     }
 
     fn addresses(&self) -> Addresses {

@@ -140,10 +140,11 @@ impl Frames {
             }
         }
         let exchange = &self.exchanges[self.place];
-        let mut counters = self.forward.lanes.iter_mut().zip(&self.owned).map(|(lane, owned)| {
+        let counters = self.forward.lanes.iter_mut().zip(&self.owned).map(|(lane, owned)| {
             if *owned { lane.port.counters() } else { PortCounters::default() }
         });
-        let counters: Vec<PortCounters> = counters.by_ref().collect();
+        // Asked before the box is locked: whoever reads it need not wait for the system.
+        let counters: Vec<PortCounters> = counters.collect();
         let mut told = lock(&exchange.told);
         let lanes = self.forward.lanes.iter().zip(&self.links).zip(counters);
         for (place, ((lane, link), counters)) in told.ports.iter_mut().zip(lanes) {
