@@ -87,7 +87,7 @@ impl Field {
     ];
 
     /// Word, lowest bit and number of bits.
-    const fn place(self) -> (usize, u32, u32) {
+    pub(crate) const fn place(self) -> (usize, u32, u32) {
         match self {
             Field::InPort => (0, 48, 16),
             Field::EthDst => (0, 0, 48),

@@ -10,7 +10,7 @@
 //! prerequisites are left open is left open; a field that no matching frame can have is required to
 //! be zero, as it is in the key of such a frame. Two matches that ask for the same are equal.
 
-use packet::field::{self, FieldSet};
+use packet::field::{self, FieldSet, Ground};
 
 use crate::key::wide::{self, Family, Wide, WordSet};
 use crate::key::{Field, Key, VLAN_PRESENT, WORDS};
@@ -52,23 +52,17 @@ impl Match {
 
     /// The same for fields that are said one by one, more than once.
     pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
-        let mut matching = Match::ANY;
-        let eth_type = fields.clone().find(|asked| asked.0 == field::Field::EthType);
-        let family = match eth_type {
-            Some((_, ETH_TYPE_IPV6, _)) => Family::Ipv6,
+        let mut ground = Ground::default();
+        fields.clone().for_each(|(field, value, mask)| ground.note(field, value, mask));
+        let family = match ground.eth_type() {
+            Some(ETH_TYPE_IPV6) => Family::Ipv6,
             _ => Family::Ipv4,
         };
-        for (field, value, mask) in fields.clone() {
-            if needs_met(field, fields.clone()) {
-                let (low, high) = wide::pieces(field, family);
-                let Match { value: key, mask: key_mask, wide_value, wide_mask } = &mut matching;
-                low.set(key, wide_value, value as u64);
-                low.set(key_mask, wide_mask, mask as u64);
-                if let Some(high) = high {
-                    high.set(key, wide_value, (value >> low.bits()) as u64);
-                    high.set(key_mask, wide_mask, (mask >> low.bits()) as u64);
-                }
-            }
+        let mut matching = Match::ANY;
+        let Match { value: key, mask: key_mask, wide_value, wide_mask } = &mut matching;
+        for (field, value, mask) in fields.filter(|asked| ground.bears(asked.0)) {
+            wide::set(field, family, key, wide_value, value);
+            wide::set(field, family, key_mask, wide_mask, mask);
         }
         matching.settled()
     }
@@ -101,15 +95,12 @@ impl Match {
     /// The fields that it asks for something. Those that it requires to be zero because no frame
     /// that it matches has them are not among them.
     pub fn fields_asked(&self) -> FieldSet {
-        let mut set = FieldSet::NONE;
-        let mut fields: Vec<Asked> = Vec::new();
-        for asked in self.asked(FieldSet::ALL) {
-            let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
-            if needs_met(asked.0, fields.iter().copied())
-                && !(untagged && asked.0 == field::Field::VlanPcp)
-            {
-                fields.push(asked);
-                set = set.with(asked.0);
+        let (mut set, mut ground) = (FieldSet::NONE, Ground::default());
+        let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
+        for (field, value, mask) in self.asked(FieldSet::ALL) {
+            if ground.bears(field) && !(untagged && field == field::Field::VlanPcp) {
+                ground.note(field, value, mask);
+                set = set.with(field);
             }
         }
         set
@@ -294,16 +285,6 @@ impl Match {
             self.mask.set(field, if mask & 0xff == 0xff { 0xffff } else { mask & 0xff });
         }
     }
-}
-
-/// Whether all that a field needs is among what is asked for.
-#[inline]
-fn needs_met(field: field::Field, asked: impl Iterator<Item = Asked> + Clone) -> bool {
-    field.needs().iter().all(|(needed, values)| {
-        asked.clone().any(|(other, value, mask)| {
-            other == *needed && mask == other.ones() && values.contains(&value)
-        })
-    })
 }
 
 /// The bits of a field that a key has: a port's number is shorter there.

@@ -149,7 +149,7 @@ mod error;
 pub use action::ActionKind;
 pub use asynchronous::AsyncKind;
 pub use error::{ErrorCode, ErrorType};
-pub(crate) use field::{oxm_bytes, oxm_field, oxm_number};
+pub(crate) use field::{oxm_bytes, oxm_field, oxm_number, oxm_since};
 pub use instruction::InstructionKind;
 pub use message::MessageKind;
 pub use multipart::MultipartKind;

@@ -9,6 +9,11 @@
 
 use std::fmt;
 
+/// What other fields are asked for.
+mod ground;
+
+pub use ground::Ground;
+
 /// `vlan_vid` has this bit set where there is a tag; the lower twelve bits are the identifier.
 pub const VLAN_PRESENT: u128 = 0x1000;
 
@@ -323,7 +328,12 @@ impl FieldSet {
 
     /// Its fields, in order.
     pub fn iter(self) -> impl Iterator<Item = Field> {
-        Field::ALL.into_iter().filter(move |field| self.has(*field))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let lowest = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Field::ALL.get(lowest).copied()
+        })
     }
 }
 

@@ -17,7 +17,7 @@
 //! the ports are here for IPv6 only, since a key has those of IPv4; the ports of SCTP are here for
 //! both.
 
-use packet::field::Field;
+use packet::field::{FIELDS, Field};
 
 use super::{Field as Hot, Key};
 use crate::locate::{Headers, Transport};
@@ -119,21 +119,18 @@ pub(crate) const EVERYTHING: (Key, WordSet) = (Key::FULL, WordSet::MAX);
 
 /// The wide words that hold a field.
 fn words(field: Field) -> WordSet {
-    let (low, high) = pieces(field, Family::Ipv6);
-    let word = |piece: Piece| match piece {
-        Piece::Hot(..) => 0,
-        Piece::Wide(word, ..) => 1 << word,
-    };
-    word(low) | high.map_or(0, word)
+    let words = pieces(field, Family::Ipv6).iter().filter_map(|piece| piece.wide_word());
+    words.fold(0, |set, word| set | 1 << word)
 }
 
-/// Where a field is: pieces of at most 64 bits, the one of the lowest bits first.
+/// Some bits of a field, in a word of a key or, counted on, of the wide fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// In the key: the field, the lowest of its bits, and how many.
-    Hot(Hot, u32, u32),
-    /// In a wide word: the word, its lowest bit, and how many.
-    Wide(usize, u32, u32),
+struct Piece {
+    word: usize,
+    /// The lowest of its bits.
+    shift: u32,
+    /// How many; none if there is no such piece.
+    bits: u32,
 }
 
 /// What a field's place depends on.
@@ -143,110 +140,140 @@ pub(crate) enum Family {
     Ipv6,
 }
 
-/// The pieces of a field in a frame of this kind.
-#[inline]
-pub(crate) fn pieces(field: Field, family: Family) -> (Piece, Option<Piece>) {
-    use Piece::{Hot as H, Wide as W};
-    let six = family == Family::Ipv6;
-    let l4 = |hot: Hot, shift| if six { W(3, shift, 16) } else { H(hot, 0, 16) };
-    let two = |word| (W(word + 1, 0, 64), Some(W(word, 0, 64)));
-    let one = match field {
-        Field::InPort => H(Hot::InPort, 0, 16),
-        Field::InPhyPort => W(2, 32, 32),
-        Field::Metadata => W(0, 0, 64),
-        Field::EthDst => H(Hot::EthDst, 0, 48),
-        Field::EthSrc => H(Hot::EthSrc, 0, 48),
-        Field::EthType => H(Hot::EthType, 0, 16),
-        Field::VlanVid => H(Hot::Vlan, 0, 13),
-        Field::VlanPcp => H(Hot::VlanPriority, 0, 3),
-        Field::IpDscp if six => W(4, 29, 6),
-        Field::IpDscp => H(Hot::IpTos, 2, 6),
-        Field::IpEcn => W(4, 35, 2),
-        Field::IpProto if six => W(4, 37, 8),
-        Field::IpProto => H(Hot::IpProto, 0, 8),
-        Field::Ipv4Src | Field::ArpSpa => H(Hot::IpSrc, 0, 32),
-        Field::Ipv4Dst | Field::ArpTpa => H(Hot::IpDst, 0, 32),
-        Field::TcpSrc | Field::UdpSrc => l4(Hot::L4Src, 16),
-        Field::TcpDst | Field::UdpDst => l4(Hot::L4Dst, 0),
-        Field::SctpSrc => W(3, 16, 16),
-        Field::SctpDst => W(3, 0, 16),
-        Field::Icmpv4Type => H(Hot::L4Src, 0, 8),
-        Field::Icmpv4Code => H(Hot::L4Dst, 0, 8),
-        Field::ArpOp => return (H(Hot::IpProto, 0, 8), Some(W(13, 48, 8))),
-        Field::ArpSha => W(13, 0, 48),
-        Field::ArpTha => W(14, 0, 48),
-        Field::Ipv6Src => return two(5),
-        Field::Ipv6Dst => return two(7),
-        Field::Ipv6Flabel => W(4, 9, 20),
-        Field::Icmpv6Type => W(3, 16, 16),
-        Field::Icmpv6Code => W(3, 0, 16),
-        Field::Ipv6NdTarget => return two(9),
-        Field::Ipv6NdSll => W(11, 0, 48),
-        Field::Ipv6NdTll => W(12, 0, 48),
-        Field::MplsLabel => W(15, 0, 20),
-        Field::MplsTc => W(15, 20, 3),
-        Field::MplsBos => W(15, 23, 1),
-        Field::PbbIsid => W(15, 24, 24),
-        Field::PbbUca => W(15, 48, 1),
-        Field::TunnelId => W(1, 0, 64),
-        Field::Ipv6Exthdr => W(4, 0, 9),
-        Field::TcpFlags => W(4, 45, 12),
-        Field::ActsetOutput => W(2, 0, 32),
-        Field::PacketType => W(3, 32, 32),
-    };
-    (one, None)
+/// In the key: some of a field's bits.
+const fn hot(field: Hot, shift: u32, bits: u32) -> Piece {
+    let (word, lowest, _) = field.place();
+    Piece { word, shift: lowest + shift, bits }
 }
 
-/// A number with the lowest `bits` bits set.
-const fn ones(bits: u32) -> u64 {
-    u64::MAX >> (64 - bits)
+/// In a wide word.
+const fn wide(word: usize, shift: u32, bits: u32) -> Piece {
+    Piece { word: super::WORDS + word, shift, bits }
+}
+
+/// No piece.
+const NONE: Piece = Piece { word: 0, shift: 0, bits: 0 };
+
+/// Where a field of a frame of this kind is: its lower 64 bits, and the rest.
+const fn place(field: Field, family: Family) -> [Piece; 2] {
+    let six = matches!(family, Family::Ipv6);
+    let one = match field {
+        Field::InPort => hot(Hot::InPort, 0, 16),
+        Field::InPhyPort => wide(2, 32, 32),
+        Field::Metadata => wide(0, 0, 64),
+        Field::EthDst => hot(Hot::EthDst, 0, 48),
+        Field::EthSrc => hot(Hot::EthSrc, 0, 48),
+        Field::EthType => hot(Hot::EthType, 0, 16),
+        Field::VlanVid => hot(Hot::Vlan, 0, 13),
+        Field::VlanPcp => hot(Hot::VlanPriority, 0, 3),
+        Field::IpDscp if six => wide(4, 29, 6),
+        Field::IpDscp => hot(Hot::IpTos, 2, 6),
+        Field::IpEcn => wide(4, 35, 2),
+        Field::IpProto if six => wide(4, 37, 8),
+        Field::IpProto => hot(Hot::IpProto, 0, 8),
+        Field::Ipv4Src | Field::ArpSpa => hot(Hot::IpSrc, 0, 32),
+        Field::Ipv4Dst | Field::ArpTpa => hot(Hot::IpDst, 0, 32),
+        Field::TcpSrc | Field::UdpSrc if six => wide(3, 16, 16),
+        Field::TcpDst | Field::UdpDst if six => wide(3, 0, 16),
+        Field::TcpSrc | Field::UdpSrc => hot(Hot::L4Src, 0, 16),
+        Field::TcpDst | Field::UdpDst => hot(Hot::L4Dst, 0, 16),
+        Field::SctpSrc => wide(3, 16, 16),
+        Field::SctpDst => wide(3, 0, 16),
+        Field::Icmpv4Type => hot(Hot::L4Src, 0, 8),
+        Field::Icmpv4Code => hot(Hot::L4Dst, 0, 8),
+        Field::ArpOp => return [hot(Hot::IpProto, 0, 8), wide(13, 48, 8)],
+        Field::ArpSha => wide(13, 0, 48),
+        Field::ArpTha => wide(14, 0, 48),
+        Field::Ipv6Src => return [wide(6, 0, 64), wide(5, 0, 64)],
+        Field::Ipv6Dst => return [wide(8, 0, 64), wide(7, 0, 64)],
+        Field::Ipv6Flabel => wide(4, 9, 20),
+        Field::Icmpv6Type => wide(3, 16, 16),
+        Field::Icmpv6Code => wide(3, 0, 16),
+        Field::Ipv6NdTarget => return [wide(10, 0, 64), wide(9, 0, 64)],
+        Field::Ipv6NdSll => wide(11, 0, 48),
+        Field::Ipv6NdTll => wide(12, 0, 48),
+        Field::MplsLabel => wide(15, 0, 20),
+        Field::MplsTc => wide(15, 20, 3),
+        Field::MplsBos => wide(15, 23, 1),
+        Field::PbbIsid => wide(15, 24, 24),
+        Field::PbbUca => wide(15, 48, 1),
+        Field::TunnelId => wide(1, 0, 64),
+        Field::Ipv6Exthdr => wide(4, 0, 9),
+        Field::TcpFlags => wide(4, 45, 12),
+        Field::ActsetOutput => wide(2, 0, 32),
+        Field::PacketType => wide(3, 32, 32),
+    };
+    [one, NONE]
+}
+
+/// The places of all fields, by family.
+static PLACES: [[[Piece; 2]; FIELDS]; 2] = {
+    let mut places = [[[NONE; 2]; FIELDS]; 2];
+    let mut at = 0;
+    while at < FIELDS {
+        places[Family::Ipv4 as usize][at] = place(Field::ALL[at], Family::Ipv4);
+        places[Family::Ipv6 as usize][at] = place(Field::ALL[at], Family::Ipv6);
+        at += 1;
+    }
+    places
+};
+
+#[inline]
+fn pieces(field: Field, family: Family) -> &'static [Piece; 2] {
+    &PLACES[family as usize][field as usize]
 }
 
 impl Piece {
-    /// How many bits.
-    pub(crate) const fn bits(self) -> u32 {
-        match self {
-            Piece::Hot(_, _, bits) | Piece::Wide(_, _, bits) => bits,
+    /// Its bits, the lowest ones set.
+    #[inline]
+    const fn ones(self) -> u64 {
+        match self.bits {
+            0 => 0,
+            bits => u64::MAX >> (64 - bits),
         }
     }
 
-    /// Reads it.
+    /// The wide word that it is in, if it is in one.
+    fn wide_word(self) -> Option<usize> {
+        self.word.checked_sub(super::WORDS).filter(|_| self.bits > 0)
+    }
+
     #[inline]
-    pub(crate) fn get(self, key: &Key, wide: &Wide) -> u64 {
-        match self {
-            Piece::Hot(hot, shift, bits) => (key.get(hot) >> shift) & ones(bits),
-            Piece::Wide(word, shift, bits) => (wide.0[word] >> shift) & ones(bits),
-        }
+    fn get(self, key: &Key, wide: &Wide) -> u64 {
+        let word = match self.word.checked_sub(super::WORDS) {
+            None => key.0[self.word],
+            Some(at) => wide.0[at],
+        };
+        (word >> self.shift) & self.ones()
     }
 
     /// Writes it; bits that it does not have are ignored.
     #[inline]
-    pub(crate) fn set(self, key: &mut Key, wide: &mut Wide, value: u64) {
-        match self {
-            Piece::Hot(hot, shift, bits) => {
-                let kept = key.get(hot) & !(ones(bits) << shift);
-                key.set(hot, kept | ((value & ones(bits)) << shift));
-            }
-            Piece::Wide(word, shift, bits) => {
-                let kept = wide.0[word] & !(ones(bits) << shift);
-                wide.0[word] = kept | ((value & ones(bits)) << shift);
-            }
-        }
+    fn set(self, key: &mut Key, wide: &mut Wide, value: u64) {
+        let word = match self.word.checked_sub(super::WORDS) {
+            None => &mut key.0[self.word],
+            Some(at) => &mut wide.0[at],
+        };
+        *word = *word & !(self.ones() << self.shift) | (value & self.ones()) << self.shift;
     }
 }
 
 /// Reads a field of a frame of this kind.
+#[inline]
 pub(crate) fn get(field: Field, family: Family, key: &Key, wide: &Wide) -> u128 {
-    let (low, high) = pieces(field, family);
-    let upper = high.map_or(0, |high| u128::from(high.get(key, wide)) << low.bits());
-    upper | u128::from(low.get(key, wide))
+    let [low, high] = pieces(field, family);
+    match high.bits {
+        0 => low.get(key, wide).into(),
+        _ => u128::from(high.get(key, wide)) << low.bits | u128::from(low.get(key, wide)),
+    }
 }
 
 /// Writes a field of a frame of this kind.
+#[inline]
 pub(crate) fn set(field: Field, family: Family, key: &mut Key, wide: &mut Wide, value: u128) {
-    let (low, high) = pieces(field, family);
+    let [low, high] = pieces(field, family);
     low.set(key, wide, value as u64);
-    if let Some(high) = high {
-        high.set(key, wide, (value >> low.bits()) as u64);
+    if high.bits > 0 {
+        high.set(key, wide, (value >> low.bits) as u64);
     }
 }

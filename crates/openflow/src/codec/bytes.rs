@@ -97,9 +97,15 @@ impl<'a> Reader<'a> {
         Ok(Text::from_bytes(&field[..count.saturating_sub(1)]))
     }
 
+    /// Everything that is left, which stays to be read.
+    #[inline]
+    pub fn ahead(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     /// Everything that is left.
     pub fn rest(&mut self) -> &'a [u8] {
-        let rest = &self.bytes[self.at..];
+        let rest = self.ahead();
         self.at = self.bytes.len();
         rest
     }

@@ -9,6 +9,8 @@
 //! their mask and no bit of their value outside of it, so that two matches that say the same are
 //! equal.
 
+/// What fields stand on.
+mod basis;
 /// Names of fields in lists.
 pub mod field_id;
 
@@ -18,6 +20,7 @@ use std::fmt;
 use super::port::ShowPort;
 use super::text::Hex;
 
+pub(crate) use basis::Basis;
 pub use packet::field::{Field, FieldSet, VLAN_PRESENT};
 
 /// An Ethernet address.
@@ -168,7 +171,12 @@ impl Match {
 
     /// Asks for this of its field, whatever was asked before.
     pub fn set(&mut self, wanted: FieldMatch) {
-        let wanted = FieldMatch::masked(wanted.field, wanted.value, wanted.mask);
+        self.set_clean(FieldMatch::masked(wanted.field, wanted.value, wanted.mask));
+    }
+
+    /// The same for what has no bits outside of its mask, nor those outside of the field.
+    #[inline]
+    pub(crate) fn set_clean(&mut self, wanted: FieldMatch) {
         // Fields mostly come in their order: then the place is behind the last.
         let place = match self.fields.last() {
             Some(last) if last.field >= wanted.field => {
@@ -238,26 +246,8 @@ impl Match {
 
     /// The first field that only some frames have, which the other fields do not ask for.
     pub fn unmet(&self) -> Option<Field> {
-        self.fields.iter().map(|row| row.field).find(|&field| self.lacks(field))
-    }
-
-    /// Whether only some of the frames that match have this field.
-    pub fn lacks(&self, field: Field) -> bool {
-        let is_met = |needed, values: &[u128]| {
-            let value = match needed {
-                Field::EthType => self.eth_type().map(u128::from),
-                needed => self.value(needed),
-            };
-            value.is_some_and(|value| values.contains(&value))
-        };
-        !field.needs().iter().all(|&(needed, values)| is_met(needed, values))
-            || field == Field::VlanPcp && !self.wants_tag()
-            || field == Field::InPhyPort && self.get(Field::InPort).is_none()
-    }
-
-    /// Whether a frame must have a tag.
-    fn wants_tag(&self) -> bool {
-        self.get(Field::VlanVid).is_some_and(|(value, _)| value & VLAN_PRESENT != 0)
+        let basis = Basis::of(self);
+        self.fields.iter().map(|row| row.field).find(|&field| !basis.bears(field))
     }
 }
 

@@ -7,9 +7,9 @@ use packet::field::Field;
 
 use super::Version;
 
-/// The field's number, if this version has it in the basic class.
-pub(crate) fn oxm_number(version: Version, field: Field) -> Option<u8> {
-    let (number, since) = match field {
+/// The field's number in the basic class, and the first version that has it there.
+pub(crate) const fn oxm_since(field: Field) -> (u8, Version) {
+    match field {
         Field::PbbUca => (41, Version::V1_4),
         Field::TcpFlags => (42, Version::V1_5),
         Field::ActsetOutput => (43, Version::V1_5),
@@ -18,7 +18,12 @@ pub(crate) fn oxm_number(version: Version, field: Field) -> Option<u8> {
             (field as u8, Version::V1_3)
         }
         _ => (field as u8, Version::V1_2),
-    };
+    }
+}
+
+/// The field's number, if this version has it in the basic class.
+pub(crate) fn oxm_number(version: Version, field: Field) -> Option<u8> {
+    let (number, since) = oxm_since(field);
     (version >= since).then_some(number)
 }
 
@@ -34,7 +39,7 @@ pub(crate) fn oxm_field(version: Version, number: u8) -> Option<Field> {
 }
 
 /// Bytes of a value on the wire.
-pub(crate) fn oxm_bytes(field: Field) -> usize {
+pub(crate) const fn oxm_bytes(field: Field) -> usize {
     match field {
         Field::Ipv6Flabel | Field::MplsLabel => 4,
         _ => field.bits().div_ceil(8) as usize,

@@ -8,12 +8,15 @@
 //! its mask has none. Fields of other classes are kept as they came, but for those of which a twin
 //! is among the basic ones.
 
+/// Fields as almost all of them come.
+mod plain;
+
 use packet::error::{Malformed, Why};
 
 use super::super::bytes::{Put, Reader};
 use super::super::port::{port_from_wire, port_to_wire};
 use super::super::{Fault, What};
-use crate::model::matching::{ExperimenterField, Field, FieldMatch, Match, VLAN_PRESENT};
+use crate::model::matching::{Basis, ExperimenterField, Field, FieldMatch, Match, VLAN_PRESENT};
 use crate::version::{ErrorCode, Version, oxm_bytes, oxm_field, oxm_number};
 
 /// The class of the fields of the specifications.
@@ -32,6 +35,9 @@ const NUMBER_MAX: u8 = 0x7f;
 /// Bytes of a header.
 const HEADER_BYTES: usize = 4;
 
+/// Bytes that a field in a row takes, or more: so many fields are made room for.
+const FIELD_BYTES: usize = 6;
+
 /// `NXM_OF_VLAN_TCI`: priority, tag present and identifier in one.
 const NXM_VLAN_TCI: u8 = 4;
 const TCI_PCP_SHIFT: u32 = 13;
@@ -46,7 +52,7 @@ pub(crate) struct FieldHeader {
 }
 
 impl FieldHeader {
-    pub(crate) fn from_wire(wire: u32) -> FieldHeader {
+    pub(crate) const fn from_wire(wire: u32) -> FieldHeader {
         FieldHeader {
             class: (wire >> 16) as u16,
             number: (wire >> 9) as u8 & NUMBER_MAX,
@@ -55,11 +61,11 @@ impl FieldHeader {
         }
     }
 
-    pub(crate) fn to_wire(self) -> u32 {
-        u32::from(self.class) << 16
-            | u32::from(self.number) << 9
-            | u32::from(self.has_mask) << 8
-            | u32::from(self.length)
+    pub(crate) const fn to_wire(self) -> u32 {
+        (self.class as u32) << 16
+            | (self.number as u32) << 9
+            | (self.has_mask as u32) << 8
+            | self.length as u32
     }
 }
 
@@ -390,11 +396,22 @@ fn read_tci(header: FieldHeader, body: &mut Reader) -> Result<Read, Malformed> {
 
 /// Reads fields up to the end into a match.
 pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
-    let mut matching = Match::with_capacity(reader.left() / 8);
+    let mut matching = Match::with_capacity(reader.left() / FIELD_BYTES);
     let mut seen = packet::field::FieldSet::NONE;
+    let mut basis = Basis::default();
     let mut others = Vec::new();
     while reader.left() > 0 {
         let at = reader.at();
+        if let Some((row, bytes)) = plain::look(version, reader)
+            && !seen.has(row.field)
+            && basis.bears(row.field)
+        {
+            reader.skip(bytes)?;
+            seen = seen.with(row.field);
+            basis.note(&row);
+            matching.set_clean(row);
+            continue;
+        }
         let refuse = |answer| Fault::value(at, 0u8, answer);
         let read = read_field(version, reader)
             .map_err(|wrong| Fault::new(wrong.malformed, wrong.answer))?;
@@ -406,10 +423,11 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
                 if seen.has(row.field) {
                     return Err(refuse(ErrorCode::MatchDuplicateField));
                 }
-                if matching.lacks(row.field) {
+                if !basis.bears(row.field) {
                     return Err(refuse(ErrorCode::MatchBadPrerequisite));
                 }
                 seen = seen.with(row.field);
+                basis.note(&row);
                 matching.set(row);
             }
             Read::Tci(value, mask) => {
@@ -418,6 +436,7 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
                 }
                 seen = seen.with(Field::VlanVid);
                 set_tci(&mut matching, value, mask).map_err(refuse)?;
+                basis = Basis::of(&matching);
             }
             Read::Other(field) => others.push((at, field)),
         }

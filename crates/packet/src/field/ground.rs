@@ -1,0 +1,79 @@
+//! Whether a match asks for what its fields need.
+//!
+//! Only a few fields say what others there are ([`Field::needs`]): noted once, they answer for all of
+//! a match's fields without looking through them again.
+
+use super::{Field, Needed};
+
+/// The values that a match asks for as a whole, of fields that others need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ground {
+    eth_type: Option<u128>,
+    ip_proto: Option<u128>,
+    icmpv6_type: Option<u128>,
+}
+
+impl Ground {
+    /// Takes in what is asked of one field. What leaves bits open is nothing to build on.
+    #[inline]
+    pub fn note(&mut self, field: Field, value: u128, mask: u128) {
+        let place = match field {
+            Field::EthType => &mut self.eth_type,
+            Field::IpProto => &mut self.ip_proto,
+            Field::Icmpv6Type => &mut self.icmpv6_type,
+            _ => return,
+        };
+        *place = (mask == field.ones()).then_some(value);
+    }
+
+    /// The Ethernet type, if one is asked for.
+    pub fn eth_type(&self) -> Option<u128> {
+        self.eth_type
+    }
+
+    /// Whether every frame that has what was noted can have this field.
+    #[inline]
+    pub fn bears(&self, field: Field) -> bool {
+        field.needs().iter().all(|needed| self.has(needed))
+    }
+
+    #[inline]
+    fn has(&self, (needed, values): &Needed) -> bool {
+        let value = match needed {
+            Field::EthType => self.eth_type,
+            Field::IpProto => self.ip_proto,
+            Field::Icmpv6Type => self.icmpv6_type,
+            _ => None,
+        };
+        value.is_some_and(|value| values.contains(&value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_that_others_need_is_noted() {
+        let needs = Field::ALL.into_iter().flat_map(Field::needs);
+        for &(needed, values) in needs {
+            let mut ground = Ground::default();
+            assert!(!ground.has(&(needed, values)));
+            ground.note(needed, values[0], needed.ones());
+            assert!(ground.has(&(needed, values)), "{needed}");
+            ground.note(needed, values[0], needed.ones() >> 1);
+            assert!(!ground.has(&(needed, values)), "{needed} in part");
+        }
+    }
+
+    #[test]
+    fn a_port_needs_both_its_protocol_and_the_type_before_it() {
+        let mut ground = Ground::default();
+        assert!(ground.bears(Field::EthDst) && !ground.bears(Field::UdpSrc));
+        ground.note(Field::IpProto, 17, 0xff);
+        assert!(!ground.bears(Field::UdpSrc));
+        ground.note(Field::EthType, 0x86dd, 0xffff);
+        assert!(ground.bears(Field::UdpSrc) && !ground.bears(Field::TcpSrc));
+        assert!(!ground.bears(Field::Ipv4Src));
+    }
+}
