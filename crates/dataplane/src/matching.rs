@@ -17,7 +17,6 @@ use crate::key::{Field, Key, VLAN_PRESENT, WORDS};
 
 const ETH_TYPE_IPV4: u64 = 0x0800;
 const ETH_TYPE_ARP: u64 = 0x0806;
-const ETH_TYPE_IPV6: u128 = 0x86dd;
 const L4_FIELDS: [Field; 2] = [Field::L4Src, Field::L4Dst];
 const IP_FIELDS: [Field; 4] = [Field::IpTos, Field::IpProto, Field::IpSrc, Field::IpDst];
 
@@ -54,10 +53,7 @@ impl Match {
     pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
         let mut ground = Ground::default();
         fields.clone().for_each(|(field, value, mask)| ground.note(field, value, mask));
-        let family = match ground.eth_type() {
-            Some(ETH_TYPE_IPV6) => Family::Ipv6,
-            _ => Family::Ipv4,
-        };
+        let family = Family::of_type(ground.eth_type().unwrap_or_default() as u64);
         let mut matching = Match::ANY;
         let Match { value: key, mask: key_mask, wide_value, wide_mask } = &mut matching;
         for (field, value, mask) in fields.filter(|asked| ground.bears(asked.0)) {
@@ -76,20 +72,6 @@ impl Match {
             (field, value, if mask == field.ones() & in_key(field) { field.ones() } else { mask })
         });
         asked.filter(|asked| asked.2 != 0).collect()
-    }
-
-    /// The values of these fields, one after the other; the matches of a family that ask the same have
-    /// them in the same places.
-    pub fn values(&self, fields: FieldSet) -> impl Iterator<Item = u128> + '_ {
-        let family = self.family();
-        fields.iter().map(move |field| wide::get(field, family, &self.value, &self.wide_value))
-    }
-
-    /// Whether what it asks for, apart from the values, is what another one asks for.
-    pub fn asks_as(&self, other: &Match) -> bool {
-        self.mask == other.mask
-            && self.wide_mask == other.wide_mask
-            && self.family() == other.family()
     }
 
     /// The fields that it asks for something. Those that it requires to be zero because no frame
@@ -111,11 +93,13 @@ impl Match {
         self.wide_mask.used()
     }
 
+    /// Whether every frame matches.
+    pub fn is_any(&self) -> bool {
+        self.mask == Key::ZERO && self.wide_mask == Wide::ZERO
+    }
+
     fn family(&self) -> Family {
-        match u128::from(self.value.get(Field::EthType)) {
-            ETH_TYPE_IPV6 => Family::Ipv6,
-            _ => Family::Ipv4,
-        }
+        Family::of(&self.value)
     }
 
     fn settled(mut self) -> Match {

@@ -17,9 +17,7 @@ use crate::action::Action;
 use crate::classifier::Verdict;
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
-use crate::flow::{
-    FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, NOT_COUNTED, Part,
-};
+use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Part};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;
@@ -30,6 +28,8 @@ use crate::wheel::Wheel;
 
 /// Adding, changing and removing entries by command.
 mod change;
+/// Entries, lent.
+mod glance;
 /// What is to be used again.
 mod leaving;
 /// How a thread looks entries up while another one changes them.
@@ -50,6 +50,7 @@ mod trigger;
 pub use crate::classifier::Classifier;
 pub use crate::classifier::rest::Described;
 
+pub use glance::{Glance, Look};
 use leaving::Leaving;
 use lookup::{Common, Sums};
 pub use lookup::{Foreseen, Found, Library, Lookup, Program, Programs, Work};
@@ -124,6 +125,14 @@ struct Flow {
     table: u8,
     /// Of an entry with a trigger that reached a limit.
     told: Option<Box<trigger::Told>>,
+}
+
+impl Flow {
+    /// Whether nothing happens to it as time goes by.
+    fn is_timeless(&self) -> bool {
+        (self.idle_timeout, self.hard_timeout) == (Nanos::ZERO, Nanos::ZERO)
+            && self.instructions.trigger.is_none()
+    }
 }
 
 /// What many entries have in common besides their instructions.
@@ -279,13 +288,7 @@ impl Tables {
         from: usize,
         now: Nanos,
     ) -> impl Iterator<Item = FlowRecord> + 'a {
-        let few = self.few(filter);
-        let all = if few.is_none() { from..self.flows.len() } else { 0..0 };
-        let few = few.unwrap_or_default().into_iter().map(|place| place as usize);
-        few.filter(move |&place| place >= from)
-            .chain(all)
-            .filter(|&place| self.lets_through(filter, place))
-            .filter_map(move |place| self.record(place, now))
+        self.glances(filter, from, now).map(|entry| entry.record())
     }
 
     /// Sums over the entries that the filter lets through.
@@ -331,7 +334,11 @@ impl Tables {
 
     /// What an entry has counted, since it was last set to begin anew.
     fn sums(&self, place: u32) -> Sums {
-        let mut sums = self.common.sums(place);
+        self.above_base(place, self.common.sums(place))
+    }
+
+    /// What an entry has counted since it was last told to count anew.
+    fn above_base(&self, place: u32, mut sums: Sums) -> Sums {
         if let Some(base) = self.bases.get(&place) {
             sums.frames = sums.frames.saturating_sub(base.frames);
             sums.bytes = sums.bytes.saturating_sub(base.bytes);
@@ -400,8 +407,7 @@ impl Tables {
             && (self.cookie(place as u32) ^ cookie) & cookie_mask == 0
             && filter.destination.as_ref().is_none_or(to)
             && filter.group.is_none_or(|group| to(&Action::Group(group)))
-            && (filter.matching == Match::ANY
-                || filter.matching.covers(&self.matching(place, flow)))
+            && (filter.matching.is_any() || filter.matching.covers(&self.matching(place, flow)))
     }
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
@@ -411,29 +417,7 @@ impl Tables {
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
-        let flow = self.flows[place].as_ref()?;
-        let line = self.slab().line(place as u32);
-        let sums = self.sums(place as u32);
-        let unless = |not: bool, count: u64| if not { NOT_COUNTED } else { count };
-        Some(FlowRecord {
-            place,
-            table: flow.table,
-            part: line.part(),
-            matching: self.matching(place, flow),
-            named: flow.shape.named,
-            priority: flow.priority,
-            rank: line.rank(),
-            cookie: self.cookie(place as u32),
-            idle_timeout: flow.idle_timeout,
-            hard_timeout: flow.hard_timeout,
-            importance: flow.importance,
-            flags: flow.flags,
-            instructions: Arc::clone(&flow.instructions),
-            frames: unless(flow.flags.no_frame_counts, sums.frames),
-            bytes: unless(flow.flags.no_byte_counts, sums.bytes),
-            age: now.since(flow.created),
-            idle: now.since(sums.last_match),
-        })
+        Some(self.glance(place, &self.common.tallies(), now)?.record())
     }
 
     /// When the entry's time is over as things stand, and why.
@@ -449,6 +433,9 @@ impl Tables {
     }
 
     fn schedule(&mut self, place: u32) {
+        if self.flow(place).is_none_or(Flow::is_timeless) {
+            return;
+        }
         let gone = self.due(place).map(|due| due.0);
         let last_match = self.common.sums(place).last_match;
         let trigger = self.flow(place).and_then(|flow| flow.trigger_due(last_match));

@@ -25,6 +25,8 @@ use crate::locate::{Headers, Transport};
 /// Words.
 pub const WORDS: usize = 16;
 
+const ETH_TYPE_IPV6: u64 = 0x86dd;
+
 /// A set of words, a bit for each.
 pub type WordSet = u16;
 
@@ -138,6 +140,23 @@ struct Piece {
 pub(crate) enum Family {
     Ipv4,
     Ipv6,
+}
+
+impl Family {
+    /// That of frames with this key.
+    #[inline]
+    pub(crate) fn of(key: &Key) -> Family {
+        Family::of_type(key.get(Hot::EthType))
+    }
+
+    /// That of frames with this Ethernet type.
+    #[inline]
+    pub(crate) fn of_type(eth_type: u64) -> Family {
+        match eth_type {
+            ETH_TYPE_IPV6 => Family::Ipv6,
+            _ => Family::Ipv4,
+        }
+    }
 }
 
 /// In the key: some of a field's bits.

@@ -23,7 +23,7 @@ pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::published::{Held, Published};
-use crate::fast::slab::Slab;
+use crate::fast::slab::{Line, Slab};
 use crate::fast::tally::Tally;
 use crate::instruction::Instructions;
 use crate::key::Key;
@@ -85,6 +85,31 @@ pub(super) struct Sums {
     pub(super) last_match: Nanos,
 }
 
+/// What the threads count that do not count in the entries' lines.
+pub(super) struct Tallies(Vec<Arc<Counts>>);
+
+impl Tallies {
+    /// The counters of the entry at this place, whose line this is.
+    #[inline]
+    pub(super) fn sums(&self, line: &Line, place: u32) -> Sums {
+        sums(line, place, &self.0)
+    }
+}
+
+/// The counters of the entry at this place, whose line this is.
+#[inline]
+fn sums(line: &Line, place: u32, counts: &[Arc<Counts>]) -> Sums {
+    let mut sums =
+        Sums { frames: line.frames(), bytes: line.bytes(), last_match: line.last_match() };
+    let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place));
+    for (frames, bytes, last_match) in tallies {
+        sums.frames += frames;
+        sums.bytes += bytes;
+        sums.last_match = sums.last_match.max(last_match);
+    }
+    sums
+}
+
 impl Common {
     pub(super) fn new(entries_max: usize, views: Vec<View>) -> Common {
         Common {
@@ -133,17 +158,13 @@ impl Common {
 
     /// An entry's counters.
     pub(super) fn sums(&self, place: u32) -> Sums {
-        let line = self.slab.line(place);
-        let mut sums =
-            Sums { frames: line.frames(), bytes: line.bytes(), last_match: line.last_match() };
+        sums(self.slab.line(place), place, &self.counts())
+    }
+
+    /// What threads count beside the entries' lines, for reading many entries' counters.
+    pub(super) fn tallies(&self) -> Tallies {
         let counts = self.counts();
-        let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place));
-        for (frames, bytes, last_match) in tallies {
-            sums.frames += frames;
-            sums.bytes += bytes;
-            sums.last_match = sums.last_match.max(last_match);
-        }
-        sums
+        Tallies(counts.iter().filter(|counts| counts.tally.is_some()).cloned().collect())
     }
 
     /// Lets all threads but the first count from nothing for a new entry.

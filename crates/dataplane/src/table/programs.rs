@@ -28,7 +28,9 @@ impl ProgramBook {
         common: &Common,
     ) -> (Arc<Instructions>, u32) {
         let (list, number) = match &self.last {
-            Some((list, number)) if list == wanted => (Arc::clone(list), *number),
+            Some((list, number)) if Arc::ptr_eq(list, wanted) || list == wanted => {
+                (Arc::clone(list), *number)
+            }
             _ => self.find(wanted, common),
         };
         self.users[number as usize] += 1;

@@ -7,7 +7,7 @@
 
 use super::super::bytes::put_length;
 use super::super::multipart::Row;
-use super::super::span::put_span;
+use super::super::span::SECOND;
 use super::super::{NotExpressible, encode};
 use crate::header::{MESSAGE_BYTES_MAX, Xid};
 use crate::model::message::Message;
@@ -63,20 +63,17 @@ impl FlowTemplate {
         self.bytes.is_empty()
     }
 
-    /// Appends the row that has these numbers, and these values of the fields, in their order; flags,
-    /// table and instructions are the template's.
-    pub fn put(
-        &self,
-        numbers: &FlowNumbers,
-        values: impl Iterator<Item = u128>,
-        out: &mut Vec<u8>,
-    ) {
+    /// Appends the row that has these numbers; the values of the fields are put into what is
+    /// returned. Flags, table and instructions are the template's.
+    #[inline]
+    pub fn begin<'a>(&'a self, numbers: &FlowNumbers, out: &'a mut Vec<u8>) -> FlowRow<'a> {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         let row = &mut out[start..];
-        let mut age = Vec::with_capacity(8);
-        if put_span(numbers.age, &mut age).is_ok() {
-            row[4..12].copy_from_slice(&age);
+        let (seconds, nanos) = (numbers.age.0 / SECOND, numbers.age.0 % SECOND);
+        if let Ok(seconds) = u32::try_from(seconds) {
+            row[4..8].copy_from_slice(&seconds.to_be_bytes());
+            row[8..12].copy_from_slice(&(nanos as u32).to_be_bytes());
         }
         row[12..14].copy_from_slice(&numbers.priority.to_be_bytes());
         row[14..16].copy_from_slice(&numbers.idle_timeout_s.to_be_bytes());
@@ -84,9 +81,34 @@ impl FlowTemplate {
         row[24..32].copy_from_slice(&numbers.cookie.to_be_bytes());
         row[32..40].copy_from_slice(&numbers.packets.to_be_bytes());
         row[40..48].copy_from_slice(&numbers.bytes.to_be_bytes());
-        for (&(at, bytes), value) in self.values.iter().zip(values) {
-            let (at, bytes) = (usize::from(at), usize::from(bytes));
-            row[at..at + bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
+        FlowRow { row, values: self.values.iter() }
+    }
+}
+
+/// A row whose fields have yet to get their values.
+pub struct FlowRow<'a> {
+    row: &'a mut [u8],
+    values: std::slice::Iter<'a, (u16, u16)>,
+}
+
+impl FlowRow<'_> {
+    /// The value of the next field, in the order of the match's fields. One more than there are fields
+    /// is ignored.
+    #[inline]
+    pub fn put(&mut self, value: u128) {
+        let Some(&(at, bytes)) = self.values.next() else { return };
+        let row = &mut self.row[usize::from(at)..];
+        // Lengths that are known cost a store each, others a call.
+        match bytes {
+            1 => row[0] = value as u8,
+            2 => row[..2].copy_from_slice(&(value as u16).to_be_bytes()),
+            4 => row[..4].copy_from_slice(&(value as u32).to_be_bytes()),
+            6 => row[..6].copy_from_slice(&(value as u64).to_be_bytes()[2..]),
+            8 => row[..8].copy_from_slice(&(value as u64).to_be_bytes()),
+            _ => {
+                let bytes = usize::from(bytes);
+                row[..bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
+            }
         }
     }
 }
@@ -197,8 +219,8 @@ mod tests {
             for seed in [1, 2, 255, 65_000] {
                 let (row, mut wanted, mut got) = (row(seed), vec![7], vec![7]);
                 assert!(put_flow_row(version, &row, &mut wanted));
-                let values = row.matching.fields().iter().map(|field| field.value);
-                template.put(&numbers(&row), values, &mut got);
+                let mut begun = template.begin(&numbers(&row), &mut got);
+                row.matching.fields().iter().for_each(|field| begun.put(field.value));
                 assert_eq!(got, wanted, "{version} {seed}");
                 assert_eq!(got.len(), 1 + template.len());
             }
