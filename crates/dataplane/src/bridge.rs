@@ -6,6 +6,10 @@
 //! relayed (section 7.12.6). Group addresses are never learned, and a frame that claims to come
 //! from one is dropped, as Linux does.
 //!
+//! Frames are looked at in rows: first what their lookups will read is asked for, then they are decided one
+//! after the other, each with what was learned from those before it. Those that stay where they are
+//! need no more than their first bytes, as long as no row has one that is to go to several ports.
+//!
 //! There is no spanning tree: whoever cables a loop gets a storm. Without `Learning::PerVlan`
 //! tags are carried and not looked at.
 //!
@@ -18,14 +22,19 @@ use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{Forwarder, Outputs, Sent};
-use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Learned, MacKey, MacTable};
+use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
-/// Slots of the table that one tick sweeps.
-pub const SWEEP_SLOTS: usize = 4096;
+/// Frames that are looked at together.
+mod row;
 
-/// The longest pause between two sweeps.
-pub const SWEEP_PAUSE_MAX: Nanos = Nanos::from_secs(1);
+use row::{Pair, Row};
+
+/// Addresses that one tick looks at: few, so that no frame waits for long.
+pub const AGE_STEPS: usize = 256;
+
+/// The longest pause between two looks for silent addresses.
+pub const AGE_PAUSE_MAX: Nanos = Nanos::from_secs(1);
 
 /// How a bridge is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,9 +102,12 @@ pub struct Bridge {
     pub counters: BridgeCounters,
     /// Frames and copies that were lost.
     pub drops: DropCounters,
-    /// Source, destination and decision of the previous frame of the batch, so that a run of frames
-    /// between the same two stations is decided once.
-    last: Option<((MacKey, MacKey), Destination)>,
+    /// The frames at hand.
+    row: Box<Row>,
+    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    ahead: Box<Row>,
+    /// Whether there are some.
+    is_ahead: bool,
 }
 
 impl Bridge {
@@ -107,7 +119,9 @@ impl Bridge {
             learning: settings.learning,
             counters: BridgeCounters::default(),
             drops: DropCounters::default(),
-            last: None,
+            row: Box::default(),
+            ahead: Box::default(),
+            is_ahead: false,
         }
     }
 
@@ -122,9 +136,14 @@ impl Bridge {
     /// Learns from a frame that `port` received, and says where it is to go. Counts nothing but
     /// what was learned: for whoever forwards by a bridge's knowledge and other rules besides.
     #[inline]
-    pub fn decide(&mut self, port: PortNo, bytes: &[u8], now: Nanos) -> Destination {
-        self.last = None;
-        self.decide_run(port, bytes, now)
+    pub fn decide_one(&mut self, port: PortNo, bytes: &[u8], now: Nanos) -> Destination {
+        match Pair::of(bytes, self.learning) {
+            Err(why) => Destination::Nowhere(why),
+            Ok(pair) => {
+                let hints = pair.hints(&self.table);
+                self.learn_and_find(&pair, hints, port, now).1
+            }
+        }
     }
 
     /// Where a frame is to go that no port of the bridge received: nothing is learned from it.
@@ -132,57 +151,75 @@ impl Bridge {
         if bytes.len() < ethernet::HEADER_BYTES {
             return Destination::Nowhere(DropReason::TooShort);
         }
-        let destination = array_at(bytes, 0);
-        self.destination(PortNo::MAX, destination, MacKey::new(destination, self.vid(bytes)), now)
+        let key = MacKey::new(array_at(bytes, 0), vid_of(bytes, self.learning));
+        self.find(key, self.table.hint(key), PortNo::MAX, now)
     }
 
-    /// As [`Bridge::decide`], but a frame between the same stations as the one before it in the
-    /// batch is not looked up again: nothing was learned in between.
+    /// What was learned of the source, and where the frame is to go.
     #[inline]
-    fn decide_run(&mut self, port: PortNo, bytes: &[u8], now: Nanos) -> Destination {
-        if bytes.len() < ethernet::HEADER_BYTES {
-            return Destination::Nowhere(DropReason::TooShort);
-        }
-        let (destination, source): (Mac, Mac) = (array_at(bytes, 0), array_at(bytes, 6));
-        let vid = self.vid(bytes);
-        let keys = (MacKey::new(source, vid), MacKey::new(destination, vid));
-        if let Some((_, decided)) = self.last.filter(|(last, _)| *last == keys) {
-            return decided;
-        }
-        if ethernet::is_group(&source) || source == [0; 6] {
-            return Destination::Nowhere(DropReason::BadSource);
-        }
-        let learned = self.table.learn(keys.0, port, now);
-        let decided = self.destination(port, destination, keys.1, now);
-        // What is not learned is counted for every frame.
-        self.last = (learned != Learned::Full).then_some((keys, decided));
-        decided
+    fn learn_and_find(
+        &mut self,
+        pair: &Pair,
+        hints: [Hint; 2],
+        port: PortNo,
+        now: Nanos,
+    ) -> (Learned, Destination) {
+        let learned = self.table.learn_at(pair.source, hints[0], port, now);
+        (learned, self.find(pair.destination, hints[1], port, now))
     }
 
     #[inline]
-    fn destination(&self, port: PortNo, mac: Mac, key: MacKey, now: Nanos) -> Destination {
-        if ethernet::is_group(&mac) {
-            return match mac {
+    fn find(&self, key: MacKey, hint: Hint, port: PortNo, now: Nanos) -> Destination {
+        if key.is_group() {
+            return match key.mac() {
                 [1, 0x80, 0xc2, 0, 0, 0..=0x0f] => {
                     Destination::Nowhere(DropReason::ReservedAddress)
                 }
                 _ => Destination::Flood,
             };
         }
-        match self.table.lookup(key, now) {
+        match self.table.lookup_at(key, hint, now) {
             None => Destination::Flood,
             Some(place) if place == port => Destination::Nowhere(DropReason::SamePort),
             Some(place) => Destination::Port(place),
         }
     }
 
-    /// The VLAN in which the frame's addresses are learned.
+    /// Decides the frames of the row, one after the other, and says whether each is to go to one port of
+    /// this bridge or nowhere.
     #[inline]
-    fn vid(&self, bytes: &[u8]) -> u16 {
-        let tagged = self.learning == Learning::PerVlan
-            && bytes.len() >= ethernet::HEADER_BYTES + vlan::TAG_BYTES
-            && u16_at(bytes, 12) == TYPE_VLAN;
-        if tagged { u16_at(bytes, 14) & vlan::VID_MASK } else { 0 }
+    fn conclude(&mut self, port: PortNo, now: Nanos) -> bool {
+        let mut last: Option<(Pair, Destination)> = None;
+        let mut plain = true;
+        let mut known = port;
+        for place in 0..self.row.count() {
+            let to = match self.row.pair(place) {
+                Err(why) => Destination::Nowhere(why),
+                // Nothing was learned in between.
+                Ok(pair) => match last.filter(|(other, _)| *other == pair) {
+                    Some((_, decided)) => decided,
+                    None => {
+                        let hints = self.row.hints(place);
+                        let (learned, decided) = self.learn_and_find(&pair, hints, port, now);
+                        // What is not learned is counted for every frame.
+                        last = (learned != Learned::Full).then_some((pair, decided));
+                        decided
+                    }
+                },
+            };
+            plain &= match to {
+                Destination::Flood => false,
+                Destination::Nowhere(_) => true,
+                Destination::Port(place) => {
+                    place == known || {
+                        known = place;
+                        self.ports.contains(&place)
+                    }
+                }
+            };
+            self.row.set(place, to);
+        }
+        plain
     }
 
     fn send(&mut self, port: PortNo, frame: &mut Frame, to: Destination, out: &mut Outputs) {
@@ -231,19 +268,88 @@ impl Bridge {
 
 impl Forwarder for Bridge {
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
-        self.last = None;
-        for frame in batch.frames_mut() {
-            let to = self.decide_run(port, frame.bytes(), now);
-            self.send(port, frame, to, out);
+        for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
+            let bytes = frames.iter().map(Frame::bytes);
+            self.row.see(bytes, self.learning, &self.table);
+            self.row.guess(&self.table);
+            self.conclude(port, now);
+            for (place, frame) in frames.iter_mut().enumerate() {
+                self.send(port, frame, self.row.to(place), out);
+            }
         }
     }
 
-    /// Sweeps a part of the table; addresses that are too old count as forgotten before that.
-    fn tick(&mut self, now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
-        self.table.sweep(SWEEP_SLOTS, now);
-        let rounds = self.table.slots().div_ceil(SWEEP_SLOTS) as u64;
-        Some(now.saturating_add(Nanos(SWEEP_PAUSE_MAX.0 / rounds)))
+    fn decides(&self) -> bool {
+        true
     }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        [sights, next]: [&[Sight<'_>]; 2],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        if !self.is_ahead {
+            self.ahead.see(heads(sights), self.learning, &self.table);
+            self.ahead.guess(&self.table);
+        }
+        std::mem::swap(&mut self.row, &mut self.ahead);
+        self.is_ahead = !next.is_empty();
+        if self.is_ahead {
+            self.ahead.see(heads(next), self.learning, &self.table);
+        }
+        self.row.port = port;
+        let plain = self.conclude(port, now);
+        if self.is_ahead {
+            self.ahead.guess(&self.table);
+        }
+        if !plain {
+            return Decided::Needs(sights.len());
+        }
+        for (place, decision) in decisions[..sights.len()].iter_mut().enumerate() {
+            *decision = match self.row.to(place) {
+                Destination::Port(place) => {
+                    self.counters.forwarded += 1;
+                    Decision::Output(place)
+                }
+                Destination::Nowhere(why) => {
+                    self.drops.add(why);
+                    Decision::Dropped
+                }
+                Destination::Flood => unreachable!("the row is plain"),
+            };
+        }
+        Decided::Done(sights.len())
+    }
+
+    fn resume(&mut self, frames: &mut [Frame], _now: Nanos, out: &mut Outputs) {
+        for (place, frame) in frames.iter_mut().enumerate() {
+            self.send(self.row.port, frame, self.row.to(place), out);
+        }
+    }
+
+    /// Forgets some of the addresses that are too old; they count as forgotten before that.
+    fn tick(&mut self, now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
+        let pause = now.saturating_add(AGE_PAUSE_MAX);
+        // Frames that come in meanwhile may be learned from, so there is always a next look.
+        let next = self.table.age(now, AGE_STEPS);
+        Some(next.map_or(pause, |due| due.clamp(now, pause)))
+    }
+}
+
+/// The bytes that are seen of frames.
+fn heads<'a>(sights: &'a [Sight<'a>]) -> impl ExactSizeIterator<Item = &'a [u8]> {
+    sights.iter().map(|sight| sight.head)
+}
+
+/// The VLAN in which the frame's addresses are learned.
+#[inline]
+fn vid_of(bytes: &[u8], learning: Learning) -> u16 {
+    let tagged = learning == Learning::PerVlan
+        && bytes.len() >= ethernet::HEADER_BYTES + vlan::TAG_BYTES
+        && u16_at(bytes, 12) == TYPE_VLAN;
+    if tagged { u16_at(bytes, 14) & vlan::VID_MASK } else { 0 }
 }
 
 #[cfg(test)]

@@ -246,7 +246,7 @@ impl Egress {
     fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut Way) -> bool {
         let from_port = self.ports.contains(&way.in_port);
         let to = match &mut self.normal {
-            Some(bridge) if from_port => bridge.decide(way.in_port, frame.bytes(), way.now),
+            Some(bridge) if from_port => bridge.decide_one(way.in_port, frame.bytes(), way.now),
             Some(bridge) => bridge.look_up(frame.bytes(), way.now),
             None => Destination::Nowhere(DropReason::NoBridge),
         };

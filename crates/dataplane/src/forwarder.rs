@@ -45,6 +45,19 @@ pub trait Forwarder {
         Decided::Done(0)
     }
 
+    /// Whether frames that [`Forwarder::decide`] lets out leave with other headers than they came with:
+    /// then [`Forwarder::rewrite`] has to be asked for these.
+    fn rewrites(&self) -> bool {
+        false
+    }
+
+    /// Makes the first bytes of a frame that the last call of [`Forwarder::decide`] let out what they
+    /// are as it leaves, and says how many bytes it has then: as many as before, or fewer if all of them
+    /// are in `head`. `place` is its place among those that were decided.
+    fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
+        bytes
+    }
+
     /// Goes on with the frames of which the last call of [`Forwarder::decide`] said that it needs
     /// them, in the same order. They are used up as those of [`Forwarder::forward`] are.
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
@@ -67,7 +80,7 @@ pub struct Sight<'a> {
 pub enum Decision {
     /// It is dropped and counted.
     Dropped,
-    /// It leaves unchanged by this port.
+    /// It leaves by this port: unchanged, or as [`Forwarder::rewrite`] has it.
     Output(PortNo),
 }
 

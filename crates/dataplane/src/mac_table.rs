@@ -1,21 +1,27 @@
 //! What a bridge knows: behind which port each address was seen last, and when.
 //!
-//! IEEE 802.1D-2004 section 7.9 (the filtering database). The table is open addressing with linear
-//! probing in one array of 16-byte slots, at most half full, so that a lookup touches one cache
-//! line, nearly always; it never moves or allocates after it is made. An entry is removed by
-//! shifting the ones behind it back, so there are no tombstones. Positions depend on a seed, and
-//! a run of more than `PROBES_MAX` slots is refused, so that chosen addresses cannot make it slow.
+//! IEEE 802.1D-2004 section 7.9 (the filtering database). Which entry has an address say the buckets that
+//! the tables of flows have too ([`crate::fast::buckets`]); an entry is sixteen bytes beside three others on a line of the
+//! cache. Lookups can be done in steps, so that those of many frames wait for memory together. Silent
+//! addresses are found by a [timing wheel](crate::wheel), which a frame does not touch: what was
+//! seen meanwhile is put off when its time has come. Memory is reserved when the table is made, and what
+//! frames bring never makes it more: a full table learns nothing. Places depend on a seed, so that chosen
+//! addresses do not meet in one.
 //!
-//! Invariant: between an entry's first slot and the slot that holds it none is empty.
+//! Invariant: the buckets hold the numbers of the entries that have a key; the wheel those of them that
+//! age, not later than they are due.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
+use crate::fast::buckets::Buckets;
+use crate::fast::memory::Zeroed;
+use crate::fast::prefetch;
 use crate::hash::mix;
-
-/// Most slots that are looked at for one address.
-pub const PROBES_MAX: usize = 128;
+use crate::wheel::Wheel;
 
 /// Addresses that a table holds unless told otherwise: as many as the study's exact-match table.
 pub const ADDRESSES_MAX_DEFAULT: usize = 131_072;
@@ -52,31 +58,61 @@ impl MacKey {
         mac
     }
 
+    /// Whether it is that of a group of stations.
+    #[inline]
+    pub fn is_group(self) -> bool {
+        self.0 >> 40 & 1 == 1
+    }
+
     /// The VLAN.
     pub fn vid(self) -> u16 {
         (self.0 >> 48) as u16 & 0xfff
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    /// The key, or zero in an empty slot.
-    key: u64,
-    /// The moment when it was last seen, and in the low 16 bits the port.
-    seen: u64,
-}
+/// An entry as it stands in memory: its key or 0, and [`Seen`].
+type Line = [AtomicU64; 2];
 
-impl Slot {
+/// The moment when an address was last seen, and in the low 16 bits the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen(u64);
+
+impl Seen {
+    #[inline]
+    fn new(moment: u64, port: PortNo) -> Seen {
+        Seen(moment << 16 | u64::from(port as u16))
+    }
+
     #[inline]
     fn port(self) -> PortNo {
-        PortNo::from(self.seen as u16)
+        PortNo::from(self.0 as u16)
     }
 
     #[inline]
     fn moment(self) -> u64 {
-        self.seen >> 16
+        self.0 >> 16
+    }
+
+    #[inline]
+    fn is_static(self) -> bool {
+        self.moment() == STATIC
     }
 }
+
+/// How far a lookup has come: a hash, and which entry it probably leads to.
+#[derive(Debug, Clone, Copy)]
+pub struct Hint {
+    hash: u64,
+    entry: u32,
+}
+
+impl Hint {
+    /// Of nothing.
+    pub const NONE: Hint = Hint { hash: 0, entry: NOWHERE };
+}
+
+/// No entry's number.
+const NOWHERE: u32 = u32::MAX;
 
 /// One address that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +138,7 @@ pub enum Learned {
     Moved,
     /// It was set, and what is set is not learned over.
     Static,
-    /// The table is full, or too crowded where the address belongs.
+    /// The table is full.
     Full,
 }
 
@@ -122,46 +158,52 @@ pub struct MacCounters {
 /// Addresses and the ports behind which they are.
 #[derive(Debug)]
 pub struct MacTable {
-    slots: Vec<Slot>,
-    shift: u32,
+    buckets: Buckets,
+    lines: Zeroed<Line>,
+    /// Numbers below this were given to entries once; those of `free` are not in use now.
+    given: u32,
+    free: Vec<u32>,
+    /// When entries that age are to be looked at.
+    wheel: Wheel,
     seed: u64,
-    len: usize,
     entries_max: usize,
-    /// In units of moments; more than any for "never".
+    /// In units of moments; `NEVER` for what does not age.
     ageing: u64,
-    sweep_at: usize,
     /// How often each thing happened.
     pub counters: MacCounters,
 }
+
+/// More moments than pass.
+const NEVER: u64 = u64::MAX;
 
 impl MacTable {
     /// An empty table for `entries_max` addresses (at most [`ADDRESSES_MAX`]) that forgets after
     /// `ageing`, or never.
     pub fn new(entries_max: usize, ageing: Option<Nanos>, seed: u64) -> MacTable {
         let entries_max = entries_max.min(ADDRESSES_MAX);
-        let slots = (entries_max.max(8) * 2).next_power_of_two();
         let mut table = MacTable {
-            slots: vec![Slot::default(); slots],
-            shift: 64 - slots.trailing_zeros(),
+            buckets: Buckets::new(entries_max),
+            lines: Zeroed::new(entries_max),
+            given: 0,
+            free: Vec::new(),
+            wheel: Wheel::default(),
             seed,
-            len: 0,
             entries_max,
-            ageing: 0,
-            sweep_at: 0,
+            ageing: NEVER,
             counters: MacCounters::default(),
         };
         table.set_ageing(ageing);
         table
     }
 
-    /// Addresses that are known, those not yet swept away included.
+    /// Addresses that are known, those that are too old and not yet forgotten included.
     pub fn len(&self) -> usize {
-        self.len
+        self.buckets.len()
     }
 
     /// Whether none is known.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.buckets.is_empty()
     }
 
     /// Addresses that fit.
@@ -170,33 +212,67 @@ impl MacTable {
     }
 
     /// Sets the time after which a silent address is forgotten, `None` for never. It counts from
-    /// when each was last seen.
+    /// when each was last seen. Looks at every entry.
     pub fn set_ageing(&mut self, ageing: Option<Nanos>) {
-        self.ageing = ageing.map_or(u64::MAX, |span| span.0 >> MOMENT_SHIFT);
+        self.ageing = ageing.map_or(NEVER, |span| span.0 >> MOMENT_SHIFT);
+        for entry in 0..self.given {
+            let is_learned = self.key(entry) != 0 && !self.seen(entry).is_static();
+            if is_learned {
+                self.watch(entry);
+            }
+        }
+    }
+
+    /// First step of a lookup: asks for what says which entry has the key.
+    #[inline]
+    pub fn hint(&self, key: MacKey) -> Hint {
+        let hash = mix(key.0, self.seed);
+        self.buckets.prefetch(hash);
+        Hint { hash, entry: NOWHERE }
+    }
+
+    /// Second step: asks for the entry that it probably is.
+    #[inline]
+    pub fn guess(&self, hint: &mut Hint) {
+        if let Some(entry) = self.buckets.guess(hint.hash)
+            && let Some(line) = self.lines.get(entry as usize)
+        {
+            prefetch::read(line);
+            hint.entry = entry;
+        }
     }
 
     /// Notes that the address was seen behind `port`. Ports are below 65,536.
     #[inline]
     pub fn learn(&mut self, key: MacKey, port: PortNo, now: Nanos) -> Learned {
-        let seen = moment(now) << 16 | u64::from(port as u16);
-        match self.find(key) {
-            Ok(at) => self.refresh(at, seen, now),
-            Err(free) => self.add(free, key, seen),
+        self.learn_at(key, self.hint(key), port, now)
+    }
+
+    /// Last step of learning. What changed since the steps before does not matter.
+    #[inline]
+    pub fn learn_at(&mut self, key: MacKey, hint: Hint, port: PortNo, now: Nanos) -> Learned {
+        let seen = Seen::new(moment(now), port);
+        match self.find(key, hint) {
+            Some(entry) => self.refresh(entry, seen, now),
+            None => self.add(key, hint.hash, seen),
         }
     }
 
     #[inline]
-    fn refresh(&mut self, at: usize, seen: u64, now: Nanos) -> Learned {
-        let before = self.slots[at];
-        if before.moment() == STATIC {
+    fn refresh(&mut self, entry: u32, seen: Seen, now: Nanos) -> Learned {
+        let before = self.seen(entry);
+        if before == seen {
+            return Learned::Known;
+        }
+        if before.is_static() {
             return Learned::Static;
         }
-        self.slots[at].seen = seen;
+        self.lines[entry as usize][1].store(seen.0, Relaxed);
         if self.is_old(before, now) {
             self.counters.aged += 1;
             self.counters.learned += 1;
             Learned::New
-        } else if before.port() != PortNo::from(seen as u16) {
+        } else if before.port() != seen.port() {
             self.counters.moved += 1;
             Learned::Moved
         } else {
@@ -204,139 +280,155 @@ impl MacTable {
         }
     }
 
-    fn add(&mut self, free: Option<usize>, key: MacKey, seen: u64) -> Learned {
-        match free {
-            Some(at) if self.len < self.entries_max => {
-                self.slots[at] = Slot { key: key.0, seen };
-                self.len += 1;
-                self.counters.learned += 1;
-                Learned::New
-            }
-            _ => {
-                self.counters.full += 1;
-                Learned::Full
-            }
+    #[cold]
+    fn add(&mut self, key: MacKey, hash: u64, seen: Seen) -> Learned {
+        let Some(entry) = self.put(key, hash, seen) else {
+            self.counters.full += 1;
+            return Learned::Full;
+        };
+        self.watch(entry);
+        self.counters.learned += 1;
+        Learned::New
+    }
+
+    /// Makes an entry for a key that has none, if there is room.
+    fn put(&mut self, key: MacKey, hash: u64, seen: Seen) -> Option<u32> {
+        if self.len() >= self.entries_max {
+            return None;
         }
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.given += 1;
+            self.given - 1
+        });
+        let [key_at, seen_at] = &self.lines[entry as usize];
+        key_at.store(key.0, Relaxed);
+        seen_at.store(seen.0, Relaxed);
+        let (lines, seed) = (&self.lines, self.seed);
+        self.buckets.insert(entry, hash, |other| hash_of(lines, seed, other));
+        Some(entry)
     }
 
     /// The port behind which the address is, if that is known and not too long ago.
     #[inline]
     pub fn lookup(&self, key: MacKey, now: Nanos) -> Option<PortNo> {
-        let slot = self.slots[self.find(key).ok()?];
-        (!self.is_old(slot, now)).then(|| slot.port())
+        self.lookup_at(key, self.hint(key), now)
+    }
+
+    /// Last step of a lookup. What changed since the steps before does not matter.
+    #[inline]
+    pub fn lookup_at(&self, key: MacKey, hint: Hint, now: Nanos) -> Option<PortNo> {
+        let seen = self.seen(self.find(key, hint)?);
+        (!self.is_old(seen, now)).then(|| seen.port())
     }
 
     /// Sets the port behind which the address is: it does not age and is not learned over. False
     /// if the table is full.
     pub fn set_static(&mut self, key: MacKey, port: PortNo) -> bool {
-        let slot = Slot { key: key.0, seen: STATIC << 16 | u64::from(port as u16) };
-        match self.find(key) {
-            Ok(at) => self.slots[at] = slot,
-            Err(Some(at)) if self.len < self.entries_max => {
-                self.slots[at] = slot;
-                self.len += 1;
+        let (hint, seen) = (self.hint(key), Seen::new(STATIC, port));
+        match self.find(key, hint) {
+            Some(entry) => {
+                self.wheel.cancel(entry);
+                self.lines[entry as usize][1].store(seen.0, Relaxed);
+                true
             }
-            Err(_) => return false,
+            None => self.put(key, hint.hash, seen).is_some(),
         }
-        true
     }
 
     /// Forgets the address, set or learned. False if it was not known.
     pub fn remove(&mut self, key: MacKey) -> bool {
-        self.find(key).map(|at| self.clear(at)).is_ok()
+        self.find(key, self.hint(key)).map(|entry| self.forget(entry)).is_some()
+    }
+
+    fn forget(&mut self, entry: u32) {
+        let (lines, seed) = (&self.lines, self.seed);
+        let hash = hash_of(lines, seed, entry);
+        self.buckets.remove(entry, hash, |other| hash_of(lines, seed, other));
+        self.lines[entry as usize][0].store(0, Relaxed);
+        self.wheel.cancel(entry);
+        self.free.push(entry);
     }
 
     /// Forgets what was learned, behind `port` or behind all ports; what was set stays. Returns
     /// how many were forgotten.
     pub fn flush(&mut self, port: Option<PortNo>) -> usize {
-        let gone =
-            |slot: &&Slot| slot.moment() != STATIC && port.is_none_or(|port| slot.port() == port);
-        let keys: Vec<MacKey> = self.taken().filter(gone).map(|slot| MacKey(slot.key)).collect();
-        keys.iter().filter(|&&key| self.remove(key)).count()
+        let before = self.len();
+        for entry in 0..self.given {
+            let seen = self.seen(entry);
+            let is_asked = port.is_none_or(|port| seen.port() == port);
+            if self.key(entry) != 0 && !seen.is_static() && is_asked {
+                self.forget(entry);
+            }
+        }
+        before - self.len()
     }
 
     /// The addresses that are known at `now`, in no order that means anything.
     pub fn iter(&self, now: Nanos) -> impl Iterator<Item = MacEntry> + '_ {
-        let known = self.taken().filter(move |slot| !self.is_old(**slot, now));
-        known.map(move |slot| {
-            let (key, moment) = (MacKey(slot.key), slot.moment());
-            let seen = Nanos(moment << MOMENT_SHIFT);
-            let age = (moment != STATIC).then(|| now.since(seen));
-            MacEntry { mac: key.mac(), vid: key.vid(), port: slot.port(), age }
+        let taken = (0..self.given).map(|entry| (MacKey(self.key(entry)), self.seen(entry)));
+        let known = taken.filter(move |&(key, seen)| key.0 != 0 && !self.is_old(seen, now));
+        known.map(move |(key, seen)| {
+            let age = now.since(Nanos(seen.moment() << MOMENT_SHIFT));
+            let age = (!seen.is_static()).then_some(age);
+            MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age }
         })
     }
 
-    /// Forgets the silent addresses in the next `slots` slots, and comes round.
-    pub fn sweep(&mut self, slots: usize, now: Nanos) {
-        for _ in 0..slots.min(self.slots.len()) {
-            let slot = self.slots[self.sweep_at];
-            if slot.key != 0 && self.is_old(slot, now) {
-                // Another entry may have moved here, so this slot is looked at again.
-                self.clear(self.sweep_at);
+    /// Forgets silent addresses, of at most `steps` entries that it looks at, and says when to come
+    /// back, if ever: in the past if more are due.
+    pub fn age(&mut self, now: Nanos, mut steps: usize) -> Option<Nanos> {
+        while let Some(entry) = self.wheel.pop(now, &mut steps) {
+            if self.is_old(self.seen(entry), now) {
+                self.forget(entry);
                 self.counters.aged += 1;
             } else {
-                self.sweep_at = self.next(self.sweep_at);
+                self.watch(entry);
             }
+        }
+        self.wheel.next()
+    }
+
+    /// Lets the wheel say when a learned address is too old, if it is not seen again.
+    fn watch(&mut self, entry: u32) {
+        let due = self.seen(entry).moment().saturating_add(self.ageing);
+        match due.checked_mul(1 << MOMENT_SHIFT) {
+            Some(due) if self.ageing != NEVER => self.wheel.schedule(entry, Nanos(due)),
+            _ => self.wheel.cancel(entry),
         }
     }
 
-    /// Slots in all: what it takes to sweep everything.
-    pub fn slots(&self) -> usize {
-        self.slots.len()
-    }
-
-    fn taken(&self) -> impl Iterator<Item = &Slot> + '_ {
-        self.slots.iter().filter(|slot| slot.key != 0)
+    #[inline]
+    fn is_old(&self, seen: Seen, now: Nanos) -> bool {
+        !seen.is_static() && moment(now).saturating_sub(seen.moment()) >= self.ageing
     }
 
     #[inline]
-    fn is_old(&self, slot: Slot, now: Nanos) -> bool {
-        slot.moment() != STATIC && moment(now).saturating_sub(slot.moment()) >= self.ageing
+    fn key(&self, entry: u32) -> u64 {
+        self.lines[entry as usize][0].load(Relaxed)
     }
 
     #[inline]
-    fn home(&self, key: u64) -> usize {
-        (mix(key, self.seed) >> self.shift) as usize
+    fn seen(&self, entry: u32) -> Seen {
+        Seen(self.lines[entry as usize][1].load(Relaxed))
     }
 
+    /// The entry that has the key.
     #[inline]
-    fn next(&self, at: usize) -> usize {
-        (at + 1) & (self.slots.len() - 1)
-    }
-
-    /// The slot that holds the key, or else the one where it would be put, if there is one.
-    #[inline]
-    fn find(&self, key: MacKey) -> Result<usize, Option<usize>> {
-        let mut at = self.home(key.0);
-        for _ in 0..PROBES_MAX {
-            match self.slots[at].key {
-                0 => return Err(Some(at)),
-                taken if taken == key.0 => return Ok(at),
-                _ => at = self.next(at),
-            }
+    fn find(&self, key: MacKey, hint: Hint) -> Option<u32> {
+        let has_key = |entry: u32| {
+            let line = self.lines.get(entry as usize);
+            line.is_some_and(|line| line[0].load(Relaxed) == key.0)
+        };
+        if has_key(hint.entry) {
+            return Some(hint.entry);
         }
-        Err(None)
+        self.buckets.find(hint.hash, has_key)
     }
+}
 
-    /// Empties a slot and closes the gap: entries behind it that may move nearer to their home do.
-    fn clear(&mut self, mut gap: usize) {
-        self.len -= 1;
-        let mut at = gap;
-        loop {
-            at = self.next(at);
-            let key = self.slots[at].key;
-            if key == 0 {
-                break;
-            }
-            let mask = self.slots.len() - 1;
-            let (from_home, from_gap) = (at.wrapping_sub(self.home(key)), at.wrapping_sub(gap));
-            if from_home & mask >= from_gap & mask {
-                self.slots[gap] = self.slots[at];
-                gap = at;
-            }
-        }
-        self.slots[gap] = Slot::default();
-    }
+/// The hash of an entry that has a key.
+fn hash_of(lines: &[Line], seed: u64, entry: u32) -> u64 {
+    mix(lines[entry as usize][0].load(Relaxed), seed)
 }
 
 #[inline]

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::bridge::{self, SWEEP_PAUSE_MAX};
+use crate::bridge::{self, AGE_PAUSE_MAX};
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
@@ -321,7 +321,7 @@ impl Forwarder for Pipeline {
         let mut engine = self.shared.engine();
         let ageing =
             engine.egress.normal.as_mut().and_then(|bridge| match bridge.table.is_empty() {
-                true => Some(now.saturating_add(SWEEP_PAUSE_MAX)),
+                true => Some(now.saturating_add(AGE_PAUSE_MAX)),
                 false => bridge.tick(now, out),
             });
         let shaped = engine.egress.release(now, out);

@@ -1,15 +1,13 @@
 //! The longest prefix that holds an address, in one to three steps.
 //!
-//! Three levels of arrays with strides of 16, 8 and 8 bits, as "DIR-24-8" (P. Gupta, S. Lin and
-//! N. McKeown, "Routing lookups in hardware at memory access speeds", INFOCOM 1998) but with the
-//! first level cut in two: it starts at 256 KiB instead of 64 MiB and grows by 1 KiB for each /16
-//! with a longer prefix and each /24 with a longer one. Each cell holds the answer itself (leaf
-//! pushing) together with the length of the prefix that gave it, so that a change writes exactly
-//! the cells that it rules, and the routes themselves are kept in order beside it for changes and
-//! reports. RFC 1812 section 5.2.4.3: the longest match wins.
+//! It is found by the [trie](crate::fast::trie) that tables of flows have too. An entry of it is the length of a prefix and the
+//! number of its next hop, so that a lookup reads nothing else, and lookups of many addresses are done level by
+//! level together. The routes themselves are kept in order beside it for changes and reports. RFC 1812
+//! section 5.2.4.3: the longest match wins.
 //!
-//! Invariant: each cell without a level below holds the longest route that covers all of its
-//! addresses; every next hop that a cell names is used by a route.
+//! Invariant: the trie has the entry of each route and no other; every next hop that one names is
+//! used by a route. Levels that removed routes left behind are fewer than those that remain may need,
+//! or than [`STALE_MIN`] routes do.
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -17,16 +15,18 @@ use std::fmt;
 
 use packet::frame::PortNo;
 
+use crate::fast::trie::{Address, Trie};
+use crate::forwarder::SIGHTS_MAX;
+
 /// Routes that a table holds unless told otherwise.
 pub const ROUTES_MAX_DEFAULT: usize = 1 << 20;
 
-/// Most different next hops: what fits in a cell.
-pub const HOPS_MAX: usize = 1 << 24;
+/// Most different next hops: what fits into an entry beside a length.
+pub const HOPS_MAX: usize = 1 << HOP_BITS;
 
-const TOP_CELLS: usize = 1 << 16;
-const NODE_CELLS: usize = 1 << 8;
-/// The bit of a cell that says that it leads to a level below.
-const BELOW: u32 = 1 << 31;
+/// Routes removed before the trie is made anew, if they are as many as are left.
+const STALE_MIN: usize = 4096;
+
 const HOP_BITS: u32 = 24;
 const HOP_MASK: u32 = (1 << HOP_BITS) - 1;
 
@@ -107,9 +107,9 @@ pub struct RouteTableFull(pub usize);
 /// Routes, found by longest prefix.
 #[derive(Debug)]
 pub struct RouteTable {
-    /// The first level, then nodes of the levels below.
-    cells: Vec<u32>,
-    nodes_free: Vec<u32>,
+    trie: Trie,
+    /// Routes removed since it was made.
+    removed: usize,
     routes: BTreeMap<Prefix, HopId>,
     routes_max: usize,
     hops: Vec<(NextHop, usize)>,
@@ -119,20 +119,12 @@ pub struct RouteTable {
     pub generation: u64,
 }
 
-/// Which cells a change rules: those whose answer came from a prefix of such a length.
-#[derive(Debug, Clone, Copy)]
-struct Change {
-    /// Least and greatest length, plus one; zero stands for "no route".
-    lengths: (u32, u32),
-    leaf: u32,
-}
-
 impl RouteTable {
     /// An empty table for this many routes.
     pub fn new(routes_max: usize) -> RouteTable {
         RouteTable {
-            cells: vec![0; TOP_CELLS],
-            nodes_free: Vec::new(),
+            trie: Trie::new(),
+            removed: 0,
             routes: BTreeMap::new(),
             routes_max,
             hops: Vec::new(),
@@ -155,15 +147,23 @@ impl RouteTable {
     /// The next hop for an address.
     #[inline]
     pub fn lookup(&self, address: Ipv4Addr) -> Option<HopId> {
-        let address = address.to_bits() as usize;
-        let mut cell = self.cells[address >> 16];
-        if cell & BELOW != 0 {
-            cell = self.cells[below(cell) + (address >> 8 & 0xff)];
-            if cell & BELOW != 0 {
-                cell = self.cells[below(cell) + (address & 0xff)];
-            }
-        }
-        (cell != 0).then_some(HopId(cell & HOP_MASK))
+        self.trie.find(wide(address)).map(hop_of)
+    }
+
+    /// The first step of a lookup: asks for what it will read first.
+    #[inline]
+    pub fn foresee(&self, address: Ipv4Addr) {
+        self.trie.prefetch(wide(address));
+    }
+
+    /// The next hops of some addresses, at most as many as frames are decided at once.
+    #[inline]
+    pub fn lookup_many(&self, addresses: &[Ipv4Addr], hops: &mut [Option<HopId>; SIGHTS_MAX]) {
+        let mut asked = [0; SIGHTS_MAX];
+        let count = addresses.len().min(SIGHTS_MAX);
+        asked.iter_mut().zip(addresses).for_each(|(asked, address)| *asked = wide(*address));
+        hops[..count].fill(None);
+        self.trie.find_batch(&asked[..count], |at, entry| hops[at] = Some(hop_of(entry)));
     }
 
     /// What a number that [`RouteTable::lookup`] gave stands for.
@@ -190,14 +190,21 @@ impl RouteTable {
     /// Adds a route, or replaces the one for the same prefix.
     pub fn insert(&mut self, prefix: Prefix, hop: NextHop) -> Result<(), RouteTableFull> {
         let before = self.routes.get(&prefix).copied();
+        let full = RouteTableFull(self.routes.len());
         if before.is_none() && self.routes.len() >= self.routes_max {
-            return Err(RouteTableFull(self.routes.len()));
+            return Err(full);
         }
-        let id = self.hop_taken(hop).ok_or(RouteTableFull(self.routes.len()))?;
+        let has_room = |trie: &Trie| trie.has_room(prefix.length.into());
+        if !has_room(&self.trie) && self.removed > 0 {
+            self.renew();
+        }
+        if !has_room(&self.trie) {
+            return Err(full);
+        }
+        let id = self.hop_taken(hop).ok_or(full)?;
         self.routes.insert(prefix, id);
         self.generation += 1;
-        let length = u32::from(prefix.length) + 1;
-        self.apply(prefix, Change { lengths: (0, length), leaf: length << HOP_BITS | id.0 });
+        note(&self.trie, prefix, id);
         if let Some(before) = before {
             self.hop_given_back(before);
         }
@@ -209,91 +216,36 @@ impl RouteTable {
         let id = self.routes.remove(&prefix)?;
         self.generation += 1;
         let hop = self.hop(id);
-        let length = u32::from(prefix.length) + 1;
-        self.apply(prefix, Change { lengths: (length, length), leaf: self.shorter(prefix) });
-        self.collapse(prefix);
+        let shorter = self.shorter(prefix);
+        let (address, length) = (wide(prefix.address()), prefix.length.into());
+        self.trie.remove(address, length, entry_of(prefix.length, id), shorter);
+        self.removed += 1;
+        if self.removed > self.routes.len().max(STALE_MIN) {
+            self.renew();
+        }
         self.hop_given_back(id);
         Some(hop)
     }
 
-    /// The cell for the longest route that holds this prefix and is shorter.
-    fn shorter(&self, prefix: Prefix) -> u32 {
+    /// The entry of the longest route that holds this prefix and is shorter.
+    fn shorter(&self, prefix: Prefix) -> Option<u32> {
         let covering = |length: u8| {
             let shorter = Prefix { address: prefix.address & mask(length), length };
-            let id = self.routes.get(&shorter)?;
-            Some((u32::from(length) + 1) << HOP_BITS | id.0)
+            self.routes.get(&shorter).map(|&id| entry_of(length, id))
         };
-        (0..prefix.length).rev().find_map(covering).unwrap_or(0)
+        (0..prefix.length).rev().find_map(covering)
     }
 
-    fn apply(&mut self, prefix: Prefix, change: Change) {
-        let (address, length) = (prefix.address as usize, u32::from(prefix.length));
-        let (mut first, mut bits_left) = (address >> 16, 16);
-        if length > 16 {
-            first = self.node_below(first) + (address >> 8 & 0xff);
-            bits_left = 24;
-        }
-        if length > 24 {
-            first = self.node_below(first) + (address & 0xff);
-            bits_left = 32;
-        }
-        for cell in first..first + (1 << (bits_left - length)) {
-            self.apply_to(cell, change);
-        }
+    /// Makes the trie anew: levels that nothing needs any more are given back.
+    fn renew(&mut self) {
+        self.trie = Trie::new();
+        self.removed = 0;
+        self.routes.iter().for_each(|(&prefix, &id)| note(&self.trie, prefix, id));
     }
 
-    fn apply_to(&mut self, at: usize, change: Change) {
-        let cell = self.cells[at];
-        if cell & BELOW != 0 {
-            (below(cell)..below(cell) + NODE_CELLS).for_each(|at| self.apply_to(at, change));
-        } else if (change.lengths.0..=change.lengths.1).contains(&(cell >> HOP_BITS)) {
-            self.cells[at] = change.leaf;
-        }
-    }
-
-    /// Where the level below a cell begins, made if there is none.
-    fn node_below(&mut self, at: usize) -> usize {
-        let cell = self.cells[at];
-        if cell & BELOW != 0 {
-            return below(cell);
-        }
-        let node = self.nodes_free.pop().unwrap_or_else(|| {
-            let node = (self.cells.len() - TOP_CELLS) / NODE_CELLS;
-            self.cells.resize(self.cells.len() + NODE_CELLS, 0);
-            node as u32
-        });
-        self.cells[at] = BELOW | node;
-        let start = below(BELOW | node);
-        self.cells[start..start + NODE_CELLS].fill(cell);
-        start
-    }
-
-    /// Takes away levels below the prefix that say the same in every cell.
-    fn collapse(&mut self, prefix: Prefix) {
-        let address = prefix.address as usize;
-        let top = address >> 16;
-        if self.cells[top] & BELOW != 0 {
-            self.collapse_below(below(self.cells[top]) + (address >> 8 & 0xff));
-            self.collapse_below(top);
-        }
-    }
-
-    fn collapse_below(&mut self, at: usize) {
-        let cell = self.cells[at];
-        if cell & BELOW == 0 {
-            return;
-        }
-        let node = &self.cells[below(cell)..below(cell) + NODE_CELLS];
-        let first = node[0];
-        if first & BELOW == 0 && node.iter().all(|&other| other == first) {
-            self.cells[at] = first;
-            self.nodes_free.push(cell & !BELOW);
-        }
-    }
-
-    /// Bytes that the arrays take.
+    /// Bytes that are in use for lookups.
     pub fn memory_bytes(&self) -> usize {
-        self.cells.len() * size_of::<u32>()
+        self.trie.memory_bytes()
     }
 
     fn hop_taken(&mut self, hop: NextHop) -> Option<HopId> {
@@ -326,10 +278,26 @@ impl RouteTable {
     }
 }
 
-/// Where the level that a cell leads to begins.
+/// Puts a route's entry where no longer one is.
+fn note(trie: &Trie, prefix: Prefix, id: HopId) {
+    let (address, length) = (wide(prefix.address()), u32::from(prefix.length));
+    trie.insert(address, length, entry_of(prefix.length, id), |other| other >> HOP_BITS > length);
+}
+
+/// What stands in the trie for a route.
+fn entry_of(length: u8, id: HopId) -> u32 {
+    u32::from(length) << HOP_BITS | id.0
+}
+
 #[inline]
-fn below(cell: u32) -> usize {
-    TOP_CELLS + (cell & !BELOW) as usize * NODE_CELLS
+fn hop_of(entry: u32) -> HopId {
+    HopId(entry & HOP_MASK)
+}
+
+/// An address as the trie has them.
+#[inline]
+fn wide(address: Ipv4Addr) -> Address {
+    Address::from(address.to_bits()) << (Address::BITS - u32::BITS)
 }
 
 #[cfg(test)]

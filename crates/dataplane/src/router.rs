@@ -10,6 +10,9 @@
 //! nothing is reassembled; no redirects are sent; one next hop for a prefix; tagged frames are not
 //! routed; there is no check that a source lies behind the port that it came from.
 //!
+//! Frames are looked at in rows. Plain packets, which go on to a neighbour whose address is known, are routed by
+//! their first bytes, where these lie or in a copy; all else is dealt with frame by frame.
+//!
 //! Invariant: frames received - packets fragmented + fragments made = forwarded + consumed +
 //! dropped, each for one reason, + waiting for a neighbour; what the router sends on its own is
 //! counted apart.
@@ -21,7 +24,7 @@ use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{Forwarder, Outputs, Sent};
+use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -32,8 +35,12 @@ mod arp;
 mod fragment;
 /// What the router tells senders, and answers to them.
 mod icmp;
+/// Packets that are looked at together.
+mod row;
 /// What a router is told: interfaces, routes, neighbours.
 mod setup;
+
+use row::{Onward, Row};
 
 pub use icmp::IcmpLimit;
 pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};
@@ -79,6 +86,12 @@ pub struct Router {
     hop_neighbors: Vec<Option<NeighborId>>,
     icmp: icmp::Limiter,
     identification: u16,
+    /// The frames at hand.
+    row: Box<Row>,
+    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    ahead: Box<Row>,
+    /// Whether there are some.
+    is_ahead: bool,
     /// What happened to frames.
     pub counters: RouterCounters,
     /// Frames that were lost, by reason.
@@ -284,6 +297,35 @@ impl Router {
         }
     }
 
+    /// Finds the routes of the row's packets, unless a cache is to be asked first.
+    #[inline]
+    fn find_routes(&mut self) {
+        if self.cache.is_none() {
+            self.row.find_routes(&self.routes);
+        }
+    }
+
+    /// Where the packet at a place of the row goes, if that is plain.
+    #[inline]
+    fn onward(&mut self, place: usize) -> Option<Onward> {
+        let packet = self.row.packet(place)?;
+        let hop = match self.cache {
+            None => self.row.hop(place)?,
+            Some(_) => self.lookup(packet.destination)?,
+        };
+        let target = self.target(hop, packet.destination)?;
+        let interface = &self.interfaces[target.interface];
+        if packet.total > interface.mtu {
+            return None;
+        }
+        let (port, source) = (target.place.port, interface.mac);
+        let destination = self.neighbor_mac(target)?;
+        // What is behind the packet is padding, and goes no further than a short link needs.
+        let end = ethernet::HEADER_BYTES + usize::from(packet.total);
+        let bytes = packet.bytes.min(end.max(ethernet::FRAME_BYTES_MIN));
+        Some(Onward { port, destination, source, bytes })
+    }
+
     #[inline]
     fn lookup(&mut self, destination: Ipv4Addr) -> Option<HopId> {
         let routes = &self.routes;
@@ -302,13 +344,71 @@ impl Forwarder for Router {
             return self.drops.add_many(DropReason::NotForUs, batch.len() as u64);
         };
         let mut way = Way { now, out };
-        for frame in batch.frames_mut() {
-            match self.receive(at, frame, &mut way) {
-                Fate::Done => {}
-                Fate::Consumed => self.counters.consumed += 1,
-                Fate::Lost(why) => self.drops.add(why),
+        for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
+            let mac = self.interfaces[at].mac;
+            self.row.see(frames.iter().map(|it| Sight { head: it.bytes(), bytes: it.len() }), &mac);
+            self.find_routes();
+            for (place, frame) in frames.iter_mut().enumerate() {
+                if let Some(onward) = self.onward(place) {
+                    let bytes = onward.apply(frame.bytes_mut());
+                    frame.truncate(bytes);
+                    let sent = way.out.send(onward.port, frame);
+                    self.account(sent, Some(port));
+                    continue;
+                }
+                match self.receive(at, frame, &mut way) {
+                    Fate::Done => {}
+                    Fate::Consumed => self.counters.consumed += 1,
+                    Fate::Lost(why) => self.drops.add(why),
+                }
             }
         }
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    /// Packets are decided until one of a row needs more than its first bytes and what is known.
+    fn decide(
+        &mut self,
+        port: PortNo,
+        [sights, next]: [&[Sight<'_>]; 2],
+        _now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        let Some(at) = self.interface(port) else { return Decided::Done(0) };
+        let mac = self.interfaces[at].mac;
+        if !self.is_ahead {
+            self.ahead.see(sights.iter().copied(), &mac);
+        }
+        std::mem::swap(&mut self.row, &mut self.ahead);
+        self.is_ahead = !next.is_empty();
+        if self.is_ahead {
+            self.ahead.see(next.iter().copied(), &mac);
+            self.ahead.foresee(&self.routes);
+        }
+        self.find_routes();
+        for (place, (sight, decision)) in sights.iter().zip(decisions).enumerate() {
+            match self.onward(place) {
+                // What leaves by the port that it came by needs a buffer of its own.
+                Some(onward) if onward.port != port && onward.fits(sight) => {
+                    self.row.keep(place, onward);
+                    *decision = Decision::Output(onward.port);
+                    self.counters.forwarded += 1;
+                }
+                _ => return Decided::Done(place),
+            }
+        }
+        Decided::Done(sights.len())
+    }
+
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
+        self.row.kept(place).apply(head).min(bytes)
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {

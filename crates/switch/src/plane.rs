@@ -199,7 +199,7 @@ impl Forwarder for Plane {
     }
 
     fn decides(&self) -> bool {
-        matches!(self, Plane::OpenFlow(_))
+        true
     }
 
     fn decide(
@@ -211,13 +211,32 @@ impl Forwarder for Plane {
     ) -> Decided {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
-            Plane::Bridge(_) | Plane::Router(_) => Decided::Done(0),
+            Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
+            Plane::Router(router) => router.decide(port, sights, now, decisions),
         }
     }
 
     fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        if let Plane::OpenFlow(pipeline) = self {
-            pipeline.resume(frames, now, out);
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
+            Plane::Bridge(bridge) => bridge.resume(frames, now, out),
+            // It asks for none.
+            Plane::Router(_) => {}
+        }
+    }
+
+    fn rewrites(&self) -> bool {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.rewrites(),
+            Plane::Bridge(bridge) => bridge.rewrites(),
+            Plane::Router(router) => router.rewrites(),
+        }
+    }
+
+    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
+        match self {
+            Plane::OpenFlow(_) | Plane::Bridge(_) => bytes,
+            Plane::Router(router) => router.rewrite(place, head, bytes),
         }
     }
 

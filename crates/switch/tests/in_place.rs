@@ -1,14 +1,19 @@
-//! Frames that stay where they are leave as frames that are moved do: the same ones, in the same order,
-//! with the same counters, by ports of either kind.
+//! Frames that stay where they are leave as frames that are moved do, a switch, a bridge and a router: the same
+//! ones, in the same order, with the same counters, by ports of either kind.
 
 use std::net::Ipv6Addr;
 
 use dataplane::action::Action;
+use dataplane::bridge::{self, Bridge};
 use dataplane::flow::{FlowFilter, FlowSpec};
+use dataplane::forwarder::Forwarder;
 use dataplane::group::{BucketSpec, GroupKind, GroupSpec};
 use dataplane::key::Field;
 use dataplane::matching::Match;
+use dataplane::neighbor::Place;
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::route_table::Prefix;
+use dataplane::router::{self, Router};
 use packet::build::Builder;
 use packet::frame::{Batch, PortNo};
 use packet::header::{ipv4, ipv6};
@@ -19,7 +24,7 @@ use ports::memif::spec::Spec;
 use ports::memif::view::View;
 use ports::port::Port;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig, Service};
-use switch::forward::{ForwardLoop, NumberedPort};
+use switch::forward::{ForwardLoop, LaneDrops, NumberedPort};
 use switch::plane::Plane;
 use switch::process::open_apart;
 
@@ -61,19 +66,28 @@ fn memif_ports(name: &str, queues: u16) -> (MemifPort, MemifPort) {
     panic!("{:?} {:?}", near.last_words(), far.last_words());
 }
 
-/// A switch and what is at the other ends of its ports.
-struct Bench {
-    forward: ForwardLoop<Pipeline>,
+/// A forwarder and what is at the other ends of its ports.
+struct Bench<F> {
+    forward: ForwardLoop<F>,
     far: Vec<Box<dyn Port>>,
 }
 
-impl Bench {
-    fn new(links: Vec<Link>, service: Service) -> Bench {
+impl<F: Forwarder> Bench<F> {
+    fn new(links: Vec<Link>, service: Service, forwarder: F) -> Bench<F> {
         let (near, far): (Vec<_>, Vec<_>) = links.into_iter().unzip();
-        let settings = Settings { on_miss: OnMiss::Drop, ..Settings::default() };
-        let pipeline = Pipeline::new(&PORTS, &settings);
         let near = PORTS.into_iter().zip(near).collect();
-        Bench { forward: ForwardLoop::new(near, pipeline, service), far }
+        Bench { forward: ForwardLoop::new(near, forwarder, service), far }
+    }
+
+    /// Two of them: one whose ports but the last are in shared memory, and one without such ports.
+    fn pair(name: &str, service: Service, make: impl Fn() -> F) -> [Bench<F>; 2] {
+        let link = |port: PortNo| format!("{name}-{port}");
+        let shared = PORTS.iter().map(|&port| match port {
+            4 => memory_link(&link(port)),
+            _ => memif_link(&link(port)),
+        });
+        let own = PORTS.iter().map(|&port| memory_link(&link(port)));
+        [Bench::new(shared.collect(), service, make()), Bench::new(own.collect(), service, make())]
     }
 
     /// Sends frames to a port and returns what came out of each.
@@ -92,6 +106,28 @@ impl Bench {
         self.far.iter_mut().map(received).collect()
     }
 
+    /// What ports did not take.
+    fn lost(&self) -> Vec<LaneDrops> {
+        self.forward.lanes.iter().map(|lane| lane.drops).collect()
+    }
+}
+
+/// Both get the same frames, and the same frames leave them.
+fn carry_both<F: Forwarder>(
+    [shared, own]: &mut [Bench<F>; 2],
+    port: PortNo,
+    frames: &[Vec<u8>],
+    seed: u64,
+) {
+    let (left, right) = (shared.carry(port, frames), own.carry(port, frames));
+    for (place, (left, right)) in left.iter().zip(&right).enumerate() {
+        assert_eq!(left.len(), right.len(), "seed {seed}, {port} to {}", PORTS[place]);
+        assert!(left == right, "seed {seed}, {port} to {}", PORTS[place]);
+    }
+    assert_eq!(shared.lost(), own.lost(), "seed {seed}");
+}
+
+impl Bench<Pipeline> {
     /// Counters of entries in the order of their cookies.
     fn counters(&self) -> Vec<(u64, u64, u64)> {
         let filter = FlowFilter::ALL;
@@ -176,38 +212,130 @@ fn install(pipeline: &mut Pipeline, dice: &mut Dice) {
 fn frames_that_stay_in_place_leave_as_others_do() {
     let mut long = 0;
     for seed in 0..24 {
-        // Small grants end in the midst of what is shown.
-        let quantum_bytes = if seed % 2 == 0 { 16 * 1518 } else { 3000 };
-        let service = Service::DeficitRoundRobin { quantum_bytes };
-        let name = |port: PortNo| format!("{seed}-{port}");
-        let shared = PORTS.iter().map(|&port| match port {
-            4 => memory_link(&name(port)),
-            _ => memif_link(&name(port)),
-        });
-        let mut shared = Bench::new(shared.collect(), service);
-        let own = PORTS.iter().map(|&port| memory_link(&name(port)));
-        let mut own = Bench::new(own.collect(), service);
-        for bench in [&mut shared, &mut own] {
-            install(&mut bench.forward.forwarder, &mut Dice(seed));
-        }
+        let settings = Settings { on_miss: OnMiss::Drop, ..Settings::default() };
+        let make = || {
+            let mut pipeline = Pipeline::new(&PORTS, &settings);
+            install(&mut pipeline, &mut Dice(seed));
+            pipeline
+        };
+        let mut benches = Bench::pair(&format!("flows-{seed}"), service(seed), make);
         let mut dice = Dice(seed + 1000);
         for port in PORTS {
             let frames: Vec<_> = (0..150 + dice.roll(300)).map(|_| frame(&mut dice)).collect();
             long += frames.iter().filter(|frame| frame.len() > 128).count();
-            let (left, right) = (shared.carry(port, &frames), own.carry(port, &frames));
-            for (place, (left, right)) in left.iter().zip(&right).enumerate() {
-                assert_eq!(left.len(), right.len(), "seed {seed}, {port} to {}", PORTS[place]);
-                assert!(left == right, "seed {seed}, {port} to {}", PORTS[place]);
-            }
+            carry_both(&mut benches, port, &frames, seed);
         }
+        let [shared, own] = &benches;
         assert_eq!(shared.counters(), own.counters(), "seed {seed}");
-        let drops = |bench: &Bench| bench.forward.forwarder.drops();
-        assert_eq!(drops(&shared), drops(&own), "seed {seed}");
-        let lost =
-            |bench: &Bench| bench.forward.lanes.iter().map(|lane| lane.drops).collect::<Vec<_>>();
-        assert_eq!(lost(&shared), lost(&own), "seed {seed}");
+        let drops = |bench: &Bench<Pipeline>| bench.forward.forwarder.drops();
+        assert_eq!(drops(shared), drops(own), "seed {seed}");
     }
     assert!(long > 1000, "{long} frames longer than what is looked at");
+}
+
+/// Small grants end in the midst of what is shown.
+fn service(seed: u64) -> Service {
+    let quantum_bytes = if seed.is_multiple_of(2) { 16 * 1518 } else { 3000 };
+    Service::DeficitRoundRobin { quantum_bytes }
+}
+
+#[test]
+fn frames_that_a_bridge_leaves_in_place_leave_as_others_do() {
+    let mut counted = (0, 0, 0);
+    for seed in 0..12 {
+        let settings = bridge::Settings { addresses_max: 7, ..bridge::Settings::default() };
+        let name = format!("bridge-{seed}");
+        let mut benches = Bench::pair(&name, service(seed), || Bridge::new(&PORTS, &settings));
+        let mut dice = Dice(seed);
+        for turn in 0..12 {
+            let port = PORTS[dice.roll(4) as usize];
+            // First few stations, so that all is flooded; then more than there is room for.
+            let stations = 2 + turn;
+            let frames = (0..1 + dice.roll(60)).map(|_| {
+                let mut bytes = frame(&mut dice);
+                if let Some(source) = bytes.get_mut(11) {
+                    *source = dice.roll(stations) as u8;
+                    bytes[10] = 0;
+                }
+                bytes
+            });
+            carry_both(&mut benches, port, &frames.collect::<Vec<_>>(), seed);
+        }
+        let [shared, own] = benches.map(|bench| bench.forward.forwarder);
+        assert_eq!(shared.counters, own.counters, "seed {seed}");
+        assert_eq!(shared.drops, own.drops, "seed {seed}");
+        assert_eq!(shared.table.counters, own.table.counters, "seed {seed}");
+        counted.0 += shared.counters.forwarded;
+        counted.1 += shared.counters.flooded_unknown;
+        counted.2 += shared.table.counters.full;
+    }
+    assert!(counted.0 > 300 && counted.1 > 300 && counted.2 > 300, "{counted:?}");
+}
+
+/// A router with a network on each port and a neighbour in three of them.
+fn router() -> Router {
+    let interface = |&port: &PortNo| router::Interface {
+        port,
+        mac: [2, 0, 0, 0, 0, port as u8],
+        addresses: vec![([10, 0, port as u8, 1].into(), 24)],
+        mtu: if port == 2 { 600 } else { 1500 },
+    };
+    let interfaces = PORTS.iter().map(interface).collect();
+    let settings = router::Settings { interfaces, ..router::Settings::default() };
+    let mut router = Router::new(&settings).expect("right settings");
+    let mut out = dataplane::forwarder::Outputs::new(&PORTS);
+    for port in 1..4 {
+        let place = Place { port, address: [10, 0, port as u8, 9].into() };
+        router.set_neighbor(place, [2, 0, 0, 0, 9, port as u8], &mut out).expect("room");
+        let behind = Prefix::new([10, 9, port as u8, 0].into(), 24).expect("right");
+        router.add_route(behind, Some(place.address), None).expect("room");
+    }
+    router
+}
+
+/// Packets for neighbours, for what is behind them, for others that are not there; too long for a link, from
+/// and to one port, with padding, at their last hop.
+fn packet(dice: &mut Dice, port: PortNo) -> Vec<u8> {
+    let net = 1 + dice.roll(4) as u8;
+    let to = match dice.roll(10) {
+        0 => [10, 0, net, 77],
+        1 => [10, 8, net, 1],
+        2..6 => [10, 9, net, dice.roll(256) as u8],
+        _ => [10, 0, net, 9],
+    };
+    let ttl = if dice.roll(20) == 0 { 1 } else { 64 };
+    let dont_fragment = dice.roll(2) == 0;
+    let header =
+        ipv4::Header { ttl, dont_fragment, ..ipv4::Header::new([10, 0, 1, 8].into(), to.into()) };
+    let bytes = [0, 40, 120, 600, 1400][dice.roll(5) as usize];
+    let frame = Builder::new([2, 0, 0, 0, 0, port as u8], [2, 0, 0, 0, 7, 7]);
+    let mut bytes = frame.ipv4(header).udp(1, 2).payload(&vec![7; bytes]).bytes();
+    match dice.roll(40) {
+        0 => bytes[20] ^= 1,
+        1 => bytes[5] ^= 1,
+        2 => bytes.extend([0xee; 30]),
+        _ => {}
+    }
+    bytes
+}
+
+#[test]
+fn packets_that_a_router_leaves_in_place_leave_as_others_do() {
+    for seed in 0..12 {
+        let mut benches = Bench::pair(&format!("router-{seed}"), service(seed), router);
+        let mut dice = Dice(seed);
+        for turn in 0..12 {
+            let port = PORTS[turn % 4];
+            let count = 1 + dice.roll(100);
+            let frames: Vec<_> = (0..count).map(|_| packet(&mut dice, port)).collect();
+            carry_both(&mut benches, port, &frames, seed);
+        }
+        let [shared, own] = benches.map(|bench| bench.forward.forwarder);
+        assert_eq!(shared.counters, own.counters, "seed {seed}");
+        assert_eq!(shared.drops, own.drops, "seed {seed}");
+        let counters = shared.counters;
+        assert!(counters.forwarded > 100 && counters.fragmented > 2, "{counters:?}");
+    }
 }
 
 /// Two threads, each with a queue of two ports; the third port has one queue, and whoever does not have it

@@ -203,3 +203,95 @@ proptest! {
         }
     }
 }
+
+/// Where each frame of some rows goes when the rows stay where they are, each seen while the one before it is
+/// decided; what is needed as frames is not to be told apart from the rest.
+fn in_place(
+    bench: &mut Bench,
+    port: PortNo,
+    rows: &[Vec<Vec<u8>>],
+) -> HashMap<PortNo, Vec<Vec<u8>>> {
+    fn sights(row: &[Vec<u8>]) -> Vec<Sight<'_>> {
+        // Headers are all that is ever seen.
+        row.iter().map(|it| Sight { head: &it[..it.len().min(18)], bytes: it.len() }).collect()
+    }
+    let mut left: HashMap<PortNo, Vec<Vec<u8>>> = HashMap::new();
+    for (number, row) in rows.iter().enumerate() {
+        let next = rows.get(number + 1).map(|next| sights(next)).unwrap_or_default();
+        let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+        let row_sights = sights(row);
+        match bench.bridge.decide(port, [&row_sights, &next], SECOND, &mut decisions) {
+            Decided::Done(count) => {
+                assert_eq!(count, row.len());
+                for (bytes, decision) in row.iter().zip(decisions) {
+                    if let Decision::Output(to) = decision {
+                        left.entry(to).or_default().push(bytes.clone());
+                    }
+                }
+            }
+            Decided::Needs(count) => {
+                assert_eq!(count, row.len());
+                let mut batch = Batch::new(SIGHTS_MAX);
+                row.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
+                bench.bridge.resume(batch.frames_mut(), SECOND, &mut bench.out);
+                for (to, queue) in bench.out.queues_mut() {
+                    let frames = queue.frames().iter().map(|frame| frame.bytes().to_vec());
+                    left.entry(*to).or_default().extend(frames);
+                    queue.clear();
+                }
+            }
+        }
+    }
+    left.retain(|_, frames| !frames.is_empty());
+    left
+}
+
+proptest! {
+    /// Groups, short frames, sources that no station has and a table that is too small among them.
+    #[test]
+    fn frames_that_stay_where_they_are_go_where_others_go(
+        batches in proptest::collection::vec(
+            (0usize..4, proptest::collection::vec((0u8..9, 0u8..9), 1..100)), 0..12),
+        row_frames in 1usize..=SIGHTS_MAX,
+        learning in prop_oneof![Just(Learning::Shared), Just(Learning::PerVlan)],
+    ) {
+        let settings = Settings { addresses_max: 6, learning, ..Settings::default() };
+        let (mut bench, mut other) = (Bench::new(&settings), Bench::new(&settings));
+        // Behind a port that there is not.
+        for it in [&mut bench, &mut other] {
+            prop_assert!(it.bridge.set_static(station(5), 0, 99));
+        }
+        for (place, pairs) in batches {
+            let port = PORTS[place];
+            let bytes = |(number, (destination, source)): (usize, (u8, u8))| match number % 7 {
+                3 if source == 3 => vec![2; usize::from(destination)],
+                4 if source == 4 => frame(station(destination), [3, 0, 0, 0, 0, source]),
+                5 if destination == 5 => frame([1, 0x80, 0xc2, 0, 0, source], station(source)),
+                6 => Builder::new(station(destination), station(source))
+                    .vlan(u16::from(source % 2))
+                    .ether_type(0x88b5)
+                    .bytes(),
+                _ => frame(station(destination), station(source)),
+            };
+            let frames: Vec<Vec<u8>> = pairs.into_iter().enumerate().map(bytes).collect();
+            let mut batch = Batch::new(frames.len());
+            frames.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
+            bench.bridge.forward(port, &mut batch, SECOND, &mut bench.out);
+            let rows: Vec<_> = frames.chunks(row_frames).map(<[Vec<u8>]>::to_vec).collect();
+            let mut left = in_place(&mut other, port, &rows);
+            for (place, queue) in bench.out.queues_mut() {
+                let got: Vec<_> = queue.frames().iter().map(|f| f.bytes().to_vec()).collect();
+                prop_assert_eq!(got, left.remove(place).unwrap_or_default());
+                queue.clear();
+            }
+            prop_assert!(left.is_empty(), "{left:?}");
+            let (one, two) = (&bench.bridge, &other.bridge);
+            prop_assert_eq!(one.counters, two.counters);
+            let all = |it: &Bridge| DropReason::ALL.iter().map(|why| it.drops.of(*why)).collect();
+            let (drops, others): (Vec<u64>, Vec<u64>) = (all(one), all(two));
+            prop_assert_eq!(drops, others);
+            prop_assert_eq!(one.table.len(), two.table.len());
+            prop_assert_eq!(one.table.counters, two.table.counters);
+        }
+    }
+}

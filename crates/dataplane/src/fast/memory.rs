@@ -12,6 +12,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
 
 /// Blocks of at least this size begin at a multiple of it, so that they can have huge pages.
 const HUGE_BYTES: usize = 2 << 20;
@@ -33,6 +34,11 @@ pub fn advise(advice: Advice) {
 /// # Safety
 /// All bytes zero is a valid value, and the type has nothing to drop.
 pub unsafe trait Zero {}
+
+// SAFETY: zero is a valid number.
+unsafe impl Zero for AtomicU64 {}
+// SAFETY: so many of what may begin as zero bytes, with nothing between them.
+unsafe impl<T: Zero, const N: usize> Zero for [T; N] {}
 
 /// A row of values in memory of their own.
 pub struct Zeroed<T: Zero> {
@@ -106,7 +112,7 @@ impl<T: Zero> std::fmt::Debug for Zeroed<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::Ordering;
 
     use super::*;
 

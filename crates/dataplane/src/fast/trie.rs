@@ -79,10 +79,21 @@ impl Trie {
         self.used.load(Relaxed)
     }
 
+    /// Bytes that are in use.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.top) + self.count_nodes() * size_of::<Node>()
+    }
+
     /// Whether a prefix of this length surely has room.
     pub fn has_room(&self, length: u32) -> bool {
         let nodes = length.saturating_sub(TOP_BITS).div_ceil(NODE_BITS) as usize;
         self.count_nodes() + nodes <= NODES_MAX
+    }
+
+    /// What is looked at first for an address will be read soon.
+    #[inline]
+    pub fn prefetch(&self, address: Address) {
+        prefetch::read(&self.top[top_of(address)]);
     }
 
     /// The entry of the longest prefix that holds the address.

@@ -34,7 +34,7 @@ fn an_address_is_forgotten_after_it_was_silent_for_the_ageing_time() {
     assert_eq!(table.lookup(key(5), Nanos::from_secs(20)), Some(3));
     assert_eq!(table.iter(Nanos::from_secs(30)).count(), 0);
     assert_eq!(table.len(), 1, "not yet swept");
-    table.sweep(table.slots(), Nanos::from_secs(30));
+    assert_eq!(table.age(Nanos::from_secs(30), 10), None);
     assert_eq!((table.len(), table.counters.aged), (0, 1));
 }
 
@@ -56,7 +56,7 @@ fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
     assert_eq!(table.learn(key(5), 4, SECOND), Learned::Static);
     table.learn(key(6), 4, SECOND);
     let late = Nanos::from_secs(1000);
-    table.sweep(table.slots(), late);
+    table.age(late, 10);
     assert_eq!(table.flush(None), 0);
     let entries: Vec<MacEntry> = table.iter(late).collect();
     assert_eq!(entries, [MacEntry { mac: mac(5), vid: 0, port: 3, age: None }]);
@@ -89,13 +89,47 @@ fn a_full_table_learns_nothing_new_and_counts_it() {
     assert_eq!(table.learn(key(1 << 40), 1, SECOND), Learned::New);
 }
 
+#[test]
+fn whoever_makes_up_addresses_gets_no_more_memory() {
+    let ageing = Some(Nanos::from_secs(10));
+    let mut table = MacTable::new(1000, ageing, 3);
+    let mut now = SECOND;
+    for address in 1..200_000u64 {
+        table.learn(key(address), 1, now);
+        assert!(table.len() <= 1000 && table.given <= 1000 && table.free.len() <= 1000);
+        now += Nanos::from_millis(1);
+        table.age(now, 2);
+    }
+    let counters = table.counters;
+    assert!(counters.full > 100_000 && counters.aged > 10_000, "{counters:?}");
+    assert_eq!(counters.learned - counters.aged, table.len() as u64);
+}
+
+#[test]
+fn what_is_due_is_found_in_steps_and_said() {
+    let mut table = MacTable::new(1000, Some(Nanos::from_secs(10)), 1);
+    (1..=1000).for_each(|address| _ = table.learn(key(address), 1, SECOND));
+    let early = Nanos::from_secs(10);
+    let next = table.age(early, 10_000).expect("they are due some day");
+    assert!(next > early && table.len() == 1000, "{next:?}");
+    // Half of them are seen again.
+    (1..=500).for_each(|address| _ = table.learn(key(address), 1, early));
+    let late = Nanos::from_secs(12);
+    assert!(table.age(late, 100).expect("more are due") <= late);
+    assert!(table.len() > 800);
+    while table.age(late, 100).is_some_and(|next| next <= late) {}
+    assert_eq!((table.len(), table.counters.aged), (500, 500));
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Learn(u64, PortNo),
     Set(u64, PortNo),
     Remove(u64),
     Flush(Option<PortNo>),
-    Sweep,
+    Age(usize),
+    Ageing(u64),
+    Hint(u64),
     Wait(u64),
 }
 
@@ -106,46 +140,85 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (address.clone(), port.clone()).prop_map(|(a, p)| Step::Set(a, p)),
         4 => address.prop_map(Step::Remove),
         1 => proptest::option::of(port).prop_map(Step::Flush),
-        1 => Just(Step::Sweep),
+        2 => prop_oneof![0usize..5, Just(1000)].prop_map(Step::Age),
+        1 => (0u64..4).prop_map(Step::Ageing),
+        4 => (1u64..60).prop_map(Step::Hint),
         3 => (0u64..8).prop_map(Step::Wait),
     ]
 }
 
-/// What the table should know: port and when it was seen, `None` if it was set.
-type Oracle = HashMap<u64, (PortNo, Option<Nanos>)>;
-
-const AGEING: Nanos = Nanos::from_secs(10);
-
-fn fresh(seen: Option<Nanos>, now: Nanos) -> bool {
-    seen.is_none_or(|seen| now.since(seen) < AGEING)
+/// A table, and what it should know: port and when it was seen, `None` if it was set.
+struct World {
+    table: MacTable,
+    known: HashMap<u64, (PortNo, Option<Nanos>)>,
+    ageing: Option<Nanos>,
+    now: Nanos,
+    /// First steps of lookups, done some time ago.
+    hints: Vec<Hint>,
 }
 
-fn play(step: &Step, table: &mut MacTable, oracle: &mut Oracle, now: &mut Nanos) {
-    match *step {
-        Step::Learn(address, port) => {
-            table.learn(key(address), port, *now);
-            let known = oracle.entry(address).or_insert((port, Some(*now)));
-            if known.1.is_some() {
-                *known = (port, Some(*now));
+impl World {
+    fn is_fresh(&self, seen: Option<Nanos>) -> bool {
+        let within = |seen| self.ageing.is_none_or(|ageing| self.now.since(seen) < ageing);
+        seen.is_none_or(within)
+    }
+
+    fn count_fresh(&self) -> usize {
+        self.known.values().filter(|known| self.is_fresh(known.1)).count()
+    }
+
+    /// Forgets all that is too old.
+    fn forget(&mut self) {
+        self.table.age(self.now, usize::MAX);
+        assert_eq!(self.table.len(), self.count_fresh(), "nothing old stays");
+        let mut known = std::mem::take(&mut self.known);
+        known.retain(|_, known| self.is_fresh(known.1));
+        self.known = known;
+    }
+
+    fn play(&mut self, step: &Step) {
+        match *step {
+            Step::Learn(address, port) => {
+                let hint = self.hints[address as usize];
+                self.table.learn_at(key(address), hint, port, self.now);
+                let known = self.known.entry(address).or_insert((port, Some(self.now)));
+                if known.1.is_some() {
+                    *known = (port, Some(self.now));
+                }
             }
+            Step::Set(address, port) => {
+                self.table.set_static(key(address), port);
+                self.known.insert(address, (port, None));
+            }
+            Step::Remove(address) => {
+                self.table.remove(key(address));
+                self.known.remove(&address);
+            }
+            Step::Flush(port) => {
+                self.table.flush(port);
+                self.known.retain(|_, (place, seen)| {
+                    seen.is_none() || port.is_some_and(|port| *place != port)
+                });
+            }
+            Step::Age(steps) => {
+                self.table.age(self.now, steps);
+            }
+            Step::Ageing(tens) => {
+                // Whether what is too old comes back with a longer time depends on whether it is
+                // still there.
+                self.forget();
+                self.ageing = (tens > 0).then(|| Nanos::from_secs(10 * tens));
+                self.table.set_ageing(self.ageing);
+                self.forget();
+            }
+            Step::Hint(address) => {
+                let mut hint = self.table.hint(key(address));
+                self.table.guess(&mut hint);
+                self.hints[address as usize] = hint;
+            }
+            // Whole units of the table's moments, so that both round alike.
+            Step::Wait(seconds) => self.now += Nanos(seconds * ((1_000_000_000 >> 16) << 16)),
         }
-        Step::Set(address, port) => {
-            table.set_static(key(address), port);
-            oracle.insert(address, (port, None));
-        }
-        Step::Remove(address) => {
-            table.remove(key(address));
-            oracle.remove(&address);
-        }
-        Step::Flush(port) => {
-            table.flush(port);
-            oracle.retain(|_, (place, seen)| {
-                seen.is_none() || port.is_some_and(|port| *place != port)
-            });
-        }
-        Step::Sweep => table.sweep(table.slots() / 2, *now),
-        // Whole units of the table's moments, so that both round alike.
-        Step::Wait(seconds) => *now += Nanos(seconds * ((1_000_000_000 >> 16) << 16)),
     }
 }
 
@@ -155,18 +228,23 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..400),
         seed in any::<u64>(),
     ) {
-        // So small that runs form and wrap round the end.
-        let mut table = MacTable::new(64, Some(AGEING), seed);
-        let (mut oracle, mut now) = (Oracle::new(), SECOND);
+        let ageing = Some(Nanos::from_secs(10));
+        // So small that entries have to move, and hardly larger than what is learned.
+        let table = MacTable::new(60, ageing, seed);
+        let hints = (0..60).map(|address| table.hint(key(address))).collect();
+        let mut world = World { table, known: HashMap::new(), ageing, now: SECOND, hints };
         for step in &steps {
-            play(step, &mut table, &mut oracle, &mut now);
+            world.play(step);
+            let World { table, known, now, hints, .. } = &world;
             for address in 1..60 {
-                let known = oracle.get(&address).filter(|known| fresh(known.1, now));
-                prop_assert_eq!(table.lookup(key(address), now), known.map(|known| known.0));
+                let wanted = known.get(&address).filter(|known| world.is_fresh(known.1));
+                let wanted = wanted.map(|known| known.0);
+                prop_assert_eq!(table.lookup(key(address), *now), wanted);
+                let late = table.lookup_at(key(address), hints[address as usize], *now);
+                prop_assert_eq!(late, wanted);
             }
-            let known = oracle.values().filter(|known| fresh(known.1, now)).count();
-            prop_assert_eq!(table.iter(now).count(), known);
-            prop_assert!(table.len() <= 64);
+            prop_assert_eq!(table.iter(*now).count(), world.count_fresh());
+            prop_assert!(table.len() <= 60 && table.given <= 60);
         }
     }
 }

@@ -107,6 +107,9 @@ impl Router {
             hop_neighbors: Vec::new(),
             icmp: icmp::Limiter::new(settings.icmp_limit),
             identification: 0,
+            row: Box::default(),
+            ahead: Box::default(),
+            is_ahead: false,
             counters: RouterCounters::default(),
             drops: DropCounters::default(),
         };

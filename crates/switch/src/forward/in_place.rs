@@ -2,7 +2,7 @@
 //!
 //! Of each frame the first bytes are copied, and what is decided by the copy goes for the copy: it is
 //! sent, with the rest of the frame behind it, so that whoever still writes to the frame changes no
-//! header that was looked at. Where the forwarder needs frames, those it needs are copied as a whole
+//! header that was looked at. A forwarder that changes headers writes to that copy. Where the forwarder needs frames, those it needs are copied as a whole
 //! and go the way of all frames. While some frames are decided the next ones are seen already, so that
 //! what their lookups need is on its way.
 //!
@@ -172,6 +172,9 @@ impl<F: Forwarder> ForwardLoop<F> {
         let decided = self.forwarder.decide(number, sights, now, decisions);
         let done = match decided {
             Decided::Done(done) => {
+                if self.forwarder.rewrites() {
+                    self.rewrite(done);
+                }
                 self.send_in_place(index, from, done, turn);
                 done
             }
@@ -196,6 +199,18 @@ impl<F: Forwarder> ForwardLoop<F> {
             self.exhale(now, turn);
         }
         count
+    }
+
+    /// Makes the first `count` frames of the first row what they are as they leave.
+    fn rewrite(&mut self, count: usize) {
+        let Scratch { rows: [row, _], decisions, .. } = &mut *self.scratch;
+        for (place, decision) in decisions[..count].iter().enumerate() {
+            if let Decision::Output(_) = decision {
+                let bytes = row.lengths[place];
+                let head = &mut row.heads.0[place][..bytes.min(HEAD_BYTES)];
+                row.lengths[place] = self.forwarder.rewrite(place, head, bytes);
+            }
+        }
     }
 
     /// Puts the first `count` frames of the first row where their decisions say.

@@ -62,7 +62,84 @@ fn check_sent(port: PortNo, bytes: &[u8]) {
     }
 }
 
+/// What leaves when rows of frames stay where they are, each seen while the one before it is decided. Of a
+/// frame so many first bytes are seen, and written to.
+fn in_place(
+    bench: &mut Bench,
+    port: PortNo,
+    rows: &[&[Vec<u8>]],
+    head_bytes: usize,
+) -> Vec<(PortNo, Vec<u8>)> {
+    let sights = |row: &[Vec<u8>]| -> Vec<(Vec<u8>, usize)> {
+        row.iter().map(|it| (it[..it.len().min(head_bytes)].to_vec(), it.len())).collect()
+    };
+    let mut left = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let next = rows.get(number + 1).map(|next| sights(next)).unwrap_or_default();
+        let mut heads = sights(row);
+        let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+        fn see(heads: &[(Vec<u8>, usize)]) -> Vec<Sight<'_>> {
+            heads.iter().map(|(head, bytes)| Sight { head, bytes: *bytes }).collect()
+        }
+        let both = [&see(&heads)[..], &see(&next)];
+        let Decided::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions) else {
+            panic!("a router asks for no frames to go on with");
+        };
+        for (place, decision) in decisions[..done].iter().enumerate() {
+            let (head, bytes) = &mut heads[place];
+            let Decision::Output(to) = *decision else { panic!("it drops nothing by a head") };
+            let rest = &row[place][head.len()..];
+            let after = bench.router.rewrite(place, head, *bytes);
+            assert!(after == *bytes || after <= head.len(), "{after} of {bytes}");
+            let mut whole = [&head[..], rest].concat();
+            whole.truncate(after);
+            left.push((to, whole));
+        }
+        bench.received += done as u64;
+        for bytes in &row[done..] {
+            left.extend(bench.send(port, bytes));
+        }
+    }
+    left.sort_by_key(|(port, _)| *port);
+    left
+}
+
 proptest! {
+    /// Long frames and unknown neighbours, padding and damage among them.
+    #[test]
+    fn frames_that_stay_where_they_are_go_where_others_go(
+        bursts in vec((0usize..3, vec((frame(), 0usize..200), 1..80)), 1..6),
+        row_frames in 1usize..=SIGHTS_MAX,
+        head_bytes in prop_oneof![Just(64usize), Just(128)],
+        cache_entries in prop_oneof![3 => Just(0usize), 1 => Just(4)],
+    ) {
+        let settings = Settings { cache_entries, ..settings() };
+        let (mut bench, mut other) = (Bench::new(&settings), Bench::new(&settings));
+        for (place, frames) in bursts {
+            let frames: Vec<Vec<u8>> = frames
+                .into_iter()
+                .map(|((_, mut bytes), padding)| {
+                    bytes.truncate(bytes.len().min(300));
+                    bytes.resize(bytes.len() + if padding > 120 { padding } else { 0 }, 0xee);
+                    // Made for another port now and then.
+                    if padding % 8 > 0 {
+                        bytes[..6].copy_from_slice(&mac(PORTS[place]));
+                    }
+                    bytes
+                })
+                .collect();
+            let port = PORTS[place];
+            let mut batch = Batch::new(frames.len());
+            frames.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
+            bench.router.forward(port, &mut batch, bench.now, &mut bench.out);
+            let rows: Vec<&[Vec<u8>]> = frames.chunks(row_frames).collect();
+            let left = in_place(&mut other, port, &rows, head_bytes);
+            prop_assert_eq!(to_text(&bench.sent()), to_text(&left));
+            prop_assert_eq!(bench.router.counters, other.router.counters);
+            prop_assert_eq!(&bench.router.drops, &other.router.drops);
+        }
+    }
+
     #[test]
     fn every_frame_is_accounted_for(
         frames in vec((frame(), 0u64..2000), 1..60),

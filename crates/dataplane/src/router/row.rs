@@ -1,0 +1,154 @@
+//! Packets that a router looks at together, by the first bytes of their frames.
+//!
+//! Only plain ones are told of: IPv4 without options, right in every respect, alive on the next link, from
+//! and to hosts. RFC 1812 section 5.2.2 has the checks; what is wrong with the others, and what is to be
+//! done about it, whoever has the whole frame finds out.
+//!
+//! Invariant: a row is of frames that one port received, in the order in which they came.
+
+use core::net::Ipv4Addr;
+
+use packet::frame::PortNo;
+use packet::header::{ethernet, ethernet::Mac, ipv4, u16_at};
+
+use super::{is_host, is_martian};
+use crate::forwarder::{SIGHTS_MAX, Sight};
+use crate::route_table::{HopId, RouteTable};
+
+/// Version 4, and a header of five words.
+const PLAIN: u8 = 0x45;
+
+/// A plain packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet {
+    pub(super) destination: Ipv4Addr,
+    /// Its length.
+    pub(super) total: u16,
+    /// The length of its frame.
+    pub(super) bytes: usize,
+}
+
+/// How a packet goes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Onward {
+    pub(super) port: PortNo,
+    /// The neighbour.
+    pub(super) destination: Mac,
+    /// The interface.
+    pub(super) source: Mac,
+    /// The length of its frame then.
+    pub(super) bytes: usize,
+}
+
+/// The packets.
+#[derive(Debug)]
+pub(super) struct Row {
+    count: usize,
+    packets: [Option<Packet>; SIGHTS_MAX],
+    hops: [Option<HopId>; SIGHTS_MAX],
+    onward: [Onward; SIGHTS_MAX],
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        let onward = Onward { port: 0, destination: [0; 6], source: [0; 6], bytes: 0 };
+        Row {
+            count: 0,
+            packets: [None; SIGHTS_MAX],
+            hops: [None; SIGHTS_MAX],
+            onward: [onward; SIGHTS_MAX],
+        }
+    }
+}
+
+impl Packet {
+    /// The plain packet for this station in a frame, if there is one.
+    #[inline]
+    fn of(sight: Sight<'_>, own: &Mac) -> Option<Packet> {
+        let Sight { head, bytes } = sight;
+        let headers = head.get(..ethernet::HEADER_BYTES + ipv4::HEADER_BYTES)?;
+        let (link, header) = headers.split_at(ethernet::HEADER_BYTES);
+        let view = ipv4::View::new(header)?;
+        let (total, destination) = (view.total_length(), view.destination());
+        let is_plain = link[ethernet::DESTINATION] == own[..]
+            && u16_at(link, ethernet::TYPE.start) == ethernet::TYPE_IPV4
+            && header[0] == PLAIN
+            && (ipv4::HEADER_BYTES..=bytes - ethernet::HEADER_BYTES).contains(&total.into())
+            && view.ttl() > 1
+            && is_host(view.source())
+            && destination.octets()[0] < 224
+            && !is_martian(destination)
+            && ipv4::checksum_is_right(header);
+        is_plain.then_some(Packet { destination, total, bytes })
+    }
+}
+
+impl Onward {
+    /// Whether all that is to go is what is seen of the frame, or nothing of it is to be left out.
+    #[inline]
+    pub(super) fn fits(&self, sight: &Sight<'_>) -> bool {
+        self.bytes == sight.bytes || self.bytes <= sight.head.len()
+    }
+
+    /// Writes the headers with which the packet goes on over those with which it came, and says how many
+    /// bytes the frame is to have.
+    #[inline]
+    pub(super) fn apply(&self, head: &mut [u8]) -> usize {
+        head[ethernet::DESTINATION].copy_from_slice(&self.destination);
+        head[ethernet::SOURCE].copy_from_slice(&self.source);
+        ipv4::decrement_ttl(&mut head[ethernet::HEADER_BYTES..]);
+        self.bytes
+    }
+}
+
+impl Row {
+    /// Takes in frames for the station `own`.
+    #[inline]
+    pub(super) fn see<'a>(&mut self, sights: impl ExactSizeIterator<Item = Sight<'a>>, own: &Mac) {
+        self.count = sights.len();
+        for (packet, sight) in self.packets.iter_mut().zip(sights) {
+            *packet = Packet::of(sight, own);
+        }
+    }
+
+    /// Asks for what the lookups of their routes will read first.
+    #[inline]
+    pub(super) fn foresee(&self, routes: &RouteTable) {
+        let packets = self.packets[..self.count].iter().flatten();
+        packets.for_each(|packet| routes.foresee(packet.destination));
+    }
+
+    /// Finds their routes.
+    #[inline]
+    pub(super) fn find_routes(&mut self, routes: &RouteTable) {
+        let mut addresses = [Ipv4Addr::UNSPECIFIED; SIGHTS_MAX];
+        for (address, packet) in addresses.iter_mut().zip(&self.packets[..self.count]) {
+            *address = packet.map_or(Ipv4Addr::UNSPECIFIED, |packet| packet.destination);
+        }
+        routes.lookup_many(&addresses[..self.count], &mut self.hops);
+    }
+
+    /// The packet at a place, if it is plain.
+    #[inline]
+    pub(super) fn packet(&self, place: usize) -> Option<Packet> {
+        self.packets[place]
+    }
+
+    /// The next hop of its route, if there is one.
+    #[inline]
+    pub(super) fn hop(&self, place: usize) -> Option<HopId> {
+        self.hops[place]
+    }
+
+    /// Notes how it goes on.
+    #[inline]
+    pub(super) fn keep(&mut self, place: usize, onward: Onward) {
+        self.onward[place] = onward;
+    }
+
+    /// How it goes on.
+    #[inline]
+    pub(super) fn kept(&self, place: usize) -> &Onward {
+        &self.onward[place]
+    }
+}
