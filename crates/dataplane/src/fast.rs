@@ -4,6 +4,8 @@
 //! shared is atomic, an entry is written before it can be found, and a place is not used again before
 //! every reader has let go of it. This is the only part of the crate in which `unsafe` is allowed.
 
+/// What entries did before they were changed, for who does not see the change yet.
+pub mod aside;
 /// Sets of matches, a bit for each, found half a byte of the key at a time.
 pub mod bits;
 /// Which entry has a hash: buckets of one cache line.

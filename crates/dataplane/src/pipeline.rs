@@ -144,6 +144,8 @@ impl Pipeline {
     /// A pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
+        // Its own worker forwards when it is told to, and rests after that.
+        tables.alone = true;
         let shared = Arc::new(Shared {
             engine: Mutex::new(Engine::new(ports, settings)),
             gates: Gates::new(ports),
@@ -161,6 +163,7 @@ impl Pipeline {
     /// then on the pipeline itself forwards the few frames that the control plane sends.
     pub fn worker(&mut self) -> Worker {
         let fresh = Worker::new(self.tables.reader(), Arc::clone(&self.shared));
+        self.tables.alone = false;
         match std::mem::replace(&mut self.has_workers, true) {
             true => fresh,
             false => std::mem::replace(&mut self.worker, fresh),

@@ -16,6 +16,7 @@ use packet::time::Nanos;
 use crate::action::Action;
 use crate::classifier::Verdict;
 use crate::counter::TableAccount;
+use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
 use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Part};
 use crate::forwarder::Outputs;
@@ -52,7 +53,7 @@ pub use crate::classifier::rest::Described;
 
 pub use glance::{Glance, Look};
 use leaving::Leaving;
-use lookup::{Common, Sums};
+use lookup::{Common, Sums, View};
 pub use lookup::{Foreseen, Found, Library, Lookup, Program, Programs, Work};
 use news::News;
 use one::Table;
@@ -91,8 +92,15 @@ pub struct Tables {
     free: Vec<u32>,
     /// What is to be used again when nobody looks at it any more.
     leaving: Leaving,
+    /// What readers were last given of each table, and in which edition.
+    views: Vec<Arc<View>>,
+    edition: Edition,
     /// Tables of which readers hold something that is out of date.
     changed: Vec<u8>,
+    /// Whether changes are made apart from what readers hold, to be seen together.
+    apart: bool,
+    /// Whether nobody looks entries up while several commands are done, so that this needs no effort.
+    pub(crate) alone: bool,
     /// What entries had counted when they were last set to begin anew.
     bases: HashMap<u32, Sums>,
     /// Entries that ever came, modulo what fits.
@@ -151,13 +159,18 @@ impl Tables {
         let fit = fit.fold(0, usize::saturating_add);
         let tables: Vec<Table> =
             settings.iter().map(|settings| Table::new(settings, seed)).collect();
-        let views = tables.iter().map(|table| table.view((Key::ZERO, 0))).collect();
+        let views = tables.iter().map(|table| table.view((Key::ZERO, 0))).map(Arc::new);
+        let views: Vec<_> = views.collect();
         Tables {
-            common: Arc::new(Common::new(fit, views)),
+            common: Arc::new(Common::new(fit, &views)),
             flows: Vec::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
             leaving: Leaving::default(),
+            views,
+            edition: Edition::default(),
             changed: Vec::new(),
+            apart: false,
+            alone: false,
             bases: HashMap::new(),
             arrivals: 0,
             tables,
@@ -227,19 +240,23 @@ impl Tables {
     }
 
     /// Lets those who look entries up see every change so far, from their next batch on. What is found
-    /// by a hash they may see before.
+    /// by a hash they may see before; but what is changed between [`Tables::begin`] and
+    /// [`Tables::keep`] they see neither before nor now.
     #[inline]
     pub fn publish(&mut self) {
-        if self.changed.is_empty() && self.leaving.is_empty() {
-            return;
+        let nothing = self.changed.is_empty() && self.leaving.is_empty();
+        if !nothing && !self.apart {
+            self.put_out();
         }
-        for &table in &self.changed {
-            let at = usize::from(table);
-            self.common.replace(at, self.tables[at].view(self.asked[at]));
-        }
+    }
+
+    fn put_out(&mut self) {
         if !self.changed.is_empty() {
-            self.common.announce();
-            self.changed.clear();
+            for table in self.changed.drain(..) {
+                let at = usize::from(table);
+                self.views[at] = Arc::new(self.tables[at].view(self.asked[at]));
+            }
+            self.common.replace(&self.views, self.edition);
         }
         self.leaving.set_out(self.common.epochs.advance());
     }

@@ -118,6 +118,8 @@ pub struct Agent {
     last_instructions: Option<(Version, Vec<Instruction>, Arc<Instructions>)>,
     /// While a bundle is tried: the kept frames that it would use up.
     rehearsal: Option<Vec<u32>>,
+    /// While a bundle is done: the frames that it sends, which go when all of it can be seen.
+    departures: Option<Vec<packet_out::Departure>>,
     /// The time of the day minus our own; wraps.
     wall_offset: u64,
     connections_made: u32,
@@ -194,6 +196,7 @@ impl Agent {
             limits: config.limits.clone(),
             last_instructions: None,
             rehearsal: None,
+            departures: None,
             wall_offset: 0,
             connections_made: 0,
             fragments: FragmentHandling::Normal,

@@ -26,6 +26,11 @@ impl ExactTable {
         ExactTable { buckets: Arc::new(Buckets::new(entries_max)), seed }
     }
 
+    /// From now on changes are made apart: clones so far go on with what there is.
+    pub fn set_apart(&mut self) {
+        self.buckets = Arc::new(self.buckets.copy());
+    }
+
     /// How many entries it holds.
     pub fn len(&self) -> usize {
         self.buckets.len()

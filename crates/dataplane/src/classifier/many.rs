@@ -62,7 +62,16 @@ impl Many {
 
     /// Whether what readers hold became out of date since this was last asked.
     pub fn take_changed(&mut self) -> bool {
-        self.tuples.take_changed() | std::mem::take(&mut self.changed)
+        let routes = self.routes.as_mut().is_some_and(Routes::take_changed);
+        self.tuples.take_changed() | std::mem::take(&mut self.changed) | routes
+    }
+
+    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    pub fn set_stays(&mut self, stays: bool) {
+        self.tuples.set_stays(stays);
+        if let Some(routes) = &mut self.routes {
+            routes.set_stays(stays);
+        }
     }
 
     /// How many entries it holds.
@@ -120,7 +129,7 @@ impl Many {
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         let removed = self.routes.as_mut().and_then(|it| it.remove(matching, rank, entry));
         match removed {
-            Some(changed) => self.changed |= changed,
+            Some(()) => {}
             None => self.tuples.remove(slab, matching, entry),
         }
         if let Some(routes) = self.routes.take_if(|routes| routes.count() < ROUTES_FEW) {

@@ -115,6 +115,14 @@ impl Rest {
         std::mem::take(&mut self.changed) || tuples
     }
 
+    /// Whether readers are to go on with what they hold whatever is changed from now on. (Lists and half
+    /// bytes are made anew for them anyway.)
+    pub fn set_stays(&mut self, stays: bool) {
+        if let Way::Many(many) = &mut self.way {
+            many.set_stays(stays);
+        }
+    }
+
     /// How many entries it holds.
     pub fn len(&self) -> usize {
         match &self.way {

@@ -56,6 +56,10 @@ pub struct Routes {
     lengths: Vec<u8>,
     /// Entries removed since the trie was made.
     removed: usize,
+    /// Whether the trie is to stay as it is, and the next change is made to a version of it apart.
+    stays: bool,
+    /// Whether readers have to be told of another trie.
+    changed: bool,
 }
 
 /// The routing table, for who looks entries up: changes are seen in place.
@@ -143,7 +147,32 @@ impl Routes {
             ranks: vec![BTreeMap::new(); Address::BITS as usize + 1],
             lengths: Vec::new(),
             removed: 0,
+            stays: false,
+            changed: false,
         }
+    }
+
+    /// Whether readers are to go on with what they hold whatever is changed from now on. With `false`
+    /// nobody holds it any more.
+    pub fn set_stays(&mut self, stays: bool) {
+        self.stays = stays;
+        if !stays {
+            self.trie.join();
+        }
+    }
+
+    /// Whether readers have to be told of another trie than when this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// A trie that may be changed.
+    fn own(&mut self) -> &Trie {
+        if std::mem::take(&mut self.stays) {
+            self.trie = Arc::new(self.trie.part());
+            self.changed = true;
+        }
+        &self.trie
     }
 
     /// What readers are to hold of it.
@@ -212,15 +241,15 @@ impl Routes {
         self.lengths[place] = length as u8;
         *self.ranks[length as usize].entry(rank).or_default() += 1;
         self.prefixes.insert(prefix, entry);
+        self.own();
         let lengths = &self.lengths;
         let is_longer = |other: u32| u32::from(lengths[other as usize]) > length;
         self.trie.insert(address, length, entry, is_longer);
         true
     }
 
-    /// Removes an entry of this match and rank; `None` if it is not here, else whether readers have to be
-    /// told.
-    pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> Option<bool> {
+    /// Removes an entry of this match and rank; `None` if it is not here.
+    pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> Option<()> {
         let prefix = self.shape.prefix_of(matching)?;
         if self.prefixes.get(&prefix) != Some(&entry) {
             return None;
@@ -237,13 +266,12 @@ impl Routes {
         let used = (0..length).rev().filter(|&it| !self.ranks[it as usize].is_empty());
         let shorter = used.filter_map(|it| self.prefixes.get(&(address & prefix_mask(it), it)));
         let shorter = shorter.into_iter().next().copied();
-        self.trie.remove(address, length, entry, shorter);
+        self.own().remove(address, length, entry, shorter);
         self.removed += 1;
-        let is_stale = self.removed >= STALE_MIN.max(self.count());
-        if is_stale {
+        if self.removed >= STALE_MIN.max(self.count()) {
             self.begin_anew();
         }
-        Some(is_stale)
+        Some(())
     }
 
     /// A trie without the levels that nobody needs any more. Readers go on with the old one.
@@ -255,7 +283,7 @@ impl Routes {
             trie.insert(address, length, entry, is_longer);
         }
         self.trie = Arc::new(trie);
-        self.removed = 0;
+        (self.removed, self.changed) = (0, true);
     }
 }
 

@@ -107,6 +107,11 @@ impl TupleSpace {
         }
     }
 
+    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    pub fn set_stays(&mut self, stays: bool) {
+        self.tuples.iter_mut().for_each(|tuple| tuple.set_stays(stays));
+    }
+
     /// Whether what readers hold became out of date since this was last asked.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)

@@ -20,7 +20,8 @@
 #![allow(unsafe_code)]
 
 #[cfg(not(loom))]
-use super::memory::{Zero, Zeroed};
+use super::memory::Zero;
+use super::memory::{Row, row};
 use super::prefetch;
 use super::sync::{
     AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard,
@@ -41,18 +42,13 @@ const HIGHS: u64 = LANES << 15;
 /// The buckets.
 #[derive(Debug)]
 pub struct Buckets {
-    rows: Rows,
+    rows: Row<Bucket>,
     entries: AtomicUsize,
     /// Entries for which neither bucket had room: practically never any, but a full bucket is no
     /// reason to refuse an entry.
     stash: Mutex<Vec<(u64, u32)>>,
     stashed: AtomicUsize,
 }
-
-#[cfg(not(loom))]
-type Rows = Zeroed<Bucket>;
-#[cfg(loom)]
-type Rows = Box<[Bucket]>;
 
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -135,6 +131,20 @@ impl Bucket {
         }
     }
 
+    /// Makes an empty bucket that nobody else sees the same as another. What is empty is not touched.
+    fn copy_from(&self, other: &Bucket) {
+        let used = other.signatures.iter().any(|word| word.load(Relaxed) != 0);
+        if used {
+            let words = self.signatures.iter().zip(&other.signatures);
+            words.for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+            let entries = self.entries.iter().zip(&other.entries);
+            entries.for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        }
+        if used || other.overflow.load(Relaxed) != 0 {
+            self.overflow.store(other.overflow.load(Relaxed), Relaxed);
+        }
+    }
+
     fn moved(&self) {
         self.version.store(self.version.load(Relaxed).wrapping_add(1), Release);
     }
@@ -151,25 +161,29 @@ fn slot_of(bits: u64) -> Option<usize> {
     (bits != 0).then_some(bit / 16 * 2 + bit % 16)
 }
 
-#[cfg(not(loom))]
-fn rows(count: usize) -> Rows {
-    Zeroed::new(count)
-}
-
-#[cfg(loom)]
-fn rows(count: usize) -> Rows {
-    (0..count).map(|_| Bucket::default()).collect()
-}
-
 impl Buckets {
     /// Room for so many entries.
     pub fn new(entries_max: usize) -> Buckets {
         Buckets {
-            rows: rows(entries_max.div_ceil(FILL).max(2)),
+            rows: row(entries_max.div_ceil(FILL).max(2)),
             entries: AtomicUsize::new(0),
             stash: Mutex::new(Vec::new()),
             stashed: AtomicUsize::new(0),
         }
+    }
+
+    /// Buckets of their own with the same entries, for the thread that changes these.
+    pub fn copy(&self) -> Buckets {
+        let copy = Buckets {
+            rows: row(self.rows.len()),
+            entries: AtomicUsize::new(self.len()),
+            stash: Mutex::new(self.stash().clone()),
+            stashed: AtomicUsize::new(self.stashed.load(Relaxed)),
+        };
+        for (from, to) in self.rows.iter().zip(copy.rows.iter()) {
+            to.copy_from(from);
+        }
+        copy
     }
 
     /// How many entries it holds.

@@ -29,6 +29,25 @@ pub fn advise(advice: Advice) {
     ADVICE.get_or_init(|| advice);
 }
 
+/// A row of what a model can stand in for.
+#[cfg(not(loom))]
+pub type Row<T> = Zeroed<T>;
+/// The same, as a model has it.
+#[cfg(loom)]
+pub type Row<T> = Box<[T]>;
+
+/// So many values, all zero.
+#[cfg(not(loom))]
+pub fn row<T: Zero>(count: usize) -> Row<T> {
+    Zeroed::new(count)
+}
+
+/// So many values, all as they begin: those of a model are no plain numbers.
+#[cfg(loom)]
+pub fn row<T: Default>(count: usize) -> Row<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
 /// What may begin as zero bytes.
 ///
 /// # Safety

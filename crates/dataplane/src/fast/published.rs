@@ -1,19 +1,25 @@
 //! One value that a writer replaces and readers hold on to.
 //!
-//! A reader keeps the value that it saw last and asks with one load whether there is another. It
-//! never waits: while the writer is at it, the old value does.
+//! A reader keeps the value that it saw last and asks with one load whether there is another. The values
+//! of one generation and the next are in different places, so that the writer is in the way of a reader
+//! only if it has moved on twice, and then the reader finds the later one.
+//!
+//! Invariant: a value is in its place before its generation is told, and who takes it up has all of
+//! what the writer did before.
 
-use std::sync::atomic::{
+use super::sync::{
     AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
+    RwLock, hint,
 };
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 /// The value, and how often it was replaced.
 #[derive(Debug)]
 pub struct Published<T> {
     generation: AtomicU64,
-    value: Mutex<Arc<T>>,
+    /// Each with its generation, by whether that is odd.
+    places: [RwLock<(u64, Arc<T>)>; 2],
 }
 
 /// What a reader saw last.
@@ -26,43 +32,64 @@ pub struct Held<T> {
 impl<T> Published<T> {
     /// The first value.
     pub fn new(value: T) -> Published<T> {
-        Published { generation: AtomicU64::new(0), value: Mutex::new(Arc::new(value)) }
+        let value = Arc::new(value);
+        let place = || RwLock::new((0, Arc::clone(&value)));
+        Published { generation: AtomicU64::new(0), places: [place(), place()] }
     }
 
     /// Puts a value in the place of the last one. What readers still hold of that is freed by the last
-    /// of them.
+    /// of them, after [`Published::forget`]. Only the writer calls this.
     pub fn replace(&self, value: T) {
-        let mut place = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = Arc::new(value);
-        let generation = self.generation.load(Acquire) + 1;
-        self.generation.store(generation, Release);
+        let generation = self.generation.load(Relaxed) + 1;
+        let value = Arc::new(value);
+        let before = {
+            let place = &self.places[generation as usize % 2];
+            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            let before = std::mem::replace(&mut *place, (generation, value));
+            self.generation.store(generation, Release);
+            before
+        };
+        drop(before);
+    }
+
+    /// Lets go of the value before the one that there is now. Only the writer calls this.
+    pub fn forget(&self) {
+        let generation = self.generation.load(Relaxed) as usize;
+        let now = self.places[generation % 2].read().unwrap_or_else(PoisonError::into_inner);
+        let mut before =
+            self.places[(generation + 1) % 2].write().unwrap_or_else(PoisonError::into_inner);
+        *before = now.clone();
     }
 
     /// For a new reader.
     pub fn hold(&self) -> Held<T> {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        Held { generation: self.generation.load(Acquire), value: Arc::clone(&value) }
+        let (generation, value) = self.take();
+        Held { generation, value }
+    }
+
+    #[cold]
+    fn take(&self) -> (u64, Arc<T>) {
+        loop {
+            let generation = self.generation.load(Acquire) as usize;
+            match self.places[generation % 2].try_read() {
+                Ok(place) => return place.clone(),
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner().clone(),
+                // The writer puts the next but one there: by now there is the next.
+                Err(TryLockError::WouldBlock) => hint::spin_loop(),
+            }
+        }
     }
 }
 
 impl<T> Held<T> {
-    /// Takes the value that there is now. False if the writer is just replacing it: then the old
-    /// one stays.
+    /// Takes the value that there is now, and says whether it is another one.
     #[inline]
     pub fn renew(&mut self, published: &Published<T>) -> bool {
-        self.generation == published.generation.load(Acquire) || self.take(published)
-    }
-
-    #[cold]
-    fn take(&mut self, published: &Published<T>) -> bool {
-        let value = match published.value.try_lock() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
-        self.generation = published.generation.load(Acquire);
-        self.value = Arc::clone(&value);
-        true
+        let renewed = self.generation != published.generation.load(Acquire);
+        if renewed {
+            (self.generation, self.value) = published.take();
+        }
+        renewed
     }
 }
 
@@ -75,6 +102,7 @@ impl<T> std::ops::Deref for Held<T> {
     }
 }
 
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,12 +116,23 @@ mod tests {
         assert_eq!((*held, *published.hold()), (1, 3));
         assert!(held.renew(&published));
         assert_eq!(*held, 3);
+        assert!(!held.renew(&published), "it has what there is");
         published.replace(4);
-        let busy = published.value.lock().expect("nobody panicked");
-        assert!(!held.renew(&published));
-        assert_eq!(*held, 3, "it goes on with what it has");
-        drop(busy);
-        assert!(held.renew(&published));
+        let next = published.places[0].write().expect("nobody panicked");
+        assert!(held.renew(&published), "the next value is not in the way of this one");
         assert_eq!(*held, 4);
+        drop(next);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_freed_when_nobody_holds_it() {
+        let (first, second) = (Arc::new(1), Arc::new(2));
+        let published = Published::new(Arc::clone(&first));
+        let mut held = published.hold();
+        published.replace(Arc::clone(&second));
+        published.forget();
+        assert_eq!(Arc::strong_count(&first), 2, "a reader holds it");
+        held.renew(&published);
+        assert_eq!(Arc::strong_count(&first), 1);
     }
 }

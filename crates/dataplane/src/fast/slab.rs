@@ -4,21 +4,27 @@
 //! costs little. The thread that changes tables writes a line before anything refers to it; those that
 //! look frames up read it and count in it.
 //!
+//! Ranks are below 2^29.
+//!
 //! Invariant: only one thread counts in a line; while a line can be found, its key and its part do not
 //! change.
 
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
 
 use packet::time::Nanos;
 
-use super::memory::{Zero, Zeroed};
+use super::aside::{Aside, Deed, Edition};
+#[cfg(not(loom))]
+use super::memory::Zero;
+use super::memory::{Row, row};
 use super::prefetch;
+use super::sync::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 use crate::classifier::Verdict;
 use crate::flow::Part;
 use crate::key::wide::{self, Wide};
@@ -27,10 +33,10 @@ use crate::wheel::TICK;
 
 /// Lines in a chunk: 4 MiB.
 const CHUNK: usize = 1 << CHUNK_BITS;
-const CHUNK_BITS: u32 = 16;
+const CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 /// Entries in a chunk of the wide fields.
-const WIDE_CHUNK: usize = 1 << 12;
+const WIDE_CHUNK: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 
 /// Set in a rank of an entry among the matches with open fields.
 const WILDCARD: u32 = 1 << 31;
@@ -38,12 +44,14 @@ const WILDCARD: u32 = 1 << 31;
 /// The lines.
 #[derive(Debug)]
 pub struct Slab {
-    chunks: Box<[OnceLock<Zeroed<Line>>]>,
-    cold: Box<[OnceLock<Zeroed<Cold>>]>,
+    chunks: Box<[OnceLock<Row<Line>>]>,
+    cold: Box<[OnceLock<Row<Cold>>]>,
     /// Few entries have wide fields, so that these chunks are smaller and made on demand.
-    wide: Box<[OnceLock<Zeroed<WideLine>>]>,
+    wide: Box<[OnceLock<Row<WideLine>>]>,
     /// The masks of entries that are found together with others of other masks.
-    masks: Box<[OnceLock<Zeroed<MaskLine>>]>,
+    masks: Box<[OnceLock<Row<MaskLine>>]>,
+    /// What entries did that are being changed.
+    aside: Box<[OnceLock<Row<Aside>>]>,
 }
 
 /// One entry.
@@ -56,7 +64,7 @@ pub struct Line {
     /// When a frame last matched, in ticks, not before it did.
     last_match: AtomicU32,
     verdict: AtomicU32,
-    /// Rank and part.
+    /// Rank, part, and whether something is aside.
     rank: AtomicU32,
     /// Which of all entries it was, for those of the same rank.
     arrival: AtomicU32,
@@ -82,12 +90,16 @@ struct WideLine([AtomicU64; wide::WORDS]);
 struct MaskLine([AtomicU64; WORDS]);
 
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
+#[cfg(not(loom))]
 unsafe impl Zero for Line {}
 // SAFETY: as above.
+#[cfg(not(loom))]
 unsafe impl Zero for Cold {}
 // SAFETY: as above.
+#[cfg(not(loom))]
 unsafe impl Zero for WideLine {}
 // SAFETY: as above.
+#[cfg(not(loom))]
 unsafe impl Zero for MaskLine {}
 
 /// A moment in ticks, not before it.
@@ -110,14 +122,15 @@ impl Slab {
             cold: (0..lines_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             wide: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
             masks: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
+            aside: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
         }
     }
 
     /// Makes sure that there is a line at `place`, which is less than what there is room for.
     pub fn reserve(&self, place: u32) {
         let chunk = place as usize >> CHUNK_BITS;
-        self.chunks[chunk].get_or_init(|| Zeroed::new(CHUNK));
-        self.cold[chunk].get_or_init(|| Zeroed::new(CHUNK));
+        self.chunks[chunk].get_or_init(|| row(CHUNK));
+        self.cold[chunk].get_or_init(|| row(CHUNK));
     }
 
     /// The line at a place, if it is in use or was.
@@ -147,7 +160,7 @@ impl Slab {
 
     /// Writes the values of the wide fields of the entry at a place that is in use.
     pub fn set_wide(&self, place: u32, values: &Wide) {
-        let chunk = self.wide[place as usize / WIDE_CHUNK].get_or_init(|| Zeroed::new(WIDE_CHUNK));
+        let chunk = self.wide[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         for (word, value) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(values.0) {
             word.store(value, Relaxed);
         }
@@ -164,7 +177,7 @@ impl Slab {
 
     /// Writes the mask of the entry at a place that is in use.
     pub fn set_mask(&self, place: u32, mask: &Key) {
-        let chunk = self.masks[place as usize / WIDE_CHUNK].get_or_init(|| Zeroed::new(WIDE_CHUNK));
+        let chunk = self.masks[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         for (word, bits) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(mask.0) {
             word.store(bits, Relaxed);
         }
@@ -189,6 +202,48 @@ impl Slab {
     fn mask_line(&self, place: u32) -> Option<&MaskLine> {
         let chunk = self.masks.get(place as usize / WIDE_CHUNK)?.get()?;
         chunk.get(place as usize % WIDE_CHUNK)
+    }
+
+    /// Puts aside what the entry at a place does for readers of this edition, behind which it may be
+    /// changed.
+    pub fn put_aside(&self, place: u32, edition: Edition) {
+        let chunk = self.aside[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
+        let (line, cold) = (self.line(place), self.cold(place));
+        let deed = Deed { verdict: line.verdict(), ..cold.deed() };
+        chunk[place as usize % WIDE_CHUNK].keep(deed, &line.rank, edition);
+    }
+
+    /// Forgets what was put aside: nobody sees an edition before the present one any more.
+    pub fn forget_aside(&self, place: u32) {
+        let rank = &self.line(place).rank;
+        rank.store(rank.load(Relaxed) & !Edition::MARKS, Relaxed);
+    }
+
+    /// What the entry of a line at a place comes to in an edition.
+    #[inline]
+    pub fn verdict(&self, line: &Line, place: u32, edition: Edition) -> Verdict {
+        let verdict = Verdict::unpack(line.verdict.load(Acquire));
+        match line.is_marked(edition) {
+            false => verdict,
+            true => self.aside(place).verdict,
+        }
+    }
+
+    /// What the entry at a place does in an edition, but for what that comes to.
+    #[inline]
+    pub fn deed(&self, place: u32, edition: Edition) -> Deed {
+        let deed = self.cold(place).deed();
+        fence(Acquire);
+        match self.line(place).is_marked(edition) {
+            false => deed,
+            true => self.aside(place),
+        }
+    }
+
+    #[cold]
+    fn aside(&self, place: u32) -> Deed {
+        let chunk = self.aside[place as usize / WIDE_CHUNK].get();
+        chunk.expect("what a mark says is there")[place as usize % WIDE_CHUNK].get()
     }
 
     /// The line at a place will be read soon.
@@ -305,7 +360,7 @@ impl Line {
 
     /// Sets what its instructions come to.
     pub fn set_verdict(&self, verdict: Verdict) {
-        self.verdict.store(verdict.pack(), Relaxed);
+        self.verdict.store(verdict.pack(), Release);
     }
 
     /// Whether this is its key in the bits of `mask`, the others of its own being zero.
@@ -331,7 +386,13 @@ impl Line {
     /// Its rank.
     #[inline]
     pub fn rank(&self) -> u32 {
-        self.rank.load(Relaxed) & !WILDCARD
+        self.rank.load(Relaxed) & !(WILDCARD | Edition::MARKS)
+    }
+
+    /// Whether what it did in this edition is aside.
+    #[inline]
+    fn is_marked(&self, edition: Edition) -> bool {
+        self.rank.load(Relaxed) & edition.mark() != 0
     }
 
     /// The part of its table that it is in.
@@ -342,6 +403,11 @@ impl Line {
 }
 
 impl Cold {
+    fn deed(&self) -> Deed {
+        let (cookie, program, miss) = (self.cookie(), self.program(), self.is_miss());
+        Deed { verdict: Verdict::Program, program, cookie, miss }
+    }
+
     /// A number for the control plane's own use.
     pub fn cookie(&self) -> u64 {
         self.cookie.load(Relaxed)

@@ -2,13 +2,19 @@
 //! the orders in which two threads can meet (`cargo xtask model`).
 
 #[cfg(not(loom))]
-pub use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+pub use std::{
+    hint,
+    sync::{
+        Mutex, MutexGuard, RwLock,
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    },
 };
 
 #[cfg(loom)]
-pub use loom::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+pub use loom::{
+    hint,
+    sync::{
+        Mutex, MutexGuard, RwLock,
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    },
 };

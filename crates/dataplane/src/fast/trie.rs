@@ -6,17 +6,21 @@
 //! holds the answer itself (leaf pushing). One thread changes cells in place, only those that a prefix
 //! rules; any number of others look up meanwhile.
 //!
+//! Where many changes are to be seen at once, they are made to a version of the trie apart
+//! ([`Trie::part`]): it shares nodes with the one before, and copies those that it changes. After
+//! J. Driscoll et al., "Making data structures persistent" (STOC 1986), there called path copying.
+//!
 //! Invariant: a cell without a level below holds the entry of the longest prefix that covers all its
-//! addresses. A level is written before a cell leads to it, and is never taken away again: who
-//! removes much makes a new trie.
+//! addresses. A level is written before a cell leads to it, and is never taken away from a trie: who
+//! removes much makes a new one. What two versions share neither changes.
 
 #![allow(unsafe_code)]
 
-use std::sync::OnceLock;
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::memory::{Zero, Zeroed};
 use super::prefetch;
@@ -24,7 +28,7 @@ use super::prefetch;
 /// Most entries: their numbers are below this.
 pub const ENTRIES_MAX: u32 = BELOW - 1;
 
-/// Most levels below the first: 256 MiB of them. Memory comes 4 MiB at a time.
+/// Most levels below the first of one version: 256 MiB of them. Memory comes 4 MiB at a time.
 pub const NODES_MAX: usize = 1 << 18;
 
 /// Keys that are looked up together at most.
@@ -57,8 +61,46 @@ unsafe impl Zero for Node {}
 #[derive(Debug)]
 pub struct Trie {
     top: Zeroed<Cell>,
-    nodes: Box<[OnceLock<Zeroed<Node>>]>,
+    nodes: Arc<Nodes>,
+    /// Levels below the first.
+    count: AtomicUsize,
+    writer: Mutex<Writer>,
+}
+
+/// The nodes of all versions of a trie: at most two are in use at one time, so that there is room for
+/// twice [`NODES_MAX`].
+#[derive(Debug)]
+struct Nodes {
+    chunks: Box<[OnceLock<Zeroed<Node>>]>,
     used: AtomicUsize,
+}
+
+/// What only the thread that changes a trie knows.
+#[derive(Debug, Default)]
+struct Writer {
+    /// Of a version apart, a bit for each node that is not shared with the one before.
+    own: Option<Vec<u64>>,
+    /// Nodes that only the version before has.
+    left: Vec<u32>,
+    /// Nodes that no version has.
+    free: Vec<u32>,
+}
+
+impl Writer {
+    fn has(&self, node: u32) -> bool {
+        let has = |own: &Vec<u64>| {
+            own.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+        };
+        self.own.as_ref().is_none_or(has)
+    }
+
+    fn add(&mut self, node: u32) {
+        if let Some(own) = &mut self.own {
+            let word = node as usize / 64;
+            own.resize(own.len().max(word + 1), 0);
+            own[word] |= 1 << (node % 64);
+        }
+    }
 }
 
 /// An address: its bits from the first on, then zeros.
@@ -67,16 +109,46 @@ pub type Address = u128;
 impl Trie {
     /// No prefixes.
     pub fn new() -> Trie {
+        let chunks = (0..2 * NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect();
         Trie {
             top: Zeroed::new(1 << TOP_BITS),
-            nodes: (0..NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect(),
-            used: AtomicUsize::new(0),
+            nodes: Arc::new(Nodes { chunks, used: AtomicUsize::new(0) }),
+            count: AtomicUsize::new(0),
+            writer: Mutex::default(),
         }
+    }
+
+    /// A version with the same prefixes. From now on only that may be changed, and it does not
+    /// change this one; until [`Trie::join`] that costs a copy of each node that is changed. Nobody may
+    /// look at a version before this one any more.
+    pub fn part(&self) -> Trie {
+        let top: Zeroed<Cell> = Zeroed::new(1 << TOP_BITS);
+        for (from, to) in self.top.iter().zip(top.iter()) {
+            to.0.store(from.0.load(Relaxed), Relaxed);
+        }
+        let mut writer = self.writer();
+        let mut free = std::mem::take(&mut writer.free);
+        free.append(&mut writer.left);
+        let writer = Writer { own: Some(Vec::new()), left: Vec::new(), free };
+        let count = AtomicUsize::new(self.count_nodes());
+        Trie { top, nodes: Arc::clone(&self.nodes), count, writer: Mutex::new(writer) }
+    }
+
+    /// Nobody looks at the version before this one any more.
+    pub fn join(&self) {
+        let mut writer = self.writer();
+        let Writer { own, left, free } = &mut *writer;
+        *own = None;
+        free.append(left);
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Levels below the first that are in use.
     pub fn count_nodes(&self) -> usize {
-        self.used.load(Relaxed)
+        self.count.load(Relaxed)
     }
 
     /// Bytes that are in use.
@@ -177,48 +249,67 @@ impl Trie {
 
     /// Does something with all cells, of those without a level below, that a prefix holds.
     fn change(&self, address: Address, length: u32, write: &impl Fn(&Cell)) {
+        let mut writer = self.writer();
         let mut cells: &[Cell] = &self.top;
         let (mut from, mut bits, mut level) = (top_of(address), TOP_BITS, 0);
         while length > bits {
-            cells = &self.below(&cells[from]).0;
+            cells = &self.below(&cells[from], &mut writer).0;
             from = step_of(address, level);
             level += 1;
             bits += NODE_BITS;
         }
-        self.write_all(&cells[from..from + (1 << (bits - length))], write);
+        self.write_all(&cells[from..from + (1 << (bits - length))], &mut writer, write);
     }
 
-    fn write_all(&self, cells: &[Cell], write: &impl Fn(&Cell)) {
+    fn write_all(&self, cells: &[Cell], writer: &mut Writer, write: &impl Fn(&Cell)) {
         for cell in cells {
-            let below = cell.0.load(Relaxed);
-            if below & BELOW != 0 {
-                self.write_all(&self.node(below).0, write);
+            if cell.0.load(Relaxed) & BELOW != 0 {
+                self.write_all(&self.below(cell, writer).0, writer, write);
             } else {
                 write(cell);
             }
         }
     }
 
-    /// The node that a cell leads to, made if there is none: what the cell has, all its cells have.
-    fn below(&self, cell: &Cell) -> &Node {
+    /// The node that a cell leads to, and that may be changed: made if there is none, where what the cell
+    /// has, all its cells have; or copied if another version has it too.
+    fn below(&self, cell: &Cell, writer: &mut Writer) -> &Node {
         let had = cell.0.load(Relaxed);
-        if had & BELOW != 0 {
+        let leads = had & BELOW != 0;
+        if leads && writer.has(had & !BELOW) {
             return self.node(had);
         }
-        let number = self.used.load(Relaxed);
-        assert!(number < NODES_MAX, "room was asked for");
-        self.used.store(number + 1, Relaxed);
-        let chunk = self.nodes[number / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
-        let node = &chunk[number % CHUNK];
-        node.0.iter().for_each(|below| below.0.store(had, Relaxed));
-        cell.0.store(BELOW | number as u32, Release);
+        let number = self.new_node(writer);
+        let node = self.node(number);
+        if leads {
+            let before = self.node(had).0.iter();
+            before.zip(&node.0).for_each(|(from, to)| to.0.store(from.0.load(Relaxed), Relaxed));
+            writer.left.push(had & !BELOW);
+        } else {
+            self.count.store(self.count_nodes() + 1, Relaxed);
+            node.0.iter().for_each(|below| below.0.store(had, Relaxed));
+        }
+        cell.0.store(BELOW | number, Release);
         node
+    }
+
+    /// A node that nobody looks at.
+    fn new_node(&self, writer: &mut Writer) -> u32 {
+        let number = writer.free.pop().unwrap_or_else(|| {
+            let number = self.nodes.used.load(Relaxed);
+            assert!(number < 2 * NODES_MAX, "room was asked for");
+            self.nodes.used.store(number + 1, Relaxed);
+            self.nodes.chunks[number / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
+            number as u32
+        });
+        writer.add(number);
+        number
     }
 
     #[inline]
     fn node(&self, cell: u32) -> &Node {
         let number = (cell & !BELOW) as usize;
-        let chunk = self.nodes[number / CHUNK].get();
+        let chunk = self.nodes.chunks[number / CHUNK].get();
         &chunk.expect("a cell leads to what is there")[number % CHUNK]
     }
 }
@@ -246,6 +337,38 @@ mod tests {
 
     use super::*;
     use crate::dice::Dice;
+
+    #[test]
+    fn versions_apart_keep_what_they_have_and_use_what_was_left_again() {
+        let (mut dice, mut trie) = (Dice::new(5), Trie::new());
+        let probes: Vec<Address> = (0..400).map(|_| address(&mut dice)).collect();
+        let all = |trie: &Trie| -> Vec<_> { probes.iter().map(|it| trie.find(*it)).collect() };
+        let mut known: Vec<(Address, u32, u32)> = Vec::new();
+        for turn in 0..60 {
+            let (before, first) = (all(&trie), known.len() as u32);
+            let next = trie.part();
+            for at in 0..20 {
+                // Of falling lengths from round to round, so that no longer ones are there.
+                let length = 120 - turn * 2;
+                let entry = first + at;
+                let (prefix, longer) = (address(&mut dice) & mask(length), |_| true);
+                if known.iter().all(|it| it.0 != prefix) {
+                    next.insert(prefix, length, entry, longer);
+                    known.push((prefix, length, entry));
+                }
+            }
+            if turn % 3 == 2 {
+                let (prefix, length, entry) = known.swap_remove(0);
+                next.remove(prefix, length, entry, None);
+            }
+            assert_eq!(all(&trie), before, "turn {turn}: the version before has changed");
+            next.join();
+            trie = next;
+        }
+        let (used, free) = (trie.nodes.used.load(Relaxed), trie.writer().free.len());
+        assert_eq!(used - free, trie.count_nodes(), "every other node is free");
+        assert!(free > 0 && used < 3 * trie.count_nodes(), "{free} of {used} nodes are free");
+    }
 
     fn mask(length: u32) -> Address {
         Address::MAX.checked_shl(128 - length).unwrap_or(0)

@@ -223,13 +223,19 @@ impl Tables {
             if let Some(place) = self.free.pop() {
                 return place;
             }
-            if self.flows.len() < self.slab().capacity() {
+            if self.flows.len() < self.places_max() {
                 self.flows.push(None);
                 return (self.flows.len() - 1) as u32;
             }
             self.publish();
             std::hint::spin_loop();
         }
+    }
+
+    /// Places that may be in use. What is made apart needs as many again, as those of before stay.
+    fn places_max(&self) -> usize {
+        let all = self.slab().capacity();
+        if self.apart { all } else { all / 2 }
     }
 
     /// Takes back what nobody looks at any more.
@@ -327,7 +333,7 @@ impl Tables {
 
     /// Takes an entry out of everything.
     pub(super) fn remove(&mut self, place: u32) {
-        self.note_removal(place);
+        let was_seen = !self.note_removal(place);
         let Some(flow) = self.flows[place as usize].take() else { return };
         let matching = self.matching(place as usize, &flow);
         let rank = self.slab().line(place).rank();
@@ -338,7 +344,10 @@ impl Tables {
         self.wheel.cancel(place);
         self.release(&flow.instructions, self.slab().cold(place).program());
         self.shapes.release(flow.shape);
-        self.leaving.add(Thing::Place(place));
+        match was_seen {
+            true => self.leaving.add(Thing::Place(place)),
+            false => self.free.push(place),
+        }
     }
 
     fn tell_change(&mut self, place: u32, change: FlowChange, source: Option<Source>, now: Nanos) {

@@ -1,12 +1,13 @@
 //! How a thread looks entries up while another one changes them.
 //!
-//! What both sides touch is [`Common`]. A thread that looks up has a [`Lookup`]: what it holds of each
-//! table, renewed when a batch begins, and counters that nobody else writes. Entries of hash tables
+//! What both sides touch is [`Common`]. A thread that looks up has a [`Lookup`]: what it holds of the
+//! tables, renewed when a batch begins, and counters that nobody else writes. Entries of hash tables
 //! are seen when they come; what is compiled (sets of bits, lists, which tuples there are) is seen with
-//! the next batch after [`Tables::publish`](super::Tables::publish).
+//! the next batch after [`Tables::publish`](super::Tables::publish), of all tables at once. A bundle is
+//! seen like that as a whole: its changes are made apart (see [`super::undo`]).
 //!
 //! Invariant: a place is not used again before every thread has begun a batch, or rests, after the
-//! entry there could last be found.
+//! entry there could last be found. What a thread holds is all of one state that was published.
 
 use std::sync::atomic::{
     AtomicU16, AtomicU64,
@@ -21,6 +22,7 @@ use crate::classifier::exact::{BATCH_MAX, ExactTable};
 use crate::classifier::rest::RestView;
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
+use crate::fast::aside::Edition;
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::published::{Held, Published};
 use crate::fast::slab::{Line, Slab};
@@ -41,15 +43,20 @@ pub(super) struct Common {
     pub(super) slab: Slab,
     pub(super) programs: RwLock<Programs>,
     pub(super) epochs: Epochs,
-    tables: Box<[Published<View>]>,
-    /// How often any table was published.
-    generation: AtomicU64,
+    views: Published<Views>,
     /// [`NO_EGRESS`], or the first of the tables for frames that are about to leave.
     first_egress: AtomicU16,
     counts: Mutex<Vec<Arc<Counts>>>,
 }
 
 const NO_EGRESS: u16 = u16::MAX;
+
+/// All tables as they were published together.
+#[derive(Debug)]
+pub(super) struct Views {
+    tables: Box<[Arc<View>]>,
+    edition: Edition,
+}
 
 /// One table as it was published last.
 #[derive(Debug)]
@@ -111,13 +118,14 @@ fn sums(line: &Line, place: u32, counts: &[Arc<Counts>]) -> Sums {
 }
 
 impl Common {
-    pub(super) fn new(entries_max: usize, views: Vec<View>) -> Common {
+    /// Room for so many entries, and for as many that they take the place of.
+    pub(super) fn new(entries_max: usize, tables: &[Arc<View>]) -> Common {
+        let views = Views { tables: tables.into(), edition: Edition::default() };
         Common {
-            slab: Slab::new(entries_max),
+            slab: Slab::new(entries_max.saturating_mul(2)),
             programs: RwLock::default(),
             epochs: Epochs::default(),
-            tables: views.into_iter().map(Published::new).collect(),
-            generation: AtomicU64::new(0),
+            views: Published::new(views),
             first_egress: AtomicU16::new(NO_EGRESS),
             counts: Mutex::default(),
         }
@@ -131,14 +139,14 @@ impl Common {
         u8::try_from(self.first_egress.load(Acquire)).ok()
     }
 
-    /// Lets readers have a table as it is now; [`Common::announce`] tells them.
-    pub(super) fn replace(&self, table: usize, view: View) {
-        self.tables[table].replace(view);
+    /// Lets readers have tables as they are now, all by one store.
+    pub(super) fn replace(&self, tables: &[Arc<View>], edition: Edition) {
+        self.views.replace(Views { tables: tables.into(), edition });
     }
 
-    /// Tells readers that tables were replaced.
-    pub(super) fn announce(&self) {
-        self.generation.store(self.generation.load(Relaxed) + 1, Release);
+    /// Lets go of what readers had before.
+    pub(super) fn forget(&self) {
+        self.views.forget();
     }
 
     /// Instructions by number.
@@ -182,12 +190,13 @@ impl Common {
     pub(super) fn join(self: &Arc<Self>) -> Lookup {
         let mut all = self.counts();
         let tally = (!all.is_empty()).then(|| Tally::new(self.slab.capacity()));
-        let tables = self.tables.iter().map(|_| TableCounts::default()).collect();
-        let counts = Arc::new(Counts { tables, tally });
-        all.push(Arc::clone(&counts));
         let reader = self.epochs.join();
-        let tables = self.tables.iter().map(Published::hold).collect();
-        Lookup { common: Arc::clone(self), reader, tables, generation: None, counts }
+        let views = self.views.hold();
+        let (tables, edition) = (views.tables.clone(), views.edition);
+        let counts = tables.iter().map(|_| TableCounts::default()).collect();
+        let counts = Arc::new(Counts { tables: counts, tally });
+        all.push(Arc::clone(&counts));
+        Lookup { common: Arc::clone(self), reader, views, tables, edition, counts }
     }
 }
 
@@ -220,9 +229,10 @@ impl Library {
 pub struct Lookup {
     common: Arc<Common>,
     reader: Reader,
-    tables: Box<[Held<View>]>,
-    /// That of what is held, if all of it was renewed.
-    generation: Option<u64>,
+    views: Held<Views>,
+    /// Those of what is held.
+    tables: Box<[Arc<View>]>,
+    edition: Edition,
     counts: Arc<Counts>,
 }
 
@@ -231,9 +241,10 @@ impl Lookup {
     /// before must not be used any more. Takes up what was published.
     #[inline]
     pub fn begin(&mut self) {
-        let generation = self.common.generation.load(Acquire);
-        if self.generation == Some(generation) || self.renew(generation) {
-            self.reader.turn(&self.common.epochs);
+        // First the turn: what is published before the epoch that it tells is taken up below.
+        self.reader.turn(&self.common.epochs);
+        if self.views.renew(&self.common.views) {
+            self.take_up();
         }
     }
 
@@ -244,16 +255,14 @@ impl Lookup {
         self.reader.leave();
     }
 
-    /// False if something is just being published: then that comes with the next batch, and nobody
-    /// takes it that it was seen.
     #[cold]
-    fn renew(&mut self, generation: u64) -> bool {
-        let mut renewed = true;
-        for (held, published) in self.tables.iter_mut().zip(&self.common.tables) {
-            renewed &= held.renew(published);
+    fn take_up(&mut self) {
+        for (mine, now) in self.tables.iter_mut().zip(&self.views.tables) {
+            if !Arc::ptr_eq(mine, now) {
+                *mine = Arc::clone(now);
+            }
         }
-        self.generation = renewed.then_some(generation);
-        renewed
+        self.edition = self.views.edition;
     }
 
     /// How many tables there are.
@@ -377,7 +386,7 @@ impl Lookup {
         }
         let matched = &counts.matched[line.part() as usize];
         matched.store(matched.load(Relaxed) + frames, Relaxed);
-        Some(line.verdict())
+        Some(self.common.slab.verdict(line, found, self.edition))
     }
 
     /// Where instructions are kept, for [`Lookup::program`].
@@ -389,14 +398,14 @@ impl Lookup {
     /// The number of the instructions of an entry that a lookup found.
     #[inline]
     pub fn program(&self, found: u32) -> usize {
-        self.common.slab.cold(found).program() as usize
+        self.common.slab.deed(found, self.edition).program as usize
     }
 
     /// The cookie of an entry that a lookup found, and whether it is a table-miss entry.
     #[inline]
     pub fn told(&self, found: u32) -> (u64, bool) {
-        let cold = self.common.slab.cold(found);
-        (cold.cookie(), cold.is_miss())
+        let deed = self.common.slab.deed(found, self.edition);
+        (deed.cookie, deed.miss)
     }
 }
 

@@ -119,6 +119,8 @@ pub(super) struct Table {
     asked: Key,
     /// Whether what readers hold of it is out of date.
     changed: bool,
+    /// Whether what readers hold of the exact part is to stay as it is, and the next change is made apart.
+    stays: bool,
 }
 
 impl Table {
@@ -135,6 +137,7 @@ impl Table {
             words_used: 0,
             asked: Key::ZERO,
             changed: false,
+            stays: false,
         };
         table.set_config(settings.config);
         table
@@ -179,6 +182,22 @@ impl Table {
     /// Whether what readers hold became out of date since this was last asked.
     pub(super) fn take_changed(&mut self) -> bool {
         self.rest.take_changed() | std::mem::take(&mut self.changed)
+    }
+
+    /// Whether readers are to go on with what they hold whatever is changed from now on, until that is
+    /// published. With `false` nobody holds it any more.
+    pub(super) fn set_stays(&mut self, stays: bool) {
+        self.stays = stays;
+        self.rest.set_stays(stays);
+    }
+
+    /// The exact part, which may be changed.
+    fn own_exact(&mut self) -> &mut ExactTable {
+        if std::mem::take(&mut self.stays) {
+            self.exact.set_apart();
+            self.changed = true;
+        }
+        &mut self.exact
     }
 
     /// The entry with this very match and rank.
@@ -232,7 +251,7 @@ impl Table {
         match slab.line(place).part() {
             Part::Exact => {
                 self.exact_rank_least = self.exact_rank_least.min(rank);
-                self.exact.insert(slab, place);
+                self.own_exact().insert(slab, place);
             }
             Part::Wildcard => {
                 self.whole_keys += usize::from(matching.asks_whole_key());
@@ -248,7 +267,7 @@ impl Table {
         let mixed = self.ranks_mixed();
         match slab.line(place).part() {
             Part::Exact => {
-                self.exact.remove(slab, place);
+                self.own_exact().remove(slab, place);
                 if self.exact.is_empty() {
                     self.exact_rank_least = u32::MAX;
                 }

@@ -1,13 +1,19 @@
-//! Taking back what commands have changed.
+//! Several commands done together: seen at once, or taken back.
 //!
 //! From [`Tables::begin`] on every change is written down with what was before; [`Tables::take_back`]
 //! undoes the changes in the reverse order, counters, time-outs and all, and nobody hears of them.
-//! This is how a control plane finds out whether several commands can be done together. No frame
-//! may be forwarded and nothing may expire in between.
+//! This is how a control plane finds out whether several commands can be done together.
+//!
+//! Until then readers go on with what they hold. The first change of a hash table or of a trie makes a
+//! copy that is changed from then on (of a trie, of what changes), entries that are added get places of
+//! their own, and what entries did that are changed is put aside. [`Tables::keep`] lets all of it be
+//! seen by one store, and waits until everybody does.
+//!
+//! Nothing may expire in between.
 //!
 //! Invariant: after `take_back` every table holds what it held at `begin`. However often entries are
 //! changed in between, there are at most as many steps as entries at the beginning, entries that
-//! came and went, and tables that were set.
+//! came and went, and tables that were set; and at most twice as many places as entries that fit.
 
 use crate::fast::slab::Picture;
 use crate::forwarder::Outputs;
@@ -24,6 +30,10 @@ pub(super) struct Undo {
     /// Places whose entry came or was changed since the beginning and has not gone since: what it
     /// was is written down, or it was not there.
     noted: Places,
+    /// Places whose entry came since the beginning: nobody has seen it.
+    born: Places,
+    /// Places of entries of which something is aside.
+    aside: Vec<u32>,
     /// News that waited at the beginning.
     news: usize,
     /// For each table, which limit of its room is told next.
@@ -46,10 +56,13 @@ impl Places {
         is_new
     }
 
-    fn remove(&mut self, place: u32) {
-        if let Some(word) = self.0.get_mut(place as usize / 64) {
-            *word &= !(1 << (place % 64));
-        }
+    /// Takes a place out, and says whether it was there.
+    fn remove(&mut self, place: u32) -> bool {
+        let Some(word) = self.0.get_mut(place as usize / 64) else { return false };
+        let bit = 1 << (place % 64);
+        let was_there = *word & bit != 0;
+        *word &= !bit;
+        was_there
     }
 }
 
@@ -74,17 +87,49 @@ struct Before {
     flow: Flow,
     cookie: u64,
     base: Option<Sums>,
+    /// Whether another entry may have been written over it.
+    may_be_gone: bool,
 }
 
 impl Tables {
-    /// Begins to write changes down.
+    /// Begins to write changes down, and to keep them from those who look entries up.
     pub fn begin(&mut self) {
+        self.publish();
+        self.set_apart(!self.alone);
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
-        let (steps, noted, news) = (Vec::new(), Places::default(), self.news.hold());
-        self.undo = Some(Undo { steps, noted, news, vacancy_down_next });
+        let (steps, news) = (Vec::new(), self.news.hold());
+        let (noted, born, aside) = Default::default();
+        self.undo = Some(Undo { steps, noted, born, aside, news, vacancy_down_next });
     }
 
-    /// Undoes every change since the beginning.
+    fn set_apart(&mut self, apart: bool) {
+        if self.apart != apart {
+            self.apart = apart;
+            self.tables.iter_mut().for_each(|table| table.set_stays(apart));
+        }
+    }
+
+    /// Lets everything be seen at once, waits until it is, and goes on as without a beginning.
+    fn show(&mut self, aside: &[u32]) {
+        if !self.apart {
+            return;
+        }
+        if !(aside.is_empty() && self.changed.is_empty() && self.leaving.is_empty()) {
+            self.edition = self.edition.next();
+            // It is published even if no table but only what entries do has changed.
+            self.mark_changed(0);
+            self.put_out();
+            // A batch at most: who looks at nothing is not waited for.
+            while self.common.epochs.settled() < self.common.epochs.now() {
+                std::hint::spin_loop();
+            }
+            aside.iter().for_each(|&place| self.slab().forget_aside(place));
+            self.common.forget();
+        }
+        self.set_apart(false);
+    }
+
+    /// Undoes every change since the beginning: those who look entries up see none of them.
     pub fn take_back(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         for step in undo.steps.into_iter().rev() {
@@ -98,13 +143,16 @@ impl Tables {
         for (table, down_next) in self.tables.iter_mut().zip(undo.vacancy_down_next) {
             table.vacancy_down_next = down_next;
         }
+        self.show(&undo.aside);
         self.news.forget_since(undo.news);
         self.shapes.tidy();
     }
 
-    /// Keeps what was changed since the beginning, and tells what happened.
+    /// Keeps what was changed since the beginning, and tells what happened. When this returns, everybody
+    /// who looks entries up does so by all of it.
     pub fn keep(&mut self, out: &mut Outputs) {
-        if self.undo.take().is_some() {
+        if let Some(undo) = self.undo.take() {
+            self.show(&undo.aside);
             self.news.release();
             self.news.tell(out);
             self.shapes.tidy();
@@ -115,6 +163,7 @@ impl Tables {
         if let Some(undo) = &mut self.undo {
             undo.steps.push(Step::Installed(place));
             undo.noted.insert(place);
+            undo.born.insert(place);
         }
     }
 
@@ -124,17 +173,25 @@ impl Tables {
         let is_new = self.undo.as_mut().is_some_and(|undo| undo.noted.insert(place));
         if is_new && let Some(before) = self.before(place) {
             self.note(Step::Changed(place, before));
+            if self.apart {
+                self.slab().put_aside(place, self.edition);
+                self.undo.iter_mut().for_each(|undo| undo.aside.push(place));
+            }
         }
     }
 
-    /// Writes down what the entry at a place is before it goes.
-    pub(super) fn note_removal(&mut self, place: u32) {
-        if let Some(before) = self.before(place) {
+    /// Writes down what the entry at a place is before it goes, and says whether it came since the
+    /// beginning, so that nobody has seen it.
+    pub(super) fn note_removal(&mut self, place: u32) -> bool {
+        let before = self.before(place);
+        let Some(undo) = &mut self.undo else { return false };
+        undo.noted.remove(place);
+        let was_born = undo.born.remove(place);
+        if let Some(mut before) = before {
+            before.may_be_gone = was_born || !self.apart;
             self.note(Step::Removed(place, before));
         }
-        if let Some(undo) = &mut self.undo {
-            undo.noted.remove(place);
-        }
+        was_born
     }
 
     pub(super) fn note_config(&mut self, table: u8) {
@@ -156,7 +213,8 @@ impl Tables {
         let (line, wide, cookie) =
             (slab.line(place).picture(), slab.wide(place), self.cookie(place));
         let base = self.bases.get(&place).copied();
-        Some(Box::new(Before { line, wide, flow, cookie, base }))
+        let may_be_gone = false;
+        Some(Box::new(Before { line, wide, flow, cookie, base, may_be_gone }))
     }
 
     fn change_back(&mut self, place: u32, before: Before) {
@@ -190,14 +248,23 @@ impl Tables {
     /// Writes what those see who look entries up, and counts the entry as one more user of what it
     /// shares.
     fn write_back(&mut self, place: u32, before: Before) -> Flow {
-        let Before { line, wide, mut flow, cookie, base } = before;
+        let Before { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
         flow.instructions = instructions;
         flow.shape = self.shapes.take_in(flow.shape);
         let slab = self.slab();
-        slab.line(place).set(&line);
-        if flow.shape.wide_mask != Wide::ZERO {
-            slab.set_wide(place, &wide);
+        let line = slab.line(place);
+        if may_be_gone {
+            line.set(&picture);
+            if flow.shape.wide_mask != Wide::ZERO {
+                slab.set_wide(place, &wide);
+            }
+        } else {
+            // Frames are counted there all the time.
+            line.set_verdict(picture.verdict);
+            if line.frames() == picture.frames {
+                line.touch(picture.last_match);
+            }
         }
         let cold = slab.cold(place);
         cold.set_cookie(cookie);

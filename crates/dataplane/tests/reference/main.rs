@@ -35,6 +35,7 @@ use pair::Pair;
 fn the_pipeline_does_what_the_naive_switch_does() {
     let (mut frames, mut later, mut left) = (0, 0, 0);
     let (mut learned, mut stayed, mut timed_out, mut metered) = (0, 0, 0, 0);
+    let (mut bundled, mut taken_back) = (0, 0);
     let seeds = seeds();
     for seed in seeds.clone() {
         let mut pair = Pair::new(seed);
@@ -54,12 +55,15 @@ fn the_pipeline_does_what_the_naive_switch_does() {
         learned += pair.learned;
         stayed += pair.stayed;
         timed_out += pair.timed_out;
+        bundled += pair.bundled[0];
+        taken_back += pair.bundled[1];
         metered += pair.naive.meters.values().flat_map(|it| &it.done).map(|it| it.0).sum::<u64>();
     }
     println!(
         "seeds {seeds:?}: {frames} frames, {later} matched in the second table, {left} on their way \
          out, {metered} exceeded a band; {timed_out} entries timed out; of {learned} choices of \
-         select groups {stayed} times one had to stay when a bucket left"
+         select groups {stayed} times one had to stay when a bucket left; {bundled} commands were \
+         done in bundles, {taken_back} taken back"
     );
     if seeds == USUAL {
         assert!(frames > 100_000 && later > 10_000, "hardly a frame came to the second table");
@@ -67,6 +71,7 @@ fn the_pipeline_does_what_the_naive_switch_does() {
             left > 2_000 && metered > 1_000 && timed_out > 1_000,
             "some part saw hardly a frame"
         );
+        assert!(bundled > 2_000 && taken_back > 1_000, "hardly a command was in a bundle");
         assert!(learned > 5_000 && stayed > 1_000, "select groups hardly chose");
     }
 }

@@ -6,7 +6,7 @@ use dataplane::flow::{
 };
 use dataplane::forwarder::{Event, Forwarder, Outputs};
 use dataplane::matching::{Asked, Match};
-use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::pipeline::{OnMiss, Pipeline, Settings, Worker};
 use dataplane::table::{TableConfig, TableMiss, TableSettings};
 use packet::frame::PortNo;
 use packet::time::Nanos;
@@ -33,6 +33,12 @@ pub struct Pair {
     pub now: Nanos,
     /// The number of the next bucket.
     pub bucket: u32,
+    /// Another thread's, for which changes of bundles are kept apart until they are done.
+    pub other: Option<Worker>,
+    /// Within a bundle, the removals to be told of when it is done.
+    bundle: Option<Vec<(u64, u64, u64)>>,
+    /// Commands that were done in bundles, and that were taken back.
+    pub bundled: [usize; 2],
     /// Entries whose time was over.
     pub timed_out: usize,
     /// Choices of select groups that were learned, and that had to stay when a bucket left.
@@ -78,10 +84,14 @@ impl Pair {
             dice,
             now: Nanos::from_secs(5),
             bucket: 0,
+            other: None,
+            bundle: None,
+            bundled: [0; 2],
             timed_out: 0,
             learned: 0,
             stayed: 0,
         };
+        pair.other = (pair.dice.roll(2) == 0).then(|| pair.pipeline.worker());
         pair.add_resources();
         if pair.dice.roll(2) == 0 {
             let group = 1 + pair.dice.roll(groups.into()) as u32;
@@ -99,15 +109,42 @@ impl Pair {
 
     /// Installs something, or changes or deletes what is there.
     pub fn command(&mut self) {
-        let known = !self.naive.entries.is_empty();
-        match self.dice.roll(14) {
-            0 if known => self.delete(),
-            1 if known => self.modify(),
+        match self.dice.roll(15) {
             2 => self.change_group(),
             3..=5 => self.change_link(),
             6 => self.change_meter(),
+            7 => self.do_bundle(),
+            _ => self.change_entries(),
+        }
+    }
+
+    fn change_entries(&mut self) {
+        let known = !self.naive.entries.is_empty();
+        match self.dice.roll(8) {
+            0 if known => self.delete(),
+            1 if known => self.modify(),
             _ => self.add(),
         }
+    }
+
+    /// Several changes of entries together, or none of them.
+    fn do_bundle(&mut self) {
+        let before = self.naive.entries.clone();
+        self.bundle = Some(Vec::new());
+        self.pipeline.begin();
+        let count = 1 + self.dice.roll(12) as usize;
+        (0..count).for_each(|_| self.change_entries());
+        let kept = self.dice.roll(3) > 0;
+        self.bundled[usize::from(!kept)] += count;
+        assert!(self.out.events.is_empty(), "nobody hears of it before it is done");
+        let mut wanted = self.bundle.take().unwrap();
+        if kept {
+            self.pipeline.keep(&mut self.out);
+        } else {
+            self.pipeline.take_back();
+            (self.naive.entries, wanted) = (before, Vec::new());
+        }
+        self.compare_removals(wanted);
     }
 
     /// Lets some time pass; entries go whose time is over.
@@ -222,10 +259,18 @@ impl Pair {
         assert_eq!(gone, chosen.iter().filter(|chosen| **chosen).count(), "{filter:?}");
         let notified = self.naive.entries.iter().zip(&chosen);
         let notified = notified.filter(|(entry, gone)| **gone && entry.spec.flags.notify_removed);
-        let mut wanted: Vec<_> =
+        let wanted: Vec<_> =
             notified.map(|(entry, _)| (entry.spec.cookie, entry.frames, entry.bytes)).collect();
         chosen.reverse();
         self.naive.entries.retain(|_| !chosen.pop().unwrap());
+        match &mut self.bundle {
+            Some(waiting) => waiting.extend(wanted),
+            None => self.compare_removals(wanted),
+        }
+    }
+
+    /// Compares what is told of entries that went.
+    fn compare_removals(&mut self, mut wanted: Vec<(u64, u64, u64)>) {
         let mut told: Vec<_> = self.out.events.drain(..).map(removal).collect();
         told.sort_unstable();
         wanted.sort_unstable();

@@ -1,11 +1,12 @@
 //! Bundles: messages done together, all of them or none.
 //!
 //! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6. A commit is
-//! rehearsed first, where it holds more than flow-mods, which can be taken back: every message is done in order on the switch as it is, without a frame leaving
-//! or anybody being told, and then all of it is taken back. Only if all of them could be done are
-//! they done; no frame is forwarded in between.
+//! rehearsed first, where it holds more than flow-mods, which can be taken back: every message is done
+//! in order, without a frame leaving or anybody being told, and then all of it is taken back. Only if
+//! all of them could be done are they done. Frames are forwarded meanwhile, by what there was before,
+//! and then by all of it at once; so are those that the bundle itself sends, after the rest.
 //!
-//! Invariant: after a refused commit the switch is as it was before.
+//! Invariant: after a refused commit the switch is as it was before. No frame goes by a part of a bundle.
 
 use openflow::codec;
 use openflow::header::Xid;
@@ -136,11 +137,17 @@ impl Agent {
             return outcome.map_err(|failed| self.refuse_one(at, failed));
         }
         self.rehearse(at, bundle, datapath).map_err(|failed| self.refuse_one(at, failed))?;
+        datapath.pipeline.begin();
+        self.departures = Some(Vec::new());
         for (xid, message) in &bundle.messages {
             let who = self.who(at, *xid);
             let outcome = self.change(who, message, datapath);
             debug_assert!(outcome.is_ok(), "what was rehearsed can be done: {outcome:?}");
             self.forward_request(who.owner, *xid, message);
+        }
+        datapath.pipeline.keep(datapath.outputs);
+        for mut departure in self.departures.take().unwrap_or_default() {
+            departure.leave(datapath);
         }
         Ok(())
     }

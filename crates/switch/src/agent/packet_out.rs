@@ -25,6 +25,22 @@ use crate::lower::action::Place;
 /// Number of Ethernet as a type of packets.
 const ETHERNET: u128 = 0;
 
+/// A frame that is to be sent.
+#[derive(Debug)]
+pub(super) struct Departure {
+    frame: Frame,
+    begins: Context,
+    actions: Vec<Action>,
+}
+
+impl Departure {
+    /// Does its actions; the frame is used up.
+    pub(super) fn leave(&mut self, datapath: &mut Datapath<'_>) {
+        let Datapath { pipeline, outputs, now, .. } = datapath;
+        pipeline.execute(&mut self.frame, self.begins, &self.actions, *now, outputs);
+    }
+}
+
 impl Agent {
     pub(super) fn packet_out(
         &mut self,
@@ -49,10 +65,17 @@ impl Agent {
         if self.rehearsal.is_some() {
             return Ok(());
         }
-        let mut frame = Frame::from_bytes(&packet.data);
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, begins, &actions, *now, outputs);
+        let frame = Frame::from_bytes(&packet.data);
+        self.send(Departure { frame, begins, actions }, datapath);
         Ok(())
+    }
+
+    /// Lets a frame go by its actions; of a bundle, when all of it is done.
+    fn send(&mut self, mut departure: Departure, datapath: &mut Datapath<'_>) {
+        match &mut self.departures {
+            Some(waiting) => waiting.push(departure),
+            None => departure.leave(datapath),
+        }
     }
 
     /// The port that a packet-out's frame is said to have come in on.
@@ -85,10 +108,9 @@ impl Agent {
             used.push(id);
             return Ok(());
         }
-        let (port, mut frame) = self.buffers.take(id).map_err(buffer_error_up)?;
+        let (port, frame) = self.buffers.take(id).map_err(buffer_error_up)?;
         let begins = begins.unwrap_or_else(|| Context::at(port));
-        let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut frame, begins, actions, *now, outputs);
+        self.send(Departure { frame, begins, actions: actions.to_vec() }, datapath);
         Ok(())
     }
 }

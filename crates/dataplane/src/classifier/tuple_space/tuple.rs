@@ -1,5 +1,7 @@
 //! One tuple: the entries that are found by a hash of what they have under one mask.
 //!
+//! Where changes are to be seen together with others, they are made to a copy of the buckets.
+//!
 //! Invariant: of the entries with the same match only the one that goes before the others can be found;
 //! they are kept aside until it goes. Where the entries' own masks ask for more than the tuple's, at most
 //! [`CHAIN_MAX`] are alike under that, and the own mask of each is in its mask line.
@@ -28,6 +30,8 @@ pub struct Tuple {
     hidden: HashMap<u64, Vec<u32>, Seeded>,
     /// How many entries have each rank.
     ranks: BTreeMap<u32, u32>,
+    /// Whether the buckets are to stay as they are, and the next change is made to a copy of them.
+    stays: bool,
 }
 
 /// Those of them that can be found.
@@ -149,7 +153,13 @@ impl Tuple {
             },
             hidden: HashMap::with_hasher(Seeded(seed)),
             ranks: BTreeMap::new(),
+            stays: false,
         }
+    }
+
+    /// Whether readers are to go on with what there is whatever is changed from now on.
+    pub fn set_stays(&mut self, stays: bool) {
+        self.stays = stays;
     }
 
     /// Whether it is for matches with these masks, or, if it merges, finer ones of the key.
@@ -229,6 +239,7 @@ impl Tuple {
     /// Lets an entry be found. Where there is no room, there are wider buckets from now on: readers go on
     /// with the old ones, where what was there is and stays, until they see the new ones.
     fn show(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
+        let stays = std::mem::take(&mut self.stays);
         let view = &mut self.view;
         // Entries that are alike crowd the same bucket: more of it stays empty.
         let share = if view.merges { 2 } else { 1 };
@@ -239,13 +250,22 @@ impl Tuple {
                 wider.insert(entry, view.hash_of(slab, entry), |it| view.hash_of(slab, it));
             }
             view.buckets = Arc::new(wider);
+        } else if stays {
+            view.buckets = Arc::new(view.buckets.copy());
         }
         view.buckets.insert(entry, hash, |other| view.hash_of(slab, other));
-        full
+        full || stays
     }
 
-    fn conceal(&self, slab: &Slab, entry: u32, hash: u64) {
-        self.view.buckets.remove(entry, hash, |other| self.view.hash_of(slab, other));
+    /// Lets an entry be found no more, and says whether readers have to be told.
+    fn conceal(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
+        let stays = std::mem::take(&mut self.stays);
+        let view = &mut self.view;
+        if stays {
+            view.buckets = Arc::new(view.buckets.copy());
+        }
+        view.buckets.remove(entry, hash, |other| view.hash_of(slab, other));
+        stays
     }
 
     /// Adds an entry, and says whether readers have to be told.
@@ -304,7 +324,7 @@ impl Tuple {
                 self.unhide(hash, next);
                 changed |= self.show(slab, next, hash);
             }
-            self.conceal(slab, entry, hash);
+            changed |= self.conceal(slab, entry, hash);
         } else {
             self.unhide(hash, entry);
         }

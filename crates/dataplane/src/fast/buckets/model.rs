@@ -5,6 +5,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64 as Cell;
 
 use super::*;
+use crate::fast::epoch::Epochs;
+use crate::fast::published::Published;
 use crate::hash::mix;
 
 /// Three buckets of entries whose hashes are chosen: the first bucket and the second one.
@@ -124,5 +126,50 @@ fn an_entry_that_leaves_the_stash_is_found_all_the_time() {
         set.remove(0);
         reader.join().unwrap();
         assert_eq!((set.buckets.stashed.load(Relaxed), set.find(0)), (0, None));
+    });
+}
+
+/// In two tables an entry goes and another comes, in copies that are shown by one store; the place of the
+/// one that went is used again as soon as it may be.
+#[test]
+fn a_bundle_is_seen_in_both_tables_or_in_none() {
+    check(|| {
+        let hashes = [hash(0, 1, 10), hash(0, 1, 11)];
+        let find = move |buckets: &Buckets, entry: u32| {
+            buckets.find(hashes[entry as usize], |other| other == entry).is_some()
+        };
+        let put = move |buckets: &Buckets, entry: u32| {
+            buckets.insert(entry, hashes[entry as usize], |other| hashes[other as usize]);
+        };
+        let tables = [Buckets::new(2), Buckets::new(2)];
+        tables.iter().for_each(|table| put(table, 0));
+        let copies = tables.each_ref().map(Buckets::copy);
+        let lines = Arc::new([Cell::new(1), Cell::new(0)]);
+        let (epochs, shown) = (Arc::new(Epochs::default()), Arc::new(Published::new(tables)));
+        let (reader, mut held) = (epochs.join(), shown.hold());
+        let theirs = (Arc::clone(&epochs), Arc::clone(&shown), Arc::clone(&lines));
+        let reader = loom::thread::spawn(move || {
+            let (epochs, shown, lines) = theirs;
+            for _ in 0..2 {
+                reader.turn(&epochs);
+                held.renew(&shown);
+                let found = held.each_ref().map(|table| [0, 1].map(|entry| find(table, entry)));
+                assert!(found == [[true, false]; 2] || found == [[false, true]; 2]);
+                let line = usize::from(found[0][1]);
+                assert_eq!(lines[line].load(Relaxed), 1, "it was used again too early");
+            }
+        });
+        lines[1].store(1, Relaxed);
+        for copy in &copies {
+            put(copy, 1);
+            copy.remove(0, hashes[0], |other| hashes[other as usize]);
+        }
+        shown.replace(copies);
+        let epoch = epochs.advance();
+        if epochs.settled() >= epoch {
+            lines[0].store(7, Relaxed);
+            shown.forget();
+        }
+        reader.join().unwrap();
     });
 }
