@@ -56,6 +56,7 @@ use crate::model::message::{Message, OFFENDING_BYTES};
 use crate::model::port::{PortNo, ShowPort};
 use crate::version::{ActionKind, ErrorCode, InstructionKind, MessageKind, MultipartKind, Version};
 
+pub use bundle::bundled_bytes;
 pub use flow::template::{FlowNumbers, FlowTemplate, ROWS_BYTES_MAX, put_flow_row, put_flow_rows};
 pub use message::{decode, encode};
 pub use multipart::split;

@@ -17,6 +17,8 @@ pub const BUFFER_BYTES_MAX: usize = 2 * (MESSAGE_BYTES_MAX + 1);
 pub struct Stream {
     buffer: Vec<u8>,
     start: usize,
+    /// Where the message began that was cut off last.
+    last: usize,
 }
 
 impl Stream {
@@ -32,6 +34,7 @@ impl Stream {
             self.buffer.drain(..self.start);
             self.start = 0;
         }
+        self.last = self.start;
         let count = bytes.len().min(BUFFER_BYTES_MAX - self.waiting());
         self.buffer.extend_from_slice(&bytes[..count]);
         count
@@ -53,9 +56,14 @@ impl Stream {
         if rest.len() < length {
             return Ok(None);
         }
-        let start = self.start;
+        self.last = self.start;
         self.start += length;
-        Ok(Some(&self.buffer[start..start + length]))
+        Ok(Some(self.last()))
+    }
+
+    /// The message that was cut off last; nothing once more bytes have come.
+    pub fn last(&self) -> &[u8] {
+        &self.buffer[self.last..self.start]
     }
 
     /// The bytes that have not been cut off.
@@ -79,9 +87,10 @@ mod tests {
             while let Some(message) = stream.cut().unwrap() {
                 assert_eq!(message, ECHO);
                 cut += 1;
+                assert_eq!(stream.last(), ECHO);
             }
         }
-        assert_eq!((cut, stream.rest()), (2, &ECHO[..9]));
+        assert_eq!((cut, stream.rest(), stream.last()), (2, &ECHO[..9], &ECHO[..0]));
     }
 
     #[test]

@@ -236,6 +236,11 @@ impl Session {
         self.state == State::Down
     }
 
+    /// The bytes of the message that the last event is about; nothing once more bytes have come.
+    pub fn message_bytes(&self) -> &[u8] {
+        self.stream.last()
+    }
+
     /// Bytes that have been received and not yet been taken for a message, for whoever goes on
     /// without the session.
     pub fn unread(&self) -> &[u8] {

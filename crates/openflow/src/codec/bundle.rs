@@ -20,6 +20,9 @@ use crate::version::{End, ErrorCode, MessageKind, Version};
 /// Type of the properties about time.
 const TIME: u16 = 1;
 
+/// Where the message inside begins: behind header, number, padding and flags.
+const INNER_AT: usize = HEADER_BYTES + 8;
+
 const NANOSECONDS: u32 = 1_000_000_000;
 
 /// Appends the body of a bundle control.
@@ -115,6 +118,13 @@ pub(super) fn read_add(
     }
     let properties = read_bundle_properties(version, reader)?;
     Ok(BundleAddMessage { id, flags, message, properties })
+}
+
+/// The bytes of the message inside a message for a bundle that can be read; nothing of one that cannot.
+pub fn bundled_bytes(message: &[u8]) -> &[u8] {
+    let inner = message.get(INNER_AT..).unwrap_or_default();
+    let length = Header::parse(inner).map_or(0, |header| usize::from(header.length));
+    inner.get(..length).unwrap_or_default()
 }
 
 /// Reads the header of the message inside, and gives the rest of it.

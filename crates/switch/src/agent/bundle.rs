@@ -6,7 +6,8 @@
 //! Invariant: memory is bounded by the limits on bundles, messages and bytes of a connection; a
 //! bundle about which nothing is said for too long is forgotten.
 
-use openflow::header::Xid;
+use openflow::codec;
+use openflow::header::{Header, Xid};
 use openflow::model::Message;
 use openflow::model::bundle::BundleFlags;
 use openflow::version::ErrorCode;
@@ -28,11 +29,24 @@ pub struct Bundle {
     flags: BundleFlags,
     closed: bool,
     touched: Nanos,
-    bytes: usize,
     /// When it is to be committed, if that was said: the request's number goes along.
     due: Option<(Nanos, Xid)>,
-    /// Its messages with their transaction ids, in the order in which they came.
-    pub messages: Vec<(Xid, Message)>,
+    /// Its messages, in the order in which they came. Their bytes take a fraction of what they mean, and
+    /// no more than the controller sent.
+    said: Vec<u8>,
+    count: usize,
+    /// Whether all of them can be taken back once they are done.
+    is_reversible: bool,
+}
+
+/// A message of a bundle.
+pub struct Bundled<'a> {
+    /// Its transaction id.
+    pub xid: Xid,
+    /// What it says.
+    pub message: Message,
+    /// How it says so.
+    pub bytes: &'a [u8],
 }
 
 impl Bundle {
@@ -44,6 +58,25 @@ impl Bundle {
     /// How it is to be done.
     pub fn flags(&self) -> BundleFlags {
         self.flags
+    }
+
+    /// Whether all of its messages can be taken back once they are done.
+    pub fn is_reversible(&self) -> bool {
+        self.is_reversible
+    }
+
+    /// Its messages, in the order in which they came.
+    pub fn messages(&self) -> impl Iterator<Item = Bundled<'_>> {
+        let mut rest = &self.said[..];
+        std::iter::from_fn(move || {
+            let length = usize::from(Header::parse(rest).ok()?.length);
+            let (bytes, others) = rest.split_at_checked(length)?;
+            rest = others;
+            let said = codec::decode(bytes);
+            debug_assert!(said.is_ok(), "what was read once can be read again: {said:?}");
+            let (header, message) = said.ok()?;
+            Some(Bundled { xid: header.xid, message, bytes })
+        })
     }
 }
 
@@ -62,9 +95,9 @@ impl Bundles {
         if self.open.len() >= limits.bundles {
             return Err(ErrorCode::BundleOutOfBundles);
         }
-        let messages = Vec::new();
-        let (closed, bytes, due) = (false, 0, None);
-        self.open.push(Bundle { id, flags, closed, touched: now, bytes, due, messages });
+        let (closed, due, touched) = (false, None, now);
+        let (said, count, is_reversible) = (Vec::new(), 0, true);
+        self.open.push(Bundle { id, flags, closed, touched, due, said, count, is_reversible });
         Ok(())
     }
 
@@ -78,30 +111,32 @@ impl Bundles {
         Ok(())
     }
 
-    /// Puts a message of so many bytes into a bundle, which is opened if there is none.
+    /// Puts a message, which has been read from these bytes, into a bundle, which is opened if there is
+    /// none.
     pub fn add(
         &mut self,
         id: u32,
         flags: BundleFlags,
-        (xid, message, bytes): (Xid, Message, usize),
+        (message, bytes): (&Message, &[u8]),
         limits: &Limits,
         now: Nanos,
     ) -> Result<(), ErrorCode> {
         if !self.open.iter().any(|bundle| bundle.id == id) {
             self.open(id, flags, limits, now)?;
         }
-        let room = self.bytes.saturating_add(bytes) <= limits.bundle_bytes;
+        let room = self.bytes.saturating_add(bytes.len()) <= limits.bundle_bytes;
         let bundle = self.find(id, flags, now)?;
         if bundle.closed {
             self.take(id);
             return Err(ErrorCode::BundleClosed);
         }
-        if !room || bundle.messages.len() >= limits.bundle_messages {
+        if !room || bundle.count >= limits.bundle_messages {
             return Err(ErrorCode::BundleMessageTooMany);
         }
-        bundle.messages.push((xid, message));
-        bundle.bytes += bytes;
-        self.bytes += bytes;
+        bundle.said.extend_from_slice(bytes);
+        bundle.count += 1;
+        bundle.is_reversible &= is_reversible(message);
+        self.bytes += bytes.len();
         Ok(())
     }
 
@@ -170,23 +205,34 @@ impl Bundles {
     fn take(&mut self, id: u32) -> Option<Bundle> {
         let place = self.open.iter().position(|bundle| bundle.id == id)?;
         let bundle = self.open.remove(place);
-        self.bytes -= bundle.bytes;
+        self.bytes -= bundle.said.len();
         Some(bundle)
     }
 }
 
+/// Whether the message can be taken back once it is done: a frame that was let go cannot.
+fn is_reversible(message: &Message) -> bool {
+    matches!(message, Message::FlowMod(change) if change.buffer_id.is_none())
+}
+
 #[cfg(test)]
 mod tests {
+    use openflow::header::HEADER_BYTES;
+    use openflow::version::Version;
+
     use super::*;
 
     const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
 
     fn limits() -> Limits {
-        Limits { bundles: 2, bundle_messages: 3, bundle_bytes: 100, ..Limits::default() }
+        Limits { bundles: 2, bundle_messages: 3, bundle_bytes: 180, ..Limits::default() }
     }
 
     fn add(bundles: &mut Bundles, id: u32, bytes: usize) -> Result<(), ErrorCode> {
-        bundles.add(id, ATOMIC, (9, Message::BarrierRequest, bytes), &limits(), Nanos(5))
+        let mut said = Vec::new();
+        let message = Message::EchoRequest(vec![7; bytes - HEADER_BYTES]);
+        codec::encode(Version::V1_4, 9, &message, &mut said).unwrap();
+        bundles.add(id, ATOMIC, (&message, &said), &limits(), Nanos(5))
     }
 
     #[test]
@@ -197,7 +243,10 @@ mod tests {
         add(&mut bundles, 2, 10).unwrap();
         bundles.close(1, ATOMIC, Nanos(1)).unwrap();
         let bundle = bundles.commit(1, ATOMIC, Nanos(2)).unwrap();
-        assert_eq!((bundle.id(), bundle.flags(), bundle.messages.len()), (1, ATOMIC, 1));
+        assert_eq!((bundle.id(), bundle.flags(), bundle.is_reversible()), (1, ATOMIC, false));
+        let said: Vec<_> =
+            bundle.messages().map(|it| (it.xid, it.message, it.bytes.len())).collect();
+        assert_eq!(said, [(9, Message::EchoRequest(vec![7; 2]), 10)]);
         assert_eq!(bundles.commit(1, ATOMIC, Nanos(2)).unwrap_err(), ErrorCode::BundleBadId);
         assert_eq!(bundles.discard(2), Ok(()));
         assert_eq!((bundles.discard(2), bundles.bytes), (Err(ErrorCode::BundleBadId), 0));
@@ -222,12 +271,12 @@ mod tests {
     fn bundles_messages_and_bytes_have_limits_and_time_runs_out() {
         let mut bundles = Bundles::default();
         add(&mut bundles, 1, 90).unwrap();
-        assert_eq!(add(&mut bundles, 1, 11), Err(ErrorCode::BundleMessageTooMany));
-        add(&mut bundles, 1, 1).unwrap();
-        add(&mut bundles, 1, 1).unwrap();
-        assert_eq!(add(&mut bundles, 1, 1), Err(ErrorCode::BundleMessageTooMany));
-        add(&mut bundles, 2, 1).unwrap();
-        assert_eq!(add(&mut bundles, 3, 1), Err(ErrorCode::BundleOutOfBundles));
+        assert_eq!(add(&mut bundles, 1, 91), Err(ErrorCode::BundleMessageTooMany));
+        add(&mut bundles, 1, 8).unwrap();
+        add(&mut bundles, 1, 8).unwrap();
+        assert_eq!(add(&mut bundles, 1, 8), Err(ErrorCode::BundleMessageTooMany));
+        add(&mut bundles, 2, 8).unwrap();
+        assert_eq!(add(&mut bundles, 3, 8), Err(ErrorCode::BundleOutOfBundles));
         bundles.schedule(2, ATOMIC, (Nanos(500), 77), Nanos(5)).unwrap();
         assert_eq!(bundles.next_event(Nanos(100)), Some(Nanos(105)));
         assert_eq!(

@@ -8,7 +8,7 @@
 //!
 //! Invariant: after a refused commit the switch is as it was before. No frame goes by a part of a bundle.
 
-use openflow::codec;
+use openflow::codec::bundled_bytes;
 use openflow::header::Xid;
 use openflow::model::Message;
 use openflow::model::bundle::{
@@ -17,8 +17,9 @@ use openflow::model::bundle::{
 use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
-use super::bundle::Bundle;
+use super::bundle::{Bundle, Bundled};
 use super::change::{Who, settings_of};
+use super::connection::Connection;
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -79,12 +80,11 @@ impl Agent {
         self.connections[at].reply(xid, &Message::BundleControl(reply));
     }
 
-    /// Puts a message into a bundle, which came in so many bytes.
+    /// Puts a message into a bundle, which is what the session's last event is about.
     pub(super) fn bundle_add(
         &mut self,
         at: usize,
-        xid: Xid,
-        (add, bytes): (BundleAddMessage, usize),
+        add: &BundleAddMessage,
         now: Nanos,
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
@@ -100,8 +100,9 @@ impl Agent {
         if !can_be {
             return Err(ErrorCode::BundleMessageUnsupported);
         }
-        let message = (xid, *add.message, bytes);
-        self.connections[at].bundles.add(add.id, add.flags, message, &self.limits, now)
+        let Connection { bundles, session, .. } = &mut self.connections[at];
+        let inner = bundled_bytes(session.message_bytes());
+        bundles.add(add.id, add.flags, (&add.message, inner), &self.limits, now)
     }
 
     /// Commits the bundles whose time has come, and forgets those that were left open too long.
@@ -128,22 +129,18 @@ impl Agent {
         bundle: &Bundle,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        let can_be_taken_back = |(_, message): &(Xid, Message)| match message {
-            Message::FlowMod(change) => change.buffer_id.is_none(),
-            _ => false,
-        };
-        if bundle.messages.iter().all(can_be_taken_back) {
+        if bundle.is_reversible() {
             let outcome = self.do_or_take_back(at, bundle, datapath);
             return outcome.map_err(|failed| self.refuse_one(at, failed));
         }
         self.rehearse(at, bundle, datapath).map_err(|failed| self.refuse_one(at, failed))?;
         datapath.pipeline.begin();
         self.departures = Some(Vec::new());
-        for (xid, message) in &bundle.messages {
-            let who = self.who(at, *xid);
-            let outcome = self.change(who, message, datapath);
+        for Bundled { xid, message, .. } in bundle.messages() {
+            let who = self.who(at, xid);
+            let outcome = self.change(who, &message, datapath);
             debug_assert!(outcome.is_ok(), "what was rehearsed can be done: {outcome:?}");
-            self.forward_request(who.owner, *xid, message);
+            self.forward_request(who.owner, xid, &message);
         }
         datapath.pipeline.keep(datapath.outputs);
         for mut departure in self.departures.take().unwrap_or_default() {
@@ -153,15 +150,8 @@ impl Agent {
     }
 
     /// Answers the message of a bundle that cannot be done.
-    fn refuse_one(
-        &mut self,
-        at: usize,
-        (xid, message, code): (Xid, &Message, ErrorCode),
-    ) -> ErrorCode {
-        let mut bytes = Vec::new();
-        // What has come can be said again; if not, the error is told without it.
-        let _ = codec::encode(self.connections[at].version(), xid, message, &mut bytes);
-        self.connections[at].refuse(xid, code, &bytes);
+    fn refuse_one(&mut self, at: usize, (xid, bytes, code): (Xid, &[u8], ErrorCode)) -> ErrorCode {
+        self.connections[at].refuse(xid, code, bytes);
         ErrorCode::BundleMessageFailed
     }
 
@@ -172,13 +162,13 @@ impl Agent {
         at: usize,
         bundle: &'a Bundle,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), (Xid, &'a Message, ErrorCode)> {
+    ) -> Result<(), (Xid, &'a [u8], ErrorCode)> {
         datapath.pipeline.begin();
-        for (xid, message) in &bundle.messages {
-            let who: Who = self.who(at, *xid);
-            if let Err(code) = self.change(who, message, datapath) {
+        for Bundled { xid, message, bytes } in bundle.messages() {
+            let who: Who = self.who(at, xid);
+            if let Err(code) = self.change(who, &message, datapath) {
                 datapath.pipeline.take_back();
-                return Err((*xid, message, code));
+                return Err((xid, bytes, code));
             }
         }
         datapath.pipeline.keep(datapath.outputs);
@@ -191,13 +181,13 @@ impl Agent {
         at: usize,
         bundle: &'a Bundle,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), (Xid, &'a Message, ErrorCode)> {
+    ) -> Result<(), (Xid, &'a [u8], ErrorCode)> {
         let ports = self.ports.clone();
         self.rehearsal = Some(Vec::new());
         datapath.pipeline.begin();
-        let outcome = bundle.messages.iter().try_for_each(|(xid, message)| {
-            let who: Who = self.who(at, *xid);
-            self.change(who, message, datapath).map_err(|code| (*xid, message, code))
+        let outcome = bundle.messages().try_for_each(|Bundled { xid, message, bytes }| {
+            let who: Who = self.who(at, xid);
+            self.change(who, &message, datapath).map_err(|code| (xid, bytes, code))
         });
         datapath.pipeline.take_back();
         self.rehearsal = None;

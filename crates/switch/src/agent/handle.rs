@@ -94,7 +94,7 @@ impl Agent {
                 return self.bundle_control(at, xid, &control, datapath);
             }
             Message::BundleAddMessage(add) => {
-                return self.bundle_add(at, xid, (add, bytes), datapath.now);
+                return self.bundle_add(at, &add, datapath.now);
             }
             Message::Experimenter(from) => return self.experimenter(at, xid, &from, datapath),
             // What a controller answers or complains of needs no answer.
