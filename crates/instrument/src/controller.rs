@@ -24,7 +24,6 @@ use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
 use ports::channel::{Channel, Connecting, Listener, Url};
-use ports::clock;
 
 /// Flow-mods ahead of barriers.
 pub mod flows;
@@ -32,10 +31,13 @@ pub mod flows;
 pub mod script;
 /// A script said as fast as a switch takes it.
 pub mod play;
+/// Waiting on the machine's clock.
+mod real_time;
 
 mod error;
 
 pub use error::ControlError;
+pub use real_time::RealTime;
 
 /// Errors and removed flows that are kept until somebody takes them; more are only counted.
 pub const UNASKED_MAX: usize = 1024;
@@ -70,10 +72,6 @@ pub trait Meanwhile {
     /// or room to write if that is wanted, and at `deadline` at the latest; or earlier.
     fn rest(&mut self, descriptor: Option<RawFd>, wants_to_write: bool, deadline: Nanos);
 }
-
-/// Waiting in real time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RealTime;
 
 /// A connection to a switch.
 pub struct Controller {
@@ -132,37 +130,16 @@ impl Default for Settings {
     }
 }
 
-impl Meanwhile for RealTime {
-    fn now(&mut self) -> Nanos {
-        clock::now()
-    }
-
-    fn rest(&mut self, descriptor: Option<RawFd>, wants_to_write: bool, deadline: Nanos) {
-        /// How long to leave a channel alone that cannot say when it is ready.
-        const BLIND: Nanos = Nanos::from_micros(200);
-        let mut wait = clock::Wait::new();
-        let deadline = match descriptor {
-            Some(descriptor) => {
-                wait.add(descriptor, wants_to_write);
-                deadline
-            }
-            None => deadline.min(clock::now().saturating_add(BLIND)),
-        };
-        // An interrupted wait is a short one; the caller looks at the clock.
-        let _ = wait.until(Some(deadline));
-    }
-}
-
 impl Controller {
     /// Connects to a switch that listens, in real time, and asks what it is.
     pub fn connect(url: &Url, settings: Settings) -> Result<Self, ControlError> {
         let channel = Connecting::wait(url, settings.connect_timeout)?;
-        Controller::start(channel, settings, &mut RealTime)
+        Controller::start(channel, settings, &mut RealTime::default())
     }
 
     /// Waits, in real time, for a switch to connect, and asks what it is.
     pub fn accept(listener: &mut Listener, settings: Settings) -> Result<Self, ControlError> {
-        let mut meanwhile = RealTime;
+        let mut meanwhile = RealTime::default();
         let deadline = meanwhile.now().saturating_add(settings.connect_timeout);
         loop {
             if let Some(channel) = listener.accept()? {

@@ -6,6 +6,8 @@ use openflow::version::ErrorCode;
 use ports::channel::ChannelError;
 use ports::channel::memory::{MemoryChannel, pair};
 
+use ports::clock;
+
 use super::*;
 
 /// The other end: a script, and a clock that moves while the controller rests.
@@ -313,9 +315,12 @@ fn over_a_socket_and_in_real_time_both_ends_may_connect() {
                 });
                 Controller::connect(&there, Settings::new()).unwrap()
             };
-            let installed = controller.install((0..3000).map(flow), &mut RealTime).unwrap();
+            let installed =
+                controller.install((0..3000).map(flow), &mut RealTime::default()).unwrap();
             assert_eq!((installed.flows, installed.refused.len()), (3000, 3000 / 7));
-            let stats = controller.flow_stats(FlowStatsRequest::default(), &mut RealTime).unwrap();
+            let stats = controller
+                .flow_stats(FlowStatsRequest::default(), &mut RealTime::default())
+                .unwrap();
             assert_eq!(stats.len(), 3000 - 3000 / 7);
         });
     }

@@ -229,9 +229,9 @@ impl Target for MemifTarget {
                 .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
             let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
             let mut controller = Controller::connect(&url, settings).map_err(failed)?;
-            controller.delete_all(&mut RealTime).map_err(failed)?;
+            controller.delete_all(&mut RealTime::default()).map_err(failed)?;
             let flows = program::flows(setup, &ADDRESSES);
-            let installed = controller.install(flows, &mut RealTime).map_err(failed)?;
+            let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
             program::checked(&installed)?;
         }
         self.holds = Some(*setup);

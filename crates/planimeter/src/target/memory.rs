@@ -332,7 +332,7 @@ impl Target for MemoryTarget {
                 let connect = |script: &Script| {
                     let channel = ends.expect("a trial with orders has a channel for them");
                     let settings = patient(orders::settings(script));
-                    Controller::start(channel, settings, &mut RealTime)
+                    Controller::start(channel, settings, &mut RealTime::default())
                 };
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {

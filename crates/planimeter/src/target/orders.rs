@@ -55,7 +55,8 @@ pub fn trial(
         _ => Until::Over,
     };
     if trial.streams.is_empty() {
-        let played = play.to_end(&mut RealTime, || until(true)).map_err(RigError::Orders)?;
+        let played =
+            play.to_end(&mut RealTime::default(), || until(true)).map_err(RigError::Orders)?;
         if stopped() {
             return Err(RigError::Interrupted);
         }
@@ -63,8 +64,9 @@ pub fn trial(
     }
     let sent = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let orders =
-            scope.spawn(|| play.to_end(&mut RealTime, || until(sent.load(Ordering::Relaxed))));
+        let orders = scope.spawn(|| {
+            play.to_end(&mut RealTime::default(), || until(sent.load(Ordering::Relaxed)))
+        });
         let report = rig.trial(trial);
         sent.store(true, Ordering::Relaxed);
         let played = orders.join().expect("a controller does not panic");

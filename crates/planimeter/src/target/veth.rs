@@ -215,9 +215,9 @@ impl VethTarget {
             .parse()
             .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
         let mut controller = Controller::connect(&url, Settings::new()).map_err(failed)?;
-        controller.delete_all(&mut RealTime).map_err(failed)?;
+        controller.delete_all(&mut RealTime::default()).map_err(failed)?;
         let flows = program::flows(setup, &self.addresses());
-        let installed = controller.install(flows, &mut RealTime).map_err(failed)?;
+        let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
         program::checked(&installed)
     }
 }
