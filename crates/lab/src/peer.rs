@@ -37,6 +37,11 @@ pub trait Peer: Send {
     /// What it counted itself, by dotted name; the kernel's counters are [`Site::account`]'s.
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError>;
 
+    /// How many addresses of stations it knows, where it is a bridge and tells.
+    fn addresses_learned(&mut self) -> Result<Option<u64>, LabError> {
+        Ok(None)
+    }
+
     /// Fails, with its last words, if it has ended by itself.
     fn check(&mut self) -> Result<(), LabError>;
 

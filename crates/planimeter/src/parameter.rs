@@ -55,10 +55,12 @@ pub enum Table {
     Wildcard,
     /// Exact and wildcard entries, half the traffic each (OpenFlow).
     Chain,
-    /// Routes to C-class networks (routing); prefixes of all lengths (OpenFlow).
+    /// Prefixes of all lengths (routing; OpenFlow by destination address).
     Lpm,
     /// Addresses (bridging; OpenFlow by destination address).
     Mac,
+    /// Addresses that the target learned from frames (bridging; OpenFlow by the action NORMAL).
+    Learned,
     /// An access list (OpenFlow).
     Acl,
 }
@@ -295,7 +297,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
-const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac or acl";
+const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned or acl";
 const RULES: &str = "ports, addresses or either";
 const TRAFFIC: &str = "one, sequential, random or zipf";
 const STYLES: &str = "acl, fw or ipc";
@@ -380,6 +382,7 @@ fn table(text: &str) -> Option<Table> {
         "chain" => Table::Chain,
         "lpm" => Table::Lpm,
         "mac" => Table::Mac,
+        "learned" => Table::Learned,
         "acl" => Table::Acl,
         _ => return None,
     })

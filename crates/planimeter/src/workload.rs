@@ -104,6 +104,11 @@ impl Setup {
         }
     }
 
+    /// Whether what routers hold are prefixes as in the Internet's routing table.
+    fn has_prefixes(&self) -> bool {
+        self.table == Table::Lpm
+    }
+
     /// How many of the entries leave fields open: of a chain the last ones.
     pub fn wildcards(&self) -> u32 {
         match self.table {
@@ -143,7 +148,10 @@ impl Setup {
             port_destination: FIRST_UDP_PORT,
         };
         if routed {
-            headers.ip_destination = host_in(0);
+            headers.ip_destination = match self.has_prefixes() {
+                true => prefixes::host(prefixes::prefixes(1)[0], 0).into(),
+                false => host_in(0),
+            };
         }
         let mut stream = Stream {
             id: 1,
@@ -169,6 +177,25 @@ impl Setup {
         stream
     }
 
+    /// Frames from the stations that a bridge is to have learned, each in turn, to the sender of the
+    /// traffic; `None` where nothing is to be learned.
+    pub fn lesson(&self, addresses: &Addresses, rate: Rate) -> Option<Stream> {
+        if self.table != Table::Learned {
+            return None;
+        }
+        let one = Setup { entries: 1, traffic: Traffic::One, ..*self };
+        let stream = one.stream(Technology::Bridging, addresses, 64, rate);
+        let headers = Headers {
+            mac_source: mac(FIRST_MAC),
+            mac_destination: addresses.instrument[0],
+            ..stream.headers
+        };
+        let stations = Values::Range { first: FIRST_MAC, step: 1 };
+        let (count, order) = (self.entries.into(), Order::Sequential);
+        let vary = vec![Vary { count, order, fields: vec![(Field::MacSource, stations)] }];
+        Some(Stream { from: 1, to: 0, headers, vary, ..stream })
+    }
+
     /// What differs from frame to frame, so that frames are spread over the entries.
     fn vary(&self, technology: Technology) -> Vec<Vary> {
         if self.entries <= 1 || self.traffic == Traffic::One {
@@ -187,6 +214,7 @@ impl Setup {
             Technology::Bridging => {
                 one(Field::MacDestination, Values::Range { first: FIRST_MAC, step: 1 })
             }
+            Technology::Routing if self.has_prefixes() => self.vary_flows(order),
             Technology::Routing => {
                 let first = u64::from(u32::from(host_in(0)));
                 one(Field::IpDestination, Values::Range { first, step: 256 })
@@ -229,7 +257,7 @@ impl Setup {
                 let picks = (0..self.chain_picks()).map(|pick| udp_ports(entry(pick) as u32));
                 vary_udp_ports(picks.collect(), order(1))
             }
-            (Table::Mac, _) => {
+            (Table::Mac | Table::Learned, _) => {
                 vec![range(entries, order(1), Field::MacDestination, FIRST_MAC, 1)]
             }
             (Table::Lpm, _) => {
@@ -310,6 +338,17 @@ pub fn udp_ports(entry: u32) -> (u16, u16) {
     let source = FIRST_UDP_PORT + (entry % UDP_SOURCES) as u16;
     let destination = FIRST_UDP_PORT + (entry / UDP_SOURCES) as u16;
     (source, destination)
+}
+
+/// What a router is to hold routes to, as network and length: C-class networks as in bianco2010, or prefixes
+/// as in the Internet's routing table where these are asked for.
+pub fn routes(setup: &Setup) -> impl Iterator<Item = (Ipv4Addr, u8)> + use<> {
+    let (drawn, entries) = match setup.has_prefixes() {
+        true => (prefixes::prefixes(setup.entries), 0),
+        false => (Vec::new(), setup.entries),
+    };
+    let drawn = drawn.into_iter().map(|(network, length)| (Ipv4Addr::from(network), length));
+    drawn.chain((0..entries).map(|entry| (network(entry), 24)))
 }
 
 /// The C-class network of a router's entry number `entry`.

@@ -45,7 +45,16 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--on", "ovss"], 2, &["target", "ovss", "linux-bridge"]),
     (&["run", "latency", "--on", "ovs-kernel"], 2, &["ovs-kernel", "not in this version"]),
     (&["run", "latency", "--on", "ovs-dpdk", "--link", "veth"], 2, &["ovs-dpdk", "--link memif"]),
-    (&["run", "latency", "--on", "bridge", "--link", "memif"], 2, &["bridge", "--link veth"]),
+    (
+        &["run", "latency", "--on", "linux-bridge", "--link", "memif"],
+        2,
+        &["linux-bridge", "--link veth"],
+    ),
+    (
+        &["run", "latency", "--on", "bridge", "--on", "router", "--set", "table=learned"],
+        2,
+        &["table=learned", "router", "linux-bridge"],
+    ),
     (&["run", "latency", "--set", "rules=all"], 2, &["rules=all", "addresses"]),
     (&["run", "latency", "--on", "direct", "--on", "direct"], 2, &["direct", "twice"]),
     (&["run", "latency", "--link", "cable"], 2, &["link", "cable", "veth", "memory"]),

@@ -31,7 +31,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 18] = [
+const TESTS: [Test<Need>; 19] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
@@ -48,6 +48,7 @@ const TESTS: [Test<Need>; 18] = [
     ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
     ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
     ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
+    ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn),
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
     ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
 ];
@@ -245,7 +246,38 @@ fn every_target_forwards() {
 /// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's
 /// caches hold is told before each of its trials, and both switches tell their cycles.
 fn targets_over_shared_memory() {
-    account_for_frames("memif", &["ours", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"]);
+    let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
+    account_for_frames("memif", &targets);
+}
+
+/// Our bridge and Open vSwitch as one, which have learned where the traffic's stations are.
+fn bridges_learn() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec!["run", "forwarding-rate", "--link", "memif", "--effort", "quick"];
+    let set = ["table=learned", "entries=10000", "traffic=random", "seconds=0.05", "repeats=2"];
+    arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
+    arguments.extend(["--on", "bridge", "--on", "ovs-dpdk:emc=off", "--on", "testpmd"]);
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    for trial in record["trials"].as_array().unwrap() {
+        assert!(trial["frames_forwarded"].as_i64() > Some(0), "{trial}");
+        assert_eq!(trial["frames_unexplained"], 0, "{trial}");
+        for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
+            assert_eq!(trial["classes"][class], 0, "{class}: {trial}");
+        }
+        let grown = |name: &str| {
+            let counters = trial["counters"].as_array()?;
+            let counter = counters.iter().find(|it| it["name"] == name)?;
+            Some(counter["after"].as_u64()? - counter["before"].as_u64()?)
+        };
+        if trial["target"] == "bridge" {
+            assert_eq!(grown("bridge.flooded_unknown"), Some(0), "{trial}");
+            assert!(grown("bridge.forwarded") > Some(0), "{trial}");
+        }
+    }
 }
 
 fn targets_by_af_xdp() {
@@ -276,8 +308,10 @@ fn account_for_frames(link: &str, targets: &[&str]) {
         for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
             assert_eq!(classes[class], 0, "{class}: {trial}");
         }
-        let is_switch = target == "ours" || target.starts_with("ovs");
-        assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), is_switch);
+        let tells = target == "ours"
+            || target.starts_with("ovs")
+            || link == "memif" && ["bridge", "router"].contains(&target);
+        assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), tells);
         let told = |name: &str| {
             let counters = trial["counters"].as_array()?;
             counters.iter().find(|it| it["name"] == name)?["after"].as_u64()

@@ -72,6 +72,10 @@ impl Peer for OpenVswitch {
         Ok(counters)
     }
 
+    fn addresses_learned(&mut self) -> Result<Option<u64>, LabError> {
+        self.instance.as_ref().map_or(Ok(None), Instance::addresses_learned)
+    }
+
     fn check(&mut self) -> Result<(), LabError> {
         self.instance.as_mut().map_or(Ok(()), Instance::check)
     }
@@ -90,6 +94,8 @@ impl Peer for OpenVswitch {
             .set("ports_by", "packet sockets (system interfaces)")
             .set("socket_buffer_bytes", self.socket_buffer.as_str())
             .set("fail_mode", "secure")
+            .set("mac-table-size", instance::MACS_MAX)
+            .set("mac-aging-time", instance::MACS_AGEING_S)
             .set("n-handler-threads", 1)
             .set("n-revalidator-threads", 1)
             .wired(self.wired.as_ref())

@@ -130,7 +130,10 @@ impl Ours {
             Mode::Bridge { .. } => {}
             Mode::Router { addresses, cache } => {
                 let file = site.path.join("router.toml");
-                let macs: Vec<Mac> = site.target.iter().map(|end| router_mac(end.mac)).collect();
+                // A port in shared memory has no address of its own.
+                let memory = memory_ports(site).map(|port| interface_mac(port as u8));
+                let ends = site.target.iter().map(|end| end.mac).chain(memory);
+                let macs: Vec<Mac> = ends.map(router_mac).collect();
                 let written = fs::write(&file, router_file(addresses, &macs, *cache));
                 written.map_err(|error| {
                     LabError::system("write", file.display().to_string(), error)
@@ -237,6 +240,10 @@ impl Peer for Ours {
         Ok(control::flatten(&self.control(&json!({ "get": "counters" }))?))
     }
 
+    fn addresses_learned(&mut self) -> Result<Option<u64>, LabError> {
+        Ok(self.counters()?.get("bridge.macs").copied())
+    }
+
     fn check(&mut self) -> Result<(), LabError> {
         self.running.as_mut().map_or(Ok(()), |running| running.process.check())
     }
@@ -294,6 +301,11 @@ pub fn router_mac(interface: Mac) -> Mac {
     let mut mac = interface;
     mac[1] = b'R';
     mac
+}
+
+/// The address of an interface where a port has none.
+fn interface_mac(port: u8) -> Mac {
+    [0x02, 0x54, 0, 0, 0, port]
 }
 
 /// The router's file: its interfaces and its cache; all else comes through the control socket.

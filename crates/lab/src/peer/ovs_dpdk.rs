@@ -254,6 +254,10 @@ impl Peer for OvsDpdk {
         Ok(counters)
     }
 
+    fn addresses_learned(&mut self) -> Result<Option<u64>, LabError> {
+        self.running.as_ref().map_or(Ok(None), |running| running.instance.addresses_learned())
+    }
+
     fn check(&mut self) -> Result<(), LabError> {
         self.running.as_mut().map_or(Ok(()), |running| running.instance.check())
     }
@@ -294,6 +298,8 @@ impl Peer for OvsDpdk {
             .set("huge_pages_mib", OVS_MEBIBYTES)
             .set("per-port-memory", self.buffers_by_port())
             .set("fail_mode", "secure")
+            .set("mac-table-size", instance::MACS_MAX)
+            .set("mac-aging-time", instance::MACS_AGEING_S)
             .set("flow-limit", by_default(self.tuning.flow_limit))
             .set("max-idle", by_default(self.tuning.max_idle_ms))
             .set("emc-insert-inv-prob", by_default(self.tuning.emc_insert_inv_prob))

@@ -12,7 +12,7 @@ use super::place;
 use super::progress::Progress;
 use super::words::{self, quoted};
 use crate::catalog;
-use crate::parameter::{Capacity, Effort, Parameters, STREAM};
+use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
@@ -253,6 +253,14 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
                 if kind.is_dpdk() { "memif" } else { "veth" }
             )));
         }
+    }
+    let learned = plan.parameters.table == Some(Table::Learned);
+    if let Some(kind) = plan.kinds.iter().find(|kind| learned && !kind.learns()) {
+        return Err(Failure::usage(format!(
+            "--set table=learned: {} is no bridge that learns addresses and keeps them: measure bridge, \
+             linux-bridge or Open vSwitch",
+            kind.name()
+        )));
     }
     let shapes_itself = |entry: &&catalog::Entry| entry.id != FORWARDING_RATE;
     if plan.link == Link::Replay {

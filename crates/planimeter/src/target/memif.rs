@@ -22,7 +22,7 @@ use instrument::rig::live::LiveRig;
 use instrument::stream::Rate;
 use instrument::trial::{Trial, TrialReport};
 use lab::peer::direct::Direct;
-use lab::peer::ours::{Mode, Ours};
+use lab::peer::ours::{Mode, Ours, router_mac};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use lab::peer::testpmd::Testpmd;
 use lab::peer::{Access, Peer};
@@ -38,10 +38,12 @@ use results::derive::RING_TO_TESTER_FULL;
 use results::record::Work;
 
 use super::name::{TargetKind, Technology};
-use super::veth::{RIG_KEY, lab_error};
+use super::veth::{
+    AGEING, BRIDGE_MACS_MAX, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, plan, router_addresses,
+};
 use super::{
-    ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders,
-    program, work_of_ours,
+    ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
+    orders, program, work_of_ours,
 };
 use crate::parameter::{Parameters, Table};
 use crate::workload::{self, Addresses, Setup};
@@ -55,11 +57,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// How long our switch polls after the last frame, in microseconds: through a trial's pauses.
-pub(super) const SPIN_US: &str = "1000000";
+const SPIN_US: &str = "1000000";
 
 /// How often the tester looks up while caches are filled: in between, whoever fills them has the
 /// core.
-const EASE: Nanos = Nanos::from_millis(1);
+pub(super) const EASE: Nanos = Nanos::from_millis(1);
 
 /// Upcalls that came to nothing: either the frame was dropped, or it was forwarded and the datapath
 /// had no room for its flow. Which of them, drops tell...
@@ -123,13 +125,8 @@ impl MemifBench {
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
         let site = self.lab.memory(&format!("t{number}"), &self.wiring).map_err(lab_error)?;
         let mut peer = self.peer(kind)?;
-        peer.start(&site).map_err(lab_error)?;
-        let access = peer.ready(PATIENCE).map_err(lab_error)?;
-        lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
-        let mut ports = ports_of(kind, &site)?;
-        connect(&mut ports, peer.as_mut())?;
         let stop = Arc::clone(&self.stop);
-        let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&stop));
+        let (access, rig) = start(kind, peer.as_mut(), &site, &stop)?;
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let (holds, failed_upcalls) = (None, 0);
         Ok(MemifTarget { kind, peer, access, rig, site, holds, failed_upcalls, patience, stop })
@@ -138,6 +135,14 @@ impl MemifBench {
     fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
         Ok(match kind {
             TargetKind::Ours => Box::new(Ours::new(&self.program, Mode::Switch, self.arguments())),
+            TargetKind::Bridge => {
+                let macs = ["--macs".into(), BRIDGE_MACS_MAX.to_string().into()];
+                let polling = ["--spin".into(), SPIN_US.into()];
+                let words = macs.into_iter().chain(polling).collect();
+                Box::new(Ours::new(&self.program, Mode::Bridge { ageing: AGEING }, words))
+            }
+            TargetKind::Router => Box::new(self.router(0)),
+            TargetKind::RouterCache => Box::new(self.router(ROUTER_CACHE_ENTRIES)),
             TargetKind::Testpmd => Box::new(Testpmd::forwarding()),
             TargetKind::Direct => Box::new(Direct::default()),
             kind if kind.is_dpdk() => Box::new(OvsDpdk::new(Ports::Memif, tuning(kind))),
@@ -146,6 +151,11 @@ impl MemifBench {
                 return Err(TargetError::CannotHold(what));
             }
         })
+    }
+
+    fn router(&self, cache: usize) -> Ours {
+        let mode = Mode::Router { addresses: router_addresses(), cache };
+        Ours::new(&self.program, mode, vec!["--spin".into(), SPIN_US.into()])
     }
 
     /// Our tables are as large as what they shall hold.
@@ -167,10 +177,25 @@ impl MemifBench {
     }
 }
 
+/// Starts a target and joins the instrument's ports to it.
+fn start(
+    kind: TargetKind,
+    peer: &mut dyn Peer,
+    site: &Site,
+    stop: &Arc<AtomicBool>,
+) -> Result<(Access, LiveRig), TargetError> {
+    peer.start(site).map_err(lab_error)?;
+    let access = peer.ready(PATIENCE).map_err(lab_error)?;
+    lab::pin::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
+    let mut ports = ports_of(kind, site)?;
+    connect(&mut ports, peer)?;
+    Ok((access, LiveRig::new(ports, RIG_KEY, Arc::clone(stop))))
+}
+
 /// The instrument's two ports to a target, or to each other.
 fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
     // One polling thread of Open vSwitch sends on the second of two rings.
-    let is_ovs = kind.technology() == Technology::OpenFlow && kind != TargetKind::Ours;
+    let is_ovs = kind.technology() == Technology::OpenFlow && !kind.is_ours();
     let rings = if is_ovs { 2 } else { 1 };
     let ends = match kind {
         TargetKind::Direct => [(1, "server"), (1, "client")],
@@ -215,12 +240,24 @@ impl Target for MemifTarget {
     }
 
     fn addresses(&self) -> Addresses {
-        ADDRESSES
+        match self.kind.technology() {
+            Technology::Routing => {
+                Addresses { target: ADDRESSES.target.map(router_mac), ..ADDRESSES }
+            }
+            _ => ADDRESSES,
+        }
     }
 
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if self.holds.as_ref() == Some(setup) {
             return Ok(());
+        }
+        if let Access::Control { .. } = self.access {
+            if self.holds.is_some() {
+                self.restart()?;
+            }
+            let plan = plan(self.kind.technology(), &self.addresses(), setup);
+            self.peer.install(&self.site, &plan).map_err(lab_error)?;
         }
         if let Access::OpenFlow { channel } = &self.access {
             let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
@@ -234,6 +271,12 @@ impl Target for MemifTarget {
             let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
             program::checked(&installed)?;
         }
+        let addresses = self.addresses();
+        let Self { kind, rig, peer, .. } = self;
+        lesson::teach(*kind, setup, &addresses, |trial| {
+            rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
+            peer.addresses_learned().map_err(lab_error)
+        })?;
         self.holds = Some(*setup);
         Ok(())
     }
@@ -286,6 +329,15 @@ impl Target for MemifTarget {
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
         self.peer.release();
         self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl MemifTarget {
+    /// Begins anew, so that nothing of the last set-up is left.
+    fn restart(&mut self) -> Result<(), TargetError> {
+        self.peer.stop().map_err(lab_error)?;
+        (self.access, self.rig) = start(self.kind, self.peer.as_mut(), &self.site, &self.stop)?;
+        Ok(())
     }
 }
 
@@ -355,7 +407,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
     let mut snapshot = Snapshot { work: work(kind, &counters), ..Snapshot::default() };
     let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
     match kind {
-        TargetKind::Ours => {
+        kind if kind.is_ours() => {
             snapshot.add(counters);
             let drops = std::mem::take(&mut snapshot.drops).into_iter();
             let renamed = drops.map(|((place, at, why), frames)| {
@@ -404,7 +456,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
 /// its threads, of which only one polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
-    if kind == TargetKind::Ours {
+    if kind.is_ours() {
         return work_of_ours(counters);
     }
     Some(Work {

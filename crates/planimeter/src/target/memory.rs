@@ -36,7 +36,9 @@ use switch::node::Node;
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
-use super::{ADDRESSES, Description, Snapshot, Target, TargetError, orders, program, work_of_ours};
+use super::{
+    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, work_of_ours,
+};
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
 
@@ -307,6 +309,12 @@ impl Target for MemoryTarget {
                 self.install_entries(setup)?;
             }
         }
+        let addresses = self.addresses();
+        lesson::teach(self.kind, setup, &addresses, |trial| {
+            self.trial(trial).map(drop).or_else(lesson::failed)?;
+            let known = self.snapshot()?.counters.get("bridge.macs").copied();
+            Ok(known)
+        })?;
         self.holds = Some(*setup);
         Ok(())
     }

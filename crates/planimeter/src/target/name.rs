@@ -155,23 +155,30 @@ impl TargetKind {
         )
     }
 
+    /// Whether it is our own program.
+    pub fn is_ours(self) -> bool {
+        matches!(
+            self,
+            TargetKind::Ours | TargetKind::Bridge | TargetKind::Router | TargetKind::RouterCache
+        )
+    }
+
+    /// Whether it learns addresses of frames, or is a cable, which need not. Our switch is not asked to: what it
+    /// learns for NORMAL it forgets after five minutes, and a bridge is there.
+    pub fn learns(self) -> bool {
+        self.technology() != Technology::Routing && self != TargetKind::Ours
+    }
+
     /// Whether it can be joined by this link.
     pub fn runs_on(self, link: Link) -> bool {
         match link {
             Link::Veth => !self.is_dpdk(),
-            Link::Memory | Link::Replay => matches!(
-                self,
-                TargetKind::Ours
-                    | TargetKind::Bridge
-                    | TargetKind::Router
-                    | TargetKind::RouterCache
-                    | TargetKind::Direct
-            ),
+            Link::Memory | Link::Replay => self.is_ours() || self == TargetKind::Direct,
             Link::VethXdp => match self {
                 TargetKind::Testpmd => false,
                 other => other.is_dpdk() || other.runs_on(Link::Memory),
             },
-            Link::Memif => self.is_dpdk() || matches!(self, TargetKind::Ours | TargetKind::Direct),
+            Link::Memif => self.is_dpdk() || self.runs_on(Link::Memory),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! what else was asked for.
 
 use instrument::controller::flows::Installed;
-use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
+use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
 
 use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
@@ -49,7 +49,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let rules = if table == Table::Wildcard { setup.rules } else { Rules::Ports };
     let list = if table == Table::Acl { entries_of(setup) } else { Vec::new() };
     let count = match table {
-        Table::Port => 1,
+        Table::Port | Table::Learned => 1,
         Table::Acl => list.len() as u32,
         _ => entries,
     };
@@ -58,6 +58,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         let headers = Headers { port_source, port_destination, ..headers };
         let matching = match table {
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
+            Table::Learned => Match::ANY,
             Table::Mac => Match::ANY.with_mac(Field::EthDst, mac_of(entry)),
             Table::Lpm => route(routes[entry as usize]),
             Table::Acl => list[entry as usize].1.clone(),
@@ -76,7 +77,9 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             (_, Rules::Either) => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
             _ => PRIORITY_DEFAULT,
         };
-        FlowMod::add(matching, priority, vec![Action::output(PORT_OUT.into())])
+        // Where frames of a bridge go is what it learned.
+        let to = if table == Table::Learned { reserved::NORMAL } else { PORT_OUT.into() };
+        FlowMod::add(matching, priority, vec![Action::output(to)])
     })
 }
 

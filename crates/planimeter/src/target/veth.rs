@@ -30,14 +30,15 @@ use ports::afpacket::Options;
 use ports::channel::Url;
 use ports::port::{Port, PortError};
 
-use super::memif::{fill_caches, has_caches, told, tour};
+use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::name::{Link, TargetKind, Technology};
 use super::{
-    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, orders, program,
+    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
+    program,
 };
-use crate::parameter::Parameters;
+use crate::parameter::{Parameters, Table};
 use crate::workload::{
-    Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, network,
+    Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes,
 };
 
 /// How long a target may take to come up.
@@ -50,7 +51,7 @@ pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
 /// How long addresses stay in a bridge: the hour that bianco2010 set.
-const AGEING: Duration = Duration::from_secs(3600);
+pub(super) const AGEING: Duration = Duration::from_secs(3600);
 
 /// The network in which veth targets stand, and how they are wired.
 pub struct VethBench {
@@ -152,10 +153,7 @@ impl VethBench {
             let program = self.program.clone();
             Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
         };
-        let addresses = vec![
-            PortAddress { port: 1, address: ROUTER_IN, length: PORT_PREFIX },
-            PortAddress { port: 2, address: ROUTER_OUT, length: PORT_PREFIX },
-        ];
+        let addresses = router_addresses();
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
             TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
@@ -189,6 +187,12 @@ impl VethBench {
         let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
     }
+}
+
+/// A router's own addresses.
+pub(super) fn router_addresses() -> Vec<PortAddress> {
+    let own = |port, address| PortAddress { port, address, length: PORT_PREFIX };
+    vec![own(1, ROUTER_IN), own(2, ROUTER_OUT)]
 }
 
 /// Makes a peer, any number of times.
@@ -227,6 +231,7 @@ pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Pla
     let entries = 0..setup.entries;
     match technology {
         Technology::OpenFlow | Technology::Wire => Plan::default(),
+        Technology::Bridging if setup.table == Table::Learned => Plan::default(),
         Technology::Bridging => Plan {
             stations: std::iter::once(Station { mac: addresses.instrument[0], port: 1 })
                 .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
@@ -238,13 +243,8 @@ pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Pla
                 PortNeighbor { port: 1, address: SENDER, mac: addresses.instrument[0] },
                 PortNeighbor { port: 2, address: NEXT_HOP, mac: addresses.instrument[1] },
             ],
-            routes: entries
-                .map(|entry| PortRoute {
-                    prefix: network(entry),
-                    length: 24,
-                    via: NEXT_HOP,
-                    port: 2,
-                })
+            routes: routes(setup)
+                .map(|(prefix, length)| PortRoute { prefix, length, via: NEXT_HOP, port: 2 })
                 .collect(),
             ..Plan::default()
         },
@@ -288,6 +288,12 @@ impl Target for VethTarget {
             }
             Access::Nothing => {}
         }
+        let addresses = self.addresses();
+        let Self { rig, peer, .. } = self;
+        lesson::teach(self.kind, setup, &addresses, |trial| {
+            rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
+            peer.addresses_learned().map_err(lab_error)
+        })?;
         self.holds = Some(*setup);
         Ok(())
     }

@@ -29,6 +29,9 @@ const PER_MILLE: [(u8, u64); 12] = [
 const FIRST: u32 = 16 << 24;
 const ADDRESSES: u64 = 192 << 24;
 
+/// Addresses that begin so are nobody's: no router passes them on.
+const LOOPBACK: u32 = 127;
+
 /// This many prefixes, as network and length.
 pub fn prefixes(count: u32) -> Vec<(u32, u8)> {
     let mut seen = HashSet::with_capacity(count as usize);
@@ -37,6 +40,7 @@ pub fn prefixes(count: u32) -> Vec<(u32, u8)> {
         let address = FIRST + (bits % ADDRESSES) as u32;
         (address & mask(length), length)
     });
+    let drawn = drawn.filter(|(network, _)| network >> 24 != LOOPBACK);
     drawn.filter(|prefix| seen.insert(*prefix)).take(count as usize).collect()
 }
 
@@ -85,7 +89,7 @@ mod tests {
         for (pick, prefix) in prefixes(1000).into_iter().enumerate() {
             let host = host(prefix, pick as u64);
             assert_eq!(host & mask(prefix.1), prefix.0);
-            assert!((16..208).contains(&(host >> 24)), "{host:x}");
+            assert!((16..208).contains(&(host >> 24)) && host >> 24 != LOOPBACK, "{host:x}");
         }
         assert_eq!([mask(0), mask(12), mask(32)], [0, 0xfff0_0000, u32::MAX]);
     }

@@ -218,6 +218,35 @@ fn every_workload_hits_the_entries_of_our_switch() {
 }
 
 #[test]
+fn a_bridge_learns_before_it_is_measured() {
+    let set = ["table=learned", "entries=3000", "traffic=random", "load=50", "repeats=2"];
+    let record = measure(&plan(&["forwarding-rate"], &[TargetKind::Bridge], &set, 1));
+    assert_eq!(record.trials.len(), 2);
+    for trial in &record.trials {
+        assert_eq!(trial.frames_forwarded, trial.frames_offered);
+        let counter = |name: &str| trial.counters.iter().find(|it| it.name == name).unwrap();
+        // The stations, and in the end who sends to them.
+        assert!(counter("bridge.macs").before >= 3000, "{:?}", counter("bridge.macs"));
+        assert_eq!(counter("bridge.macs").after, 3001);
+        let flooded = counter("bridge.flooded_unknown");
+        assert_eq!(flooded.before, flooded.after, "{flooded:?}");
+    }
+}
+
+#[test]
+fn routers_hold_prefixes_of_all_lengths() {
+    for traffic in ["traffic=one", "traffic=sequential", "traffic=random"] {
+        let set = ["table=lpm", "entries=3000", traffic, "load=50", "repeats=1"];
+        let kinds = [TargetKind::Router, TargetKind::RouterCache];
+        let record = measure(&plan(&["forwarding-rate"], &kinds, &set, 1));
+        for trial in &record.trials {
+            assert!(trial.frames_offered > 1000, "{trial:?}");
+            assert_eq!(trial.frames_forwarded, trial.frames_offered, "{traffic}: {trial:?}");
+        }
+    }
+}
+
+#[test]
 fn a_slow_target_saturates_at_its_capacity() {
     let set = [SLOW, "load=10,30,40,100", "seconds=0.1", "repeats=1"];
     let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));

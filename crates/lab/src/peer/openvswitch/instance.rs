@@ -5,7 +5,7 @@
 //! Source: `ovs-vswitchd(8)`, `ovsdb-server(1)`, `ovs-vsctl(8)`, `ovs-vswitchd.conf.db(5)`.
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
-use super::unixctl;
+use super::{statistics, unixctl};
 use crate::need::{self, Feature, Need};
 use crate::proc::{self, Stat};
 use crate::process::{self, Launch, Process};
@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BRIDGE: &str = "br0";
+/// Addresses that its bridge learns (8,192 and less by default), for those of its flows that ask it to.
+pub(in crate::peer) const MACS_MAX: u32 = 262_144;
+/// Seconds for which it keeps them: the hour that bridges here have.
+pub(in crate::peer) const MACS_AGEING_S: u32 = 3600;
 const PACKAGE: &str = "openvswitch-switch";
 const SCHEMAS: [&str; 2] =
     ["/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"];
@@ -98,6 +102,11 @@ impl Instance {
         arguments: &[&str],
     ) -> Result<String, LabError> {
         unixctl::ask(&self.place.switch_control(), command, arguments)
+    }
+
+    /// How many addresses its bridge knows.
+    pub(in crate::peer) fn addresses_learned(&self) -> Result<Option<u64>, LabError> {
+        Ok(statistics::parse_addresses(&self.ask("fdb/stats-show", &[BRIDGE])?))
     }
 
     /// Fails, with its last words, if a part has ended by itself.
@@ -234,7 +243,8 @@ impl Place {
     fn configure(&self, plan: &Plan, site: &Site) -> Result<(), LabError> {
         let bridge = format!(
             "--timeout={} add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev \
-             fail_mode=secure other_config:disable-in-band=true mcast_snooping_enable=false",
+             fail_mode=secure other_config:disable-in-band=true mcast_snooping_enable=false \
+             other_config:mac-table-size={MACS_MAX} other_config:mac-aging-time={MACS_AGEING_S}",
             TAKE_OVER_PATIENCE.as_secs()
         );
         let mut words: Vec<OsString> =

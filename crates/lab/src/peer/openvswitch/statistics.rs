@@ -99,6 +99,13 @@ pub fn parse_threads(text: &str) -> Vec<ThreadStats> {
     threads
 }
 
+/// How many addresses a bridge knows (`fdb/stats-show`), if it says so.
+pub fn parse_addresses(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.split_once("MAC entries in the table:"));
+    let (_, value) = line.filter(|(name, _)| name.trim_start().starts_with("Current/maximum"))?;
+    first_number(value)
+}
+
 /// How the polling threads worked (`dpif-netdev/pmd-perf-show`), added over the threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Polling {

@@ -200,3 +200,12 @@ fn coverage_totals() {
     let expected = [("coverage.netdev_sent", 1234), ("coverage.datapath_drop_upcall_error", 5)];
     assert_eq!(parse_coverage(text), expected.map(|(name, n)| (name.to_owned(), n)).into());
 }
+
+#[test]
+fn a_bridge_says_how_many_addresses_it_knows() {
+    let text = "Statistics for bridge \"br0\":\n  Current/maximum MAC entries in the table: \
+                131/262144\n  Current static MAC entries in the table : 7\n  Total number of \
+                learned MAC entries     : 900\n";
+    assert_eq!(parse_addresses(text), Some(131));
+    assert_eq!(parse_addresses("no such bridge"), None);
+}

@@ -1,0 +1,91 @@
+//! Addresses that a bridge learns from frames before it is measured.
+//!
+//! Frames from every station come in by the port behind which the traffic will find them. Some may be lost,
+//! or not be learned from (Open vSwitch learns where it decides, and may not follow): then all come again,
+//! until the target says that it knows them.
+
+use instrument::rig::RigError;
+use instrument::stream::Rate;
+use instrument::trial::Trial;
+use packet::time::Nanos;
+
+use super::TargetError;
+use super::memif::warming::{DRAIN, RATE_PPS};
+use super::name::{TargetKind, Technology};
+use crate::workload::{Addresses, Setup};
+
+/// Times that all stations are heard at most.
+const PASSES_MAX: u32 = 8;
+
+/// Shortest pass.
+const PASS_SECONDS_MIN: f64 = 0.05;
+
+/// Lets a target learn what the setup asks for, if it asks for any: `pass` offers it a trial and says how many
+/// addresses it knows then, if it tells.
+pub fn teach(
+    kind: TargetKind,
+    setup: &Setup,
+    addresses: &Addresses,
+    mut pass: impl FnMut(&Trial) -> Result<Option<u64>, TargetError>,
+) -> Result<(), TargetError> {
+    let lesson = setup.lesson(addresses, Rate::FramesPerSecond(RATE_PPS));
+    let Some(stream) = lesson.filter(|_| kind.technology() != Technology::Wire) else {
+        return Ok(());
+    };
+    let frames = f64::from(setup.entries) + 1.0;
+    let duration = Nanos::from_secs_f64((frames / RATE_PPS).max(PASS_SECONDS_MIN));
+    let trial = Trial::new(vec![stream], Nanos::ZERO, duration, DRAIN);
+    let trial = Trial { catch_up_frames: u32::MAX, ..trial };
+    let mut known = 0;
+    for _ in 0..PASSES_MAX {
+        match pass(&trial)? {
+            Some(count) if count < setup.entries.into() => known = count,
+            _ => return Ok(()),
+        }
+    }
+    let entries = setup.entries;
+    Err(TargetError::CannotHold(format!(
+        "it learned {known} of {entries} addresses, however often it heard them; --set entries={known} \
+         may be as many as it holds"
+    )))
+}
+
+/// What goes wrong in such a trial. One that was interrupted goes unsaid: the next one will be told.
+pub fn failed(error: RigError) -> Result<(), TargetError> {
+    match error {
+        RigError::Interrupted => Ok(()),
+        error => Err(TargetError::failed("letting it learn addresses", error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Table;
+    use crate::target::ADDRESSES;
+
+    const KIND: TargetKind = TargetKind::Bridge;
+
+    fn passes(table: Table, told: &[Option<u64>]) -> (usize, bool) {
+        let setup = Setup { table, entries: 1000, ..Setup::single(1) };
+        let mut passes = 0;
+        let outcome = teach(KIND, &setup, &ADDRESSES, |trial| {
+            let stream = &trial.streams[0];
+            assert_eq!(stream.validate(), []);
+            let stations = (0..1000).map(|frame| stream.headers_at(frame).mac_source);
+            assert_eq!(stations.collect::<std::collections::HashSet<_>>().len(), 1000);
+            assert_eq!((stream.from, stream.to), (1, 0));
+            passes += 1;
+            Ok(told[(passes - 1).min(told.len() - 1)])
+        });
+        (passes, outcome.is_ok())
+    }
+
+    #[test]
+    fn it_goes_on_until_all_are_known_or_hope_is_lost() {
+        assert_eq!(passes(Table::Mac, &[None]), (0, true));
+        assert_eq!(passes(Table::Learned, &[None]), (1, true));
+        assert_eq!(passes(Table::Learned, &[Some(3), Some(900), Some(1001)]), (3, true));
+        assert_eq!(passes(Table::Learned, &[Some(999)]), (PASSES_MAX as usize, false));
+    }
+}
