@@ -16,8 +16,17 @@ use super::sync::{
 use crate::classifier::Verdict;
 
 /// Which of two successive states of the tables a reader sees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Edition(bool);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edition {
+    /// What an entry is marked with that was something else in this edition.
+    pub(super) mark: u32,
+}
+
+impl Default for Edition {
+    fn default() -> Edition {
+        Edition { mark: 1 << 29 }
+    }
+}
 
 impl Edition {
     /// The bits of a mark.
@@ -26,13 +35,7 @@ impl Edition {
     /// The one after this; the one after that is called as this one again, which has no readers by then.
     #[must_use]
     pub fn next(self) -> Edition {
-        Edition(!self.0)
-    }
-
-    /// What an entry is marked with that was something else in this edition.
-    #[inline]
-    pub(super) fn mark(self) -> u32 {
-        if self.0 { 1 << 30 } else { 1 << 29 }
+        Edition { mark: self.mark ^ Edition::MARKS }
     }
 }
 
@@ -71,13 +74,19 @@ impl Aside {
         self.program.store(deed.program, Relaxed);
         self.verdict.store(deed.verdict.pack(), Relaxed);
         self.miss.store(deed.miss.into(), Relaxed);
-        marked.store(marked.load(Relaxed) | edition.mark(), Release);
+        marked.store(marked.load(Relaxed) | edition.mark, Release);
         // Whoever sees anything of the change sees the mark.
         fence(Release);
     }
 
-    pub(super) fn get(&self) -> Deed {
+    /// What the entry came to, as a number.
+    pub(super) fn verdict(&self) -> u32 {
         // It is read behind the mark.
+        fence(Acquire);
+        self.verdict.load(Relaxed)
+    }
+
+    pub(super) fn get(&self) -> Deed {
         fence(Acquire);
         Deed {
             cookie: self.cookie.load(Relaxed),

@@ -222,11 +222,11 @@ impl Slab {
     /// What the entry of a line at a place comes to in an edition.
     #[inline]
     pub fn verdict(&self, line: &Line, place: u32, edition: Edition) -> Verdict {
-        let verdict = Verdict::unpack(line.verdict.load(Acquire));
-        match line.is_marked(edition) {
-            false => verdict,
-            true => self.aside(place).verdict,
+        let mut verdict = line.verdict.load(Acquire);
+        if line.is_marked(edition) {
+            verdict = self.verdict_aside(place);
         }
+        Verdict::unpack(verdict)
     }
 
     /// What the entry at a place does in an edition, but for what that comes to.
@@ -236,14 +236,19 @@ impl Slab {
         fence(Acquire);
         match self.line(place).is_marked(edition) {
             false => deed,
-            true => self.aside(place),
+            true => self.aside(place).get(),
         }
     }
 
     #[cold]
-    fn aside(&self, place: u32) -> Deed {
+    #[inline(never)]
+    fn verdict_aside(&self, place: u32) -> u32 {
+        self.aside(place).verdict()
+    }
+
+    fn aside(&self, place: u32) -> &Aside {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get();
-        chunk.expect("what a mark says is there")[place as usize % WIDE_CHUNK].get()
+        &chunk.expect("what a mark says is there")[place as usize % WIDE_CHUNK]
     }
 
     /// The line at a place will be read soon.
@@ -392,7 +397,7 @@ impl Line {
     /// Whether what it did in this edition is aside.
     #[inline]
     fn is_marked(&self, edition: Edition) -> bool {
-        self.rank.load(Relaxed) & edition.mark() != 0
+        self.rank.load(Relaxed) & edition.mark != 0
     }
 
     /// The part of its table that it is in.
