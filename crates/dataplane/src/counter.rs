@@ -4,6 +4,7 @@
 //! and the sum of all of them and of what left a port accounts for every frame (and for every
 //! copy of a frame, where an entry sends several).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Declares [`DropReason`]: variant, name on reports, meaning.
@@ -185,6 +186,26 @@ impl Traffic {
     pub fn add(&mut self, bytes: usize) {
         self.frames += 1;
         self.bytes += bytes as u64;
+    }
+}
+
+/// Traffic that several versions of a thing count together: clones are of the same account. Who counts
+/// has the lock of all of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedTraffic(Arc<[AtomicU64; 2]>);
+
+impl SharedTraffic {
+    /// Counts one frame of so many bytes.
+    #[inline]
+    pub(crate) fn add(&self, bytes: usize) {
+        let [frames, sum] = &*self.0;
+        frames.store(frames.load(Relaxed) + 1, Relaxed);
+        sum.store(sum.load(Relaxed) + bytes as u64, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Traffic {
+        let [frames, bytes] = &*self.0;
+        Traffic { frames: frames.load(Relaxed), bytes: bytes.load(Relaxed) }
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Egress {
     /// Whether frames whose time to live is used up go to the control plane, as they do until this
     /// is changed, or are dropped.
     pub tell_invalid_ttl: bool,
-    groups: GroupTable,
+    pub(crate) groups: GroupTable,
     /// The meters.
     pub meters: MeterTable,
     shaped: Queues,

@@ -15,7 +15,7 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use crate::action::Actions;
-use crate::counter::Traffic;
+use crate::counter::{SharedTraffic, Traffic};
 use crate::hash::Seeded;
 
 /// What is checked before a group is taken, and how groups hang together.
@@ -175,7 +175,7 @@ pub enum GroupError {
     BadOutGroup(GroupNo),
 }
 
-/// The groups, by number.
+/// The groups, by number. Clones count together what they have in common.
 #[derive(Debug, Clone)]
 pub struct GroupTable {
     limits: GroupLimits,
@@ -195,7 +195,7 @@ struct Group {
     buckets: Vec<Bucket>,
     /// Groups that it refers to, each once.
     targets: Vec<GroupNo>,
-    traffic: Traffic,
+    traffic: SharedTraffic,
     added_at: Nanos,
     live: bool,
 }
@@ -207,7 +207,7 @@ struct Bucket {
     set: Actions,
     /// What it does, as one word: buckets of one group differ in it.
     identity: u64,
-    traffic: Traffic,
+    traffic: SharedTraffic,
     live: bool,
 }
 
@@ -295,6 +295,14 @@ impl GroupTable {
         Some(bucket.set.clone())
     }
 
+    /// Takes over which ports are live.
+    pub(crate) fn take_ports(&mut self, other: &GroupTable) {
+        if self.ports != other.ports {
+            self.ports.clone_from(&other.ports);
+            self.stale = true;
+        }
+    }
+
     /// How many groups refer to each one.
     fn references(&self) -> HashMap<GroupNo, usize> {
         let mut references = HashMap::new();
@@ -310,8 +318,8 @@ impl Group {
         let buckets = self.buckets.iter().map(|bucket| bucket.spec.clone()).collect();
         GroupRecord {
             spec: GroupSpec { number, kind: self.kind, buckets },
-            traffic: self.traffic,
-            buckets: self.buckets.iter().map(|bucket| bucket.traffic).collect(),
+            traffic: self.traffic.get(),
+            buckets: self.buckets.iter().map(|bucket| bucket.traffic.get()).collect(),
             references,
             age: now.since(self.added_at),
         }

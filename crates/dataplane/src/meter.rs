@@ -9,10 +9,11 @@
 //! Invariant: what a meter lets pass depends on the frames' lengths and times alone.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::Nanos;
 
-use crate::counter::Traffic;
+use crate::counter::{SharedTraffic, Traffic};
 use crate::hash::Seeded;
 
 /// One band's bucket of tokens.
@@ -116,20 +117,20 @@ pub enum MeterError {
     OutOfBands(usize),
 }
 
-/// The meters, by number.
+/// The meters, by number. What clones have in common measures for all of them.
 #[derive(Debug, Clone)]
 pub struct MeterTable {
     limits: MeterLimits,
-    meters: HashMap<MeterNo, Meter, Seeded>,
+    meters: HashMap<MeterNo, Arc<Mutex<Meter>>, Seeded>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Meter {
     spec: MeterSpec,
     buckets: Vec<Bucket>,
     /// Places of the bands, highest rate first.
     order: Vec<usize>,
-    traffic: Traffic,
+    traffic: SharedTraffic,
     added_at: Nanos,
 }
 
@@ -174,7 +175,7 @@ impl MeterTable {
             return Err(MeterError::OutOfMeters(self.limits.meters_max));
         }
         self.check(&spec)?;
-        self.meters.insert(spec.number, Meter::new(spec, now));
+        self.meters.insert(spec.number, Arc::new(Mutex::new(Meter::new(spec, now))));
         Ok(())
     }
 
@@ -184,8 +185,10 @@ impl MeterTable {
         self.check(&spec)?;
         let unknown = MeterError::UnknownMeter(spec.number);
         let meter = self.meters.get_mut(&spec.number).ok_or(unknown)?;
-        let (traffic, added_at) = (meter.traffic, meter.added_at);
-        *meter = Meter { traffic, added_at, ..Meter::new(spec, now) };
+        let known = lock(meter);
+        let (traffic, added_at) = (known.traffic.clone(), known.added_at);
+        drop(known);
+        *meter = Arc::new(Mutex::new(Meter { traffic, added_at, ..Meter::new(spec, now) }));
         Ok(())
     }
 
@@ -202,9 +205,10 @@ impl MeterTable {
 
     /// The meter of this number, or all for [`METERS_ALL`], in the order of their numbers.
     pub fn records(&self, number: MeterNo, now: Nanos) -> Vec<MeterRecord> {
-        let asked = |meter: &&Meter| number == METERS_ALL || meter.spec.number == number;
+        let all = self.meters.iter();
+        let asked = all.filter(|(other, _)| number == METERS_ALL || **other == number);
         let mut records: Vec<MeterRecord> =
-            self.meters.values().filter(asked).map(|meter| meter.record(now)).collect();
+            asked.map(|(_, meter)| lock(meter).record(now)).collect();
         records.sort_unstable_by_key(|record| record.spec.number);
         records
     }
@@ -212,7 +216,8 @@ impl MeterTable {
     /// Leads a frame of so many bytes (without frame check sequence) through a meter. One that
     /// does not exist lets everything pass.
     pub fn measure(&mut self, number: MeterNo, bytes: usize, now: Nanos) -> MeterVerdict {
-        self.meters.get_mut(&number).map_or(MeterVerdict::Pass, |meter| meter.measure(bytes, now))
+        let meter = self.meters.get(&number);
+        meter.map_or(MeterVerdict::Pass, |meter| lock(meter).measure(bytes, now))
     }
 
     fn check(&self, spec: &MeterSpec) -> Result<(), MeterError> {
@@ -231,13 +236,17 @@ impl MeterTable {
     }
 }
 
+fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Meter {
     fn new(spec: MeterSpec, now: Nanos) -> Meter {
         let bucket = |band: &Band| Bucket::new(band, spec.unit, spec.burst, now);
         let buckets = spec.bands.iter().map(bucket).collect();
         let mut order: Vec<usize> = (0..spec.bands.len()).collect();
         order.sort_by_key(|place| std::cmp::Reverse(spec.bands[*place].rate));
-        Meter { spec, buckets, order, traffic: Traffic::default(), added_at: now }
+        Meter { spec, buckets, order, traffic: SharedTraffic::default(), added_at: now }
     }
 
     fn measure(&mut self, bytes: usize, now: Nanos) -> MeterVerdict {
@@ -255,7 +264,7 @@ impl Meter {
     fn record(&self, now: Nanos) -> MeterRecord {
         MeterRecord {
             spec: self.spec.clone(),
-            traffic: self.traffic,
+            traffic: self.traffic.get(),
             bands: self.buckets.iter().map(|bucket| bucket.traffic).collect(),
             age: now.since(self.added_at),
         }

@@ -24,8 +24,8 @@ use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
 use crate::forwarder::{Decided, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, Sight};
-use crate::group::{GroupLimits, GroupTable};
-use crate::meter::{MeterLimits, MeterTable};
+use crate::group::GroupLimits;
+use crate::meter::MeterLimits;
 use crate::table::{TableConfig, TableSettings, Tables};
 
 /// What the workers share for frames that need more than a port.
@@ -34,6 +34,8 @@ mod engine;
 mod gates;
 /// Frames that the control plane sends.
 mod inject;
+/// Groups and meters as they are, and as a bundle makes them.
+mod spread;
 /// Commands about groups, meters, queues and ports.
 mod resources;
 /// One frame on its way through the tables.
@@ -100,8 +102,6 @@ pub struct Pipeline {
     worker: Worker,
     /// Whether there are other workers.
     has_workers: bool,
-    /// Groups and meters as they were at [`Pipeline::begin`].
-    before: Option<Box<(GroupTable, MeterTable)>>,
 }
 
 /// What the pipeline and its workers share beside the tables.
@@ -153,7 +153,7 @@ impl Pipeline {
         });
         shared.gates.set_drop_fragments(settings.drop_fragments);
         let worker = Worker::new(tables.reader(), Arc::clone(&shared));
-        Pipeline { tables, shared, worker, has_workers: false, before: None }
+        Pipeline { tables, shared, worker, has_workers: false }
     }
 
     /// One more worker, to forward frames in a thread of its own. Whoever runs it hands the events

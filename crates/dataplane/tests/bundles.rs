@@ -224,7 +224,7 @@ fn exact_entries() {
         others: (0..80).map(|it| (Match::exact(plain(9000 + it)), 5)).collect(),
         is_it: |_| true,
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn exact_entries_above_others_with_open_fields() {
         others: vec![(Match::of(&[(Field::EthType, 0x88b5)]), 3), (Match::exact(plain(900)), 5)],
         is_it: |_| true,
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn few_with_open_fields() {
         others: vec![(Match::ANY, 1)],
         is_it: |how| how == Described::HalfBytes,
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn one_after_the_other() {
         others: vec![(Match::ANY, 1)],
         is_it: |how| how == Described::List,
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn hashes_for_masks() {
         others: (0..150).map(|it| (Match::of(&[(Field::EthSrc, it)]), 3)).collect(),
         is_it: |how| matches!(how, Described::Hashed { routes: 0, .. }),
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn merged_masks() {
         others: (0..900).map(other).collect(),
         is_it: |how| matches!(how, Described::Hashed { routes: 0, tables: 13.. }),
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }
 
 #[test]
@@ -327,5 +327,5 @@ fn a_routing_table() {
         others: (0..3000).map(other).collect(),
         is_it: |how| matches!(how, Described::Hashed { routes: 2000.., .. }),
     };
-    swap(&kind, 48);
+    swap(&kind, 24);
 }

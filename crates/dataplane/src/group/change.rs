@@ -13,7 +13,7 @@ use super::{
     GroupNo, GroupSpec, GroupTable,
 };
 use crate::action_set::ActionSet;
-use crate::counter::Traffic;
+use crate::counter::SharedTraffic;
 use crate::hash::{Seeded, mix};
 
 impl GroupTable {
@@ -29,7 +29,7 @@ impl GroupTable {
             return Err(GroupError::OutOfGroups(self.limits.groups_max));
         }
         let targets = self.check(&spec)?;
-        self.put(spec, targets, Traffic::default(), now);
+        self.put(spec, targets, SharedTraffic::default(), now);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl GroupTable {
         for bucket in &mut group.buckets {
             match old.buckets.iter().find(|other| other.spec.id == bucket.spec.id) {
                 Some(before) => {
-                    (bucket.traffic, bucket.identity) = (before.traffic, before.identity);
+                    (bucket.traffic, bucket.identity) = (before.traffic.clone(), before.identity);
                     taken.push(bucket.identity);
                 }
                 None => new.push(bucket),
@@ -141,7 +141,13 @@ impl GroupTable {
         Some(gone)
     }
 
-    fn put(&mut self, spec: GroupSpec, targets: Vec<GroupNo>, traffic: Traffic, added_at: Nanos) {
+    fn put(
+        &mut self,
+        spec: GroupSpec,
+        targets: Vec<GroupNo>,
+        traffic: SharedTraffic,
+        added_at: Nanos,
+    ) {
         let kind = spec.kind;
         let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
         tell_apart(&mut buckets);
@@ -157,7 +163,7 @@ impl Bucket {
         let mut set = ActionSet::default();
         set.write(&spec.actions);
         let identity = Seeded(0x6b75_7474).hash_one(set.actions());
-        let (set, traffic) = (set.actions().into(), Traffic::default());
+        let (set, traffic) = (set.actions().into(), SharedTraffic::default());
         Bucket { spec, set, identity, traffic, live: false }
     }
 }

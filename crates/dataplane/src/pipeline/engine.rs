@@ -5,6 +5,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
+use super::spread::Spread;
 use super::walk::Trail;
 use super::worker::{REFUSED, Stage};
 use super::{OnMiss, Settings};
@@ -26,6 +27,8 @@ pub(super) struct Engine {
     /// The action set of the frame at hand.
     pub(super) set: ActionSet,
     pub(super) trail: Trail,
+    /// While a bundle is done: groups and meters that not everybody sees.
+    pub(super) other: Option<Box<Spread>>,
     /// Whether an entry with a trigger matched since this was last looked at.
     pub(super) reached: bool,
 }
@@ -47,6 +50,7 @@ impl Engine {
             on_miss: settings.on_miss,
             set: ActionSet::default(),
             trail: Trail::default(),
+            other: None,
             reached: false,
         }
     }

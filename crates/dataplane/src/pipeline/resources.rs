@@ -6,6 +6,7 @@
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
+use super::engine::Engine;
 use super::{Held, Pipeline};
 use crate::action::Action;
 use crate::flow::{FlowError, FlowRemovedReason, Source};
@@ -16,46 +17,45 @@ use crate::meter::{METER_NO_MAX, MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
 
 impl Pipeline {
-    /// Begins to remember how entries, groups, meters and tables' settings are (see
-    /// [`Tables::begin`](crate::table::Tables::begin)).
+    /// Begins to remember how entries, groups, meters and tables' settings are, and to keep what changes
+    /// from other workers (see [`Tables::begin`](crate::table::Tables::begin)).
     pub fn begin(&mut self) {
         self.tables.begin();
-        let engine = self.shared.engine();
-        let before = (engine.egress.groups().clone(), engine.egress.meters.clone());
-        self.before = Some(Box::new(before));
     }
 
-    /// Makes all of that again what it was at the beginning. No frame may have been forwarded
-    /// since.
+    /// Makes all of that again what it was at the beginning.
     pub fn take_back(&mut self) {
+        self.shared.engine().other = None;
         self.tables.take_back();
-        if let Some(before) = self.before.take() {
-            let (groups, meters) = *before;
-            let mut engine = self.shared.engine();
-            *engine.egress.groups_mut() = groups;
-            engine.egress.meters = meters;
-        }
     }
 
-    /// Keeps what was changed since the beginning, and tells of it.
+    /// Keeps what was changed since the beginning, and tells of it. Every worker forwards by all of it
+    /// when this returns, and by none of it until it does so.
     pub fn keep(&mut self, out: &mut Outputs) {
         self.tables.keep(out);
-        self.before = None;
+        self.shared.engine().keep_spread();
+    }
+
+    /// Changes groups and meters, at once or together with what else a bundle does.
+    fn change_spread<T>(&self, change: impl FnOnce(&mut GroupTable, &mut MeterTable) -> T) -> T {
+        let mut engine = self.shared.engine();
+        let (groups, meters) = engine.spread(self.tables.next_edition());
+        change(groups, meters)
     }
 
     /// The groups and their counters.
     pub fn groups(&self) -> Held<'_, GroupTable> {
-        Held { engine: self.shared.engine(), part: |engine| engine.egress.groups() }
+        Held { engine: self.shared.engine(), part: Engine::groups }
     }
 
     /// Adds a group (see [`GroupTable::add`]).
     pub fn add_group(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
-        self.shared.engine().egress.groups_mut().add(spec, now)
+        self.change_spread(|groups, _| groups.add(spec, now))
     }
 
     /// Changes a group (see [`GroupTable::modify`]).
     pub fn modify_group(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
-        self.shared.engine().egress.groups_mut().modify(spec)
+        self.change_spread(|groups, _| groups.modify(spec))
     }
 
     /// Deletes a group, or all for [`GROUPS_ALL`](crate::group::GROUPS_ALL), with the entries that
@@ -67,7 +67,7 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<usize, GroupError> {
-        let gone = self.shared.engine().egress.groups_mut().delete(number)?;
+        let gone = self.change_spread(|groups, _| groups.delete(number))?;
         if !gone.is_empty() {
             let uses = |instructions: &Instructions| instructions.uses_group(&gone);
             self.tables.delete_users(uses, FlowRemovedReason::GroupDelete, source, now, out);
@@ -82,7 +82,7 @@ impl Pipeline {
         place: BucketPlace,
         buckets: Vec<BucketSpec>,
     ) -> Result<(), GroupError> {
-        self.shared.engine().egress.groups_mut().insert_buckets(number, place, buckets)
+        self.change_spread(|groups, _| groups.insert_buckets(number, place, buckets))
     }
 
     /// Takes buckets out of a group (see [`GroupTable::remove_buckets`]).
@@ -91,22 +91,22 @@ impl Pipeline {
         number: GroupNo,
         place: BucketPlace,
     ) -> Result<(), GroupError> {
-        self.shared.engine().egress.groups_mut().remove_buckets(number, place)
+        self.change_spread(|groups, _| groups.remove_buckets(number, place))
     }
 
     /// The meters and their counters.
     pub fn meters(&self) -> Held<'_, MeterTable> {
-        Held { engine: self.shared.engine(), part: |engine| &engine.egress.meters }
+        Held { engine: self.shared.engine(), part: Engine::meters }
     }
 
     /// Adds a meter (see [`MeterTable::add`]).
     pub fn add_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
-        self.shared.engine().egress.meters.add(spec, now)
+        self.change_spread(|_, meters| meters.add(spec, now))
     }
 
     /// Changes a meter (see [`MeterTable::modify`]).
     pub fn modify_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
-        self.shared.engine().egress.meters.modify(spec, now)
+        self.change_spread(|_, meters| meters.modify(spec, now))
     }
 
     /// Deletes a meter, or all for [`METERS_ALL`](crate::meter::METERS_ALL), with the entries whose
@@ -118,7 +118,7 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let gone = self.shared.engine().egress.meters.delete(number);
+        let gone = self.change_spread(|_, meters| meters.delete(number));
         if !gone.is_empty() {
             let uses = |instructions: &Instructions| instructions.uses_meter(&gone);
             self.tables.delete_users(uses, FlowRemovedReason::MeterDelete, source, now, out);

@@ -191,6 +191,7 @@ impl Worker {
         let programs = library.open();
         let flight = Flight { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
+        engine.turn_to(self.lookup.edition());
         engine.forward(&flight, frames, now, out);
         self.reached |= std::mem::take(&mut engine.reached);
     }
@@ -207,6 +208,7 @@ impl Worker {
         let programs = library.open();
         let flight = Flight { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
+        engine.turn_to(self.lookup.edition());
         let ran = engine.egress.run(actions, frame, keep, way);
         if engine.egress.defers {
             engine.leave(&flight, way);

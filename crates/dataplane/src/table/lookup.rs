@@ -265,6 +265,12 @@ impl Lookup {
         self.edition = self.views.edition;
     }
 
+    /// Which of two successive states of the tables it sees.
+    #[inline]
+    pub(crate) fn edition(&self) -> Edition {
+        self.edition
+    }
+
     /// How many tables there are.
     #[inline]
     pub fn count_tables(&self) -> usize {

@@ -15,6 +15,7 @@
 //! changed in between, there are at most as many steps as entries at the beginning, entries that
 //! came and went, and tables that were set; and at most twice as many places as entries that fit.
 
+use crate::fast::aside::Edition;
 use crate::fast::slab::Picture;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
@@ -100,6 +101,11 @@ impl Tables {
         let (steps, news) = (Vec::new(), self.news.hold());
         let (noted, born, aside) = Default::default();
         self.undo = Some(Undo { steps, noted, born, aside, news, vacancy_down_next });
+    }
+
+    /// While changes are kept from those who look entries up, the edition in which they will be seen.
+    pub(crate) fn next_edition(&self) -> Option<Edition> {
+        self.undo.is_some().then(|| self.edition.next())
     }
 
     fn set_apart(&mut self, apart: bool) {
