@@ -25,6 +25,9 @@ pub const REPEATS_WANTED: u32 = 3;
 /// loses more than this shows its own limit.
 const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 
+/// A target that is at its limit is busy for at least this share of the time in which frames come.
+const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
+
 /// Why a target loses frames that it has nowhere to put, since the tester has not taken the last
 /// ones out of the memory that they share.
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
@@ -243,7 +246,17 @@ fn is_limited(trial: &Trial) -> bool {
     }
     let overloaded = trial.loss_ratio().is_some_and(|loss| loss > LOSS_RATIO_OF_OVERLOAD);
     trial.flags.contains(&Flag::TesterLimited)
-        && (!overloaded || lost_by_tester * 1000 > trial.frames_offered)
+        && (!overloaded || lost_by_tester * 1000 > trial.frames_offered || was_idle(trial))
+}
+
+/// Whether a target that polls looked for frames in vain while some were to come: then those that it lost
+/// came in bursts, and it could have done more.
+fn was_idle(trial: &Trial) -> bool {
+    let Some(work) = trial.work else { return false };
+    let sending = trial.duration_ns_warmup + trial.duration_ns_intended;
+    let share = sending as f64 / (sending + trial.duration_ns_drain).max(1) as f64;
+    let cycles = (work.cycles_busy + work.cycles_idle) as f64;
+    (work.cycles_busy as f64) < BUSY_SHARE_OF_LIMIT * share * cycles
 }
 
 fn tester_limited(trials: &[&Trial]) -> Option<Warning> {

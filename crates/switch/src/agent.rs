@@ -155,6 +155,8 @@ pub struct AgentCounters {
     pub frames_not_kept: u64,
     /// Those of them that were not told because they came faster than is allowed.
     pub frames_over_rate: u64,
+    /// Messages that came and were understood.
+    pub messages: u64,
     /// Messages that were not understood.
     pub refused: u64,
     /// Messages that were understood and could not be done.
@@ -328,6 +330,7 @@ impl Agent {
                 self.tell_controller_status(at, ControllerStatusReason::ChannelStatus);
             }
             session::Event::Message { xid, message, bytes, offending, .. } => {
+                self.counters.messages += 1;
                 if let Err(code) = self.handle(at, xid, (message, bytes), datapath) {
                     self.counters.failed += 1;
                     self.connections[at].refuse(xid, code, offending.as_bytes());

@@ -23,5 +23,7 @@ pub mod event;
 pub mod node;
 /// A node in a process of its own.
 pub mod process;
+/// Staying awake while a controller speaks.
+mod talk;
 /// Frames in a thread of their own.
 pub mod apart;

@@ -83,6 +83,11 @@ impl Node {
         self.apart = Some(apart);
     }
 
+    /// Whether it forwards frames itself, and no thread does that for it.
+    pub fn has_frames(&self) -> bool {
+        self.apart.is_none()
+    }
+
     /// Takes over what the threads of frames said.
     fn hear(&mut self, now: Nanos) {
         let ForwardLoop { forwarder, outputs, lanes, turns_apart, .. } = &mut self.forward;
@@ -96,8 +101,10 @@ impl Node {
         self.forward.turn(now)
     }
 
-    /// Serves controllers and clients: what arrived is done, what is to be sent is sent.
-    pub fn serve(&mut self, now: Nanos) {
+    /// Serves controllers and clients: what arrived is done, what is to be sent is sent. Whether a
+    /// controller said anything.
+    pub fn serve(&mut self, now: Nanos) -> bool {
+        let messages = self.messages();
         self.hear(now);
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up);
@@ -120,6 +127,12 @@ impl Node {
             control.turn(&mut |request| answer_for(request, forward, agent.as_ref(), now));
             forward.send_waiting(now);
         }
+        self.messages() != messages
+    }
+
+    /// Messages that controllers have said.
+    fn messages(&self) -> u64 {
+        self.agent.as_ref().map_or(0, |agent| agent.counters.messages)
     }
 
     /// Answers a request as the control socket does.

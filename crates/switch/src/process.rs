@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
 use crate::plane::Plane;
+use crate::talk::Talk;
 
 /// While frames keep coming, controllers and clients are served this often.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -91,11 +92,13 @@ pub fn open_apart(
     Ok(node)
 }
 
-/// Runs a node until `stop` is set. `spin` is how long it keeps polling after the last frame.
+/// Runs a node until `stop` is set. `spin` is how long it keeps polling after the last frame; after a
+/// controller's last message it does so for a moment.
 pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMut(Event)) {
     let mut wait = Wait::new();
     let pollable = node.is_pollable();
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
+    let mut talk = Talk::new(spin, node.has_frames());
     let mut wall_at = Nanos::ZERO;
     let mut cycles = clock::cycles();
     while !stop.load(Ordering::Relaxed) {
@@ -110,15 +113,20 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             spin_until = now.saturating_add(spin);
         }
         let idle = now >= spin_until;
-        if idle || now >= serve_at {
-            node.serve(now);
+        let listens = talk.goes_on(now) && turn.frames == 0;
+        if idle || listens || now >= serve_at {
+            if node.serve(now) {
+                talk.heard(now);
+            }
             node.events.drain(..).for_each(&mut *log);
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
         let spent = clock::cycles();
         node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
         cycles = spent;
-        if idle {
+        if idle && talk.goes_on(now) {
+            talk.pause();
+        } else if idle {
             let pause = if pollable { WAIT_MAX } else { POLL_PAUSE };
             let latest = now.saturating_add(pause);
             let deadline = node.next_event(now).map_or(latest, |due| due.min(latest));

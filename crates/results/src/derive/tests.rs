@@ -184,10 +184,8 @@ fn warnings_name_what_they_concern() {
 
 #[test]
 fn what_limited_a_rate_is_told_apart() {
-    let limit = |change: fn(&mut Trial)| {
-        let record = changed(change);
-        cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0).limit
-    };
+    let limit_in = |record: &Record| cell_at(record, "ours", Metric::RatePpsForwarded, 64.0).limit;
+    let limit = |change: fn(&mut Trial)| limit_in(&changed(change));
     assert_eq!(limit(|_| {}), Some(Limit::Target));
     let carried: fn(&mut Trial) = |trial| {
         trial.frames_offered = trial.frames_intended;
@@ -206,6 +204,18 @@ fn what_limited_a_rate_is_told_apart() {
         trial.drops.iter_mut().for_each(|it| it.reason = RING_TO_TESTER_FULL.into());
     };
     assert_eq!(limit(kept_waiting), Some(Limit::Tester));
+    let work = |cycles_busy| Some(Work { cycles_busy, cycles_idle: 1000 - cycles_busy, frames: 1 });
+    let sending = |trial: &mut Trial| (trial.duration_ns_warmup, trial.duration_ns_drain) = (0, 0);
+    let busy = changed(|trial| {
+        sending(trial);
+        trial.work = work(900);
+    });
+    assert_eq!(limit_in(&busy), Some(Limit::Target));
+    let idle = changed(|trial| {
+        sending(trial);
+        trial.work = work(700);
+    });
+    assert_eq!(limit_in(&idle), Some(Limit::Tester), "it looked for frames in vain");
     let mut record = changed(|trial| {
         if trial.target == "bridge" {
             trial.target = "testpmd".into();

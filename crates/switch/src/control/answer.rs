@@ -113,6 +113,7 @@ pub fn controllers(agent: &Agent) -> Value {
         "frames_over_rate": agent.counters.frames_over_rate,
         "messages_refused": agent.counters.refused,
         "messages_failed": agent.counters.failed,
+        "messages": agent.counters.messages,
         "turns_cut": agent.counters.turns_cut,
         "bundles_expired": agent.counters.bundles_expired,
         "news_lost": agent.counters.news_lost,
