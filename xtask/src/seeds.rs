@@ -60,6 +60,12 @@ pub fn write(root: &Path) -> io::Result<()> {
     let corpus = root.join("fuzz/corpus");
     fs::create_dir_all(corpus.join("frame_parse"))?;
     fs::write(corpus.join("frame_parse/udp"), &FRAME[FRAME_PREFIX_BYTES..])?;
+    fs::create_dir_all(corpus.join("capture_file"))?;
+    for (name, file) in captures() {
+        fs::write(corpus.join("capture_file").join(name), file)?;
+    }
+    fs::create_dir_all(corpus.join("stream_file"))?;
+    fs::write(corpus.join("stream_file/both"), STREAM_FILE)?;
     for (place, version) in VERSIONS.iter().enumerate() {
         let folder = root.join(SAMPLES).join(version);
         for entry in fs::read_dir(folder)? {
@@ -77,6 +83,58 @@ pub fn write(root: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A stream and a replay, with most of the keys that there are.
+const STREAM_FILE: &str = r#"[[stream]]
+id = 1
+from = 1
+to = 2
+frame_bytes = 128
+rate_percent = 50.0
+link_bits_per_second = 1_000_000_000
+mac_source = "02:00:00:00:00:01"
+mac_destination = "02:00:00:00:00:02"
+vlan_id = 5
+ip_source = "10.0.0.1"
+ip_destination = "10.0.1.1"
+[[stream.vary]]
+count = 10
+order = "random"
+port_source = { first = 100, step = 10 }
+ip_source = { list = ["10.0.0.9", 1] }
+[[replay]]
+id = 2
+from = 2
+file = "a.pcap"
+gap_factor = 0.5
+passes = 3
+short = "refuse"
+cut = "send"
+"#;
+
+/// Capture files of one frame by their formats' descriptions, each behind the byte that says how
+/// many bytes of it come at a time.
+fn captures() -> [(&'static str, Vec<u8>); 2] {
+    let frame = &FRAME[FRAME_PREFIX_BYTES..];
+    let bytes = frame.len() as u32;
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let pcap_header = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 1]);
+    let record = words(&[1_700_000_000, 999_999_999, bytes, 1_500]);
+    let section = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
+    // With nanoseconds (option 9, a byte), and an offset of five seconds (option 14, eight bytes).
+    let options = [0x0001_0009, 9, 0x0008_000e, 5, 0, 0];
+    let interface = words(&[&[1, 48, 1, 0][..], &options, &[0, 48]].concat());
+    let length = 32 + bytes + 24;
+    let packet = words(&[6, length, 0, 0, 7, bytes, bytes]);
+    // A comment of two bytes, a drop count, the end.
+    let notes = words(&[0x0002_0001, 0x6b6f, 0x0008_0004, 3, 0, 0, length]);
+    let other = words(&[0xbad, 16, 32_473, 16]);
+    [
+        ("pcap", [&[6][..], &pcap_header, &record, frame].concat()),
+        ("pcapng", [&[9][..], &section, &interface, &packet, frame, &notes, &other].concat()),
+    ]
 }
 
 /// The first messages of a file of samples.

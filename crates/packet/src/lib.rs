@@ -23,3 +23,5 @@ pub mod build;
 pub mod checksum;
 /// Any bytes as one line of text.
 pub mod show;
+/// Capture files: frames and what is known of them as pcap and pcapng, and back.
+pub mod capture;

@@ -30,6 +30,8 @@ pub mod replay;
 pub mod wrap;
 /// A port from its specification.
 pub mod open;
+/// Capture files on their way in and out.
+pub mod capture;
 /// Byte streams that control messages travel on.
 pub mod channel;
 /// Which cores a thread may run on.

@@ -6,30 +6,16 @@
 //! port never suffers from its trace: when writing fails or the size limit is reached, the trace
 //! ends, what is missing is counted, and [`Trace::finish`] tells.
 
-use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
-use std::time::Duration;
+use std::io::{self, Write};
 
+use packet::capture::Direction;
+use packet::capture::write::Notes;
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::{DataLink, PcapError};
 
+use crate::capture::{CaptureError, CaptureOptions, CaptureWriter};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-
-/// In the flags of a block: the frame came in.
-const INBOUND: u32 = 1;
-
-/// In the flags of a block: the frame went out.
-const OUTBOUND: u32 = 2;
-
-/// Time stamps count nanoseconds: ten to the minus nine.
-const RESOLUTION: u8 = 9;
 
 /// How a trace is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,9 +51,8 @@ pub struct Trace<P, W: Write> {
 
 /// The file being written, and how it went.
 struct File<W: Write> {
-    writer: PcapNgWriter<BufWriter<W>>,
+    writer: CaptureWriter<W>,
     options: TraceOptions,
-    bytes: u64,
     frames: u64,
     frames_missing: u64,
     failure: Option<io::Error>,
@@ -87,29 +72,22 @@ pub struct TraceSummary {
 impl<P: Port, W: Write> Trace<P, W> {
     /// Records what passes `inner` to `output`, whose beginning is written at once.
     pub fn new(inner: P, output: W, options: TraceOptions) -> io::Result<Self> {
-        let mut writer = PcapNgWriter::new(BufWriter::new(output)).map_err(plain)?;
         let facts = inner.facts();
-        let interface = InterfaceDescriptionBlock {
-            linktype: DataLink::ETHERNET,
-            snaplen: 0,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(&facts.name)),
-                InterfaceDescriptionOption::IfMacAddr(Cow::Borrowed(&facts.mac)),
-                InterfaceDescriptionOption::IfTsResol(RESOLUTION),
-            ],
-        };
-        let bytes = SECTION_BYTES + writer.write_pcapng_block(interface).map_err(plain)? as u64;
-        let file = File { writer, options, bytes, frames: 0, frames_missing: 0, failure: None };
+        let mac = Some(facts.mac);
+        let about = CaptureOptions { mac, ..CaptureOptions::pcapng(&facts.name) };
+        let writer = CaptureWriter::new(output, &about).map_err(plain)?;
+        let file = File { writer, options, frames: 0, frames_missing: 0, failure: None };
         Ok(Trace { inner, file, sending: Vec::new(), receive_drops: 0 })
     }
 
     /// Ends the trace: the port inside, and what became of the file.
-    pub fn finish(mut self) -> (P, io::Result<TraceSummary>) {
-        let ended = match self.file.failure.take() {
+    pub fn finish(self) -> (P, io::Result<TraceSummary>) {
+        let File { writer, frames, frames_missing, failure, .. } = self.file;
+        let bytes = writer.bytes();
+        let ended = match failure {
             Some(error) => Err(error),
-            None => self.file.writer.get_mut().flush(),
+            None => writer.finish(None).map(|_| ()).map_err(plain),
         };
-        let File { frames, frames_missing, bytes, .. } = self.file;
         (self.inner, ended.map(|()| TraceSummary { frames, frames_missing, bytes }))
     }
 
@@ -121,31 +99,17 @@ impl<P: Port, W: Write> Trace<P, W> {
     }
 }
 
-/// Bytes of the block that every file begins with.
-const SECTION_BYTES: u64 = 28;
-
 impl<W: Write> File<W> {
-    fn add(&mut self, frame: &Frame, at: Nanos, direction: u32, drops: u64) {
-        if self.failure.is_some() || self.bytes >= self.options.bytes_max {
+    fn add(&mut self, frame: &Frame, at: Nanos, direction: Direction, drops: u64) {
+        if self.failure.is_some() || self.writer.bytes() >= self.options.bytes_max {
             self.frames_missing += 1;
             return;
         }
-        let mut options = vec![EnhancedPacketOption::Flags(direction)];
-        if drops > 0 {
-            options.push(EnhancedPacketOption::DropCount(drops));
-        }
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos(at.saturating_add(self.options.epoch).0),
-            original_len: frame.len() as u32,
-            data: Cow::Borrowed(frame.bytes()),
-            options,
-        };
-        match self.writer.write_pcapng_block(block) {
-            Ok(bytes) => {
-                self.bytes += bytes as u64;
-                self.frames += 1;
-            }
+        let dropped = (drops > 0).then_some(drops);
+        let notes = Notes { direction: Some(direction), dropped, comment: None };
+        let at = at.saturating_add(self.options.epoch);
+        match self.writer.frame(at, frame.bytes(), notes) {
+            Ok(()) => self.frames += 1,
             Err(error) => {
                 self.frames_missing += 1;
                 self.failure = Some(plain(error));
@@ -154,9 +118,9 @@ impl<W: Write> File<W> {
     }
 }
 
-fn plain(error: PcapError) -> io::Error {
+fn plain(error: CaptureError) -> io::Error {
     match error {
-        PcapError::IoError(error) => error,
+        CaptureError::System(error) => error,
         other => io::Error::other(other),
     }
 }
@@ -173,7 +137,7 @@ impl<P: Port, W: Write + Send> Port for Trace<P, W> {
             let mut drops = self.new_drops();
             for frame in &batch.frames()[before..] {
                 let at = frame.stamp.map_or(now, |stamp| stamp.at);
-                self.file.add(frame, at, INBOUND, std::mem::take(&mut drops));
+                self.file.add(frame, at, Direction::Inbound, std::mem::take(&mut drops));
             }
         }
         Ok(count)
@@ -188,7 +152,7 @@ impl<P: Port, W: Write + Send> Port for Trace<P, W> {
         }
         let count = self.inner.transmit(batch, now)?;
         for frame in &self.sending[..count] {
-            self.file.add(frame, now, OUTBOUND, 0);
+            self.file.add(frame, now, Direction::Outbound, 0);
         }
         Ok(count)
     }

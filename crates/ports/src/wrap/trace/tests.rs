@@ -1,5 +1,7 @@
 //! The file read back by another reader than its writer: block by block, and by the crate.
 
+use pcap_file::DataLink;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::*;
@@ -67,9 +69,9 @@ fn a_trace_holds_bytes_directions_and_nanoseconds() {
     assert_eq!(
         blocks,
         [
-            (1_000_000_012, vec![7; 60], flags(OUTBOUND)),
-            (1_000_000_012, vec![7; 61], flags(OUTBOUND)),
-            (2_000_000_006, vec![9; 61], flags(INBOUND)),
+            (1_000_000_012, vec![7; 60], flags(2)),
+            (1_000_000_012, vec![7; 61], flags(2)),
+            (2_000_000_006, vec![9; 61], flags(1)),
         ]
     );
 }

@@ -1,0 +1,104 @@
+//! Units of time stamps: powers of ten or of two, as `if_tsresol` has them
+//! (draft-ietf-opsawg-pcapng, section 4.2).
+//!
+//! Stamps finer than a nanosecond are rounded down, as other programs do.
+
+use crate::time::Nanos;
+
+const SECOND: i128 = 1_000_000_000;
+
+/// The unit of a time stamp: the option's one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolution(pub u8);
+
+impl Resolution {
+    /// Microseconds: the unit where none is named.
+    pub const MICRO: Resolution = Resolution(6);
+    /// Nanoseconds.
+    pub const NANO: Resolution = Resolution(9);
+
+    /// The moment of a stamp of so many units, `offset_seconds` later; none if that is before 1970
+    /// or too late for [`Nanos`].
+    #[inline]
+    pub fn moment(self, units: u64, offset_seconds: i64) -> Option<Nanos> {
+        if self == Resolution::NANO && offset_seconds == 0 {
+            return Some(Nanos(units));
+        }
+        let exponent = u32::from(self.0 & 0x7f);
+        let nanos = match (self.0 & 0x80 != 0, exponent) {
+            (true, _) => ((u128::from(units) * SECOND as u128) >> exponent) as i128,
+            (false, 0..=9) => i128::from(units) * 10i128.pow(9 - exponent),
+            (false, 10..=28) => i128::from(units) / 10i128.pow(exponent - 9),
+            (false, _) => 0,
+        };
+        let sum = nanos + i128::from(offset_seconds) * SECOND;
+        u64::try_from(sum).ok().map(Nanos)
+    }
+
+    /// How many units it is to a moment from `offset_seconds` on, rounded down; none if the moment
+    /// is earlier, or the number has no room in 64 bits.
+    pub fn units(self, at: Nanos, offset_seconds: i64) -> Option<u64> {
+        let nanos = i128::from(at.0) - i128::from(offset_seconds) * SECOND;
+        let nanos = u128::try_from(nanos).ok()?;
+        let exponent = u32::from(self.0 & 0x7f);
+        let units = match (self.0 & 0x80 != 0, exponent) {
+            // A second is 2^9 * 5^9 nanoseconds: the quotient is exact in two steps, or too large.
+            (true, 0..=63) => {
+                let (seconds, rest) = (nanos / SECOND as u128, nanos % SECOND as u128);
+                (seconds << exponent).checked_add((rest << exponent) / SECOND as u128)?
+            }
+            (false, 0..=9) => nanos / 10u128.pow(9 - exponent),
+            (false, 10..=28) => nanos.checked_mul(10u128.pow(exponent - 9))?,
+            _ => return None,
+        };
+        u64::try_from(units).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_becomes_units_and_the_same_moment_where_they_are_fine_enough() {
+        let at = Nanos(1_700_000_000_123_456_789);
+        for (unit, want) in [
+            (0, 1_700_000_000_000_000_000),
+            (3, 1_700_000_000_123_000_000),
+            (6, 1_700_000_000_123_456_000),
+            (9, 1_700_000_000_123_456_789),
+            (10, 1_700_000_000_123_456_789),
+            (0x80, 1_700_000_000_000_000_000),
+            (0x80 | 1, 1_700_000_000_000_000_000),
+            (0x80 | 3, 1_700_000_000_000_000_000),
+        ] {
+            let unit = Resolution(unit);
+            for offset in [0, 1_600_000_000, -5] {
+                let units = unit.units(at, offset).unwrap();
+                let moment = unit.moment(units, offset).unwrap();
+                assert_eq!(moment, Nanos(want), "{unit:?} from {offset} s on");
+            }
+        }
+        // Two to the minus 30 is less than a nanosecond: what is rounded off twice is at most one.
+        let fine = Resolution(0x80 | 30);
+        let back = fine.moment(fine.units(at, 0).unwrap(), 0).unwrap();
+        assert!((at - back).0 <= 1);
+        assert_eq!(Resolution(0x80 | 1).moment(3, 0), Some(Nanos(1_500_000_000)));
+    }
+
+    #[test]
+    fn what_has_no_place_is_none_and_never_wraps() {
+        for unit in 0..=255 {
+            for units in [0, 1, u64::MAX] {
+                for offset in [0, i64::MIN, i64::MAX] {
+                    let moment = Resolution(unit).moment(units, offset);
+                    assert!(offset == 0 || moment.is_none());
+                    Resolution(unit).units(Nanos(units), offset);
+                }
+            }
+        }
+        assert_eq!(Resolution(0).moment(u64::MAX, 0), None);
+        assert_eq!(Resolution(127).moment(u64::MAX, 0), Some(Nanos(0)));
+        assert_eq!(Resolution(6).units(Nanos(5), 1), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Capture files as bytes: each function appends one item of a file to a buffer.
+//!
+//! What is written says what it holds: nanoseconds, original lengths beside captured ones, names,
+//! comments, and what was lost.
+
+use std::fmt;
+
+use super::ng::{BYTE_ORDER_MAGIC, block, code};
+use super::option::{COMMENT, END};
+use super::resolution::Resolution;
+use super::{CAPTURED_BYTES_MAX, Direction, INTERFACES_MAX, Interface, Order, Statistics};
+use crate::capture::link_type::ETHERNET;
+use crate::time::Nanos;
+
+/// Bytes of one comment or name: the length of an option has 16 bits.
+pub const TEXT_BYTES_MAX: usize = 65_532;
+
+/// Why something cannot be written. Nothing was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unwritable {
+    /// The format has no room for this moment.
+    Time(Nanos),
+    /// More bytes than [`CAPTURED_BYTES_MAX`] were captured.
+    TooLong(usize),
+    /// This interface was not described.
+    NoSuchInterface(u32),
+    /// More than [`INTERFACES_MAX`] interfaces.
+    TooManyInterfaces,
+}
+
+/// A frame to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Where it was captured, from 0; of no meaning in pcap.
+    pub interface: u32,
+    /// When, since 1970.
+    pub at: Nanos,
+    /// What is kept of it.
+    pub bytes: &'a [u8],
+    /// How long it was.
+    pub original_bytes: u32,
+    /// What only pcapng has room for.
+    pub notes: Notes<'a>,
+}
+
+/// What only pcapng says of a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Notes<'a> {
+    /// Which way it went.
+    pub direction: Option<Direction>,
+    /// Frames lost between this one and the one before.
+    pub dropped: Option<u64>,
+    /// A remark, of which at most [`TEXT_BYTES_MAX`] bytes are written.
+    pub comment: Option<&'a str>,
+}
+
+/// The older format, pcap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pcap {
+    /// The order of bytes.
+    pub order: Order,
+    /// Whether stamps count nanoseconds, or microseconds.
+    pub has_nanos: bool,
+    /// Frames are cut to so many bytes; [`CAPTURED_BYTES_MAX`] where they are not cut.
+    pub snap_bytes: u32,
+}
+
+/// The newer format, pcapng, and the interfaces described so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PcapNg {
+    order: Order,
+    units: Vec<(Resolution, i64)>,
+}
+
+impl Pcap {
+    /// What a file begins with.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        let order = self.order;
+        order.put32(out, if self.has_nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 });
+        order.put16(out, 2);
+        order.put16(out, 4);
+        order.put32(out, 0);
+        order.put32(out, 0);
+        order.put32(out, self.snap_bytes);
+        order.put32(out, u32::from(ETHERNET));
+    }
+
+    /// A frame. Its time must be before 2106; microseconds are rounded down.
+    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
+        check_length(frame.bytes)?;
+        let (seconds, nanos) = (frame.at.0 / 1_000_000_000, frame.at.0 % 1_000_000_000);
+        let seconds = u32::try_from(seconds).map_err(|_| Unwritable::Time(frame.at))?;
+        let fraction = if self.has_nanos { nanos } else { nanos / 1_000 } as u32;
+        for word in [seconds, fraction, frame.bytes.len() as u32, frame.original_bytes] {
+            self.order.put32(out, word);
+        }
+        out.extend_from_slice(frame.bytes);
+        Ok(())
+    }
+}
+
+impl PcapNg {
+    /// A file that begins with a section, written by `program`, about which `comment` is said.
+    pub fn begin(out: &mut Vec<u8>, order: Order, program: &str, comment: Option<&str>) -> Self {
+        /// Code of the option that names the program.
+        const SHB_USERAPPL: u16 = 4;
+        let file = PcapNg { order, units: Vec::new() };
+        file.block(out, block::SECTION, |out| {
+            order.put32(out, BYTE_ORDER_MAGIC);
+            order.put16(out, 1);
+            order.put16(out, 0);
+            // How long the section is, is not known.
+            out.extend_from_slice(&[0xff; 8]);
+            let comment = comment.map(|text| (COMMENT, text.as_bytes()));
+            let program = (SHB_USERAPPL, program.as_bytes());
+            file.options(out, comment.into_iter().chain([program]));
+        });
+        file
+    }
+
+    /// An interface, and its number.
+    pub fn interface(
+        &mut self,
+        out: &mut Vec<u8>,
+        interface: &Interface,
+        comment: Option<&str>,
+    ) -> Result<u32, Unwritable> {
+        if self.units.len() == INTERFACES_MAX {
+            return Err(Unwritable::TooManyInterfaces);
+        }
+        let Interface { name, mac, snap_bytes, resolution, offset_seconds, fcs_bytes } = interface;
+        let offset = self.number(*offset_seconds as u64);
+        let options = [
+            (COMMENT, comment.map(str::as_bytes)),
+            (code::IF_NAME, (!name.is_empty()).then_some(name.as_bytes())),
+            (code::IF_MACADDR, mac.as_ref().map(|bytes| &bytes[..])),
+            (code::IF_TSRESOL, Some(&[resolution.0][..])),
+            (code::IF_FCSLEN, (*fcs_bytes > 0).then_some(std::slice::from_ref(fcs_bytes))),
+            (code::IF_TSOFFSET, (*offset_seconds != 0).then_some(&offset[..])),
+        ];
+        self.block(out, block::INTERFACE, |out| {
+            self.order.put16(out, ETHERNET);
+            self.order.put16(out, 0);
+            self.order.put32(out, *snap_bytes);
+            self.options(out, options.into_iter().filter_map(|(code, it)| Some((code, it?))));
+        });
+        self.units.push((*resolution, *offset_seconds));
+        Ok(self.units.len() as u32 - 1)
+    }
+
+    /// A frame of an interface that was described.
+    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
+        check_length(frame.bytes)?;
+        let units = self.units(frame.interface, frame.at)?;
+        let flags = self.word(match frame.notes.direction {
+            None => 0,
+            Some(Direction::Inbound) => 1,
+            Some(Direction::Outbound) => 2,
+        });
+        let dropped = frame.notes.dropped.map(|dropped| self.number(dropped));
+        let options = [
+            (COMMENT, frame.notes.comment.map(str::as_bytes)),
+            (code::EPB_FLAGS, frame.notes.direction.map(|_| &flags[..])),
+            (code::EPB_DROPCOUNT, dropped.as_ref().map(|bytes| &bytes[..])),
+        ];
+        self.block(out, block::PACKET, |out| {
+            self.order.put32(out, frame.interface);
+            self.halves(out, units);
+            self.order.put32(out, frame.bytes.len() as u32);
+            self.order.put32(out, frame.original_bytes);
+            out.extend_from_slice(frame.bytes);
+            fill(out, frame.bytes.len());
+            self.options(out, options.into_iter().filter_map(|(code, it)| Some((code, it?))));
+        });
+        Ok(())
+    }
+
+    /// What was counted at an interface; without a time, the beginning of its clock is written.
+    pub fn statistics(&self, out: &mut Vec<u8>, counted: &Statistics) -> Result<(), Unwritable> {
+        let interface = counted.interface;
+        let at = match counted.at {
+            Some(at) => self.units(interface, at)?,
+            None => self.units(interface, Nanos::ZERO).unwrap_or(0),
+        };
+        let moment = |at: Option<Nanos>| -> Result<Option<[u8; 8]>, Unwritable> {
+            let Some(at) = at else { return Ok(None) };
+            let units = self.units(interface, at)?;
+            let (high, low) = (self.word((units >> 32) as u32), self.word(units as u32));
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(&high);
+            bytes[4..].copy_from_slice(&low);
+            Ok(Some(bytes))
+        };
+        let number = |count: Option<u64>| count.map(|count| self.number(count));
+        let options = [
+            (code::ISB_STARTTIME, moment(counted.started_at)?),
+            (code::ISB_ENDTIME, moment(counted.ended_at)?),
+            (code::ISB_IFRECV, number(counted.received)),
+            (code::ISB_IFDROP, number(counted.dropped)),
+            (code::ISB_FILTERACCEPT, number(counted.accepted)),
+            (code::ISB_OSDROP, number(counted.dropped_by_system)),
+            (code::ISB_USRDELIV, number(counted.delivered)),
+        ];
+        self.block(out, block::STATISTICS, |out| {
+            self.order.put32(out, interface);
+            self.halves(out, at);
+            let said = options.iter().filter_map(|(code, it)| Some((*code, &it.as_ref()?[..])));
+            self.options(out, said);
+        });
+        Ok(())
+    }
+
+    fn units(&self, interface: u32, at: Nanos) -> Result<u64, Unwritable> {
+        let known = self.units.get(interface as usize);
+        let &(unit, offset) = known.ok_or(Unwritable::NoSuchInterface(interface))?;
+        unit.units(at, offset).ok_or(Unwritable::Time(at))
+    }
+
+    /// A block around what `body` appends.
+    fn block(&self, out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        self.order.put32(out, kind);
+        self.order.put32(out, 0);
+        body(out);
+        let bytes = (out.len() - start + 4) as u32;
+        self.order.put32(out, bytes);
+        out[start + 4..start + 8].copy_from_slice(&self.word(bytes));
+    }
+
+    /// Options, and what ends them; nothing if there is none.
+    fn options<'a>(&self, out: &mut Vec<u8>, options: impl Iterator<Item = (u16, &'a [u8])>) {
+        let start = out.len();
+        for (code, value) in options {
+            let value = &value[..value.len().min(TEXT_BYTES_MAX)];
+            self.order.put16(out, code);
+            self.order.put16(out, value.len() as u16);
+            out.extend_from_slice(value);
+            fill(out, value.len());
+        }
+        if out.len() > start {
+            self.order.put16(out, END);
+            self.order.put16(out, 0);
+        }
+    }
+
+    fn halves(&self, out: &mut Vec<u8>, number: u64) {
+        self.order.put32(out, (number >> 32) as u32);
+        self.order.put32(out, number as u32);
+    }
+
+    fn word(&self, word: u32) -> [u8; 4] {
+        if self.order == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() }
+    }
+
+    fn number(&self, number: u64) -> [u8; 8] {
+        if self.order == Order::Little { number.to_le_bytes() } else { number.to_be_bytes() }
+    }
+}
+
+impl Order {
+    fn put16(self, out: &mut Vec<u8>, word: u16) {
+        let bytes = if self == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() };
+        out.extend_from_slice(&bytes);
+    }
+
+    fn put32(self, out: &mut Vec<u8>, word: u32) {
+        let bytes = if self == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() };
+        out.extend_from_slice(&bytes);
+    }
+}
+
+fn check_length(bytes: &[u8]) -> Result<(), Unwritable> {
+    if bytes.len() > CAPTURED_BYTES_MAX { Err(Unwritable::TooLong(bytes.len())) } else { Ok(()) }
+}
+
+/// Fills up to four bytes what has so many.
+fn fill(out: &mut Vec<u8>, bytes: usize) {
+    out.extend_from_slice(&[0; 3][..bytes.next_multiple_of(4) - bytes]);
+}
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unwritable::Time(at) => {
+                write!(f, "the format has no room for the time {} ns since 1970", at.0)
+            }
+            Unwritable::TooLong(bytes) => write!(
+                f,
+                "{bytes} bytes of one frame are more than a capture file takes \
+                 ({CAPTURED_BYTES_MAX}): set a snap length"
+            ),
+            Unwritable::NoSuchInterface(number) => {
+                write!(f, "interface {number} was not described before its frames")
+            }
+            Unwritable::TooManyInterfaces => {
+                write!(f, "more interfaces than a file may have ({INTERFACES_MAX})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unwritable {}

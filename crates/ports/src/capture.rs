@@ -1,0 +1,286 @@
+//! Capture files on their way in and out: read as a stream, written as frames come.
+//!
+//! What the bytes mean is [`packet::capture`]'s; here is the window that moves over them. Reading
+//! takes [`WINDOW_BYTES`] of memory, or the length of the largest block that has to be looked at
+//! whole, which has a limit; the size of the file does not matter, and a pipe will do.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use packet::capture::fault::Fault;
+use packet::capture::resolution::Resolution;
+use packet::capture::write::{Frame, Notes, Pcap, PcapNg, Unwritable};
+use packet::capture::{
+    BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Event, Interface, Next, Order, Statistics,
+};
+use packet::time::Nanos;
+
+/// A file's frames, read by a thread of their own before they are needed.
+pub mod read_ahead;
+
+/// Bytes that are read at once.
+pub const WINDOW_BYTES: usize = 1 << 18;
+
+/// Why a capture file cannot be read or written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The system refused.
+    System(io::Error),
+    /// The file is not what it should be.
+    Fault(Fault),
+    /// Something has no room in the format.
+    Unwritable(Unwritable),
+    /// The file holds no frame at all.
+    NoFrames,
+}
+
+/// A capture file being read.
+#[derive(Debug)]
+pub struct CaptureReader<R> {
+    input: R,
+    decoder: Decoder,
+    buffer: Vec<u8>,
+    /// What was read and not yet taken lies from `start` to `end`.
+    start: usize,
+    end: usize,
+}
+
+/// How a capture file is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureOptions {
+    /// In which format.
+    pub format: Format,
+    /// What the interface is called; pcapng only.
+    pub interface: String,
+    /// Its hardware address; pcapng only.
+    pub mac: Option<[u8; 6]>,
+    /// What is said of the whole file; pcapng only.
+    pub comment: Option<String>,
+    /// Frames are cut to so many bytes, at most [`CAPTURED_BYTES_MAX`].
+    pub snap_bytes: usize,
+}
+
+/// A format of capture files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Pcap with microseconds, which every program reads.
+    PcapMicros,
+    /// Pcap with nanoseconds.
+    PcapNanos,
+    /// Pcapng with nanoseconds.
+    PcapNg,
+}
+
+/// A capture file being written.
+#[derive(Debug)]
+pub struct CaptureWriter<W: Write> {
+    output: BufWriter<W>,
+    file: Written,
+    snap_bytes: usize,
+    /// The item being written.
+    item: Vec<u8>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+enum Written {
+    Pcap(Pcap),
+    Ng(PcapNg),
+}
+
+impl CaptureReader<File> {
+    /// Opens a file.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        Ok(CaptureReader::new(File::open(path)?))
+    }
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads what `input` gives, from its beginning.
+    pub fn new(input: R) -> Self {
+        let buffer = vec![0; WINDOW_BYTES];
+        CaptureReader { input, decoder: Decoder::new(), buffer, start: 0, end: 0 }
+    }
+
+    /// What is known of the file so far: its interfaces, and what was odd.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The next item; none at the end of the file.
+    #[inline]
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, CaptureError> {
+        let bytes = loop {
+            let window = &self.buffer[self.start..self.end];
+            let need = match self.decoder.next(window)? {
+                Next::Item(bytes) => break bytes,
+                Next::More(need) => need as u64,
+                Next::Skip(left) if !window.is_empty() => {
+                    let here = left.min(window.len() as u64);
+                    self.start += here as usize;
+                    self.decoder.passed(here);
+                    continue;
+                }
+                Next::Skip(left) => left,
+            };
+            if !self.fill(need.min(BLOCK_BYTES_MAX as u64) as usize)? {
+                self.decoder.ended(need, (self.end - self.start) as u64)?;
+                return Ok(None);
+            }
+        };
+        let item = self.start..self.start + bytes;
+        self.start += bytes;
+        Ok(Some(self.decoder.take(&self.buffer[item])?))
+    }
+
+    /// The input, at the place up to which it was read.
+    pub fn into_input(self) -> R {
+        self.input
+    }
+
+    /// Reads until there is more than before and, if it is to be had, `need` bytes or a full window.
+    /// False at the end of the file.
+    fn fill(&mut self, need: usize) -> Result<bool, CaptureError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if need > self.buffer.len() {
+            self.buffer.resize(need.next_power_of_two().min(BLOCK_BYTES_MAX), 0);
+        }
+        let before = self.end;
+        while self.end < need.min(self.buffer.len()) {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => break,
+                Ok(bytes) => self.end += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.end > before)
+    }
+}
+
+impl CaptureOptions {
+    /// Pcapng, whole frames, of an interface of this name.
+    pub fn pcapng(interface: &str) -> Self {
+        let (format, interface) = (Format::PcapNg, interface.to_owned());
+        let snap_bytes = CAPTURED_BYTES_MAX;
+        CaptureOptions { format, interface, mac: None, comment: None, snap_bytes }
+    }
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Begins a file.
+    pub fn new(output: W, options: &CaptureOptions) -> Result<Self, CaptureError> {
+        let snap_bytes = options.snap_bytes.min(CAPTURED_BYTES_MAX);
+        let mut item = Vec::new();
+        let order = Order::Little;
+        let file = match options.format {
+            Format::PcapMicros | Format::PcapNanos => {
+                let has_nanos = options.format == Format::PcapNanos;
+                let pcap = Pcap { order, has_nanos, snap_bytes: snap_bytes as u32 };
+                pcap.begin(&mut item);
+                Written::Pcap(pcap)
+            }
+            Format::PcapNg => {
+                let comment = options.comment.as_deref();
+                let mut ng = PcapNg::begin(&mut item, order, "planimeter", comment);
+                let interface = Interface {
+                    name: options.interface.clone(),
+                    mac: options.mac,
+                    snap_bytes: snap_bytes as u32,
+                    resolution: Resolution::NANO,
+                    offset_seconds: 0,
+                    fcs_bytes: 0,
+                };
+                ng.interface(&mut item, &interface, None)?;
+                Written::Ng(ng)
+            }
+        };
+        let output = BufWriter::new(output);
+        let mut writer = CaptureWriter { output, file, snap_bytes, item, bytes: 0 };
+        writer.put()?;
+        Ok(writer)
+    }
+
+    /// Adds a frame that came at `at` (since 1970) and had these bytes, as much of it as is kept.
+    pub fn frame(&mut self, at: Nanos, bytes: &[u8], notes: Notes<'_>) -> Result<(), CaptureError> {
+        let original_bytes = bytes.len() as u32;
+        let bytes = &bytes[..bytes.len().min(self.snap_bytes)];
+        self.cut_frame(at, bytes, original_bytes, notes)
+    }
+
+    /// As [`CaptureWriter::frame`], for a frame of which not all is known: it had `original_bytes`.
+    pub fn cut_frame(
+        &mut self,
+        at: Nanos,
+        bytes: &[u8],
+        original_bytes: u32,
+        notes: Notes<'_>,
+    ) -> Result<(), CaptureError> {
+        let frame = Frame { interface: 0, at, bytes, original_bytes, notes };
+        match &self.file {
+            Written::Pcap(pcap) => pcap.frame(&mut self.item, &frame)?,
+            Written::Ng(ng) => ng.frame(&mut self.item, &frame)?,
+        }
+        self.put()
+    }
+
+    /// Ends the file with what was counted (in pcapng; pcap has no place for it), and gives the
+    /// output back.
+    pub fn finish(mut self, counted: Option<&Statistics>) -> Result<W, CaptureError> {
+        if let (Written::Ng(ng), Some(counted)) = (&self.file, counted) {
+            ng.statistics(&mut self.item, counted)?;
+            self.put()?;
+        }
+        self.output.into_inner().map_err(|error| error.into_error().into())
+    }
+
+    /// How long the file is so far, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn put(&mut self) -> Result<(), CaptureError> {
+        let written = self.output.write_all(&self.item);
+        self.bytes += self.item.len() as u64;
+        self.item.clear();
+        Ok(written?)
+    }
+}
+
+impl From<io::Error> for CaptureError {
+    fn from(error: io::Error) -> Self {
+        CaptureError::System(error)
+    }
+}
+
+impl From<Fault> for CaptureError {
+    fn from(fault: Fault) -> Self {
+        CaptureError::Fault(fault)
+    }
+}
+
+impl From<Unwritable> for CaptureError {
+    fn from(what: Unwritable) -> Self {
+        CaptureError::Unwritable(what)
+    }
+}
+
+impl std::fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CaptureError::System(error) => write!(f, "{error}"),
+            CaptureError::Fault(fault) => write!(f, "{fault}"),
+            CaptureError::Unwritable(what) => write!(f, "{what}"),
+            CaptureError::NoFrames => f.write_str("there is no frame in it: name another file"),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Every frame comes, in order and as often as asked, however long the file is.
+
+use std::io::{Cursor, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use packet::capture::write::Notes;
+
+use super::*;
+use crate::capture::{CaptureOptions, CaptureWriter};
+
+fn file(frames: u64) -> Vec<u8> {
+    let mut writer = CaptureWriter::new(Vec::new(), &CaptureOptions::pcapng("x")).unwrap();
+    for number in 0..frames {
+        let bytes = [&number.to_be_bytes()[..], &[7; 52]].concat();
+        writer.frame(Nanos(number * 10), &bytes, Notes::default()).unwrap();
+    }
+    writer.finish(None).unwrap()
+}
+
+/// The numbers of the frames that come, and how it ended.
+fn numbers(mut ahead: ReadAhead) -> (Vec<u64>, Vec<u64>, Option<CaptureError>) {
+    let (mut numbers, mut firsts) = (Vec::new(), Vec::new());
+    loop {
+        match ahead.wait_next() {
+            Piece::Chunk(chunk) => {
+                assert!(chunk.bytes.len() < 2 * CHUNK_BYTES);
+                for index in 0..chunk.len() {
+                    let place = chunk.place(index);
+                    let bytes = chunk.bytes(place);
+                    assert_eq!((bytes.len(), place.original_bytes), (60, 60));
+                    let number = u64::from_be_bytes(*bytes.first_chunk().unwrap());
+                    assert_eq!(place.at, Some(Nanos(number * 10)));
+                    if place.is_first {
+                        firsts.push(numbers.len() as u64);
+                    }
+                    numbers.push(number);
+                }
+                ahead.give_back(chunk);
+            }
+            Piece::Odd(warnings) => assert_eq!(warnings.list().count(), 0),
+            Piece::Failed(error) => return (numbers, firsts, Some(error)),
+            Piece::Ended => return (numbers, firsts, None),
+        }
+    }
+}
+
+#[test]
+fn a_file_of_any_length_comes_as_often_as_asked() {
+    for frames in [1, 7, CHUNK_FRAMES as u64, 3 * CHUNK_FRAMES as u64 + 5] {
+        for passes in [1, 2, 5] {
+            let ahead = ReadAhead::of(Cursor::new(file(frames)), Some(passes)).unwrap();
+            let (numbers, firsts, error) = numbers(ahead);
+            assert!(error.is_none());
+            assert!(numbers.iter().copied().eq((0..passes).flat_map(|_| 0..frames)));
+            assert!(firsts.iter().copied().eq((0..passes).map(|pass| pass * frames)));
+        }
+    }
+}
+
+#[test]
+fn what_stands_before_a_fault_comes_first() {
+    let mut bytes = file(CHUNK_FRAMES as u64 + 100);
+    bytes.truncate(bytes.len() - 10);
+    let (numbers, _, error) = numbers(ReadAhead::of(Cursor::new(bytes), Some(3)).unwrap());
+    assert_eq!(numbers.len(), CHUNK_FRAMES + 99);
+    let said = error.unwrap().to_string();
+    assert!(said.contains("the file ends after"), "{said}");
+    let (numbers, _, error) = self::numbers(ReadAhead::of(Cursor::new(file(0)), None).unwrap());
+    assert!(numbers.is_empty() && matches!(error, Some(CaptureError::NoFrames)));
+}
+
+/// An input that says how much of it was read.
+struct Counted(Cursor<Vec<u8>>, Arc<AtomicU64>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.0.read(buffer)?;
+        self.1.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
+    let read = Arc::new(AtomicU64::new(0));
+    let long = file((CHUNKS * CHUNK_FRAMES * 3) as u64);
+    let size = long.len() as u64;
+    let mut ahead = ReadAhead::of(Counted(Cursor::new(long), read.clone()), None).unwrap();
+    // A full row of chunks is what fits; one more is in the making, and one window.
+    let Piece::Chunk(first) = ahead.wait_next() else { panic!() };
+    let most = (first.len() * (CHUNKS + 3) * 92 + (2 << 18)) as u64;
+    for _ in 0..CHUNKS / 2 {
+        assert!(matches!(ahead.wait_next(), Piece::Chunk(_)));
+    }
+    drop(first);
+    assert!(read.load(Ordering::Relaxed) <= most + most / 2, "of {size}");
+    assert!(most + most / 2 < size);
+    let read = Arc::new(AtomicU64::new(0));
+    let short = file(10);
+    let size = short.len() as u64;
+    let ahead = ReadAhead::of(Counted(Cursor::new(short), read.clone()), Some(100_000)).unwrap();
+    let (numbers, ..) = numbers(ahead);
+    assert_eq!((numbers.len(), read.load(Ordering::Relaxed)), (1_000_000, size));
+}

@@ -1,0 +1,109 @@
+//! Files that come a few bytes at a time, that are longer than the window, and that are cut.
+
+use std::io::Cursor;
+
+use packet::capture::Direction;
+
+use super::*;
+
+/// Gives three bytes at a time.
+struct Slow<'a>(&'a [u8]);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.0.len().min(buffer.len()).min(3);
+        buffer[..bytes].copy_from_slice(&self.0[..bytes]);
+        self.0 = &self.0[bytes..];
+        Ok(bytes)
+    }
+}
+
+const FORMATS: [Format; 3] = [Format::PcapMicros, Format::PcapNanos, Format::PcapNg];
+
+fn at(number: u64) -> Nanos {
+    Nanos(1_600_000_000_000_000_000 + number * 1_000)
+}
+
+fn write(format: Format, frames: u64, bytes: usize) -> Vec<u8> {
+    let options = CaptureOptions { format, snap_bytes: 300_000, ..CaptureOptions::pcapng("a") };
+    let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
+    let notes = Notes { direction: Some(Direction::Inbound), dropped: Some(2), comment: Some("c") };
+    for number in 0..frames {
+        let frame = vec![number as u8; bytes];
+        writer.frame(at(number), &frame, notes).unwrap();
+    }
+    writer.finish(Some(&Statistics { dropped: Some(9), ..Statistics::default() })).unwrap()
+}
+
+/// How many frames come, each as it was written, and how it ends.
+fn read(input: impl Read, bytes: usize) -> (u64, Option<CaptureError>) {
+    let (mut reader, mut number) = (CaptureReader::new(input), 0);
+    loop {
+        match reader.next_event() {
+            Ok(Some(Event::Frame(frame))) => {
+                assert_eq!(frame.at, Some(at(number)));
+                assert_eq!(frame.bytes.len(), bytes);
+                assert!(frame.bytes.iter().all(|&byte| byte == number as u8));
+                number += 1;
+            }
+            Ok(Some(Event::Statistics(counted))) => assert_eq!(counted.dropped, Some(9)),
+            Ok(Some(_)) => {}
+            Ok(None) => return (number, None),
+            Err(error) => return (number, Some(error)),
+        }
+        assert!(reader.buffer.len() <= BLOCK_BYTES_MAX);
+    }
+}
+
+#[test]
+fn what_was_written_is_read_however_it_comes() {
+    for format in FORMATS {
+        let file = write(format, 50, 61);
+        assert_eq!(read(Slow(&file), 61).0, 50);
+        // Longer than the window, and longer than the window was at first.
+        let file = write(format, 40, CAPTURED_BYTES_MAX);
+        let (frames, error) = read(Cursor::new(file), CAPTURED_BYTES_MAX);
+        assert!(frames == 40 && error.is_none(), "{format:?} {frames} {error:?}");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_gives_its_whole_frames_and_says_where_it_ends() {
+    for format in FORMATS {
+        let file = write(format, 50, 61);
+        for cut in [1, 50, 90, file.len() - 30] {
+            let (frames, error) = read(Slow(&file[..file.len() - cut]), 61);
+            assert!(frames < 51);
+            let said = error.unwrap().to_string();
+            assert!(said.starts_with("at byte ") && said.contains("cut off"), "{said}");
+        }
+        let Some(CaptureError::Fault(fault)) = read(Slow(&[]), 61).1 else { panic!() };
+        assert_eq!(fault.at, 0);
+    }
+}
+
+#[test]
+fn a_snap_length_keeps_the_original_one() {
+    for format in FORMATS {
+        let options = CaptureOptions { format, snap_bytes: 20, ..CaptureOptions::pcapng("a") };
+        let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
+        writer.frame(at(0), &[1; 1500], Notes::default()).unwrap();
+        writer.cut_frame(at(0), &[1; 10], 90, Notes::default()).unwrap();
+        let file = writer.finish(None).unwrap();
+        let mut reader = CaptureReader::new(&file[..]);
+        let mut lengths = Vec::new();
+        while let Some(event) = reader.next_event().unwrap() {
+            if let Event::Frame(frame) = event {
+                lengths.push((frame.bytes.len(), frame.original_bytes, frame.is_whole()));
+            }
+        }
+        assert_eq!(lengths, [(20, 1500, false), (10, 90, false)]);
+        assert_eq!(reader.decoder().interfaces()[0].snap_bytes, 20);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_said_in_the_systems_words() {
+    let error = CaptureReader::open(Path::new("/nowhere/at/all")).unwrap_err();
+    assert!(error.to_string().starts_with("No such file"), "{error}");
+}

@@ -1,0 +1,269 @@
+//! Capture files against other programs: what we write tshark, capinfos and editcap read as we do,
+//! and what they write we read.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use packet::capture::resolution::Resolution;
+use packet::capture::write::{Frame, Notes, PcapNg};
+use packet::capture::{Direction, Event, Interface, Order, Statistics};
+use packet::time::Nanos;
+use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
+
+/// A frame as both sides tell it: seconds and nanoseconds, original and captured length, bytes.
+type Told = (String, u32, usize, String);
+
+fn have(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "{program} must be there under CI");
+    if !found {
+        println!("skipped: needs {program} (Debian: tshark)");
+    }
+    found
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The columns that tshark prints of a file.
+fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
+    let file = file.to_str().unwrap();
+    let mut arguments = vec!["-n", "-r", file, "-T", "fields", "-E", "separator=|"];
+    fields.iter().for_each(|field| arguments.extend(["-e", field]));
+    let lines = run("tshark", &arguments);
+    lines.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
+}
+
+/// The frames of a file, as tshark tells them.
+fn told_by_tshark(file: &Path) -> Vec<Told> {
+    let lines = tshark(file, &["frame.time_epoch", "frame.len", "frame.cap_len"]);
+    let bytes = bytes_by_tshark(file);
+    let rows = lines.into_iter().zip(bytes);
+    rows.map(|(line, bytes)| {
+        (line[0].clone(), line[1].parse().unwrap(), line[2].parse().unwrap(), bytes)
+    })
+    .collect()
+}
+
+/// Each frame's bytes in hexadecimal, out of tshark's dump.
+fn bytes_by_tshark(file: &Path) -> Vec<String> {
+    let dump = run("tshark", &["-n", "-r", file.to_str().unwrap(), "-x", "--hexdump", "noascii"]);
+    let mut frames = Vec::new();
+    for part in dump.split("\n\n").filter(|part| !part.trim().is_empty()) {
+        let lines = part.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned()));
+        frames.push(lines.collect::<String>().replace(' ', ""));
+    }
+    frames
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The frames of a file, as we read them.
+fn told_by_us(file: &Path) -> Vec<Told> {
+    let mut reader = CaptureReader::open(file).unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = reader.next_event().unwrap() {
+        if let Event::Frame(frame) = event {
+            let at = frame.at.unwrap_or(Nanos::ZERO).0;
+            let at = format!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000);
+            told.push((at, frame.original_bytes, frame.bytes.len(), hex(frame.bytes)));
+        }
+    }
+    told
+}
+
+fn bytes(number: u64) -> Vec<u8> {
+    let head = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+    let rest = (0..50 + number * 7 % 900).map(|at| (at * number) as u8);
+    head.into_iter().chain(rest).collect()
+}
+
+fn at(number: u64) -> Nanos {
+    Nanos(1_700_000_000_987_654_321 + number * 333_333_337)
+}
+
+/// A file of ours with 40 frames, of which some were cut.
+fn ours(format: Format, name: &str) -> PathBuf {
+    let options = CaptureOptions {
+        format,
+        interface: "port1".into(),
+        mac: Some([2, 0, 0, 0, 0, 7]),
+        comment: Some("a whole file".into()),
+        snap_bytes: 200,
+    };
+    let file = std::fs::File::create(place(name)).unwrap();
+    let mut writer = CaptureWriter::new(file, &options).unwrap();
+    for number in 0..40 {
+        let notes = Notes {
+            direction: Some(Direction::Inbound),
+            dropped: (number == 7).then_some(5),
+            comment: (number == 9).then_some("the ninth"),
+        };
+        writer.frame(at(number), &bytes(number), notes).unwrap();
+    }
+    let counted = Statistics {
+        received: Some(52),
+        dropped: Some(12),
+        at: Some(at(40)),
+        ..Statistics::default()
+    };
+    writer.finish(Some(&counted)).unwrap();
+    place(name)
+}
+
+#[test]
+fn what_we_write_tshark_reads_as_we_do() {
+    if !have("tshark") || !have("capinfos") {
+        return;
+    }
+    for (format, name) in [
+        (Format::PcapMicros, "micros.pcap"),
+        (Format::PcapNanos, "nanos.pcap"),
+        (Format::PcapNg, "ours.pcapng"),
+    ] {
+        let file = ours(format, name);
+        let told = told_by_us(&file);
+        assert_eq!(told.len(), 40);
+        assert!(told.iter().any(|frame| frame.1 as usize > frame.2));
+        assert_eq!(told_by_tshark(&file), told, "{name}");
+        let capinfos = run("capinfos", &["-M", "-c", "-E", "-s", file.to_str().unwrap()]);
+        assert!(capinfos.contains("Number of packets:   40"), "{capinfos}");
+        assert!(capinfos.contains("ether"), "{capinfos}");
+    }
+    let file = place("ours.pcapng");
+    let lines =
+        tshark(&file, &["frame.comment", "frame.interface_name", "frame.packet_flags_direction"]);
+    assert_eq!(lines[9], ["the ninth", "port1", "0x00000001"]);
+    assert_eq!(lines[8][0], "");
+    let capinfos = run("capinfos", &[file.to_str().unwrap()]);
+    for words in ["a whole file", "port1", "planimeter", "Time precision = nanoseconds"] {
+        assert!(capinfos.contains(words), "{words:?} is not in {capinfos}");
+    }
+}
+
+#[test]
+fn what_editcap_writes_we_read_as_tshark_does() {
+    if !have("editcap") {
+        return;
+    }
+    let from = ours(Format::PcapNg, "for_editcap.pcapng");
+    for format in ["pcap", "nsecpcap", "pcapng"] {
+        let file = place(&format!("editcap.{format}"));
+        let arguments = ["-F", format, "-s", "150", "-a", "3:said later"];
+        let names = [from.to_str().unwrap(), file.to_str().unwrap()];
+        run("editcap", &[&arguments[..], &names].concat());
+        let told = told_by_us(&file);
+        assert_eq!(told.len(), 40);
+        assert_eq!(told, told_by_tshark(&file), "{format}");
+    }
+    let mut reader = CaptureReader::open(&place("editcap.pcapng")).unwrap();
+    let (mut number, mut comments, mut dropped) = (0, Vec::new(), Vec::new());
+    let mut counted = None;
+    while let Some(event) = reader.next_event().unwrap() {
+        match event {
+            Event::Frame(frame) => {
+                number += 1;
+                comments.extend(frame.comments().map(|text| (number, text.to_vec())));
+                dropped.extend(frame.dropped.map(|count| (number, count)));
+            }
+            Event::Statistics(statistics) => counted = Some(statistics),
+            _ => {}
+        }
+    }
+    assert_eq!(comments, [(3, b"said later".to_vec()), (10, b"the ninth".to_vec())]);
+    assert_eq!(dropped, [(8, 5)]);
+    if let Some(counted) = counted {
+        assert_eq!((counted.received, counted.dropped), (Some(52), Some(12)));
+    }
+}
+
+#[test]
+fn every_unit_order_and_offset_of_stamps_is_read_as_tshark_reads_it() {
+    if !have("tshark") {
+        return;
+    }
+    for (unit, offset_seconds, order) in [
+        (0, 0, Order::Little),
+        (3, 1_600_000_000, Order::Big),
+        (6, 1_600_000_000, Order::Little),
+        (9, -5, Order::Little),
+        (0x80 | 1, 0, Order::Big),
+        (0x80 | 20, 1_600_000_000, Order::Little),
+        (0x80 | 29, 0, Order::Big),
+    ] {
+        let name = format!("unit-{unit}-{offset_seconds}.pcapng");
+        let mut file = Vec::new();
+        let mut ng = PcapNg::begin(&mut file, order, "test", None);
+        let interface = Interface {
+            name: "x".into(),
+            mac: None,
+            snap_bytes: 0,
+            resolution: Resolution(unit),
+            offset_seconds,
+            fcs_bytes: 0,
+        };
+        ng.interface(&mut file, &interface, None).unwrap();
+        for number in 0..5 {
+            let (at, bytes, notes) = (at(number), bytes(number), Notes::default());
+            let original_bytes = bytes.len() as u32;
+            let frame = Frame { interface: 0, at, bytes: &bytes, original_bytes, notes };
+            ng.frame(&mut file, &frame).unwrap();
+        }
+        std::fs::write(place(&name), file).unwrap();
+        assert_eq!(told_by_us(&place(&name)), told_by_tshark(&place(&name)), "{name}");
+    }
+}
+
+#[test]
+fn a_pcap_in_the_other_order_is_read_as_tshark_reads_it() {
+    if !have("tshark") {
+        return;
+    }
+    for has_nanos in [false, true] {
+        let pcap = packet::capture::write::Pcap { order: Order::Big, has_nanos, snap_bytes: 65535 };
+        let mut file = Vec::new();
+        pcap.begin(&mut file);
+        for number in 0..5 {
+            let (at, bytes, notes) = (at(number), bytes(number), Notes::default());
+            let original_bytes = bytes.len() as u32;
+            let frame = Frame { interface: 0, at, bytes: &bytes, original_bytes, notes };
+            pcap.frame(&mut file, &frame).unwrap();
+        }
+        let name = place(&format!("big-{has_nanos}.pcap"));
+        std::fs::write(&name, file).unwrap();
+        assert_eq!(told_by_us(&name), told_by_tshark(&name));
+    }
+}
+
+#[test]
+fn files_that_tshark_writes_from_hex_dumps_and_merges_are_read() {
+    if !have("text2pcap") || !have("mergecap") {
+        return;
+    }
+    let text = "000000 02 00 00 00 00 02 02 00 00 00 00 01 88 b5 01 02 03 04\n";
+    let dump = place("dump.txt");
+    std::fs::write(&dump, text.repeat(3)).unwrap();
+    let (one, both) = (place("text2pcap.pcapng"), place("merged.pcapng"));
+    run("text2pcap", &["-q", dump.to_str().unwrap(), one.to_str().unwrap()]);
+    let other = ours(Format::PcapNg, "for_mergecap.pcapng");
+    let names = [both.to_str().unwrap(), one.to_str().unwrap(), other.to_str().unwrap()];
+    run("mergecap", &[&["-I", "none", "-w"][..], &names].concat());
+    let told = told_by_us(&both);
+    assert_eq!(told.len(), 43);
+    assert_eq!(told, told_by_tshark(&both));
+    let mut reader = CaptureReader::open(&both).unwrap();
+    while reader.next_event().unwrap().is_some() {}
+    assert_eq!(reader.decoder().interfaces().len(), 2);
+}
