@@ -10,3 +10,7 @@ pub mod patch;
 pub mod template;
 /// Getting frames out on time, and an honest account where that fails.
 pub mod sender;
+/// When each frame of a replay is due.
+pub mod course;
+/// Sending a replay.
+pub mod player;

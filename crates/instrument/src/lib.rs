@@ -9,6 +9,8 @@
 pub mod experiment;
 /// Frames alike but for a few varying fields, at a constant rate, from one port to another.
 pub mod stream;
+/// The frames of a capture file, sent again.
+pub mod replay;
 /// One offered load, and everything that was seen of it.
 pub mod trial;
 /// Where every frame went.

@@ -2,7 +2,10 @@
 //!
 //! Both drive the same engine, which knows no clock; what differs is who says what time it is.
 
+use std::path::PathBuf;
+
 use packet::time::Nanos;
+use ports::capture::CaptureError;
 use ports::port::PortError;
 
 use crate::controller::ControlError;
@@ -45,6 +48,8 @@ pub enum RigError {
     Unusable(Vec<(u16, Problem)>),
     /// A port failed: its index, and how.
     Port(usize, PortError),
+    /// A capture file cannot be read: the number of its replay, the file, and why.
+    Trace(u16, PathBuf, CaptureError),
     /// Someone asked to stop.
     Interrupted,
     /// The orders that a controller was to give meanwhile could not be given.
@@ -59,6 +64,9 @@ impl std::fmt::Display for RigError {
             RigError::Unusable(problems) => {
                 let lines = problems.iter().map(|(id, problem)| format!("stream {id}: {problem}"));
                 f.write_str(&lines.collect::<Vec<_>>().join("; "))
+            }
+            RigError::Trace(id, file, error) => {
+                write!(f, "replay {id}: {}: {error}", file.display())
             }
             RigError::Port(port, error) => write!(f, "port {}: {error}", port + 1),
             RigError::Orders(error) => write!(f, "{error}"),

@@ -14,6 +14,7 @@ use ports::port::{PortCounters, PortDrop};
 use crate::account::Account;
 use crate::controller::play::Played;
 use crate::controller::script::Script;
+use crate::replay::{Replay, ReplayReport};
 use crate::stream::Stream;
 pub use results::histogram::{Histogram, Tally};
 use results::record::Work;
@@ -36,6 +37,8 @@ pub const STALL: Nanos = Nanos::from_millis(1);
 pub struct Trial {
     /// What is sent.
     pub streams: Vec<Stream>,
+    /// Capture files that are sent beside the streams, from the first measured frame on.
+    pub replays: Vec<Replay>,
     /// How long the streams run before anything counts; zero for no warm-up.
     pub warmup: Nanos,
     /// How long the measured frames are sent.
@@ -68,6 +71,8 @@ pub struct TrialReport {
     pub classes: Classes,
     /// Each stream, in the order of the trial.
     pub streams: Vec<StreamReport>,
+    /// Each replay, in the order of the trial.
+    pub replays: Vec<ReplayReport>,
     /// Each of the rig's ports, in order.
     pub ports: Vec<PortReport>,
     /// Latency over all streams.
@@ -268,7 +273,8 @@ impl Trial {
     /// A trial of these streams with the usual catch-up.
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
         let (catch_up_frames, orders, is_cold) = (CATCH_UP_FRAMES, None, false);
-        Trial { streams, warmup, duration, drain, catch_up_frames, orders, is_cold }
+        let replays = Vec::new();
+        Trial { streams, replays, warmup, duration, drain, catch_up_frames, orders, is_cold }
     }
 
     /// A trial without frames, in which only these orders are given.
@@ -354,6 +360,7 @@ impl TrialReport {
             total,
             classes: Classes::default(),
             streams: Vec::new(),
+            replays: Vec::new(),
             ports: Vec::new(),
             latency: Latency::empty(),
             pacing: Pacing {

@@ -353,6 +353,18 @@ impl Pace {
         Pace { lateness, gap_error, stalls: 0, lateness_max: Nanos::ZERO }
     }
 
+    /// Notes a frame that was sent at `now` and due at `due`; `last` is the same of the frame before.
+    #[inline]
+    pub(super) fn sent(&mut self, last: &mut Option<(Nanos, Nanos)>, now: Nanos, due: Nanos) {
+        let lateness = now.since(due);
+        self.lateness.record(lateness.0);
+        self.lateness_max = self.lateness_max.max(lateness);
+        if let Some((sent_before, due_before)) = last.replace((now, due)) {
+            let (achieved, intended) = (now.since(sent_before), due.since(due_before));
+            self.gap_error.record(achieved.0.abs_diff(intended.0));
+        }
+    }
+
     /// What it has come to.
     pub fn finish(&self) -> Pacing {
         Pacing {

@@ -5,13 +5,16 @@
 
 use packet::copies::Copies;
 use packet::time::{Clock, Nanos};
+use ports::capture::read_ahead::ReadAhead;
 use ports::port::{Port, PortCounters, PortDrop};
 
 use crate::account::{Account, Place};
+use crate::generate::player::Player;
 use crate::generate::schedule::{Period, Schedule};
 use crate::generate::sender::{Leg, Outgoing, Pace, Sender};
 use crate::generate::template::Template;
 use crate::monitor::{Arrivals, Expected, Monitor};
+use crate::replay::Replay;
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
@@ -20,6 +23,9 @@ use crate::trial::{
 
 /// Streams in one trial.
 pub const STREAMS_MAX: usize = 256;
+
+/// Replays in one trial: each has a thread that reads its file.
+pub const REPLAYS_MAX: usize = 16;
 
 /// Frames taken from a port at once.
 pub const RECEIVE_FRAMES: usize = 64;
@@ -35,6 +41,7 @@ pub struct Engine {
     trial: Trial,
     started_at: Nanos,
     senders: Vec<Sender>,
+    players: Vec<Player>,
     /// For each stream of the trial, its sender's port and its place there.
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
@@ -43,6 +50,8 @@ pub struct Engine {
     counters: Vec<PortCounters>,
     received: Copies,
     stamps: Option<Clock>,
+    /// When the last frame is due at the latest.
+    sending_ends: Nanos,
     closes_at: Nanos,
     is_closed: bool,
 }
@@ -55,6 +64,9 @@ pub struct Prepared {
     key: u64,
     /// Of each stream, how its frames leave and how they ought to arrive.
     templates: Vec<[Template; 2]>,
+    /// Of each replay, its file, and whether it is waited for.
+    files: Vec<ReadAhead>,
+    waits: bool,
 }
 
 impl Prepared {
@@ -73,8 +85,15 @@ impl Prepared {
             arrival: stream.arrival,
         };
         let streams = trial.streams.iter().map(bare).collect();
+        let open = |replay: &Replay| {
+            let failed = |error| RigError::Trace(replay.id, replay.file.clone(), error);
+            let file = ReadAhead::open(&replay.file, replay.passes);
+            file.and_then(ReadAhead::begun).map_err(failed)
+        };
+        let files = trial.replays.iter().map(open).collect::<Result<_, _>>()?;
         let trial = Trial {
             streams,
+            replays: trial.replays.clone(),
             orders: None,
             warmup: trial.warmup,
             duration: trial.duration,
@@ -82,14 +101,20 @@ impl Prepared {
             catch_up_frames: trial.catch_up_frames,
             is_cold: trial.is_cold,
         };
-        Ok(Prepared { trial, key, templates })
+        Ok(Prepared { trial, key, templates, files, waits: false })
+    }
+
+    /// The same, in a time that stands still while a replay's file is waited for.
+    #[must_use]
+    pub fn waiting_for_files(self) -> Self {
+        Prepared { waits: true, ..self }
     }
 }
 
 impl Engine {
     /// The trial that was prepared, as number `epoch`; its first frame is due at `start`.
     pub fn new(prepared: Prepared, ports: &mut PortRow, epoch: u16, start: Nanos) -> Self {
-        let Prepared { trial, key, templates } = prepared;
+        let Prepared { trial, key, templates, files, waits } = prepared;
         let started_at = start.saturating_add(trial.warmup);
         let schedules = schedules(&trial, start);
         let counts = schedules.iter().map(|legs| legs[1].count).collect();
@@ -104,7 +129,13 @@ impl Engine {
             expected.push(Expected { template, to: stream.to, legs });
         }
         let sending_ends = started_at.saturating_add(trial.duration);
+        let player = |(replay, file): (&Replay, ReadAhead)| {
+            let frame_bytes_max = ports[replay.from].facts().frame_bytes_max;
+            Player::new(replay.clone(), file, frame_bytes_max, [started_at, sending_ends], waits)
+        };
+        let players = trial.replays.iter().zip(files).map(player).collect();
         Engine {
+            players,
             started_at,
             counts,
             monitor: Monitor::new(key, epoch, expected, ports.len()),
@@ -114,6 +145,7 @@ impl Engine {
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
+            sending_ends,
             closes_at: sending_ends.saturating_add(SEND_GRACE),
             is_closed: false,
             trial,
@@ -129,9 +161,20 @@ impl Engine {
                 .send(port.as_mut(), now, &mut self.pacing)
                 .map_err(|error| RigError::Port(index, error))?;
         }
+        for player in &mut self.players {
+            let index = player.from();
+            sent += player
+                .send(ports[index].as_mut(), now)
+                .map_err(|error| RigError::Port(index, error))?;
+        }
+        if self.is_replay_only() && self.players.iter().all(Player::is_over) && now < self.closes_at
+        {
+            (self.sending_ends, self.closes_at) = (now, now);
+        }
         if now >= self.closes_at && sent == 0 && !self.is_closed {
             self.is_closed = true;
             self.senders.iter_mut().for_each(Sender::close);
+            self.players.iter_mut().for_each(Player::close);
         }
         Ok(sent)
     }
@@ -152,7 +195,8 @@ impl Engine {
 
     /// When the next frame is due; none when all are out.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.senders.iter().filter_map(Sender::next_due).min()
+        let streams = self.senders.iter().filter_map(Sender::next_due);
+        streams.chain(self.players.iter().filter_map(Player::next_due)).min()
     }
 
     /// When sending is given up, if anything is left to send then.
@@ -160,15 +204,20 @@ impl Engine {
         self.closes_at
     }
 
-    /// When the drain is over.
+    /// When the drain is over. A trial of replays alone ends earlier than was asked, when all are out.
     pub fn ends_at(&self) -> Nanos {
-        let drained = self.started_at.saturating_add(self.trial.duration);
-        drained.saturating_add(self.trial.drain).max(self.closes_at)
+        self.sending_ends.saturating_add(self.trial.drain).max(self.closes_at)
+    }
+
+    /// Whether nothing is sent but replays: the trial need not go on when they are out.
+    fn is_replay_only(&self) -> bool {
+        self.trial.streams.is_empty() && !self.players.is_empty()
     }
 
     /// Counts everything.
     pub fn finish(mut self, ports: &mut PortRow) -> TrialReport {
         self.senders.iter_mut().for_each(Sender::close);
+        self.players.iter_mut().for_each(Player::close);
         let tallies = self.monitor.ports().to_vec();
         let mut account = Account::default();
         let mut reports: Vec<PortReport> = Vec::new();
@@ -199,6 +248,7 @@ impl Engine {
         let mut report = TrialReport {
             started_at: self.started_at,
             streams,
+            replays: self.players.iter().map(Player::report).collect(),
             ports: reports,
             pacing: self.pacing.finish(),
             account,
@@ -289,6 +339,18 @@ fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
                 problems.push((stream.id, Problem::TooLarge { frame_bytes, largest_bytes }));
             }
         }
+    }
+    for (place, replay) in trial.replays.iter().enumerate() {
+        let faults = replay.validate(ports.len()).into_iter();
+        problems.extend(faults.map(|problem| (replay.id, problem)));
+        let is_taken = trial.streams.iter().any(|stream| stream.id == replay.id)
+            || trial.replays[..place].iter().any(|other| other.id == replay.id);
+        if is_taken {
+            problems.push((replay.id, Problem::DuplicateId(replay.id)));
+        }
+    }
+    if trial.replays.len() > REPLAYS_MAX {
+        problems.push((trial.replays[REPLAYS_MAX].id, Problem::LimitReached("REPLAYS_MAX")));
     }
     problems.dedup();
     if problems.is_empty() { Ok(()) } else { Err(RigError::Unusable(problems)) }

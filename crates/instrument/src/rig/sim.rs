@@ -89,11 +89,11 @@ impl<D: Device> Rig for SimRig<D> {
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
-        let prepared = Prepared::new(trial, ports, self.key)?;
+        let prepared = Prepared::new(trial, ports, self.key)?.waiting_for_files();
         let mut engine = Engine::new(prepared, ports, self.epoch, self.now);
-        let ends_at = engine.ends_at();
         loop {
             let wake = self.settle(&mut engine)?;
+            let ends_at = engine.ends_at();
             if self.now >= ends_at {
                 return Ok(engine.finish(&mut self.ports));
             }

@@ -1,4 +1,4 @@
-//! Streams from a TOML file, with every fault named by its line.
+//! Streams and replays from a TOML file, with every fault named by its line.
 //!
 //! ```
 //! let text = r#"
@@ -25,6 +25,24 @@
 //! assert_eq!(streams[0].flow_count(), 1000);
 //! ```
 //!
+//! A file may also name capture files whose frames are sent beside the streams ([`read_all`]):
+//!
+//! ```
+//! let text = r#"
+//!     [[replay]]
+//!     id = 2
+//!     from = 1
+//!     file = "office.pcapng"        # pcap or pcapng, Ethernet; from where the command was given
+//!     gap_factor = 0.5              # or gap_ns, rate_pps, link_bits_per_second, unpaced = true;
+//!                                   # left out, its own gaps
+//!     passes = 10                   # left out 1; 0 for until the trial ends
+//!     short = "pad"                 # frames below 64 bytes: or "refuse" or "send"
+//!     cut = "fill"                  # frames of which a part was captured: or "refuse" or "send"
+//! "#;
+//! let contents = instrument::stream::file::read_all(text, 2).unwrap();
+//! assert_eq!(contents.replays[0].passes, Some(10));
+//! ```
+//!
 //! Left out, `ttl` is 64, `tos` 0, `ip_protocol` 17 (UDP), `port_source` 49152, `port_destination` 9 (discard), `arrival`
 //! "unchanged". An unknown key is an error: a misspelt one would change what is measured.
 
@@ -36,10 +54,16 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
+use crate::replay::Replay;
 use crate::stream::{
     Arrival, Field, Headers, LIST_VALUES_MAX, Order, Problem, Rate, Stream, Values, Vary, Vlan,
     validate,
 };
+
+/// Replays in a stream file.
+mod replay;
+
+use replay::ReplayEntry;
 
 /// Bytes of a stream file.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
@@ -73,8 +97,32 @@ pub struct Fault {
     pub problem: Problem,
 }
 
-/// The streams of a file, for a rig of `ports` ports.
+/// What a file says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Contents {
+    /// Its streams.
+    pub streams: Vec<Stream>,
+    /// Its replays.
+    pub replays: Vec<Replay>,
+}
+
+/// The streams of a file without replays, for a rig of `ports` ports.
 pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
+    let (contents, lines) = read_with_lines(text, ports)?;
+    let of_replay = lines.iter().skip(contents.streams.len());
+    let faults: Vec<Fault> = of_replay
+        .map(|&(stream, line)| Fault { line, stream, problem: Problem::UnsignedReplay })
+        .collect();
+    if faults.is_empty() { Ok(contents.streams) } else { Err(FileError::Streams(faults)) }
+}
+
+/// The streams and replays of a file, for a rig of `ports` ports.
+pub fn read_all(text: &str, ports: usize) -> Result<Contents, FileError> {
+    read_with_lines(text, ports).map(|(contents, _)| contents)
+}
+
+/// What a file says, and number and line of each stream and then of each replay.
+fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usize)>), FileError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(FileError::TooLong(text.len()));
     }
@@ -94,6 +142,21 @@ pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
         streams.push(entry.stream(&mut problems));
         faults.extend(problems.into_iter().map(|problem| Fault { line, stream: id, problem }));
     }
+    let mut replays = Vec::new();
+    for entry in file.replay {
+        let (line, _) = place(text, entry.span().start);
+        let entry = entry.into_inner();
+        let id = entry.id;
+        let mut problems = Vec::new();
+        let replay = entry.replay(&mut problems);
+        problems.extend(replay.validate(ports));
+        if lines.iter().any(|(other, _)| *other == id) {
+            problems.push(Problem::DuplicateId(id));
+        }
+        lines.push((id, line));
+        replays.push(replay);
+        faults.extend(problems.into_iter().map(|problem| Fault { line, stream: id, problem }));
+    }
     for (id, problem) in validate(&streams, ports) {
         let is_duplicate = matches!(problem, Problem::DuplicateId(_));
         let of_id = |&&(other, _): &&(u16, usize)| other == id;
@@ -105,7 +168,8 @@ pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
             faults.push(fault);
         }
     }
-    if faults.is_empty() { Ok(streams) } else { Err(FileError::Streams(faults)) }
+    let contents = Contents { streams, replays };
+    if faults.is_empty() { Ok((contents, lines)) } else { Err(FileError::Streams(faults)) }
 }
 
 #[derive(Deserialize)]
@@ -113,6 +177,8 @@ pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
 struct File {
     #[serde(default)]
     stream: Vec<Spanned<Entry>>,
+    #[serde(default)]
+    replay: Vec<Spanned<ReplayEntry>>,
 }
 
 #[derive(Deserialize)]

@@ -29,6 +29,8 @@ pub enum Problem {
     BadRate(f64),
     /// The link has no capacity.
     BadLink(u64),
+    /// Gaps cannot be longer by this factor.
+    BadGapFactor(f64),
     /// The stream names a port that the rig has not.
     NoSuchPort {
         /// The port's index.
@@ -36,6 +38,8 @@ pub enum Problem {
         /// How many ports there are.
         ports: usize,
     },
+    /// A replay where every frame must be known again.
+    UnsignedReplay,
     /// Two streams have this number.
     DuplicateId(u16),
     /// A TTL that does not survive the way.
@@ -196,6 +200,12 @@ impl std::fmt::Display for Problem {
             }
             Problem::BadRate(rate) => write!(f, "{rate} is not a rate that can be sent"),
             Problem::BadLink(capacity) => write!(f, "a link of {capacity} bit/s carries nothing"),
+            Problem::UnsignedReplay => f.write_str(
+                "a replay cannot be measured here, as its frames carry no signature: leave it out",
+            ),
+            Problem::BadGapFactor(factor) => {
+                write!(f, "gaps cannot be {factor} times as long: from 0.000001 to 1000000 times")
+            }
             Problem::NoSuchPort { port, ports } => {
                 write!(f, "there is no port {} (there are {ports})", port.wrapping_add(1))
             }

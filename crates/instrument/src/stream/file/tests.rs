@@ -1,6 +1,9 @@
 //! Good files become streams; bad ones say where and why.
 
+use packet::time::Nanos;
+
 use super::*;
+use crate::replay::{Cut, Short, Timing};
 
 const HEAD: &str = r#"[[stream]]
 id = 7
@@ -112,4 +115,47 @@ fn an_address_of_the_wrong_kind_does_not_suit_a_field() {
         "rate_pps = 1.0\n[[stream.vary]]\ncount = 2\nip_source = { first = \"00:00:00:00:00:01\" }\n",
     );
     assert!(said.contains("ip_source: 0x1 does not fit"), "{said}");
+}
+
+#[test]
+fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again() {
+    let replay = "[[replay]]\nid = 9\nfrom = 2\nfile = \"a.pcap\"\n";
+    let text = format!("{HEAD}rate_pps = 1.0\n{replay}");
+    let contents = read_all(&text, 2).unwrap();
+    assert_eq!(contents.streams.len(), 1);
+    assert_eq!(contents.replays, [Replay::once(9, 1, "a.pcap".into())]);
+    let said = read(&text, 2).unwrap_err().to_string();
+    assert!(said.starts_with("line 11, stream 9: a replay cannot be measured here"), "{said}");
+    let with =
+        |rest: &str| read_all(&format!("{replay}{rest}"), 2).map(|all| all.replays[0].clone());
+    for (rest, timing) in [
+        ("gap_factor = 0.5\n", Timing::Scaled(0.5)),
+        ("gap_ns = 100\n", Timing::Gap(Nanos(100))),
+        ("rate_pps = 2.5\n", Timing::FramesPerSecond(2.5)),
+        ("link_bits_per_second = 1_000\n", Timing::Link(1000)),
+        ("unpaced = true\n", Timing::Unpaced),
+    ] {
+        assert_eq!(with(rest).unwrap().timing, timing);
+    }
+    let all = with("passes = 0\nshort = \"refuse\"\ncut = \"send\"\n").unwrap();
+    assert_eq!((all.passes, all.short, all.cut), (None, Short::Refuse, Cut::Send));
+    for (rest, words) in [
+        (
+            "gap_ns = 1\nrate_pps = 1.0\n",
+            "line 1, stream 9: gap_ns and rate_pps exclude each other",
+        ),
+        ("gap_factor = 0.0\n", "gaps cannot be 0 times as long"),
+        ("gap_factor = nan\n", "gaps cannot be NaN times as long"),
+        ("rate_pps = -1.0\n", "-1 is not a rate"),
+        ("link_bits_per_second = 0\n", "a link of 0 bit/s carries nothing"),
+        ("gap = 5\n", "line 5, column 1: unknown field `gap`"),
+        ("short = \"drop\"\n", "line 5, column 9: unknown variant `drop`"),
+    ] {
+        let said = with(rest).unwrap_err().to_string();
+        assert!(said.contains(words), "{said:?} lacks {words:?}");
+    }
+    let said = read_all(&text.replace("id = 9", "id = 7"), 2).unwrap_err().to_string();
+    assert!(said.contains("line 11, stream 7: another stream has the number 7 too"), "{said}");
+    let said = read_all(&text.replace("from = 2", "from = 3"), 2).unwrap_err().to_string();
+    assert!(said.contains("there is no port 3 (there are 2)"), "{said}");
 }

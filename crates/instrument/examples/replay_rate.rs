@@ -1,0 +1,137 @@
+//! Measures replays: how fast a capture file leaves against what the port takes at most, how well
+//! its own gaps are kept, and how much memory that takes.
+//!
+//! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS]]` writes a file of so
+//! many megabytes (1000) to the directory for temporary files and sends it over a memory port, whose
+//! other end is emptied by the same thread; then a second file at 0.2 Mpps, with gaps of its own, in
+//! real time.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use instrument::generate::player::Player;
+use instrument::replay::{Replay, Timing};
+use instrument::rig::Rig;
+use instrument::rig::live::LiveRig;
+use instrument::trial::Trial;
+use packet::capture::write::Notes;
+use packet::copies::Copies;
+use packet::time::Nanos;
+use ports::capture::read_ahead::ReadAhead;
+use ports::capture::{CaptureOptions, CaptureWriter};
+use ports::clock;
+use ports::memory::{MemoryPort, pair};
+use ports::port::Port;
+
+/// Bytes of a frame of 64 with its block in a file.
+const BLOCK_BYTES: u64 = 92;
+
+/// Frames at once.
+const BATCH_FRAMES: usize = 64;
+
+fn main() {
+    let argument = |place| std::env::args().nth(place).and_then(|text| text.parse::<u64>().ok());
+    let frames = argument(1).unwrap_or(1_000) * 1_000_000 / BLOCK_BYTES;
+    let seconds = argument(2).unwrap_or(5);
+    let name = |what: &str| {
+        std::env::temp_dir().join(format!("replay-rate-{}-{what}.pcapng", std::process::id()))
+    };
+    let long = write(name("long"), frames, |number| number * 100);
+    println!("{frames} frames of 64 bytes; Mpps over a memory port, and of what the port takes:");
+    for _ in 0..3 {
+        let ceiling = ceiling(frames);
+        let replay = Replay { timing: Timing::Unpaced, ..Replay::once(1, 0, long.clone()) };
+        let (rate, starved) = rate(replay, frames);
+        println!(
+            "port alone {ceiling:.2}, replayed {rate:.2} ({:.0} %), file late {starved} times",
+            100.0 * rate / ceiling
+        );
+    }
+    let _ = std::fs::remove_file(&long);
+    println!("memory at most: {}", peak());
+    let gaps = |number: u64| number * 5_000 + number.wrapping_mul(0x9e37_79b9) % 4_000;
+    let paced = write(name("paced"), seconds * 200_000, gaps);
+    own_gaps(&paced, seconds);
+    let _ = std::fs::remove_file(&paced);
+}
+
+fn write(path: PathBuf, frames: u64, at: impl Fn(u64) -> u64) -> PathBuf {
+    let mut writer =
+        CaptureWriter::new(File::create(&path).unwrap(), &CaptureOptions::pcapng("x")).unwrap();
+    let mut bytes = [0x5a; 60];
+    for number in 0..frames {
+        bytes[20..28].copy_from_slice(&number.to_be_bytes());
+        writer.frame(Nanos(at(number)), &bytes, Notes::default()).unwrap();
+    }
+    writer.finish(None).unwrap();
+    path
+}
+
+/// Mpps of frames that are ready already.
+fn ceiling(frames: u64) -> f64 {
+    let (mut near, mut far) = pair(256, "wire");
+    let mut ready = Copies::new(BATCH_FRAMES);
+    (0..BATCH_FRAMES).for_each(|_| ready.push(60, None).unwrap().fill(7));
+    let (mut drain, mut sent) = (Copies::new(BATCH_FRAMES), 0);
+    let begin = clock::now();
+    while sent < frames {
+        sent += near.transmit_copies(&mut ready, begin).unwrap() as u64;
+        far.receive_copies(&mut drain, begin).unwrap();
+    }
+    per_microsecond(sent, begin)
+}
+
+/// Mpps of a file, and how often it was not read in time.
+fn rate(replay: Replay, frames: u64) -> (f64, u64) {
+    let ahead = ReadAhead::open(&replay.file, replay.passes).and_then(ReadAhead::begun).unwrap();
+    let (mut near, mut far): (MemoryPort, MemoryPort) = pair(256, "wire");
+    let mut player = Player::new(replay, ahead, 1514, [Nanos::ZERO, Nanos::MAX], false);
+    let (mut drain, mut sent) = (Copies::new(BATCH_FRAMES), 0);
+    let begin = clock::now();
+    while sent < frames {
+        sent += player.send(&mut near, begin).unwrap() as u64;
+        far.receive_copies(&mut drain, begin).unwrap();
+    }
+    let rate = per_microsecond(sent, begin);
+    (rate, player.report().counts.starved)
+}
+
+fn per_microsecond(frames: u64, begin: Nanos) -> f64 {
+    frames as f64 / ((clock::now() - begin).0 as f64 / 1e3)
+}
+
+fn own_gaps(file: &Path, seconds: u64) {
+    let (near, far) = pair(65_536, "wire");
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+    let mut rig = LiveRig::new(ports, 1, Arc::new(AtomicBool::new(false)));
+    let duration = Nanos::from_secs(seconds + 1);
+    let trial = Trial {
+        replays: vec![Replay::once(1, 0, file.to_path_buf())],
+        ..Trial::new(Vec::new(), Nanos::ZERO, duration, Nanos::ZERO)
+    };
+    let report = rig.trial(&trial).unwrap();
+    let replay = &report.replays[0];
+    let (late, gaps) = (&replay.pacing.lateness, &replay.pacing.gap_error);
+    println!(
+        "0.2 Mpps with its own gaps: {} of {} frames, late by {} ns in the median, {} at 99.9 %, {} \
+         at most; gaps wrong by {} ns at 99.9 %",
+        replay.counts.frames,
+        seconds * 200_000,
+        late.ns_at_quantile(0.5).unwrap_or(0),
+        late.ns_at_quantile(0.999).unwrap_or(0),
+        replay.pacing.lateness_max.0,
+        gaps.ns_at_quantile(0.999).unwrap_or(0),
+    );
+    println!("no second has more than {:.3} % too few", replay.pacing.lateness_max.0 as f64 / 1e7);
+}
+
+/// The most memory that this process has had.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or("unknown").trim().to_owned()
+}

@@ -1,0 +1,152 @@
+//! When each frame of a replay is due: exact integers, so that no rounding adds up.
+//!
+//! Moments never go back, whatever the file says, and go on from pass to pass.
+
+use packet::frame::FCS_BYTES;
+use packet::time::Nanos;
+use ports::capture::read_ahead::Place;
+
+use crate::generate::schedule::{Cursor, Period, Schedule};
+use crate::replay::{Failure, Timing};
+use crate::stream::{GAP_BYTES, Rate};
+
+/// Factors are kept to one part in this.
+const PARTS: u128 = 1_000_000_000;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The way through a replay's moments.
+#[derive(Debug)]
+pub struct Course {
+    start: Nanos,
+    kind: Kind,
+    /// Frames of the file that were met, on all passes.
+    met: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// The file's own moments, with its gaps longer by so many [`PARTS`].
+    Own { parts: u128, pass: Pass },
+    /// So far apart.
+    Gap { gap: Nanos, next: Nanos },
+    /// At a constant rate.
+    Rate { schedule: Schedule, cursor: Cursor },
+    /// One after the other over a link: bit/s, when the next one is due, and what is left over in
+    /// parts of a nanosecond, `bits`ths of it.
+    Link { bits: u64, next: Nanos, rest: u64 },
+    /// At once.
+    Unpaced,
+}
+
+/// Where a pass over the file stands, in the file's own time from its first pass on.
+#[derive(Debug, Default)]
+struct Pass {
+    begins: u64,
+    /// When its first frame was captured.
+    first: Nanos,
+    latest: u64,
+    frames: u64,
+}
+
+impl Course {
+    /// A course whose first frame is due at `start`.
+    pub fn new(timing: Timing, start: Nanos) -> Self {
+        let own = |factor: f64| Kind::Own {
+            parts: ((factor * PARTS as f64).round() as u128).max(1),
+            pass: Pass::default(),
+        };
+        let kind = match timing {
+            Timing::Original => own(1.0),
+            Timing::Scaled(factor) => own(factor),
+            Timing::Gap(gap) => Kind::Gap { gap, next: start },
+            Timing::FramesPerSecond(pps) => {
+                let period = Period::new(Rate::FramesPerSecond(pps), 0);
+                let schedule = Schedule { start, period, count: u64::MAX };
+                Kind::Rate { schedule, cursor: schedule.seek(0) }
+            }
+            Timing::Link(bits) => Kind::Link { bits: bits.max(1), next: start, rest: 0 },
+            Timing::Unpaced => Kind::Unpaced,
+        };
+        Course { start, kind, met: 0 }
+    }
+
+    /// Whether frames are due at moments at all.
+    pub fn is_paced(&self) -> bool {
+        !matches!(self.kind, Kind::Unpaced)
+    }
+
+    /// When the next frame is due, which is sent with so many bytes.
+    #[inline]
+    pub fn due(&mut self, place: Place, frame_bytes: usize) -> Result<Nanos, Failure> {
+        self.met += 1;
+        Ok(match &mut self.kind {
+            Kind::Own { parts, pass } => {
+                let after = pass.meet(place, self.met - 1)?;
+                let scaled = match *parts {
+                    PARTS => after,
+                    parts => u64::try_from(u128::from(after) * parts / PARTS).unwrap_or(u64::MAX),
+                };
+                self.start.saturating_add(Nanos(scaled))
+            }
+            Kind::Gap { gap, next } => {
+                let due = *next;
+                *next = due.saturating_add(*gap);
+                due
+            }
+            Kind::Rate { schedule, cursor } => {
+                let due = cursor.due;
+                *cursor = schedule.after(*cursor);
+                due
+            }
+            Kind::Link { bits, next, rest } => {
+                let due = *next;
+                // The bits of one frame, and what was left over of less than 2^64.
+                let frame_bits = 8 * (frame_bytes + FCS_BYTES + GAP_BYTES) as u64;
+                let ticks = u128::from(frame_bits * SECOND) + u128::from(*rest);
+                let (whole, left) = match u64::try_from(ticks) {
+                    Ok(ticks) => (ticks / *bits, ticks % *bits),
+                    Err(_) => {
+                        let bits = u128::from(*bits);
+                        ((ticks / bits) as u64, (ticks % bits) as u64)
+                    }
+                };
+                *next = due.saturating_add(Nanos(whole));
+                *rest = left;
+                due
+            }
+            Kind::Unpaced => self.start,
+        })
+    }
+
+    /// The next frame is not sent: its time passes all the same, if it has one of its own.
+    pub fn pass_over(&mut self, place: Place) -> Result<(), Failure> {
+        self.met += 1;
+        match &mut self.kind {
+            Kind::Own { pass, .. } => pass.meet(place, self.met - 1).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Pass {
+    /// When this frame is due after the first one of all, in the file's own time.
+    fn meet(&mut self, place: Place, number: u64) -> Result<u64, Failure> {
+        let at = place.at.ok_or(Failure::NoTime(number))?;
+        if place.is_first {
+            if self.frames > 0 {
+                let span = self.latest - self.begins;
+                let gap = span / (self.frames - 1).max(1);
+                if gap == 0 {
+                    return Err(Failure::NoGaps);
+                }
+                self.begins = self.latest.saturating_add(gap);
+            }
+            (self.first, self.frames) = (at, 0);
+        }
+        self.frames += 1;
+        let after = self.begins.saturating_add(at.since(self.first).0);
+        self.latest = self.latest.max(after);
+        Ok(self.latest)
+    }
+}

@@ -1,0 +1,292 @@
+//! Sending a replay: frames out of what was read ahead, at their moments, as many as the port takes.
+//!
+//! A frame is copied once, from a chunk to where the port takes it from. Frames that the port refuses
+//! are offered again; none is left out. In real time a player never waits for the file; in virtual
+//! time, which stands still meanwhile, it does.
+
+use std::sync::Arc;
+
+use packet::capture::fault::Warnings;
+use packet::copies::Copies;
+use packet::time::Nanos;
+use ports::capture::read_ahead::{Chunk, Piece, Place, ReadAhead};
+use ports::port::{Port, PortError};
+
+use crate::generate::course::Course;
+use crate::generate::sender::{BATCH_FRAMES, Pace};
+use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
+
+/// A replay on its way out.
+#[derive(Debug)]
+pub struct Player {
+    replay: Replay,
+    ahead: ReadAhead,
+    /// Whether it waits for the file.
+    waits: bool,
+    /// The longest frame that the port takes.
+    frame_bytes_max: usize,
+    course: Course,
+    /// Frames that are due from then on are not sent.
+    until: Nanos,
+    chunk: Chunk,
+    /// The next frame of the chunk to look at.
+    index: usize,
+    /// The next frame to be sent when it is due.
+    coming: Option<Planned>,
+    /// Frames that are due and that the port has not taken yet: all of this chunk.
+    planned: Vec<Planned>,
+    copies: Copies,
+    counts: ReplayCounts,
+    /// Frames of this pass that can be sent, and whether a pass has begun.
+    fitting: u64,
+    has_begun: bool,
+    is_starved: bool,
+    is_over: bool,
+    is_complete: bool,
+    is_behind: bool,
+    pace: Pace,
+    last: Option<(Nanos, Nanos)>,
+    warnings: Warnings,
+    failure: Option<Failure>,
+}
+
+/// A frame that is to leave: where it lies, how long it is then, and when it is due.
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    place: Place,
+    bytes: usize,
+    due: Nanos,
+}
+
+/// A frame's length as it is sent, or why it is not.
+enum Length {
+    Send(usize),
+    Refuse,
+}
+
+impl Player {
+    /// The frames of `replay` out of `ahead`: the first is due at `start`, none from `until` on.
+    pub fn new(
+        replay: Replay,
+        ahead: ReadAhead,
+        frame_bytes_max: usize,
+        [start, until]: [Nanos; 2],
+        waits: bool,
+    ) -> Self {
+        let mut player = Player {
+            course: Course::new(replay.timing, start),
+            replay,
+            ahead,
+            waits,
+            frame_bytes_max,
+            until,
+            chunk: Chunk::default(),
+            index: 0,
+            coming: None,
+            planned: Vec::with_capacity(BATCH_FRAMES),
+            copies: Copies::new(BATCH_FRAMES),
+            counts: ReplayCounts::default(),
+            fitting: 0,
+            has_begun: false,
+            is_starved: false,
+            is_over: false,
+            is_complete: false,
+            is_behind: false,
+            pace: Pace::new(),
+            last: None,
+            warnings: Warnings::default(),
+            failure: None,
+        };
+        player.advance();
+        player
+    }
+
+    /// When the next frame is due, as far as that is known; none when all are out.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.planned.first().or(self.coming.as_ref()).map(|planned| planned.due)
+    }
+
+    /// Whether all its frames are out, or no more are to be had.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.is_over && self.coming.is_none() && self.planned.is_empty()
+    }
+
+    /// The port that it leaves from.
+    pub fn from(&self) -> usize {
+        self.replay.from
+    }
+
+    /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
+    /// took.
+    #[inline]
+    pub fn send(&mut self, port: &mut dyn Port, now: Nanos) -> Result<usize, PortError> {
+        if !self.course.is_paced() && now >= self.until {
+            self.close();
+        }
+        while self.planned.len() < BATCH_FRAMES {
+            self.advance();
+            match self.coming.take_if(|coming| coming.due <= now) {
+                Some(due) => self.planned.push(due),
+                None => break,
+            }
+        }
+        if self.planned.is_empty() {
+            return Ok(0);
+        }
+        self.copies.clear();
+        for planned in &self.planned {
+            let bytes = self.chunk.bytes(planned.place);
+            let frame = self.copies.push(planned.bytes, None).expect("no more than a batch");
+            let kept = bytes.len().min(frame.len());
+            frame[..kept].copy_from_slice(&bytes[..kept]);
+            frame[kept..].fill(0);
+        }
+        let taken = port.transmit_copies(&mut self.copies, now)?.min(self.planned.len());
+        let is_paced = self.course.is_paced();
+        for sent in self.planned.drain(..taken) {
+            self.counts.frames += 1;
+            self.counts.bytes += sent.bytes as u64;
+            if is_paced {
+                self.pace.sent(&mut self.last, now, sent.due);
+            }
+        }
+        self.advance();
+        Ok(taken)
+    }
+
+    /// Sends no more.
+    pub fn close(&mut self) {
+        let is_left = self.next_due().is_some() || self.is_starved && !self.is_over;
+        self.is_behind |= is_left && self.course.is_paced();
+        self.is_over = true;
+        self.coming = None;
+        self.planned.clear();
+    }
+
+    /// What came of it.
+    pub fn report(&self) -> ReplayReport {
+        ReplayReport {
+            id: self.replay.id,
+            from: self.replay.from,
+            counts: self.counts,
+            is_complete: self.is_complete,
+            is_behind: self.is_behind,
+            pacing: self.pace.finish(),
+            warnings: self.warnings.list().collect(),
+            failure: self.failure.clone(),
+        }
+    }
+
+    /// Finds the next frame that is to be sent, if it was read already.
+    #[inline]
+    fn advance(&mut self) {
+        while self.coming.is_none() && !self.is_over {
+            if self.index == self.chunk.len() {
+                // The bytes of what is planned lie in this chunk.
+                if !self.planned.is_empty() || !self.fetch() {
+                    return;
+                }
+                continue;
+            }
+            let place = self.chunk.place(self.index);
+            self.index += 1;
+            if let Err(failure) = self.meet(place) {
+                (self.failure, self.is_over) = (Some(failure), true);
+            }
+        }
+    }
+
+    /// Decides about a frame of the file.
+    #[inline]
+    fn meet(&mut self, place: Place) -> Result<(), Failure> {
+        if place.is_first && std::mem::replace(&mut self.has_begun, true) {
+            self.counts.passes += 1;
+            if std::mem::take(&mut self.fitting) == 0 {
+                return Err(Failure::NothingFits);
+            }
+        }
+        match self.length(place) {
+            Length::Refuse => self.course.pass_over(place),
+            Length::Send(bytes) => {
+                self.fitting += 1;
+                let due = self.course.due(place, bytes)?;
+                if due >= self.until {
+                    self.is_over = true;
+                } else {
+                    self.coming = Some(Planned { place, bytes, due });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// How long a frame is as it is sent; counts what is done to it.
+    #[inline]
+    fn length(&mut self, place: Place) -> Length {
+        let (captured, original) = (place.captured_bytes(), place.original_bytes as usize);
+        let counts = &mut self.counts;
+        let mut bytes = captured;
+        if captured < original {
+            match self.replay.cut {
+                Cut::Fill => bytes = original,
+                Cut::Send => {}
+                Cut::Refuse => {
+                    counts.refused_cut += 1;
+                    return Length::Refuse;
+                }
+            }
+        }
+        if bytes > self.frame_bytes_max {
+            counts.refused_long += 1;
+            return Length::Refuse;
+        }
+        counts.filled += u64::from(bytes > captured);
+        if bytes < FRAME_BYTES_MIN {
+            match self.replay.short {
+                Short::Pad => {
+                    counts.padded += 1;
+                    bytes = FRAME_BYTES_MIN;
+                }
+                Short::Refuse => {
+                    counts.refused_short += 1;
+                    return Length::Refuse;
+                }
+                Short::Send => {}
+            }
+        }
+        Length::Send(bytes)
+    }
+
+    /// Takes the next piece of the file; false if it was not read yet.
+    fn fetch(&mut self) -> bool {
+        let piece = if self.waits { Some(self.ahead.wait_next()) } else { self.ahead.try_next() };
+        let was_starved = std::mem::replace(&mut self.is_starved, piece.is_none());
+        match piece {
+            None => {
+                self.counts.starved += u64::from(!was_starved);
+                return false;
+            }
+            Some(Piece::Chunk(chunk)) => {
+                self.ahead.give_back(std::mem::replace(&mut self.chunk, chunk));
+                self.index = 0;
+            }
+            Some(Piece::Odd(warnings)) => self.warnings = warnings,
+            Some(Piece::Failed(error)) => {
+                self.failure = Some(Failure::File(Arc::new(error)));
+                self.is_over = true;
+            }
+            Some(Piece::Ended) => {
+                self.counts.passes += u64::from(self.has_begun);
+                (self.is_over, self.is_complete) = (true, true);
+                if self.fitting == 0 {
+                    self.failure = Some(Failure::NothingFits);
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Replays in a stream file: which capture file, and when its frames are due.
+
+use std::path::PathBuf;
+
+use packet::time::Nanos;
+use serde::Deserialize;
+
+use crate::replay::{Cut, Replay, Short, Timing};
+use crate::stream::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayEntry {
+    pub id: u16,
+    from: usize,
+    file: PathBuf,
+    gap_factor: Option<f64>,
+    gap_ns: Option<u64>,
+    rate_pps: Option<f64>,
+    link_bits_per_second: Option<u64>,
+    #[serde(default)]
+    unpaced: bool,
+    passes: Option<u64>,
+    #[serde(default)]
+    short: ShortEntry,
+    #[serde(default)]
+    cut: CutEntry,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum ShortEntry {
+    #[default]
+    Pad,
+    Refuse,
+    Send,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum CutEntry {
+    #[default]
+    Fill,
+    Refuse,
+    Send,
+}
+
+impl ReplayEntry {
+    pub fn replay(self, problems: &mut Vec<Problem>) -> Replay {
+        let said = [
+            ("gap_factor", self.gap_factor.map(Timing::Scaled)),
+            ("gap_ns", self.gap_ns.map(|gap| Timing::Gap(Nanos(gap)))),
+            ("rate_pps", self.rate_pps.map(Timing::FramesPerSecond)),
+            ("link_bits_per_second", self.link_bits_per_second.map(Timing::Link)),
+            ("unpaced", self.unpaced.then_some(Timing::Unpaced)),
+        ];
+        let mut said = said.into_iter().filter_map(|(key, timing)| Some((key, timing?)));
+        let first = said.next();
+        if let (Some((one, _)), Some((other, _))) = (&first, said.next()) {
+            problems.push(Problem::Contradiction(one, other));
+        }
+        Replay {
+            id: self.id,
+            // Port 0 does not exist in a file; it becomes one that no rig has.
+            from: self.from.wrapping_sub(1),
+            file: self.file,
+            timing: first.map_or(Timing::Original, |(_, timing)| timing),
+            passes: match self.passes {
+                Some(0) => None,
+                passes => passes.or(Some(1)),
+            },
+            short: match self.short {
+                ShortEntry::Pad => Short::Pad,
+                ShortEntry::Refuse => Short::Refuse,
+                ShortEntry::Send => Short::Send,
+            },
+            cut: match self.cut {
+                CutEntry::Fill => Cut::Fill,
+                CutEntry::Refuse => Cut::Refuse,
+                CutEntry::Send => Cut::Send,
+            },
+        }
+    }
+}

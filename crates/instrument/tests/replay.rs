@@ -1,0 +1,183 @@
+//! A capture file sent over a rig: what arrives is what was captured, byte for byte and gap for gap.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use common::{Copy, KEY, pass, rig, stream, trial};
+use instrument::replay::{Replay, ReplayReport, Timing};
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::trial::Trial;
+use packet::capture::Event;
+use packet::capture::write::Notes;
+use packet::frame::Frame;
+use packet::time::Nanos;
+use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter};
+use ports::memory::pair;
+use ports::port::Port;
+
+/// Frames of a file or of a wire: when, and which.
+type Row = (Nanos, Vec<u8>);
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Sizes and gaps that look like traffic, the same each time.
+fn rows(frames: u64) -> Vec<Row> {
+    let (mut dice, mut at) = (9u64, 1_700_000_000_123_456_789);
+    let mut roll = move || {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        dice >> 33
+    };
+    let row = |number: u64| {
+        at += [0, 672, 1_230 + roll() % 90_000][roll() as usize % 3];
+        let bytes = [60, 60, 200 + roll() as usize % 700, 1514][roll() as usize % 4];
+        let mut frame = vec![number as u8; bytes];
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
+        frame[14..22].copy_from_slice(&number.to_be_bytes());
+        (Nanos(at), frame)
+    };
+    (0..frames).map(row).collect()
+}
+
+fn write(name: &str, rows: &[Row]) -> PathBuf {
+    let file = File::create(place(name)).unwrap();
+    let mut writer = CaptureWriter::new(file, &CaptureOptions::pcapng("x")).unwrap();
+    for (at, bytes) in rows {
+        writer.frame(*at, bytes, Notes::default()).unwrap();
+    }
+    writer.finish(None).unwrap();
+    place(name)
+}
+
+fn with(replay: Replay, trial: Trial) -> Trial {
+    Trial { replays: vec![replay], ..trial }
+}
+
+/// Replays over a simulated wire, on which all frames are noted that the other end gets.
+fn over_a_wire(trial: &Trial) -> (Vec<Row>, ReplayReport, u64) {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let note = heard.clone();
+    let rule = move |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        note.borrow_mut().push((now, frame.bytes().to_vec()));
+        vec![pass(1 - port, frame, now)]
+    };
+    let mut rig = rig(2, rule);
+    let mut report = rig.trial(trial).unwrap();
+    let foreign = report.ports[1].foreign;
+    (heard.take(), report.replays.remove(0), foreign)
+}
+
+fn after_the_first(rows: &[Row]) -> impl Iterator<Item = (u64, &[u8])> {
+    rows.iter().map(move |(at, bytes)| (at.0 - rows[0].0.0, &bytes[..]))
+}
+
+#[test]
+fn what_arrives_is_what_was_captured_byte_for_byte_and_gap_for_gap() {
+    let rows = rows(20_000);
+    let file = write("replayed.pcapng", &rows);
+    let long = trial(Vec::new(), 5_000);
+    let (heard, report, foreign) = over_a_wire(&with(Replay::once(1, 0, file.clone()), long));
+    assert!(report.is_complete && report.failure.is_none(), "{report:?}");
+    assert!(after_the_first(&heard).eq(after_the_first(&rows)));
+    assert_eq!((foreign, report.counts.frames), (20_000, 20_000));
+    assert_eq!(report.pacing.gap_error.ns_max(), Some(0));
+    // And what was heard, written to a file again, is the same file for another program.
+    let found = Command::new("editcap").arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "editcap must be there under CI");
+    if found {
+        let shift = rows[0].0.0 - heard[0].0.0;
+        let heard: Vec<Row> =
+            heard.into_iter().map(|(at, bytes)| (at + Nanos(shift), bytes)).collect();
+        let told = [&file, &write("heard.pcapng", &heard)].map(|file| {
+            let pcap = file.with_extension("by_editcap.pcap");
+            let done =
+                Command::new("editcap").args(["-F", "nsecpcap"]).args([file, &pcap]).status();
+            assert!(done.unwrap().success());
+            std::fs::read(pcap).unwrap()
+        });
+        assert!(told[0] == told[1]);
+        // A replay of that program's file is the same replay.
+        let pcap = file.with_extension("by_editcap.pcap");
+        let (again, ..) = over_a_wire(&with(Replay::once(1, 0, pcap), trial(Vec::new(), 5_000)));
+        assert!(after_the_first(&again).eq(after_the_first(&heard)));
+    }
+}
+
+#[test]
+fn passes_at_a_rate_go_on_in_time_beside_streams_that_lose_nothing() {
+    let rows = rows(1_000);
+    let file = write("passes.pcapng", &rows);
+    let timing = Timing::FramesPerSecond(200_000.0);
+    let replay = Replay { timing, passes: None, ..Replay::once(2, 0, file) };
+    let trial = with(replay, trial(vec![stream(1, 64, 10_000.0)], 100));
+    let mut rig = rig(2, common::wire);
+    let report = rig.trial(&trial).unwrap();
+    assert_eq!((report.total.offered, report.total.forwarded), (1_000, 1_000));
+    assert_eq!(report.account.unexplained(), 0);
+    let replayed = &report.replays[0];
+    assert_eq!((replayed.counts.frames, replayed.counts.passes), (20_000, 20));
+    assert_eq!(report.ports[1].foreign, 20_000);
+    assert_eq!(replayed.pacing.gap_error.ns_max(), Some(0));
+    assert!(!replayed.is_complete && !replayed.is_behind);
+    assert_eq!(report.ports[0].counters.tx_frames, 21_000);
+}
+
+#[test]
+fn a_file_that_cannot_be_replayed_is_refused_before_anything_is_sent() {
+    let file = place("no_capture.pcap");
+    std::fs::write(&file, "this is no capture file").unwrap();
+    let error = |replay: Replay| {
+        let mut rig = rig(2, common::wire);
+        rig.trial(&with(replay, trial(Vec::new(), 1))).unwrap_err()
+    };
+    let said = error(Replay::once(4, 0, file.clone())).to_string();
+    assert!(
+        said.starts_with("replay 4: ") && said.contains("no_capture.pcap: at byte 0"),
+        "{said}"
+    );
+    let said = error(Replay::once(4, 0, place("nowhere.pcap"))).to_string();
+    assert!(said.contains("nowhere.pcap: No such file"), "{said}");
+    assert!(matches!(error(Replay::once(4, 2, file)), RigError::Unusable(_)));
+}
+
+#[test]
+fn in_real_time_all_frames_arrive_in_order_and_whole() {
+    let rows = rows(30_000);
+    let file = write("live.pcapng", &rows);
+    let (near, far) = pair(65_536, "wire");
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+    let mut rig = LiveRig::new(ports, KEY, Arc::new(AtomicBool::new(false)));
+    let replay = Replay { timing: Timing::FramesPerSecond(1e5), ..Replay::once(1, 0, file) };
+    // Frames are due for 300 ms; a slow machine has 2 s more.
+    let report = rig.trial(&with(replay, trial(Vec::new(), 2_300))).unwrap();
+    let replayed = &report.replays[0];
+    assert!(replayed.is_complete, "{replayed:?}");
+    assert_eq!((replayed.counts.frames, report.ports[1].foreign), (30_000, 30_000));
+    let bytes: usize = rows.iter().map(|(_, bytes)| bytes.len()).sum();
+    assert_eq!(report.ports[1].counters.rx_bytes, bytes as u64);
+    assert_eq!(replayed.pacing.lateness.count(), 30_000);
+}
+
+#[test]
+fn what_was_written_here_is_read_here() {
+    let rows = rows(100);
+    let mut reader = CaptureReader::open(&write("read.pcapng", &rows)).unwrap();
+    let mut read = Vec::new();
+    while let Some(event) = reader.next_event().unwrap() {
+        if let Event::Frame(frame) = event {
+            read.push((frame.at.unwrap(), frame.bytes.to_vec()));
+        }
+    }
+    assert_eq!(read, rows);
+}
