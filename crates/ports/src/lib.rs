@@ -36,6 +36,8 @@ pub mod capture;
 pub mod channel;
 /// Which cores a thread may run on.
 pub mod core;
+/// Offering a core around.
+pub mod courtesy;
 /// Asking the system for huge pages.
 pub mod pages;
 mod guard;

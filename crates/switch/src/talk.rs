@@ -6,7 +6,7 @@
 //! its core with the very controller, and offers it around between looks.
 
 use packet::time::Nanos;
-use ports::clock;
+use ports::courtesy::Courtesy;
 
 /// How long at most to stay awake on a core of one's own.
 const ALONE_MAX: Nanos = Nanos::from_millis(1);
@@ -14,55 +14,39 @@ const ALONE_MAX: Nanos = Nanos::from_millis(1);
 /// How long at most to stay awake on a core that others may want.
 const SHARED_MAX: Nanos = Nanos::from_micros(100);
 
-/// Who gets the core back only after this long shares it with somebody who is never done, and does
-/// better to sleep: who is woken goes first.
-const CROWDED: Nanos = Nanos::from_micros(500);
-
-/// For how long nobody stays awake on a core where that happened.
-const CROWDED_FOR: Nanos = Nanos::from_secs(1);
-
 /// Until when to stay awake.
 #[derive(Debug)]
 pub(crate) struct Talk {
     span: Nanos,
-    shares: bool,
     until: Nanos,
-    crowded_until: Nanos,
+    /// On a core that others may want.
+    courtesy: Option<Courtesy>,
 }
 
 impl Talk {
     /// For who spins for so long after a frame, on a core of its own if it has frames.
     pub(crate) fn new(spin: Nanos, has_frames: bool) -> Talk {
-        let span = spin.min(if has_frames { ALONE_MAX } else { SHARED_MAX });
-        Talk { span, shares: !has_frames, until: Nanos::ZERO, crowded_until: Nanos::ZERO }
+        let (most, courtesy) = match has_frames {
+            true => (ALONE_MAX, None),
+            false => (SHARED_MAX, Some(Courtesy::default())),
+        };
+        Talk { span: spin.min(most), until: Nanos::ZERO, courtesy }
     }
 
     /// A controller said something.
     pub(crate) fn heard(&mut self, now: Nanos) {
-        if now >= self.crowded_until {
-            self.until = now.saturating_add(self.span);
-        }
+        self.until = now.saturating_add(self.span);
     }
 
     /// Whether more may come at any moment.
     pub(crate) fn goes_on(&self, now: Nanos) -> bool {
-        now < self.until
+        now < self.until && self.courtesy.is_none_or(|courtesy| courtesy.pays(now))
     }
 
     /// Between two looks.
     pub(crate) fn pause(&mut self) {
-        if self.shares {
-            let before = clock::now();
-            std::thread::yield_now();
-            self.gave_way(before, clock::now());
-        }
-    }
-
-    /// Others had the core meanwhile.
-    fn gave_way(&mut self, before: Nanos, after: Nanos) {
-        if after.since(before) > CROWDED {
-            self.until = after;
-            self.crowded_until = after.saturating_add(CROWDED_FOR);
+        if let Some(courtesy) = &mut self.courtesy {
+            courtesy.offer();
         }
     }
 }
@@ -77,23 +61,11 @@ mod tests {
         assert!(!talk.goes_on(Nanos(0)));
         talk.heard(Nanos(5));
         assert!(talk.goes_on(Nanos::from_micros(900)) && !talk.goes_on(Nanos::from_millis(2)));
+        let mut shared = Talk::new(Nanos::from_secs(1), false);
+        shared.heard(Nanos(5));
+        assert!(shared.goes_on(Nanos::from_micros(90)) && !shared.goes_on(Nanos::from_micros(101)));
         let mut never = Talk::new(Nanos::ZERO, true);
         never.heard(Nanos(5));
         assert!(!never.goes_on(Nanos(5)), "who does not spin sleeps at once");
-    }
-
-    #[test]
-    fn on_a_crowded_core_it_ends_at_once_and_is_not_tried_for_a_while() {
-        let mut talk = Talk::new(Nanos::from_secs(1), false);
-        talk.heard(Nanos(0));
-        talk.gave_way(Nanos(1), Nanos::from_micros(50));
-        assert!(talk.goes_on(Nanos::from_micros(50)), "others had the core for a moment only");
-        let late = Nanos::from_micros(50 + 600);
-        talk.gave_way(Nanos::from_micros(50), late);
-        assert!(!talk.goes_on(late));
-        talk.heard(Nanos::from_millis(900));
-        assert!(!talk.goes_on(Nanos::from_millis(900)));
-        talk.heard(Nanos::from_millis(1100));
-        assert!(talk.goes_on(Nanos::from_millis(1100)));
     }
 }

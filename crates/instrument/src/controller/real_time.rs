@@ -7,15 +7,12 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 use ports::clock;
+use ports::courtesy::Courtesy;
 
 use super::Meanwhile;
 
 /// How long to stay awake: longer than any switch takes that answers at once.
 const AWAKE: Nanos = Nanos::from_micros(100);
-
-/// Who gets the core back only after this long shares it with somebody who is never done, and does
-/// better to sleep: who wakes up goes first.
-const CROWDED: Nanos = Nanos::from_micros(500);
 
 /// How long to leave a channel alone that cannot say when it is ready.
 const BLIND: Nanos = Nanos::from_micros(200);
@@ -23,7 +20,7 @@ const BLIND: Nanos = Nanos::from_micros(200);
 /// Waits on the machine's clock, and for nothing but the channel.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime {
-    is_crowded: bool,
+    courtesy: Courtesy,
 }
 
 impl RealTime {
@@ -31,13 +28,11 @@ impl RealTime {
     fn stay_awake(&mut self, wait: &mut clock::Wait, until: Nanos) -> bool {
         let mut now = clock::now();
         let until = until.min(now.saturating_add(AWAKE));
-        while now < until && !self.is_crowded {
+        while now < until && self.courtesy.pays(now) {
             if wait.until(Some(now)).is_ok_and(|ready| ready > 0) {
                 return true;
             }
-            std::thread::yield_now();
-            let before = std::mem::replace(&mut now, clock::now());
-            self.is_crowded = now.since(before) > CROWDED;
+            now = self.courtesy.offer();
         }
         false
     }
