@@ -139,6 +139,7 @@ impl Calibrator {
             rate_pps_max,
             resolution_pps: rate_pps_max * self.settings.resolution_ratio,
             is_confirmed: false,
+            verifications: 0,
         }))
     }
 

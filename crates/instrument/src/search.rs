@@ -1,4 +1,8 @@
 //! Searches for a load: each says what to try next and is told what came of it.
 
-/// RFC 2544 throughput by bisection.
+/// What a search has to know of a trial.
+pub mod measured;
+/// RFC 2544 throughput by bisection, with the loss verification of ETSI TST009.
 pub mod binary;
+/// Several goals in one search (MLRsearch, RFC 9971).
+pub mod mlr;

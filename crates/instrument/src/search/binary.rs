@@ -2,11 +2,13 @@
 //!
 //! RFC 2544, 26.1, with the practice of testers since: the largest load first, then halving until
 //! the interval is no wider than the resolution, and at last a longer trial that confirms the
-//! result; if that one fails, the search goes on below it. The search is a pure value: it offers
-//! nothing, waits for nothing, and can be replayed from its trials.
+//! result; if that one fails, the search goes on below it. With loss verification (ETSI GS NFV-TST
+//! 009, 12.3.3) a load that missed the goal is tried again, and the first trial that meets it counts,
+//! so that a passing disturbance does not decide. The search is a pure value: it offers nothing, waits
+//! for nothing, and can be replayed from its trials.
 //! Whatever makes a result less than regular is said beside it, never hidden in it.
 
-use crate::trial::TrialReport;
+pub use super::measured::Measured;
 
 /// Trials that one search may take before it gives up with what it has.
 pub const TRIALS_MAX: u32 = 64;
@@ -24,6 +26,8 @@ pub struct Goal {
     pub resolution_pps: f64,
     /// Whether the result is confirmed by a final trial.
     pub is_confirmed: bool,
+    /// How often a load that missed the goal is tried again before that is believed; 0 for never.
+    pub verifications: u32,
 }
 
 /// What to try next.
@@ -83,19 +87,6 @@ pub enum Irregularity {
     TrialsExhausted,
 }
 
-/// What the search has to know of a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
-    /// Frames that the schedule called for.
-    pub intended: u64,
-    /// Frames that the tester sent.
-    pub offered: u64,
-    /// Frames that arrived where and as they should, plus duplicates of those.
-    pub forwarded: u64,
-    /// Whether the tester fell short of what was intended.
-    pub is_tester_limited: bool,
-}
-
 /// A search in progress.
 #[derive(Debug, Clone)]
 pub struct BinarySearch {
@@ -106,19 +97,10 @@ pub struct BinarySearch {
     missed: Option<f64>,
     /// Whether `met` was met in a final trial.
     is_confirmed: bool,
+    /// How often the load that is being tried has missed the goal.
+    misses: u32,
     trials: u32,
     irregular: Vec<Irregularity>,
-}
-
-impl From<&TrialReport> for Measured {
-    fn from(report: &TrialReport) -> Self {
-        Measured {
-            intended: report.total.intended,
-            offered: report.total.offered,
-            forwarded: report.total.forwarded + report.classes.duplicate,
-            is_tester_limited: report.is_tester_limited(),
-        }
-    }
 }
 
 impl BinarySearch {
@@ -127,7 +109,7 @@ impl BinarySearch {
         assert!(goal.rate_pps_min > 0.0 && goal.rate_pps_max >= goal.rate_pps_min);
         assert!(goal.resolution_pps > 0.0 && (0.0..1.0).contains(&goal.loss_ratio));
         let (met, missed, irregular) = (None, None, Vec::new());
-        BinarySearch { goal, met, missed, is_confirmed: false, trials: 0, irregular }
+        BinarySearch { goal, met, missed, is_confirmed: false, misses: 0, trials: 0, irregular }
     }
 
     /// What to try next; the same answer until a trial is recorded.
@@ -152,13 +134,17 @@ impl BinarySearch {
         if trial.is_tester_limited {
             self.irregular.push(Irregularity::TesterLimited { rate_pps });
         }
-        if trial.forwarded > trial.offered {
+        if trial.has_extra() {
             self.irregular.push(Irregularity::ExtraFrames { rate_pps });
         }
-        if self.meets(trial) {
+        if trial.is_within(self.goal.loss_ratio) {
             self.met = Some(rate_pps);
             self.is_confirmed = is_long;
+            self.misses = 0;
+        } else if self.misses < self.goal.verifications {
+            self.misses += 1;
         } else {
+            self.misses = 0;
             if self.met == Some(rate_pps) {
                 self.irregular.push(Irregularity::NotConfirmed { rate_pps });
                 self.met = None;
@@ -187,15 +173,6 @@ impl BinarySearch {
             (Some(met), Some(missed)) if missed - met <= resolution_pps => settled(met),
             (Some(met), Some(missed)) => Some((met + missed) / 2.0),
         }
-    }
-
-    /// Where the tester fell short, what it did not send counts as lost, since nobody knows what
-    /// would have become of it (RFC 9971's way).
-    fn meets(&self, trial: Measured) -> bool {
-        let base = if trial.is_tester_limited { trial.intended } else { trial.offered };
-        let lost = base.saturating_sub(trial.forwarded) as f64;
-        let has_extra = trial.forwarded > trial.offered;
-        !has_extra && base > 0 && lost <= self.goal.loss_ratio * base as f64
     }
 
     fn found(&self, is_cut_short: bool) -> Found {
@@ -233,6 +210,7 @@ mod tests {
         rate_pps_max: 1_000_000.0,
         resolution_pps: 1_000.0,
         is_confirmed: true,
+        verifications: 0,
     };
 
     /// A target that forwards up to `capacity_pps`, tried for one second.
@@ -326,5 +304,34 @@ mod tests {
             measured
         });
         assert_eq!(found.rate_pps, 0.0);
+    }
+
+    #[test]
+    fn a_loss_that_does_not_come_back_is_forgiven_and_one_that_does_is_not() {
+        // Every third trial loses a frame, whatever the load.
+        let disturbed = |verifications| {
+            let mut count = 0;
+            let goal = Goal { verifications, ..GOAL };
+            run(goal, |rate, _| {
+                count += 1;
+                let mut measured = forwards(123_456.0, rate);
+                measured.forwarded -= u64::from(count % 3 == 0);
+                measured
+            })
+        };
+        let (without, _) = disturbed(0);
+        assert!(without.rate_pps < 100_000.0, "{without:?}");
+        let (verified, asked) = disturbed(1);
+        assert!((122_456.0..123_457.0).contains(&verified.rate_pps), "{verified:?}");
+        assert_eq!(verified.irregular, []);
+        // The largest load misses twice before that is believed.
+        assert_eq!(asked[0], asked[1]);
+        assert_ne!(asked[1], asked[2]);
+        // What is lost for good is found where it is without verification, in more trials.
+        let (plain, _) = run(GOAL, |rate, _| forwards(123_456.0, rate));
+        let (twice, _) =
+            run(Goal { verifications: 2, ..GOAL }, |rate, _| forwards(123_456.0, rate));
+        assert_eq!(twice.rate_pps, plain.rate_pps);
+        assert!(twice.trials > plain.trials);
     }
 }

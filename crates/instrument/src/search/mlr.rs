@@ -1,0 +1,386 @@
+//! Several goals in one search (MLRsearch, RFC 9971): loads that reach and miss each of them.
+//!
+//! The largest load is tried first, then near what came out of it; from there each goal gallops
+//! outward until it has a load on both sides, and halves what lies between on a logarithmic scale.
+//! Goals are approached in stages ([`goal::LEVELS`]), the coarser stages of all goals first and among
+//! equals the lower load, and every trial serves every goal. A load is left as soon as it is decided.
+//! The formulas that judge loads are the standard's; which load comes next it leaves to whoever
+//! searches. The search is a pure value: it offers nothing, waits for nothing, and can be replayed
+//! from its trials. Invariants: equal trials give an equal search; it ends after [`TRIALS_MAX`] trials
+//! or its time limit at the latest.
+
+/// What trials at one load say about one goal.
+pub mod classify;
+/// What one search is to find.
+pub mod goal;
+/// What a search found for a goal.
+mod found;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use packet::time::Nanos;
+
+use super::measured::Measured;
+use classify::{Bound, Tried, classify};
+pub use found::{Found, Irregularity};
+use goal::{Goal, GoalError, LEVELS};
+
+/// Trials that one search may take before it gives up with what it has.
+pub const TRIALS_MAX: u32 = 20_000;
+
+/// Goals that one search may have.
+pub const GOALS_MAX: usize = 16;
+
+/// Loads are told apart to this part of a frame per second.
+const LOADS_PER_PPS: f64 = 1000.0;
+
+/// What is searched for, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// The goals.
+    pub goals: Vec<Goal>,
+    /// The lowest load to try, frames per second.
+    pub rate_pps_min: f64,
+    /// The highest load to try, frames per second: the link's or the tester's limit.
+    pub rate_pps_max: f64,
+    /// Trial time after which the search ends with what it has.
+    pub duration_max: Nanos,
+}
+
+/// Why a search cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WantedError {
+    /// There is no goal.
+    NoGoals,
+    /// There are more than [`GOALS_MAX`] goals (how many).
+    TooManyGoals(usize),
+    /// A goal is wrong.
+    Goal {
+        /// Which of them, from 0.
+        place: usize,
+        /// What is wrong.
+        error: GoalError,
+    },
+    /// The lowest load is not above 0 and at most the highest.
+    Loads {
+        /// The lowest.
+        rate_pps_min: f64,
+        /// The highest.
+        rate_pps_max: f64,
+    },
+    /// The shortest trial would have no frame at the lowest load.
+    Frameless {
+        /// The lowest load.
+        rate_pps_min: f64,
+        /// The shortest trial.
+        shortest: Nanos,
+    },
+    /// The time limit is not even one full-length trial of each goal.
+    TooLittleTime {
+        /// The limit.
+        duration_max: Nanos,
+        /// What the goals need at least.
+        needed: Nanos,
+    },
+}
+
+/// What to try next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// Offer this load.
+    Trial {
+        /// Frames per second.
+        rate_pps: f64,
+        /// How long.
+        duration: Nanos,
+        /// The goal for which it was chosen, by its place.
+        goal: usize,
+    },
+    /// Nothing: this was found, goal by goal.
+    Found(Vec<Found>),
+}
+
+/// A search in progress.
+#[derive(Debug, Clone)]
+pub struct Search {
+    wanted: Wanted,
+    /// Trials by load, in thousandths of a frame per second.
+    loads: BTreeMap<u64, Load>,
+    progress: Vec<Progress>,
+    asked: Option<Asked>,
+    trials: u32,
+    spent: Nanos,
+    is_cut_short: bool,
+}
+
+/// What was tried at one load.
+#[derive(Debug, Clone, Default)]
+struct Load {
+    tried: Vec<Tried>,
+    is_tester_limited: bool,
+    has_extra: bool,
+}
+
+/// How far a goal has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    level: usize,
+    /// Steps outward on this level: each is twice as wide as the one before.
+    gallops: u32,
+    trials: u32,
+    spent: Nanos,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    load: u64,
+    duration: Nanos,
+    goal: usize,
+}
+
+/// A load that a goal would have tried next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Choice {
+    load: u64,
+    is_gallop: bool,
+}
+
+impl Wanted {
+    /// Whether such a search can be made and comes to an end.
+    pub fn check(&self) -> Result<(), WantedError> {
+        let (rate_pps_min, rate_pps_max) = (self.rate_pps_min, self.rate_pps_max);
+        match self.goals.len() {
+            0 => return Err(WantedError::NoGoals),
+            count if count > GOALS_MAX => return Err(WantedError::TooManyGoals(count)),
+            _ => {}
+        }
+        for (place, goal) in self.goals.iter().enumerate() {
+            goal.check().map_err(|error| WantedError::Goal { place, error })?;
+        }
+        let is_load = |pps: f64| pps * LOADS_PER_PPS >= 1.0 && pps <= 1e12;
+        if !(is_load(rate_pps_min) && is_load(rate_pps_max) && rate_pps_min <= rate_pps_max) {
+            return Err(WantedError::Loads { rate_pps_min, rate_pps_max });
+        }
+        let shortest =
+            self.goals.iter().map(|goal| goal.duration_initial).min().unwrap_or_default();
+        if rate_pps_min * shortest.as_secs_f64() < 1.0 {
+            return Err(WantedError::Frameless { rate_pps_min, shortest });
+        }
+        let longest = self.goals.iter().map(|goal| goal.duration_sum).max().unwrap_or_default();
+        if self.duration_max < longest {
+            let (duration_max, needed) = (self.duration_max, longest);
+            return Err(WantedError::TooLittleTime { duration_max, needed });
+        }
+        Ok(())
+    }
+}
+
+impl Search {
+    /// A search that has tried nothing yet.
+    pub fn new(wanted: Wanted) -> Result<Search, WantedError> {
+        wanted.check()?;
+        let progress = vec![Progress::default(); wanted.goals.len()];
+        let loads = BTreeMap::new();
+        let (asked, trials, spent, is_cut_short) = (None, 0, Nanos::ZERO, false);
+        let mut search = Search { wanted, loads, progress, asked, trials, spent, is_cut_short };
+        search.decide();
+        Ok(search)
+    }
+
+    /// What to try next; the same answer until a trial is recorded.
+    pub fn next(&self) -> Ask {
+        match self.asked {
+            Some(Asked { load, duration, goal }) => {
+                Ask::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
+            }
+            None => {
+                Ask::Found((0..self.progress.len()).map(|goal| found::of(self, goal)).collect())
+            }
+        }
+    }
+
+    /// Digests the trial that [`Search::next`] asked for.
+    pub fn record(&mut self, trial: Measured) {
+        let Some(Asked { load, duration, goal }) = self.asked else { return };
+        let at = self.loads.entry(load).or_default();
+        at.tried.push(Tried { duration, loss_ratio: trial.loss_ratio() });
+        at.is_tester_limited |= trial.is_tester_limited;
+        at.has_extra |= trial.has_extra();
+        self.trials += 1;
+        self.spent = self.spent.saturating_add(duration);
+        let progress = &mut self.progress[goal];
+        progress.trials += 1;
+        progress.spent = progress.spent.saturating_add(duration);
+        self.decide();
+    }
+
+    /// Time of all trials so far.
+    pub fn spent(&self) -> Nanos {
+        self.spent
+    }
+
+    /// Chooses what comes next: the coarsest stage first, then the lowest load.
+    fn decide(&mut self) {
+        self.asked = None;
+        let mut chosen: Option<(usize, u64, usize, bool)> = None;
+        for goal in 0..self.progress.len() {
+            let Some(choice) = self.advance(goal) else { continue };
+            let next = (self.progress[goal].level, choice.load, goal, choice.is_gallop);
+            if chosen.is_none_or(|best| next < best) {
+                chosen = Some(next);
+            }
+        }
+        let Some((level, load, goal, is_gallop)) = chosen else { return };
+        let duration = self.wanted.goals[goal].at_level(level).duration_final;
+        let would_be = self.spent.saturating_add(duration);
+        if self.trials >= TRIALS_MAX || would_be > self.wanted.duration_max {
+            self.is_cut_short = true;
+            return;
+        }
+        self.progress[goal].gallops += u32::from(is_gallop && !self.loads.contains_key(&load));
+        self.asked = Some(Asked { load, duration, goal });
+    }
+
+    /// The load that this goal needs next, on the first stage that is not settled.
+    fn advance(&mut self, goal: usize) -> Option<Choice> {
+        loop {
+            if let Some(choice) = self.choose(goal) {
+                return Some(choice);
+            }
+            let progress = &mut self.progress[goal];
+            if progress.level + 1 == LEVELS {
+                return None;
+            }
+            progress.level += 1;
+            progress.gallops = 0;
+        }
+    }
+
+    fn choose(&self, goal: usize) -> Option<Choice> {
+        let level = self.progress[goal].level;
+        let wanted = self.wanted.goals[goal].at_level(level);
+        let (min, max) = self.range();
+        let upper = self.leaning(goal, level, u64::MAX, Bound::Upper);
+        let lower = self.leaning(goal, level, upper.unwrap_or(u64::MAX), Bound::Lower);
+        let open = |load: u64| {
+            let is_open = classify(&wanted, &self.loads[&load].tried) == Bound::Undecided;
+            is_open.then_some(Choice { load, is_gallop: false })
+        };
+        match (lower, upper) {
+            (None, None) => Some(Choice { load: max, is_gallop: false }),
+            (Some(lower), None) if lower == max => open(lower),
+            (Some(lower), None) => Some(self.outward(goal, lower, true)),
+            (None, Some(upper)) if upper == min => open(upper),
+            (None, Some(upper)) => Some(self.outward(goal, upper, false)),
+            (Some(lower), Some(upper)) => self
+                .between(goal, &wanted, (lower, upper))
+                .or_else(|| open(lower))
+                .or_else(|| open(upper)),
+        }
+    }
+
+    /// The smallest load that leans to the upper side, or the largest below `below` that leans to
+    /// the lower one. A load leans to where the finest stage up to this one that can tell puts it.
+    fn leaning(&self, goal: usize, level: usize, below: u64, side: Bound) -> Option<u64> {
+        let stages: Vec<Goal> =
+            (0..=level).rev().map(|level| self.wanted.goals[goal].at_level(level)).collect();
+        let leans = |load: &Load| {
+            let told = stages.iter().map(|stage| classify(stage, &load.tried));
+            told.into_iter().find(|bound| *bound != Bound::Undecided) == Some(side)
+        };
+        let mut loads = self.loads.range(..below).filter(|(_, load)| leans(load));
+        let found = if side == Bound::Upper { loads.next() } else { loads.next_back() };
+        found.map(|(load, _)| *load)
+    }
+
+    /// A load between these bounds, unless they are close enough: a step from the one that is nearer
+    /// to what the target seems to carry while the other is far, else about the middle.
+    fn between(&self, goal: usize, wanted: &Goal, (lower, upper): (u64, u64)) -> Option<Choice> {
+        let (low, high) = (lower as f64, upper as f64);
+        if wanted.is_narrow(low, high) || upper - lower < 2 {
+            return None;
+        }
+        let (whole, step) = ((high / low).ln(), self.step(goal));
+        let inside = |load: f64| (load.round() as u64).clamp(lower + 1, upper - 1);
+        if whole > 2.0 * step {
+            let expected = self.expected(goal).clamp(low, high);
+            let load = match expected / low <= high / expected {
+                true => low * step.exp(),
+                false => high * (-step).exp(),
+            };
+            return Some(Choice { load: inside(load), is_gallop: true });
+        }
+        // In whole widths, so that none of the parts is narrower than it has to be.
+        let width = -(1.0 - wanted.width).ln();
+        let parts = (whole / width - 1e-6).ceil().max(2.0);
+        let share = (parts / 2.0).floor() / parts;
+        Some(Choice { load: inside(low * (whole * share).exp()), is_gallop: false })
+    }
+
+    /// A load beyond this bound, where nothing was found yet.
+    fn outward(&self, goal: usize, from: u64, is_up: bool) -> Choice {
+        let (min, max) = self.range();
+        let step = self.step(goal);
+        let expected = self.expected(goal);
+        let load = match is_up {
+            true => (from as f64 * step.exp()).max(from as f64 + 1.0),
+            false => (from as f64 * (-step).exp()).min(from as f64 - 1.0),
+        };
+        // Right after the largest load, what came out of it says more than any step.
+        let is_first = self.loads.len() == 1 && !is_up && expected < load;
+        let load = if is_first { expected } else { load };
+        Choice { load: (load.round() as u64).clamp(min, max), is_gallop: !is_first }
+    }
+
+    /// How far the next step outward goes, as a logarithm.
+    fn step(&self, goal: usize) -> f64 {
+        let progress = &self.progress[goal];
+        let width = self.wanted.goals[goal].at_level(progress.level).width;
+        -(1.0 - width).ln() * f64::from(1u32 << progress.gallops.min(16))
+    }
+
+    /// The load at which a target would lose just what this goal allows, if it carried at any load
+    /// what it carried at the largest.
+    fn expected(&self, goal: usize) -> f64 {
+        let Some((load, at)) = self.loads.last_key_value() else { return 0.0 };
+        let forwarded = at.tried.first().map_or(0.0, |tried| 1.0 - tried.loss_ratio);
+        *load as f64 * forwarded / (1.0 - self.wanted.goals[goal].loss_ratio)
+    }
+
+    /// The lowest and the highest load.
+    fn range(&self) -> (u64, u64) {
+        let max = (self.wanted.rate_pps_max * LOADS_PER_PPS).floor() as u64;
+        (((self.wanted.rate_pps_min * LOADS_PER_PPS).ceil() as u64).min(max), max)
+    }
+}
+
+impl fmt::Display for WantedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WantedError::NoGoals => write!(f, "no goal: name at least one, such as ndr"),
+            WantedError::TooManyGoals(count) => {
+                write!(f, "{count} goals: a search takes at most {GOALS_MAX}, so make two of it")
+            }
+            WantedError::Goal { place, error } => write!(f, "goal {}: {error}", place + 1),
+            WantedError::Loads { rate_pps_min, rate_pps_max } => write!(
+                f,
+                "loads from {rate_pps_min} to {rate_pps_max} frames/s: give a lowest load of at \
+                 least 0.001 and a highest one that is not below it"
+            ),
+            WantedError::Frameless { rate_pps_min, shortest } => write!(
+                f,
+                "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame: give a longer \
+                 initial trial or a higher lowest load"
+            ),
+            WantedError::TooLittleTime { duration_max, needed } => write!(
+                f,
+                "{duration_max} for goals that need {needed} at one load: give the search more time"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WantedError {}
