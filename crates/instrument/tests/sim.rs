@@ -331,6 +331,7 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
             rate_pps_max: 200_000.0,
             resolution_pps: 200.0,
             is_confirmed: true,
+            verifications: 0,
         }));
         let (mut installs, mut told) = (0, 0);
         drive::<_, ()>(

@@ -4,7 +4,7 @@
 
 use crate::experiments::{
     Context, Method, bianco2010, cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate,
-    latency, memory_per_flow, throughput,
+    latency, memory_per_flow, rfc9971, throughput,
 };
 use crate::target::name::{NameError, TargetKind};
 
@@ -84,6 +84,15 @@ pub const ENTRIES: &[Entry] = &[
         method: "Binary search from the nominal rate down, without loss and within a set loss, each \
                  result confirmed by a longer trial and the whole search repeated.",
         build: throughput::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc9971",
+        title: "Throughput for several goals in one search (MLRsearch, RFC 9971)",
+        axis: rfc9971::AXIS,
+        method: "One search from the nominal rate down for loads that reach and miss each goal, trials \
+                 growing longer as its bounds come closer, every trial serving every goal; repeated.",
+        build: rfc9971::method,
         ..WORKLOAD
     },
     Entry {
@@ -187,7 +196,6 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
         "oflops2018",
         "gelberger2013",
         "rfc2544",
-        "rfc9971",
         "rfc8219",
         "rfc9004",
         "rfc2889",

@@ -5,10 +5,13 @@
 
 /// What controllers do.
 pub mod control;
+/// What a search with several goals is to find.
+pub mod goals;
 
 use std::fmt;
 
 use control::Control;
+use goals::Goals;
 use instrument::stream::Stream;
 
 /// How long and how often is measured.
@@ -140,6 +143,8 @@ pub struct Parameters {
     pub loss: f64,
     /// Resolution of a throughput search, as a share of the load.
     pub resolution: f64,
+    /// How often a throughput search tries a load again that missed its goal, before it believes it.
+    pub verify: u32,
     /// Whether the run happens in virtual time (link `memory` only).
     pub simulated: bool,
     /// In virtual time: nanoseconds that a target takes for each frame.
@@ -152,6 +157,8 @@ pub struct Parameters {
     pub wildcard_entries_max: u32,
     /// What controllers do.
     pub control: Control,
+    /// What a search with several goals is to find.
+    pub goals: Goals,
 }
 
 impl Parameters {
@@ -173,12 +180,14 @@ impl Parameters {
             warm_s: 180.0,
             loss: 0.005,
             resolution: 0.02,
+            verify: 0,
             simulated: false,
             service_ns: 0,
             streams: Vec::new(),
             exact_entries_max: 131_072,
             wildcard_entries_max: 100,
             control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
+            goals: Goals::at(effort),
         }
     }
 
@@ -228,6 +237,9 @@ impl Parameters {
                 self.resolution =
                     number(value, 0.0005, 0.5).ok_or_else(|| bad("a ratio, 0.0005 to 0.5"))?;
             }
+            "verify" => {
+                self.verify = number(value, 0.0, 10.0).ok_or_else(|| bad(VERIFY))? as u32;
+            }
             "rig" => {
                 self.simulated = match value {
                     "sim" => true,
@@ -248,7 +260,7 @@ impl Parameters {
             }
             // A file: whoever may read files has read it and set `streams`.
             STREAM => {}
-            _ => match self.control.set(key, value) {
+            _ => match self.control.set(key, value).or_else(|| self.goals.set(key, value)) {
                 Some(outcome) => outcome.map_err(bad)?,
                 None => return Err(ParameterError::UnknownKey(key.into())),
             },
@@ -260,7 +272,8 @@ impl Parameters {
 /// The key whose value is a stream file.
 pub const STREAM: &str = "stream";
 
-/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`] come to these.
+/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`] and [`goals::KEYS`] come to
+/// these.
 pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "capacity",
@@ -289,6 +302,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("warm", "0 to 3600", "seconds that filling a target's caches before a trial may take (180)"),
     ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
     ("resolution", "ratio", "resolution of a throughput search (0.02)"),
+    (
+        "verify",
+        VERIFY,
+        "how often a throughput search tries a load again that missed its goal: loss verification (0)",
+    ),
     (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
     ("rig", "live or sim", "real time, or virtual time over memory (live)"),
     ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
@@ -297,6 +315,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
+const VERIFY: &str = "0 to 10 times";
 const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned or acl";
 const RULES: &str = "ports, addresses or either";
 const TRAFFIC: &str = "one, sequential, random or zipf";
@@ -327,8 +346,12 @@ impl fmt::Display for ParameterError {
                 write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
             }
             ParameterError::UnknownKey(key) => {
-                let known: Vec<&str> =
-                    KEYS.iter().chain(&control::KEYS).map(|(key, ..)| *key).collect();
+                let known: Vec<&str> = KEYS
+                    .iter()
+                    .chain(&control::KEYS)
+                    .chain(&goals::KEYS)
+                    .map(|(key, ..)| *key)
+                    .collect();
                 write!(
                     f,
                     "--set {key}=...: there is no such parameter; there are: {}",

@@ -46,7 +46,7 @@ pub fn trials(record: &Record) -> String {
     let mut out = String::from(
         "id,experiment,target,repeat,x_name,x,frame_bytes,rate_pps_intended,frames_offered,\
          frames_forwarded,duration_ns_effective,correct,reordered,misrouted,corrupt,flooded,\
-         duplicate,foreign,dropped,unexplained,latency_ns_mean,latency_ns_p50,latency_ns_p99,seed\n",
+         duplicate,foreign,dropped,unexplained,latency_ns_mean,latency_ns_p50,latency_ns_p99,seed,goal\n",
     );
     for trial in &record.trials {
         let latency = trial.latency.as_ref();
@@ -54,7 +54,7 @@ pub fn trials(record: &Record) -> String {
         let classes = &trial.classes;
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{dropped},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{dropped},{},{},{},{},{},{}",
             trial.id,
             field(&trial.experiment),
             field(&trial.target),
@@ -78,6 +78,7 @@ pub fn trials(record: &Record) -> String {
             optional(latency.and_then(|found| found.ns_p50)),
             optional(latency.and_then(|found| found.ns_p99)),
             trial.seed,
+            field(trial.goal.as_deref().unwrap_or_default()),
         );
     }
     out

@@ -33,11 +33,17 @@ const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
 /// What each target is compared with the first by.
-const COMPARED: [Metric; 18] = [
+const COMPARED: [Metric; 24] = [
     Metric::RatePpsForwarded,
     Metric::CyclesBusyPerFrame,
     Metric::ThroughputPps,
     Metric::ThroughputPpsLossy,
+    Metric::ThroughputPpsRfc2544,
+    Metric::ThroughputPpsTst009,
+    Metric::ThroughputPpsNdr,
+    Metric::ThroughputPpsPdr,
+    Metric::ThroughputPpsQuickNdr,
+    Metric::ThroughputPpsQuickPdr,
     Metric::LatencyNsMean,
     Metric::LatencyNsP50,
     Metric::LatencyNsP99,
@@ -64,9 +70,10 @@ pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.warnings = warnings(record);
 }
 
-/// Whether a trial's numbers are results.
+/// Whether a trial's frames are accounted for and, but for [`Role::Bound`], its numbers are results.
 pub fn counts(trial: &Trial) -> bool {
-    matches!(trial.role, Role::Measure | Role::Confirm) && !trial.flags.contains(&Flag::Interrupted)
+    matches!(trial.role, Role::Measure | Role::Confirm | Role::Bound)
+        && !trial.flags.contains(&Flag::Interrupted)
 }
 
 /// The metric's value in this trial, where the trial has one.
@@ -80,7 +87,14 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::RateBpsOffered => trial.rate_bps_offered(),
         Metric::RateBpsForwarded => trial.rate_bps_forwarded(),
         Metric::LossRatio => trial.loss_ratio(),
-        Metric::ThroughputPps | Metric::ThroughputPpsLossy => None,
+        Metric::ThroughputPps
+        | Metric::ThroughputPpsLossy
+        | Metric::ThroughputPpsRfc2544
+        | Metric::ThroughputPpsTst009
+        | Metric::ThroughputPpsNdr
+        | Metric::ThroughputPpsPdr
+        | Metric::ThroughputPpsQuickNdr
+        | Metric::ThroughputPpsQuickPdr => None,
         Metric::LatencyNsMean => latency.map(|found| found.ns_mean),
         Metric::LatencyNsMin => latency.map(|found| whole(found.ns_min)),
         Metric::LatencyNsP50 => latency?.ns_p50.map(whole),
@@ -169,7 +183,7 @@ fn cells(record: &Record) -> Vec<Cell> {
 fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
     let mut samples: Vec<(u32, f64)> = Vec::new();
     let mut rests_on: Vec<u64> = Vec::new();
-    for trial in &place.trials {
+    for trial in place.trials.iter().filter(|trial| trial.role != Role::Bound) {
         if let Some(found) = value(trial, metric) {
             samples.push((trial.repeat, found));
             rests_on.push(trial.id);
@@ -219,8 +233,12 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
     }
     let is_offered = matches!(metric, Metric::RatePpsOffered | Metric::RateBpsOffered);
     if !is_offered {
-        found.extend(tester_limited(&place.trials));
-        let flagged = place.outcomes.iter().filter(|o| o.flags.contains(&Flag::Irregular)).count();
+        let outcomes = place.outcomes.iter().copied().filter(|outcome| outcome.metric == metric);
+        found.extend(tester_limited(&limiting(&place.trials, &outcomes.collect::<Vec<_>>())));
+        // What a search found for one goal says nothing of the others.
+        let is_own = place.outcomes.iter().any(|outcome| outcome.metric == metric);
+        let concerned = place.outcomes.iter().filter(|it| !is_own || it.metric == metric);
+        let flagged = concerned.filter(|outcome| outcome.flags.contains(&Flag::Irregular)).count();
         found.extend(irregular(&place.trials, flagged as u32));
         found.extend(not_warm(&place.trials));
     }
@@ -257,6 +275,23 @@ fn was_idle(trial: &Trial) -> bool {
     let share = sending as f64 / (sending + trial.duration_ns_drain).max(1) as f64;
     let cycles = (work.cycles_busy + work.cycles_idle) as f64;
     (work.cycles_busy as f64) < BUSY_SHARE_OF_LIMIT * share * cycles
+}
+
+/// Trials whose shortness limits a result. Those of a search with goals do where they are at a bound
+/// that rests on it; elsewhere a tester that was disturbed for once changes nothing.
+fn limiting<'a>(trials: &[&'a Trial], outcomes: &[&Outcome]) -> Vec<&'a Trial> {
+    let limited = outcomes.iter().filter(|outcome| outcome.flags.contains(&Flag::TesterLimited));
+    let uppers: Vec<(&Outcome, f64)> = limited
+        .filter_map(|outcome| Some((*outcome, outcome.goal.as_ref()?.rate_pps_upper?)))
+        .collect();
+    let is_at_bound = |trial: &Trial| {
+        uppers.iter().any(|(outcome, upper)| {
+            let near = (trial.rate_pps_intended / upper - 1.0).abs() < 0.001;
+            near && trial.repeat == outcome.repeat && trial.point == outcome.point
+        })
+    };
+    let counted = |trial: &&&Trial| trial.role != Role::Bound || is_at_bound(trial);
+    trials.iter().filter(counted).copied().collect()
 }
 
 fn tester_limited(trials: &[&Trial]) -> Option<Warning> {
@@ -359,15 +394,15 @@ fn warnings(record: &Record) -> Vec<Notice> {
                     counts(t) && t.experiment == experiment.source() && t.target == target.name
                 })
                 .collect();
-            let flagged = record.outcomes.iter().filter(|outcome| {
-                outcome.experiment == experiment.source()
-                    && outcome.target == target.name
-                    && outcome.flags.contains(&Flag::Irregular)
-            });
+            let of_target = |outcome: &&Outcome| {
+                outcome.experiment == experiment.source() && outcome.target == target.name
+            };
+            let outcomes: Vec<&Outcome> = record.outcomes.iter().filter(of_target).collect();
+            let flagged = outcomes.iter().filter(|it| it.flags.contains(&Flag::Irregular));
             let about = format!("{} on {}", experiment.id, target.name);
             let found = [
                 few_samples(record, &experiment.id, &target.name),
-                tester_limited(&here),
+                tester_limited(&limiting(&here, &outcomes)),
                 irregular(&here, flagged.count() as u32),
                 not_warm(&here),
                 stalled(&here),

@@ -9,6 +9,7 @@
 mod environment;
 mod trial;
 mod cell;
+mod goal;
 mod warning;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use cell::{
     Relation, Verdict,
 };
 pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
+pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, Flag, FrameClasses,
     Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Work,

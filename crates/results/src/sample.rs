@@ -182,6 +182,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         work: None,
         orders: None,
         memory: None,
+        goal: None,
     }
 }
 

@@ -55,6 +55,18 @@ fn run(out: &mut String, record: &Record) {
             let _ = write!(out, "\n### {} ({})\n\n", experiment.title, experiment.id);
             rows(out, &table::of_view(record, experiment, &view));
         }
+        let goals = table::of_goals(record, experiment);
+        if !goals.rows.is_empty() {
+            let _ = write!(
+                out,
+                "\n### Goals and bounds ({})\n\n{}\n\n",
+                experiment.id,
+                table::GOALS_READING
+            );
+            rows(out, &table::of_goal_attributes(record, experiment));
+            out.push('\n');
+            rows(out, &goals);
+        }
     }
     out.push_str("\n### Account of frames\n\n");
     rows(out, &table::of_frames(record));

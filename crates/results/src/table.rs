@@ -3,6 +3,11 @@
 //! Pages, summaries and tests show the same table. Invariant: a value that was not measured is an
 //! empty entry, never zero, and a value with repeats never stands without its interval.
 
+/// Goals of a search, and what was found for each.
+mod goals;
+
+pub use goals::{READING as GOALS_READING, of_goal_attributes, of_goals};
+
 use crate::derive::counts;
 use crate::figure::View;
 use crate::number;

@@ -288,8 +288,8 @@ impl Search {
         let stages: Vec<Goal> =
             (0..=level).rev().map(|level| self.wanted.goals[goal].at_level(level)).collect();
         let leans = |load: &Load| {
-            let told = stages.iter().map(|stage| classify(stage, &load.tried));
-            told.into_iter().find(|bound| *bound != Bound::Undecided) == Some(side)
+            let mut told = stages.iter().map(|stage| classify(stage, &load.tried));
+            told.find(|bound| *bound != Bound::Undecided) == Some(side)
         };
         let mut loads = self.loads.range(..below).filter(|(_, load)| leans(load));
         let found = if side == Bound::Upper { loads.next() } else { loads.next_back() };
@@ -314,8 +314,7 @@ impl Search {
             return Some(Choice { load: inside(load), is_gallop: true });
         }
         // In whole widths, so that none of the parts is narrower than it has to be.
-        let width = -(1.0 - wanted.width).ln();
-        let parts = (whole / width - 1e-6).ceil().max(2.0);
+        let parts = (whole / wanted.log_width() - 1e-6).ceil().max(2.0);
         let share = (parts / 2.0).floor() / parts;
         Some(Choice { load: inside(low * (whole * share).exp()), is_gallop: false })
     }
@@ -338,8 +337,8 @@ impl Search {
     /// How far the next step outward goes, as a logarithm.
     fn step(&self, goal: usize) -> f64 {
         let progress = &self.progress[goal];
-        let width = self.wanted.goals[goal].at_level(progress.level).width;
-        -(1.0 - width).ln() * f64::from(1u32 << progress.gallops.min(16))
+        let wanted = self.wanted.goals[goal].at_level(progress.level);
+        wanted.log_width() * f64::from(1u32 << progress.gallops.min(16))
     }
 
     /// The load at which a target would lose just what this goal allows, if it carried at any load

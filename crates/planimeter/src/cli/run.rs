@@ -12,6 +12,7 @@ use super::place;
 use super::progress::Progress;
 use super::words::{self, quoted};
 use crate::catalog;
+use crate::experiments::rfc9971;
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
@@ -28,6 +29,9 @@ const CAPACITY_BPS_REPLAY: f64 = 100e9;
 
 /// The experiment that asks for nothing but the rate.
 const FORWARDING_RATE: &str = "forwarding-rate";
+
+/// The experiment whose goals have to fit the link.
+const RFC9971: &str = "rfc9971";
 
 /// Arguments of `planimeter run`.
 #[derive(clap::Args)]
@@ -305,6 +309,12 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         let name = leader.name();
         return Err(Failure::usage(format!("--set load_of={name} needs --on {name}")));
     }
+    if let (Some(entry), Capacity::BitsPerSecond(bits)) =
+        (plan.entries.iter().find(|entry| entry.id == RFC9971), plan.parameters.capacity)
+    {
+        let checked = rfc9971::check(&plan.parameters, bits as u64);
+        checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
+    }
     if plan.parameters.simulated && plan.link != Link::Memory {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));
     }
@@ -352,20 +362,17 @@ fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
 
 /// What a run would do, and about how long.
 fn dry(plan: &Plan) -> String {
-    let parameters = &plan.parameters;
-    let trial_s = parameters.seconds
-        + parameters.warmup_s
-        + crate::experiments::drain(parameters.seconds).as_secs_f64();
     let mut text = format!("{}\n", plan.command_line);
-    let mut trials = 0;
-    for (entry, kinds, each) in plan.steps() {
+    let (mut trials, mut seconds) = (0, 0.0);
+    for (entry, kinds, each, trial_s) in plan.steps() {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let count = each * kinds.len() as u64;
-        text += &format!("  {}: {count} trials on {}\n", entry.id, names.join(", "));
+        let names = names.join(", ");
+        text += &format!("  {}: {count} trials on {names}, {trial_s:.2} s each\n", entry.id);
         trials += count;
+        seconds += count as f64 * trial_s;
     }
-    let minutes = trials as f64 * trial_s / 60.0;
-    text += &format!("about {trials} trials of {trial_s:.2} s: {minutes:.1} minutes of traffic\n");
+    text += &format!("about {trials} trials: {:.1} minutes of traffic\n", seconds / 60.0);
     text
 }
 

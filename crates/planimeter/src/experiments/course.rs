@@ -98,6 +98,7 @@ impl Course {
                 value,
                 irregular: false,
                 tester_limited: false,
+                goal: None,
             }));
         }
     }

@@ -12,6 +12,8 @@ pub mod search;
 pub mod forwarding_rate;
 /// RFC 2544 throughput.
 pub mod throughput;
+/// Several goals in one search (RFC 9971).
+pub mod rfc9971;
 /// Latency at shares of the throughput.
 pub mod latency;
 /// A row of trials again and again.
@@ -33,7 +35,7 @@ use instrument::experiment::Experiment;
 use instrument::stream::{Rate, Stream};
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{self, Metric, Role};
+use results::record::{self, GoalResult, Metric, Role};
 
 use crate::parameter::Parameters;
 use crate::target::name::{TargetKind, Technology};
@@ -82,6 +84,8 @@ pub struct Finding {
     pub irregular: bool,
     /// Whether the tester could not offer more.
     pub tester_limited: bool,
+    /// The goal that it was found for, where the search had several.
+    pub goal: Option<GoalResult>,
 }
 
 /// A method at work on one target.
@@ -94,8 +98,18 @@ pub trait Method: Experiment<Setup = Setup> + Send {
         Vec::new()
     }
 
+    /// The goal, by its name, for which the trial that was yielded last was chosen.
+    fn goal(&self) -> Option<&'static str> {
+        None
+    }
+
     /// About how many trials there will be in all.
     fn trials_expected(&self) -> u64;
+
+    /// About how long they are, in seconds each; none if as long as the user asked for.
+    fn trial_seconds(&self) -> Option<f64> {
+        None
+    }
 
     /// Flows by which the target's memory has grown, since it was made, when the trial that was
     /// yielded last is over; 0 where its memory is not asked for.

@@ -14,7 +14,7 @@ use super::{Context, Finding, Method, Tag};
 use crate::workload::Setup;
 
 /// The lowest load that a search tries, as a share of the highest.
-const LOWEST_SHARE: f64 = 1.0 / 1024.0;
+pub const LOWEST_SHARE: f64 = 1.0 / 1024.0;
 
 /// A final trial lasts this many times a search trial (RFC 2544 section 24: search trials may be
 /// shorter than the 60 seconds of the final one).
@@ -79,6 +79,7 @@ impl Searches {
             rate_pps_max,
             resolution_pps: rate_pps_max * self.context.parameters.resolution,
             is_confirmed: true,
+            verifications: self.context.parameters.verify,
         }
     }
 
@@ -95,6 +96,7 @@ impl Searches {
             value: found.rate_pps,
             irregular: found.irregular.iter().any(broken),
             tester_limited: found.irregular.iter().any(limited),
+            goal: None,
         });
         self.search = None;
         self.done += 1;

@@ -121,6 +121,7 @@ impl Lane {
             target: kind.name(),
             point: &point,
             tag: self.method.tag(),
+            goal: self.method.goal(),
             deed: trial.orders.as_ref().map(|script| script.deed()),
             seed,
             calibration: calibration.map(Into::into),
@@ -178,13 +179,19 @@ impl Lane {
 
     /// A method finds while it decides what comes next, from the trials that were run by then.
     fn collect(&mut self) {
-        for finding in self.method.findings() {
-            let outcome = self.outcome(&finding);
+        let findings = self.method.findings();
+        if findings.is_empty() {
+            return;
+        }
+        // What is found together rests on the same trials.
+        let trials = std::mem::take(&mut self.trials);
+        for finding in findings {
+            let outcome = self.outcome(finding, trials.clone());
             self.found.push(outcome);
         }
     }
 
-    fn outcome(&mut self, finding: &Finding) -> record::Outcome {
+    fn outcome(&self, finding: Finding, trials: Vec<u64>) -> record::Outcome {
         let mut flags = Vec::new();
         if finding.tester_limited {
             flags.push(record::Flag::TesterLimited);
@@ -199,8 +206,9 @@ impl Lane {
             point: record::Point { name: finding.axis.into(), value: finding.x },
             metric: finding.metric,
             value: finding.value,
-            trials: std::mem::take(&mut self.trials),
+            trials,
             flags,
+            goal: finding.goal,
         }
     }
 }

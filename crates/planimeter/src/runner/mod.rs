@@ -133,9 +133,9 @@ impl Plan {
         kinds
     }
 
-    /// The experiments whose trials are run, with their targets and about how many trials each
-    /// target gets.
-    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64)> {
+    /// The experiments whose trials are run, with their targets, about how many trials each target
+    /// gets, and how many seconds each takes.
+    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
         let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 2], target: [[0; 6]; 2] };
         let trials = |entry: &Entry| {
             let context = Context {
@@ -146,9 +146,16 @@ impl Plan {
                 parameters: self.parameters.clone(),
                 seed: self.seed,
             };
-            (entry.build)(&context).trials_expected()
+            let method = (entry.build)(&context);
+            let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
+            let drain = crate::experiments::drain(seconds).as_secs_f64();
+            (method.trials_expected(), seconds + self.parameters.warmup_s + drain)
         };
-        self.measured().map(|entry| (entry, self.kinds_of(entry), trials(entry))).collect()
+        let step = |entry| {
+            let (trials, seconds) = trials(entry);
+            (entry, self.kinds_of(entry), trials, seconds)
+        };
+        self.measured().map(step).collect()
     }
 
     /// Every target of the plan, companions included.
@@ -505,7 +512,9 @@ fn described(target: &dyn Target) -> record::Target {
 fn one_line(trial: &record::Trial) -> String {
     let place =
         format!("{} {} {}={}", trial.experiment, trial.target, trial.point.name, trial.point.value);
-    let parts = [frames_line(trial), trial.orders.as_ref().map(orders_line), memory_line(trial)];
+    let goal = trial.goal.as_ref().map(|goal| format!("for {goal}"));
+    let parts =
+        [goal, frames_line(trial), trial.orders.as_ref().map(orders_line), memory_line(trial)];
     format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 

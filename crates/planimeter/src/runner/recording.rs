@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub point: &'a Point,
     /// What it was for.
     pub tag: Tag,
+    /// The goal for which a search chose it.
+    pub goal: Option<&'static str>,
     /// What a controller had the target do meanwhile.
     pub deed: Option<Deed>,
     /// Seed of its random fields.
@@ -100,6 +102,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         work: work(around),
         orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
         memory: memory(around),
+        goal: facts.goal.map(Into::into),
     }
 }
 

@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod goals;
 
 use std::fmt::Write;
 use std::fs;

@@ -85,6 +85,7 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
             value: 1000.0 + number as f64,
             trials: vec![trial.id],
             flags: Vec::new(),
+            goal: None,
         });
     }
     crate::derive::finish(&mut record, &[]);

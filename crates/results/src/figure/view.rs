@@ -6,7 +6,7 @@
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, styles};
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Record};
+use crate::record::{Cell, Experiment, GOALS, Metric, Record};
 
 /// How one metric of an experiment is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,9 +60,11 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     // Rates of a search's confirming trials are no curve: each was at a load of its own.
     let is_search = experiment.study.is_none()
         && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
+    let of_goals: Vec<View> = GOALS.iter().map(|(_, metric)| throughput(*metric)).collect();
     let of_control = control_view().into_iter().find(|view| has(view.metric));
     let found = match () {
         () if of_control.is_some() => of_control.into_iter().collect(),
+        () if of_goals.iter().any(|view| has(view.metric)) => of_goals,
         () if about_latency(experiment) => vec![latency],
         () if is_search => {
             vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy)]
@@ -177,7 +179,10 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     match view.metric {
         Metric::ThroughputPps => format!("{stem}{dash}throughput"),
         Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
-        _ => plain,
+        metric => match GOALS.iter().find(|(_, known)| *known == metric) {
+            Some((goal, _)) => format!("{plain}-{goal}"),
+            None => plain,
+        },
     }
 }
 

@@ -25,6 +25,18 @@ pub enum Metric {
     ThroughputPps,
     /// Largest load within the loss that was allowed, frames per second.
     ThroughputPpsLossy,
+    /// Conditional throughput (RFC 9971) of the goal `rfc2544`: no loss in a trial of a minute.
+    ThroughputPpsRfc2544,
+    /// The same of the goal `tst009`: no loss in one of two such trials.
+    ThroughputPpsTst009,
+    /// The same of the goal `ndr`: no loss in half of the time.
+    ThroughputPpsNdr,
+    /// The same of the goal `pdr`: no more than the loss allowed in half of the time.
+    ThroughputPpsPdr,
+    /// The same of the goal `quick-ndr`, a shorter `ndr`.
+    ThroughputPpsQuickNdr,
+    /// The same of the goal `quick-pdr`, a shorter `pdr`.
+    ThroughputPpsQuickPdr,
     /// Mean latency from the real departure.
     LatencyNsMean,
     /// Smallest latency.
@@ -74,7 +86,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order in which tables show them.
-    pub const ALL: [Metric; 29] = [
+    pub const ALL: [Metric; 35] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -82,6 +94,12 @@ impl Metric {
         Metric::LossRatio,
         Metric::ThroughputPps,
         Metric::ThroughputPpsLossy,
+        Metric::ThroughputPpsRfc2544,
+        Metric::ThroughputPpsTst009,
+        Metric::ThroughputPpsNdr,
+        Metric::ThroughputPpsPdr,
+        Metric::ThroughputPpsQuickNdr,
+        Metric::ThroughputPpsQuickPdr,
         Metric::LatencyNsMean,
         Metric::LatencyNsMin,
         Metric::LatencyNsP50,
@@ -116,6 +134,12 @@ impl Metric {
             Metric::LossRatio => "loss_ratio",
             Metric::ThroughputPps => "throughput_pps",
             Metric::ThroughputPpsLossy => "throughput_pps_lossy",
+            Metric::ThroughputPpsRfc2544 => "throughput_pps_rfc2544",
+            Metric::ThroughputPpsTst009 => "throughput_pps_tst009",
+            Metric::ThroughputPpsNdr => "throughput_pps_ndr",
+            Metric::ThroughputPpsPdr => "throughput_pps_pdr",
+            Metric::ThroughputPpsQuickNdr => "throughput_pps_quick_ndr",
+            Metric::ThroughputPpsQuickPdr => "throughput_pps_quick_pdr",
             Metric::LatencyNsMean => "latency_ns_mean",
             Metric::LatencyNsMin => "latency_ns_min",
             Metric::LatencyNsP50 => "latency_ns_p50",
@@ -147,7 +171,13 @@ impl Metric {
             Metric::RatePpsOffered
             | Metric::RatePpsForwarded
             | Metric::ThroughputPps
-            | Metric::ThroughputPpsLossy => "pps",
+            | Metric::ThroughputPpsLossy
+            | Metric::ThroughputPpsRfc2544
+            | Metric::ThroughputPpsTst009
+            | Metric::ThroughputPpsNdr
+            | Metric::ThroughputPpsPdr
+            | Metric::ThroughputPpsQuickNdr
+            | Metric::ThroughputPpsQuickPdr => "pps",
             Metric::RateBpsOffered | Metric::RateBpsForwarded => "bps",
             Metric::LossRatio | Metric::CyclesBusyRatio | Metric::RateColdRatio => "ratio",
             Metric::CyclesBusyPerFrame => "cycles",

@@ -36,6 +36,7 @@ fn full() -> Record {
     record.experiments[2].trials_of = Some("bianco2010/fig3".into());
     let classes = FrameClasses::default();
     let trial = &mut record.trials[0];
+    trial.goal = Some("ndr".into());
     trial.streams = vec![StreamCount {
         stream: 1,
         port_out: 0,
@@ -59,6 +60,21 @@ fn full() -> Record {
         value: 1.0,
         trials: vec![1],
         flags: vec![Flag::Irregular],
+        goal: Some(GoalResult {
+            goal: "ndr".into(),
+            loss_ratio_allowed: 0.0,
+            exceed_ratio: 0.5,
+            width_ratio_wanted: 0.005,
+            duration_ns_initial: 1,
+            duration_ns_final: 1,
+            duration_ns_sum: 1,
+            rate_pps_lower: Some(1.0),
+            rate_pps_upper: Some(2.0),
+            rate_pps_conditional: Some(1.0),
+            trials_chosen: 1,
+            duration_ns_trials: 1,
+            remarks: vec![Remark::CutShort],
+        }),
     }];
     record.published = vec![Published {
         study: "s".into(),

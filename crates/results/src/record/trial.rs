@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::GoalResult;
+
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
@@ -113,6 +115,9 @@ pub struct Trial {
     /// Memory of the target's processes, where it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// The goal for which a search with several of them chose the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
 }
 
 impl Trial {
@@ -171,6 +176,9 @@ pub enum Role {
     Search,
     /// It confirmed what a search found; its numbers are results.
     Confirm,
+    /// It helped to decide what a load is to the goals of a search: its frames are accounted for,
+    /// and its numbers are no results by themselves.
+    Bound,
     /// The tester without a target.
     Calibrate,
 }
@@ -506,4 +514,7 @@ pub struct Outcome {
     /// What is remarkable about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
+    /// The goal, where the search had several, and its bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalResult>,
 }

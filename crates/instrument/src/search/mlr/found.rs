@@ -73,9 +73,8 @@ pub(super) fn of(search: &Search, place: usize) -> Found {
     let pps = |load: u64| load as f64 / LOADS_PER_PPS;
     let width = lower.zip(upper).map(|(lower, upper)| 1.0 - lower as f64 / upper as f64);
     let mut irregular = Vec::new();
-    let is_close = lower.zip(upper).is_some_and(|(lower, upper)| {
-        goal.is_narrow(lower as f64, upper as f64) || upper - lower < 2
-    });
+    let is_close =
+        lower.zip(upper).is_some_and(|(lower, upper)| goal.is_narrow(lower as f64, upper as f64));
     let (min, max) = search.range();
     if upper.is_none() && lower == Some(max) {
         irregular.push(Irregularity::NoUpperBound);

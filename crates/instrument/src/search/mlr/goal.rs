@@ -149,10 +149,15 @@ impl Goal {
         Goal { duration_final, duration_sum: sum.max(duration_final), width, ..*self }
     }
 
+    /// How far apart bounds are aimed at, as the logarithm of their ratio: a little closer than asked
+    /// for, since loads are rounded.
+    pub fn log_width(&self) -> f64 {
+        -(1.0 - self.width * 0.9999).ln()
+    }
+
     /// Whether bounds at these loads are close enough.
     pub fn is_narrow(&self, lower: f64, upper: f64) -> bool {
-        // Loads are rounded, so bounds that were chosen just as far apart may be a little farther.
-        1.0 - lower / upper <= self.width * (1.0 + 1e-6)
+        1.0 - lower / upper <= self.width
     }
 }
 

@@ -1,0 +1,241 @@
+//! Several goals in one search (MLRsearch, RFC 9971): for each the loads that reach and miss it.
+//!
+//! Method: for each frame size a search from the nominal link's rate down, in trials that grow longer
+//! as the bounds come closer, each of which serves every goal; the whole search is repeated. What stands
+//! for a goal among results is its conditional throughput, which the standard recommends for comparison;
+//! its bounds and everything it asked for go into the record beside it. A target that still reaches a goal
+//! at the nominal rate, one that misses it at the lowest, and a tester that cannot offer more are marked.
+
+use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::measured::Measured;
+use instrument::search::mlr::goal::{Goal, LEVELS};
+use instrument::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
+use instrument::stream::{Rate, line_rate_pps};
+use packet::time::Nanos;
+use results::record::{GoalResult, Remark, Role, metric_of_goal};
+
+use super::search::LOWEST_SHARE;
+use super::{Context, Finding, Method, Tag, drain};
+use crate::parameter::Parameters;
+use crate::parameter::goals::Preset;
+use crate::workload::Setup;
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Frame size unless others are asked for, FCS included.
+pub const FRAME_BYTES: [u16; 1] = [64];
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let parameters = &context.parameters;
+    Box::new(Goals {
+        setup: context.setup(),
+        frames: context.frames_or(&FRAME_BYTES),
+        goals: parameters.goals.wanted(parameters.loss),
+        context: context.clone(),
+        done: 0,
+        search: None,
+        chosen_for: None,
+        is_installed: false,
+        findings: Vec::new(),
+    })
+}
+
+/// Whether what the user asked for can be searched for over a link of this capacity, or why not.
+pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
+    let goals = parameters.goals.wanted(parameters.loss);
+    if let Some((preset, _)) = goals.iter().find(|it| it.0.is_partial() && parameters.loss <= 0.0) {
+        return Err(format!(
+            "{} with loss=0 is ndr: give a loss above 0, or goals=ndr",
+            preset.name()
+        ));
+    }
+    let names: Vec<&str> = goals.iter().map(|(preset, _)| preset.name()).collect();
+    let sizes = if parameters.frames.is_empty() { &FRAME_BYTES[..] } else { &parameters.frames };
+    for &frame_bytes in sizes {
+        wanted(parameters, &goals, capacity_bps, frame_bytes).check().map_err(|error| {
+            format!(
+                "goals {} with {frame_bytes}-byte frames: {error} (--set goal_initial, goal_final, \
+                 goal_sum, search_seconds, capacity)",
+                names.join(",")
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn wanted(
+    parameters: &Parameters,
+    goals: &[(Preset, Goal)],
+    capacity_bps: u64,
+    frame_bytes: u16,
+) -> Wanted {
+    let rate_pps_max = line_rate_pps(capacity_bps, usize::from(frame_bytes));
+    let shortest = goals.iter().map(|(_, goal)| goal.duration_initial).min().unwrap_or_default();
+    // A lowest trial needs a frame to be judged by.
+    let one_frame = 1.001 / shortest.as_secs_f64();
+    Wanted {
+        goals: goals.iter().map(|(_, goal)| *goal).collect(),
+        rate_pps_min: (rate_pps_max * LOWEST_SHARE).max(one_frame).min(rate_pps_max),
+        rate_pps_max,
+        duration_max: Nanos::from_secs_f64(parameters.goals.search_s),
+    }
+}
+
+/// Searches at work, one after the other.
+struct Goals {
+    context: Context,
+    setup: Setup,
+    frames: Vec<u16>,
+    goals: Vec<(Preset, Goal)>,
+    /// Searches that have ended.
+    done: u32,
+    search: Option<Search>,
+    chosen_for: Option<&'static str>,
+    is_installed: bool,
+    findings: Vec<Finding>,
+}
+
+impl Goals {
+    fn frame_bytes(&self) -> Option<u16> {
+        let count = self.frames.len() as u32;
+        let is_left = self.done < count * self.context.parameters.repeats;
+        is_left.then(|| self.frames[(self.done % count) as usize])
+    }
+
+    fn repeat(&self) -> u32 {
+        self.done / self.frames.len().max(1) as u32 + 1
+    }
+
+    fn trial(&self, frame_bytes: u16, rate_pps: f64, duration: Nanos) -> Step<Setup> {
+        let rate = Rate::FramesPerSecond(rate_pps);
+        let mut trial = self.context.trial(&self.setup, frame_bytes, rate);
+        trial.duration = duration;
+        trial.drain = drain(duration.as_secs_f64());
+        Step::Trial { point: Point::new(&[(AXIS, f64::from(frame_bytes))]), trial }
+    }
+
+    /// Keeps what a search found; nothing of it where there was none.
+    fn finish(&mut self, frame_bytes: u16, found: &[Found]) {
+        let repeat = self.repeat();
+        for (place, (preset, goal)) in self.goals.iter().enumerate() {
+            let found = found.get(place);
+            let is = |remark| found.is_some_and(|found| found.irregular.contains(&remark));
+            self.findings.push(Finding {
+                repeat,
+                axis: AXIS,
+                x: f64::from(frame_bytes),
+                metric: metric_of_goal(preset.name()).expect("every preset has its metric"),
+                value: found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0),
+                irregular: !found.is_some_and(Found::is_regular),
+                tester_limited: is(Irregularity::TesterLimited),
+                goal: found.map(|found| result(preset.name(), goal, found)),
+            });
+        }
+        self.search = None;
+        self.done += 1;
+    }
+
+    /// About how many trials a search takes, and their seconds: on each level two loads for each
+    /// goal, each until it is decided, and some on the way there.
+    fn expected(&self) -> (f64, f64) {
+        let (mut trials, mut seconds) = (0.0, 0.0);
+        for (_, goal) in &self.goals {
+            for level in 0..LEVELS {
+                let stage = goal.at_level(level);
+                let duration = stage.duration_final.as_secs_f64();
+                let each = stage.duration_sum.as_secs_f64() * (1.0 - stage.exceed_ratio) / duration;
+                let loads = if level == 0 { 5.0 } else { 2.0 };
+                trials += loads * each.ceil();
+                seconds += loads * each.ceil() * duration;
+            }
+        }
+        (trials, seconds)
+    }
+}
+
+/// A goal and what was found for it, in the record's words.
+fn result(name: &str, goal: &Goal, found: &Found) -> GoalResult {
+    GoalResult {
+        goal: name.into(),
+        loss_ratio_allowed: goal.loss_ratio,
+        exceed_ratio: goal.exceed_ratio,
+        width_ratio_wanted: goal.width,
+        duration_ns_initial: goal.duration_initial.0,
+        duration_ns_final: goal.duration_final.0,
+        duration_ns_sum: goal.duration_sum.0,
+        rate_pps_lower: found.rate_pps_lower,
+        rate_pps_upper: found.rate_pps_upper,
+        rate_pps_conditional: found.rate_pps_conditional,
+        trials_chosen: found.trials.into(),
+        duration_ns_trials: found.spent.0,
+        remarks: found.irregular.iter().map(|it| remark(*it)).collect(),
+    }
+}
+
+fn remark(irregularity: Irregularity) -> Remark {
+    match irregularity {
+        Irregularity::NoLowerBound => Remark::NoLowerBound,
+        Irregularity::NoUpperBound => Remark::NoUpperBound,
+        Irregularity::CutShort => Remark::CutShort,
+        Irregularity::LossInversion => Remark::LossInversion,
+        Irregularity::TesterLimited => Remark::TesterLimited,
+        Irregularity::ExtraFrames => Remark::ExtraFrames,
+    }
+}
+
+impl Experiment for Goals {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if !self.is_installed {
+            self.is_installed = true;
+            return Step::Install(self.setup);
+        }
+        if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
+            search.record(Measured::from(&**report));
+        }
+        loop {
+            let Some(frame_bytes) = self.frame_bytes() else { return Step::Done };
+            if self.search.is_none() {
+                let Context { parameters, capacity_bps, .. } = &self.context;
+                let wanted = wanted(parameters, &self.goals, *capacity_bps, frame_bytes);
+                self.search = Search::new(wanted).ok();
+            }
+            match self.search.as_ref().map(Search::next) {
+                Some(Ask::Trial { rate_pps, duration, goal }) => {
+                    self.chosen_for = Some(self.goals[goal].0.name());
+                    return self.trial(frame_bytes, rate_pps, duration);
+                }
+                Some(Ask::Found(found)) => self.finish(frame_bytes, &found),
+                // A link so slow that a trial has no frame, found only when it was measured.
+                None => self.finish(frame_bytes, &[]),
+            }
+        }
+    }
+}
+
+impl Method for Goals {
+    fn tag(&self) -> Tag {
+        Tag { role: Role::Bound, repeat: self.repeat() }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn goal(&self) -> Option<&'static str> {
+        self.chosen_for
+    }
+
+    fn trials_expected(&self) -> u64 {
+        let searches = self.frames.len() as u64 * u64::from(self.context.parameters.repeats);
+        searches * self.expected().0 as u64
+    }
+
+    fn trial_seconds(&self) -> Option<f64> {
+        let (trials, seconds) = self.expected();
+        Some(seconds / trials)
+    }
+}

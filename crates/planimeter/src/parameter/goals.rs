@@ -1,0 +1,257 @@
+//! Parameters of a search with several goals (RFC 9971): which ones, and what is changed in all of them.
+//!
+//! Goals are asked for by name; what the user does not say of them is as their standard or practice has
+//! it. Beside the other parameters because no other experiment has a use for them; read the same way.
+
+use instrument::search::mlr::goal::Goal;
+use packet::time::Nanos;
+
+use super::{Effort, list, number};
+
+/// A goal by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// RFC 2544 without conditions.
+    Rfc2544,
+    /// ETSI GS NFV-TST 009, with loss verification.
+    Tst009,
+    /// The non-drop rate.
+    Ndr,
+    /// The partial-drop rate.
+    Pdr,
+    /// A first look at the non-drop rate.
+    QuickNdr,
+    /// A first look at the partial-drop rate.
+    QuickPdr,
+}
+
+/// Bounds of the goals that have no width of their own may be this far apart.
+const WIDTH_MINUTES: f64 = 0.01;
+
+/// What a search with several goals is to find.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goals {
+    /// The goals, each once.
+    pub presets: Vec<Preset>,
+    /// Width of all of them, if not their own.
+    pub width: Option<f64>,
+    /// Exceed ratio of all of them, if not their own.
+    pub exceed: Option<f64>,
+    /// Seconds of a full-length trial, if not their own.
+    pub final_s: Option<f64>,
+    /// Seconds of the shortest trial, if not their own.
+    pub initial_s: Option<f64>,
+    /// Seconds of full-length trials that decide a load, if not their own.
+    pub sum_s: Option<f64>,
+    /// Seconds of trials after which a search ends with what it has.
+    pub search_s: f64,
+}
+
+impl Preset {
+    const ALL: [Preset; 6] = [
+        Preset::Rfc2544,
+        Preset::Tst009,
+        Preset::Ndr,
+        Preset::Pdr,
+        Preset::QuickNdr,
+        Preset::QuickPdr,
+    ];
+
+    /// The name on the command line and in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Rfc2544 => "rfc2544",
+            Preset::Tst009 => "tst009",
+            Preset::Ndr => "ndr",
+            Preset::Pdr => "pdr",
+            Preset::QuickNdr => "quick-ndr",
+            Preset::QuickPdr => "quick-pdr",
+        }
+    }
+
+    /// Whether some loss is allowed.
+    pub fn is_partial(self) -> bool {
+        matches!(self, Preset::Pdr | Preset::QuickPdr)
+    }
+
+    fn goal(self, loss_ratio: f64) -> Goal {
+        match self {
+            Preset::Rfc2544 => Goal::rfc2544(WIDTH_MINUTES),
+            Preset::Tst009 => Goal::tst009(WIDTH_MINUTES),
+            Preset::Ndr => Goal::ndr(),
+            Preset::Pdr => Goal::pdr(loss_ratio),
+            Preset::QuickNdr => Goal::quick(0.0),
+            Preset::QuickPdr => Goal::quick(loss_ratio),
+        }
+    }
+}
+
+impl Goals {
+    /// The defaults at an effort.
+    pub fn at(effort: Effort) -> Goals {
+        let presets = match effort {
+            Effort::Quick => vec![Preset::QuickNdr, Preset::QuickPdr],
+            Effort::Standard | Effort::Full => vec![Preset::Ndr, Preset::Pdr],
+        };
+        let (width, exceed, final_s, initial_s, sum_s) = (None, None, None, None, None);
+        Goals { presets, width, exceed, final_s, initial_s, sum_s, search_s: 3600.0 }
+    }
+
+    /// Each goal with its name; those that allow some loss allow this much. What the user asked for is
+    /// taken as it is, and what he left open follows it.
+    pub fn wanted(&self, loss_ratio: f64) -> Vec<(Preset, Goal)> {
+        let time = |seconds: Option<f64>| seconds.map(Nanos::from_secs_f64);
+        let changed = |preset: &Preset| {
+            let own = preset.goal(loss_ratio);
+            let duration_final = time(self.final_s).unwrap_or(own.duration_final);
+            let goal = Goal {
+                exceed_ratio: self.exceed.unwrap_or(own.exceed_ratio),
+                width: self.width.unwrap_or(own.width),
+                duration_final,
+                duration_initial: time(self.initial_s)
+                    .unwrap_or(own.duration_initial.min(duration_final)),
+                duration_sum: time(self.sum_s).unwrap_or(own.duration_sum.max(duration_final)),
+                ..own
+            };
+            (*preset, goal)
+        };
+        self.presets.iter().map(changed).collect()
+    }
+
+    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
+    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
+        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
+        Some(self.read(key, value).ok_or(expected))
+    }
+
+    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+        match key {
+            "goals" => self.presets = presets(value)?,
+            "goal_width" => self.width = Some(number(value, 0.0005, 0.5)?),
+            "goal_exceed" => self.exceed = Some(number(value, 0.0, 0.95)?),
+            "goal_final" => self.final_s = Some(number(value, 0.01, 3600.0)?),
+            "goal_initial" => self.initial_s = Some(number(value, 0.01, 3600.0)?),
+            "goal_sum" => self.sum_s = Some(number(value, 0.01, 86_400.0)?),
+            _ => self.search_s = number(value, 1.0, 86_400.0)?,
+        }
+        Some(())
+    }
+}
+
+/// The goals of a list of names, each once; `quick` stands for two.
+fn presets(text: &str) -> Option<Vec<Preset>> {
+    let named = |name: &str| match name {
+        "quick" => Some(vec![Preset::QuickNdr, Preset::QuickPdr]),
+        name => Preset::ALL.into_iter().find(|preset| preset.name() == name).map(|it| vec![it]),
+    };
+    let found: Vec<Preset> = list(text, named)?.into_iter().flatten().collect();
+    let is_once = |(place, preset): (usize, &Preset)| !found[..place].contains(preset);
+    found.iter().enumerate().all(is_once).then_some(found.clone())
+}
+
+/// Keys of `--set`, what they take, and what they mean.
+pub const KEYS: [(&str, &str, &str); 7] = [
+    (
+        "goals",
+        "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, each once, by commas",
+        "what rfc9971 searches for (ndr,pdr; quick with quick effort); pdr allows loss=",
+    ),
+    (
+        "goal_width",
+        "0.0005 to 0.5",
+        "how far a goal's bounds may be apart, as a share of the upper one (ndr, pdr 0.005; rfc2544, \
+         tst009 0.01; quick 0.02)",
+    ),
+    (
+        "goal_exceed",
+        "0 to 0.95",
+        "share of the time whose trials may lose more than a goal allows (0.5; rfc2544 0)",
+    ),
+    (
+        "goal_final",
+        "0.01 to 3600 seconds",
+        "a goal's full-length trial (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
+    ),
+    (
+        "goal_initial",
+        "0.01 to 3600 seconds, at most goal_final",
+        "a goal's shortest trial (1; quick 0.5)",
+    ),
+    (
+        "goal_sum",
+        "0.01 to 86400 seconds, at least goal_final",
+        "time of full-length trials that decides a load (ndr, pdr 21; rfc2544 60; tst009 120; quick 5)",
+    ),
+    ("search_seconds", "1 to 86400", "trial time after which a search of rfc9971 ends (3600)"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_what_is_wrong_changes_nothing() {
+        let mut goals = Goals::at(Effort::Standard);
+        let right = [
+            ("goals", "tst009,quick,ndr"),
+            ("goal_width", "0.05"),
+            ("goal_exceed", "0.2"),
+            ("goal_final", "2"),
+            ("goal_initial", "0.1"),
+            ("goal_sum", "10"),
+            ("search_seconds", "60"),
+        ];
+        assert_eq!(right.map(|(key, _)| key), KEYS.map(|(key, ..)| key));
+        for (key, value) in right {
+            let before = goals.clone();
+            assert_eq!(goals.set(key, value), Some(Ok(())), "{key}");
+            assert_ne!(goals, before, "{key}");
+            let before = goals.clone();
+            for wrong in ["-1", "nan", "", "x", "1e99", "ndr,ndr", "quick,quick-ndr"] {
+                assert!(goals.set(key, wrong).unwrap().is_err(), "{key}={wrong}");
+            }
+            assert_eq!(goals, before, "{key}");
+        }
+        let names: Vec<&str> = goals.presets.iter().map(|preset| preset.name()).collect();
+        assert_eq!(names, ["tst009", "quick-ndr", "quick-pdr", "ndr"]);
+        assert_eq!(goals.set("seconds", "1"), None);
+    }
+
+    #[test]
+    fn presets_are_what_their_standards_say_and_what_is_open_follows_what_was_said() {
+        let mut goals = Goals::at(Effort::Standard);
+        goals.set("goals", "rfc2544,tst009,ndr,pdr").unwrap().unwrap();
+        let whole = |goal: Goal| {
+            [goal.duration_final, goal.duration_sum].map(|time| time.0 / 1_000_000_000)
+        };
+        let said: Vec<([u64; 2], f64, f64)> = goals
+            .wanted(0.005)
+            .into_iter()
+            .map(|(_, goal)| (whole(goal), goal.loss_ratio, goal.exceed_ratio))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                ([60, 60], 0.0, 0.0),
+                ([60, 120], 0.0, 0.5),
+                ([1, 21], 0.0, 0.5),
+                ([1, 21], 0.005, 0.5),
+            ]
+        );
+        goals.set("goal_final", "30").unwrap().unwrap();
+        for (preset, goal) in goals.wanted(0.005) {
+            assert_eq!(goal.check(), Ok(()), "{}", preset.name());
+            assert_eq!(goal.duration_final, Nanos::from_secs(30));
+        }
+        // What contradicts itself stays so, for whoever checks it to say.
+        goals.set("goal_sum", "2").unwrap().unwrap();
+        assert!(goals.wanted(0.005).iter().all(|(_, goal)| goal.check().is_err()));
+    }
+
+    #[test]
+    fn every_goal_has_a_place_in_the_record() {
+        for preset in Preset::ALL {
+            assert!(results::record::metric_of_goal(preset.name()).is_some(), "{preset:?}");
+        }
+    }
+}
