@@ -1,0 +1,77 @@
+//! Any bytes as a capture file: an error or frames, the same however they come in, nothing beyond
+//! the limits; and the frames that were read, written again, are read as the same ones.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use packet::capture::resolution::Resolution;
+use packet::capture::write::{Frame, Notes, PcapNg};
+use packet::capture::{BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Event, Interface, Order};
+use packet::time::Nanos;
+use ports::capture::CaptureReader;
+use std::io::Read;
+
+/// Gives so many bytes at a time.
+struct Slow<'a>(&'a [u8], usize);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.0.len().min(buffer.len()).min(self.1);
+        buffer[..bytes].copy_from_slice(&self.0[..bytes]);
+        self.0 = &self.0[bytes..];
+        Ok(bytes)
+    }
+}
+
+type Found = (Option<Nanos>, u32, Vec<u8>, usize);
+
+fn read(input: impl Read, most: usize) -> (Vec<Found>, Option<String>) {
+    let mut reader = CaptureReader::new(input);
+    let mut frames = Vec::new();
+    loop {
+        match reader.next_event() {
+            Ok(Some(Event::Frame(frame))) => {
+                assert!(frame.bytes.len() <= CAPTURED_BYTES_MAX);
+                assert!(frame.offset < most as u64);
+                let said = frame.comments().map(<[u8]>::len).sum();
+                assert!(said < BLOCK_BYTES_MAX);
+                frames.push((frame.at, frame.original_bytes, frame.bytes.to_vec(), said));
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return (frames, None),
+            Err(error) => return (frames, Some(error.to_string())),
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let (&first, bytes) = match bytes.split_first() {
+        Some(split) => split,
+        None => return,
+    };
+    let whole = read(bytes, bytes.len());
+    assert_eq!(whole, read(Slow(bytes, usize::from(first) + 1), bytes.len()));
+    let mut file = Vec::new();
+    let order = if first & 1 == 0 { Order::Little } else { Order::Big };
+    let mut ng = PcapNg::begin(&mut file, order, "", None);
+    let interface = Interface {
+        name: String::new(),
+        mac: None,
+        snap_bytes: 0,
+        resolution: Resolution::NANO,
+        offset_seconds: 0,
+        fcs_bytes: 0,
+    };
+    ng.interface(&mut file, &interface, None).expect("the first one");
+    for (at, original_bytes, bytes, _) in &whole.0 {
+        let (at, original_bytes) = (at.unwrap_or_default(), *original_bytes);
+        let frame = Frame { interface: 0, at, bytes, original_bytes, notes: Notes::default() };
+        ng.frame(&mut file, &frame).expect("no longer than what was read");
+    }
+    let (again, error) = read(&file[..], file.len());
+    assert_eq!(error, None);
+    assert_eq!(again.len(), whole.0.len());
+    for (one, other) in again.iter().zip(&whole.0) {
+        assert_eq!((one.0, one.1, &one.2), (Some(other.0.unwrap_or_default()), other.1, &other.2));
+    }
+});
