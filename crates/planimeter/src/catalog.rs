@@ -6,7 +6,7 @@ use crate::experiments::{
     Context, Method, bianco2010, cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate,
     latency, memory_per_flow, rfc9971, throughput,
 };
-use crate::target::name::{NameError, TargetKind};
+use crate::target::name::{NameError, TargetKind, Technology};
 
 /// One experiment.
 pub struct Entry {
@@ -28,6 +28,28 @@ pub struct Entry {
     pub flows: u32,
     /// Targets that go along with one that was asked for.
     pub companions: &'static [(TargetKind, TargetKind)],
+    /// What a target has to be for the experiment to be about it.
+    pub technologies: &'static [Technology],
+    /// Ports by which frames are sent into a target.
+    pub inputs: u8,
+}
+
+/// What has two tables, one of exact entries and one of others.
+const OPENFLOW: &[Technology] = &[Technology::OpenFlow];
+
+/// What forwards by a table.
+const FORWARDERS: &[Technology] =
+    &[Technology::OpenFlow, Technology::Bridging, Technology::Routing];
+
+/// Everything, a cable too.
+const ALL: &[Technology] =
+    &[Technology::OpenFlow, Technology::Bridging, Technology::Routing, Technology::Wire];
+
+impl Entry {
+    /// Whether the experiment is about this target.
+    pub fn applies(&self, kind: TargetKind) -> bool {
+        self.technologies.contains(&kind.technology())
+    }
 }
 
 /// Every experiment, in the order in which they are listed.
@@ -40,9 +62,8 @@ pub const ENTRIES: &[Entry] = &[
         method: "One flow over a table of one entry at full nominal load, one trial a point; the \
                  router also with a destination cache, as the study's kernel had one.",
         build: bianco2010::fig2::method,
-        shares_trials_of: None,
-        flows: 0,
         companions: &[(TargetKind::Router, TargetKind::RouterCache)],
+        ..WORKLOAD
     },
     Entry {
         id: "bianco2010/fig3",
@@ -52,9 +73,7 @@ pub const ENTRIES: &[Entry] = &[
         method: "One flow of 64-byte frames at rising shares of the nominal link, from underload \
                  to overload.",
         build: bianco2010::fig3::method,
-        shares_trials_of: None,
-        flows: 0,
-        companions: &[],
+        ..WORKLOAD
     },
     Entry {
         id: "bianco2010/fig4",
@@ -65,8 +84,76 @@ pub const ENTRIES: &[Entry] = &[
                  comes back.",
         build: bianco2010::fig4::method,
         shares_trials_of: Some("bianco2010/fig3"),
-        flows: 0,
-        companions: &[],
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/fig5",
+        title: "Forwarding rate against frame size with large tables",
+        paper: Some(("bianco2010", "fig5")),
+        axis: bianco2010::fig5::AXIS,
+        method: "Full nominal load with headers uniformly random over 8K, 64K and 128K entries: exact \
+                 flows that differ in both UDP ports, routes to C-class networks, or addresses that \
+                 the bridge learned from frames and keeps for an hour.",
+        build: bianco2010::fig5::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/fig6",
+        title: "Hash table against linear table",
+        paper: Some(("bianco2010", "fig6")),
+        axis: bianco2010::fig6::AXIS,
+        method: "Full nominal load, uniformly random over all installed entries: 131,072 exact ones in \
+                 the hash table, or 100 with open fields in the linear table.",
+        build: bianco2010::fig6::method,
+        technologies: OPENFLOW,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/fig7",
+        title: "Forwarding rate against the mix of traffic for hash and linear table",
+        paper: Some(("bianco2010", "fig7")),
+        axis: bianco2010::fig7::AXIS,
+        method: "Both tables filled; full nominal load of 96-byte frames, of which a share matches the \
+                 linear table and the rest the hash table.",
+        build: bianco2010::fig7::method,
+        technologies: OPENFLOW,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/table1",
+        title: "Processing time by table type, table size and frame size",
+        paper: Some(("bianco2010", "table1")),
+        axis: bianco2010::table1::AXIS,
+        method: "Mean latency at a low load, less what the link takes: Tp = L - 2 (Tt + D).",
+        build: bianco2010::table1::method,
+        technologies: OPENFLOW,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/fig9",
+        title: "Fairness between two flows by one input port",
+        paper: Some(("bianco2010", "fig9")),
+        axis: bianco2010::fairness::AXIS,
+        method: "Two flows of 96-byte frames over 64K entries: F1 at 10 % and F2 at 40, 50, 60 and 90 % \
+                 of a load C that is the target's own maximum over 0.65, so that 50 % of it is \
+                 carried and 70 and 100 % are too much. A difference above zero: F1 loses more.",
+        build: bianco2010::fig9::method,
+        technologies: FORWARDERS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "bianco2010/fig10",
+        title: "Fairness between two flows by two input ports",
+        paper: Some(("bianco2010", "fig10")),
+        axis: bianco2010::fairness::AXIS,
+        method: "The flows and loads of figure 9, each flow by an input port of its own; our switch with \
+                 both of its orders of service, deficit round robin and first come first served. A \
+                 difference above zero: F1 loses more.",
+        build: bianco2010::fig10::method,
+        technologies: FORWARDERS,
+        inputs: 2,
+        companions: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        ..WORKLOAD
     },
     Entry {
         id: "forwarding-rate",
@@ -167,7 +254,7 @@ pub const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// What experiments of no study have in common.
+/// What most experiments have in common.
 const WORKLOAD: Entry = Entry {
     id: "",
     title: "",
@@ -178,6 +265,8 @@ const WORKLOAD: Entry = Entry {
     shares_trials_of: None,
     companions: &[],
     flows: 0,
+    technologies: ALL,
+    inputs: 1,
 };
 
 /// The experiments that a name stands for: one, or every item of a study.
@@ -191,7 +280,6 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     }
     let study = name.split('/').next().unwrap_or_default();
     let later = [
-        "bianco2010",
         "costa2017",
         "oflops2018",
         "gelberger2013",
@@ -217,12 +305,13 @@ mod tests {
     #[test]
     fn a_study_stands_for_all_its_items() {
         let ids: Vec<&str> = find("bianco2010").unwrap().iter().map(|entry| entry.id).collect();
-        assert_eq!(ids, ["bianco2010/fig2", "bianco2010/fig3", "bianco2010/fig4"]);
+        let items = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig10"];
+        assert_eq!(ids, items.map(|item| format!("bianco2010/{item}")));
     }
 
     #[test]
     fn an_item_of_a_later_version_is_told_apart_from_a_wrong_name() {
-        assert!(matches!(find("bianco2010/fig9"), Err(NameError::NotYet { .. })));
+        assert!(matches!(find("costa2017/table4"), Err(NameError::NotYet { .. })));
         assert!(matches!(find("bianca2010"), Err(NameError::Unknown { .. })));
     }
 }

@@ -9,6 +9,8 @@
 pub mod acl;
 /// Prefixes as in the Internet's routing table.
 pub mod prefixes;
+/// Several streams over parts of one table.
+pub mod parts;
 
 use std::net::Ipv4Addr;
 
@@ -36,15 +38,19 @@ pub struct Setup {
     pub shift: u32,
     /// Whether the target has to be made anew before.
     pub is_fresh: bool,
+    /// Ports by which traffic comes in: with two, the second half of the entries is that of
+    /// the flow that comes in by the third port.
+    pub inputs: u8,
 }
 
 /// The addresses at both ends of the two links between instrument and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The stations that the instrument plays behind its sending and its receiving port.
-    pub instrument: [[u8; 6]; 2],
-    /// The target's first and second port.
-    pub target: [[u8; 6]; 2],
+    /// The stations that the instrument plays behind its sending and its receiving port, and behind
+    /// its second sending port where it has one.
+    pub instrument: [[u8; 6]; 3],
+    /// The target's first and second port, and its third where it has one.
+    pub target: [[u8; 6]; 3],
 }
 
 /// Address of a router's first port, on the sender's side.
@@ -79,8 +85,8 @@ impl Setup {
     /// One entry, one flow: what the studies call a single flow.
     pub fn single(seed: u64) -> Self {
         let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
-        let (style, shift, is_fresh) = (Style::Acl, 0, false);
-        Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh }
+        let (style, shift, is_fresh, inputs) = (Style::Acl, 0, false, 1);
+        Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh, inputs }
     }
 
     /// The same, hit in turn: every flow of the traffic is met soon.
@@ -376,8 +382,8 @@ mod tests {
     use std::collections::HashSet;
 
     const ADDRESSES: Addresses = Addresses {
-        instrument: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
-        target: [[2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4]],
+        instrument: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 5]],
+        target: [[2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4], [2, 0, 0, 0, 0, 6]],
     };
 
     fn check(technology: Technology, entry: impl Fn(&Headers) -> u64) {

@@ -31,8 +31,9 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 19] = [
+const TESTS: [Test<Need>; 20] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
+    ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
     ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
@@ -241,6 +242,41 @@ fn every_target_forwards() {
         assert!(is_stated || target["name"] == "direct", "{target} has no version");
     }
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
+}
+
+/// Every target with a third port, over a nominal link so slow that all of them carry both flows.
+fn two_flows_come_in() {
+    let place = Place::new();
+    let before = System::now();
+    let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs"];
+    let mut arguments = vec!["run", "bianco2010/fig10", "--effort", "quick", "--link", "veth"];
+    let set = ["seconds=0.05", "repeats=3", "load=40", "entries=64", "capacity=20M"];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    let companion = "ours:service=first-come";
+    assert_eq!(trials.len(), 4 * (targets.len() + 1));
+    for target in targets.iter().chain([&companion]) {
+        let own = trials.iter().filter(|trial| trial["target"] == *target);
+        let carries = |trial: &Value, flow: usize| {
+            let stream = &trial["streams"][flow];
+            assert_eq!(stream["port_out"], [0, 2][flow], "{trial}");
+            let correct = stream["classes"]["correct"].as_i64().unwrap();
+            correct * 10 > stream["frames_offered"].as_i64().unwrap() * 9
+        };
+        let both = own.filter(|trial| carries(trial, 0) && carries(trial, 1)).count();
+        assert!(both > 0, "{target} does not forward both flows");
+    }
+    for trial in trials {
+        assert_eq!(trial["frames_unexplained"], 0, "{trial}");
+        for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
+            assert_eq!(trial["classes"][class], 0, "{class}: {trial}");
+        }
+    }
 }
 
 /// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's

@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
-use crate::record::{Experiment, IntervalMethod, Record};
+use crate::record::{Experiment, IntervalMethod, Point, Record};
 
 /// Every cell of an experiment.
 pub fn cells(record: &Record, experiment: &Experiment) -> String {
     let mut out = String::from(
-        "experiment,target,x_name,x,metric,unit,value,n,interval_low,interval_high,\
+        "experiment,target,x_name,x,curve_name,curve,metric,unit,value,n,interval_low,interval_high,\
          interval_level_percent,interval_method,warnings\n",
     );
     for cell in record.cells.iter().filter(|cell| cell.experiment == experiment.id) {
@@ -26,11 +26,12 @@ pub fn cells(record: &Record, experiment: &Experiment) -> String {
         let warnings: Vec<String> = cell.warnings.iter().map(|w| w.sentence()).collect();
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{low},{high},{level},{method},{}",
+            "{},{},{},{},{},{},{},{},{},{low},{high},{level},{method},{}",
             field(&cell.experiment),
             field(&cell.target),
             field(&cell.point.name),
             cell.point.value,
+            curve(&cell.point),
             cell.metric.name(),
             field(&cell.unit),
             cell.value,
@@ -44,7 +45,7 @@ pub fn cells(record: &Record, experiment: &Experiment) -> String {
 /// Every trial: its load and the account of its frames.
 pub fn trials(record: &Record) -> String {
     let mut out = String::from(
-        "id,experiment,target,repeat,x_name,x,frame_bytes,rate_pps_intended,frames_offered,\
+        "id,experiment,target,repeat,x_name,x,curve_name,curve,frame_bytes,rate_pps_intended,frames_offered,\
          frames_forwarded,duration_ns_effective,correct,reordered,misrouted,corrupt,flooded,\
          duplicate,foreign,dropped,unexplained,latency_ns_mean,latency_ns_p50,latency_ns_p99,seed,goal\n",
     );
@@ -54,13 +55,14 @@ pub fn trials(record: &Record) -> String {
         let classes = &trial.classes;
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{dropped},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{dropped},{},{},{},{},{},{}",
             trial.id,
             field(&trial.experiment),
             field(&trial.target),
             trial.repeat,
             field(&trial.point.name),
             trial.point.value,
+            curve(&trial.point),
             optional(trial.frame_bytes),
             trial.rate_pps_intended,
             trial.frames_offered,
@@ -82,6 +84,14 @@ pub fn trials(record: &Record) -> String {
         );
     }
     out
+}
+
+/// The two fields of a point's curve.
+fn curve(point: &Point) -> String {
+    match &point.within {
+        Some(curve) => format!("{},{}", field(&curve.name), curve.value),
+        None => ",".into(),
+    }
 }
 
 fn optional(value: Option<impl ToString>) -> String {

@@ -6,6 +6,8 @@
 
 /// What kept forwarding rates from being higher.
 mod limit;
+/// What bianco2010 derives: fairness, and the time in the target.
+pub mod study;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +15,8 @@ use crate::claims;
 use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{
-    Cell, Claim, Deed, Drop, DropPlace, Flag, Interval, Metric, Notice, Orders, Outcome, Point,
-    Ratio, Record, Role, Trial, Warning,
+    Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
+    Outcome, Point, Ratio, Record, Role, Trial, Warning,
 };
 use crate::series;
 
@@ -122,6 +124,13 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         }
         Metric::FlowStatsNsFirst => orders(trial, Deed::Tell)?.first_byte_ns.map(whole),
         Metric::MemoryBytesPerFlow => trial.memory.as_ref()?.bytes_per_flow(),
+        // Not of the trial alone.
+        Metric::ProcessingNs => None,
+        Metric::LossRatioF1
+        | Metric::LossRatioF2
+        | Metric::LossRatioDifference
+        | Metric::FairnessIndexJain
+        | Metric::MaxMinShareRatio => study::fairness(trial, metric),
     }
 }
 
@@ -132,7 +141,7 @@ fn orders(trial: &Trial, deed: Deed) -> Option<&Orders> {
 
 /// What was measured of one target at one point.
 struct Place<'a> {
-    experiment: &'a str,
+    experiment: &'a Experiment,
     target: &'a str,
     point: &'a Point,
     trials: Vec<&'a Trial>,
@@ -158,10 +167,10 @@ fn places(record: &Record) -> Vec<Place<'_>> {
             let mut points: Vec<&Point> = (trials.iter().map(|trial| &trial.point))
                 .chain(outcomes.iter().map(|outcome| &outcome.point))
                 .collect();
-            points.sort_by(|a, b| a.value.total_cmp(&b.value).then(a.name.cmp(&b.name)));
+            points.sort_by(|a, b| a.order(b));
             points.dedup();
             places.extend(points.into_iter().map(|point| Place {
-                experiment: &experiment.id,
+                experiment,
                 target: &target.name,
                 point,
                 trials: trials.iter().copied().filter(|trial| trial.point == *point).collect(),
@@ -176,15 +185,22 @@ fn cells(record: &Record) -> Vec<Cell> {
     let places = places(record);
     places
         .iter()
-        .flat_map(|place| Metric::ALL.iter().filter_map(|&metric| cell(place, metric)))
+        .flat_map(|place| Metric::ALL.iter().filter_map(|&metric| cell(record, place, metric)))
         .collect()
 }
 
-fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
+fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
+    if !study::is_asked(place.experiment, metric) {
+        return None;
+    }
     let mut samples: Vec<(u32, f64)> = Vec::new();
     let mut rests_on: Vec<u64> = Vec::new();
     for trial in place.trials.iter().filter(|trial| trial.role != Role::Bound) {
-        if let Some(found) = value(trial, metric) {
+        let found = match metric {
+            Metric::ProcessingNs => study::processing_ns(record, trial),
+            metric => value(trial, metric),
+        };
+        if let Some(found) = found {
             samples.push((trial.repeat, found));
             rests_on.push(trial.id);
         }
@@ -198,7 +214,7 @@ fn cell(place: &Place<'_>, metric: Metric) -> Option<Cell> {
     let value =
         if metric.is_by_median() { series::median(&samples) } else { series::mean(&samples) }?;
     Some(Cell {
-        experiment: place.experiment.into(),
+        experiment: place.experiment.id.clone(),
         target: place.target.into(),
         point: place.point.clone(),
         metric,
@@ -222,7 +238,7 @@ fn interval_of(metric: Metric, samples: &[f64]) -> Option<Interval> {
         false => interval::of_mean(samples, LEVEL_PERCENT),
     }?;
     let floor = if samples.iter().all(|&sample| sample >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
-    let ceiling = if metric == Metric::LossRatio { 1.0 } else { f64::INFINITY };
+    let ceiling = if metric.is_at_most_one() { 1.0 } else { f64::INFINITY };
     Some(Interval { low: interval.low.max(floor), high: interval.high.min(ceiling), ..interval })
 }
 

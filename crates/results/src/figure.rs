@@ -14,7 +14,7 @@ mod tests;
 
 pub use draw::svg;
 pub use palette::{Marker, Style, styles};
-pub use view::{View, figure, views};
+pub use view::{View, curves, figure, views};
 
 /// A picture of curves over two axes.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 //! Invariant: equal values give equal text on every machine.
 
 use crate::interval::LEVEL_PERCENT;
-use crate::record::{Interval, Metric};
+use crate::record::{Interval, Metric, Within};
 
 /// A unit in which a metric is shown, and what a stored value is multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +17,13 @@ pub struct Shown {
 
 /// How a metric is shown.
 pub fn shown(metric: Metric) -> Shown {
+    match metric {
+        Metric::LossRatioDifference => return Shown { unit: "percentage points", factor: 100.0 },
+        Metric::FairnessIndexJain | Metric::MaxMinShareRatio => {
+            return Shown { unit: "of 1", factor: 1.0 };
+        }
+        _ => {}
+    }
     match metric.unit() {
         "pps" => Shown { unit: "frames/s", factor: 1.0 },
         "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
@@ -64,6 +71,12 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::FlowStatsNs => "time to tell of all flows",
         Metric::FlowStatsNsFirst => "time to the first flow told of",
         Metric::MemoryBytesPerFlow => "memory per flow",
+        Metric::ProcessingNs => "processing time",
+        Metric::LossRatioF1 => "loss of F1",
+        Metric::LossRatioF2 => "loss of F2",
+        Metric::LossRatioDifference => "loss of F1 less loss of F2",
+        Metric::FairnessIndexJain => "Jain's index",
+        Metric::MaxMinShareRatio => "max-min share",
     }
 }
 
@@ -131,8 +144,21 @@ pub fn axis(name: &str) -> String {
         "load_percent" => "load, %".into(),
         "entries" => "table entries".into(),
         "rate_pps_intended" => "load, frames/s".into(),
+        "linear_percent" => "traffic for the linear table, %".into(),
+        "f2_percent" => "load of F2, % of C".into(),
         "flow_mods_per_answer" => "flow-mods for one answer".into(),
         other => other.replace('_', " "),
+    }
+}
+
+/// The name for people of one of several curves.
+pub fn curve(within: &Within) -> String {
+    let value = setting(within.value);
+    match within.name.as_str() {
+        "entries" => format!("{value} entries"),
+        "hash_entries" => format!("hash table, {value}"),
+        "linear_entries" => format!("linear table, {value}"),
+        other => format!("{} {value}", other.replace('_', " ")),
     }
 }
 

@@ -160,13 +160,13 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: (usize,
         svg(&figure)
     });
     let numbers = table::of_view(record, experiment, view);
-    let ratios = table::of_ratios(record, experiment, ratio_metric(view));
+    let ratios = table::of_ratios(record, experiment, view, ratio_metric(view));
     html! {
         @if let Some(picture) = &drawn {
             figure { div.wide { (PreEscaped(picture)) } }
         }
         details open[drawn.is_none()] {
-            summary { "The numbers" }
+            summary { (view.caption()) }
             (rows(&numbers))
         }
         @if !ratios.rows.is_empty() {

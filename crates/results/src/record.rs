@@ -22,7 +22,8 @@ pub use environment::{Calibration, Effort, Environment, Experiment, Target, Tech
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, Flag, FrameClasses,
-    Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Work,
+    Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Within,
+    Work,
 };
 pub use warning::{Notice, Warning};
 

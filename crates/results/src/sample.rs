@@ -101,7 +101,7 @@ fn add_round(
         let id = record.trials.len() as u64 + 1;
         let mut trial = trial(invented, id, size, load, repeat);
         trial.experiment = record.experiments[experiment].id.clone();
-        trial.point = Point { name: point.0.into(), value: point.1 };
+        trial.point = Point::new(point.0, point.1);
         record.trials.push(trial);
     }
 }
@@ -132,7 +132,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         target: name.into(),
         repeat,
         role: Role::Measure,
-        point: Point { name: String::new(), value: 0.0 },
+        point: Point::new("", 0.0),
         frame_bytes: Some(size),
         rate_pps_intended: load,
         frames_intended: load as u64,

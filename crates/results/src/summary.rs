@@ -52,7 +52,7 @@ fn run(out: &mut String, record: &Record) {
     claims(out, record);
     for experiment in &record.experiments {
         for view in views(record, experiment) {
-            let _ = write!(out, "\n### {} ({})\n\n", experiment.title, experiment.id);
+            let _ = write!(out, "\n### {} ({})\n\n", view.title(experiment), experiment.id);
             rows(out, &table::of_view(record, experiment, &view));
         }
         let goals = table::of_goals(record, experiment);

@@ -9,9 +9,11 @@ mod goals;
 pub use goals::{READING as GOALS_READING, of_goal_attributes, of_goals};
 
 use crate::derive::counts;
-use crate::figure::View;
+use crate::figure::{View, curves};
 use crate::number;
-use crate::record::{Cell, DropPlace, Experiment, Metric, Ratio, Record, Trial};
+use crate::record::{
+    Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Within,
+};
 
 /// Rows under named columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -80,8 +82,14 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     let has = |metric: &&Metric| {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == **metric)
     };
+    if view.is_table {
+        return matrix(record, experiment, view);
+    }
     let metrics: Vec<Metric> = view.columns.iter().filter(has).copied().collect();
-    let mut columns = vec![number::axis(&experiment.x_name), "target".into(), "n".into()];
+    let has_curves = view.curve.is_none() && !curves(record, experiment).is_empty();
+    let mut columns = vec![number::axis(&experiment.x_name), "target".into()];
+    columns.extend(has_curves.then(|| "curve".into()));
+    columns.push("n".into());
     columns.extend(
         metrics
             .iter()
@@ -91,14 +99,14 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
         .cells
         .iter()
         .filter(|cell| cell.experiment == experiment.id && cell.metric == view.metric)
+        .filter(|cell| view.shows(cell))
         .collect();
-    keys.sort_by(|a, b| a.point.value.total_cmp(&b.point.value));
+    keys.sort_by(|a, b| a.point.order(&b.point));
     let row = |key: &&Cell| {
-        let mut row = vec![
-            Entry::number(number::setting(key.point.value)),
-            Entry::word(&key.target),
-            Entry::number(key.n.to_string()),
-        ];
+        let setting = Entry::number(number::setting(key.point.value));
+        let mut row = vec![setting, Entry::word(&key.target)];
+        row.extend(has_curves.then(|| Entry::word(curve_of(&key.point))));
+        row.push(Entry::number(key.n.to_string()));
         row.extend(metrics.iter().map(|&metric| {
             record
                 .cells_of(&experiment.id, &key.target, metric)
@@ -110,35 +118,96 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     Table { columns, rows: keys.iter().map(row).collect() }
 }
 
-/// Each target against the first, in one metric of an experiment.
-pub fn of_ratios(record: &Record, experiment: &Experiment, metric: Metric) -> Table {
+/// One metric with a row for each target and point and a column for each curve, as the study's
+/// table I, and below them the rows that the study prints.
+fn matrix(record: &Record, experiment: &Experiment, view: &View) -> Table {
+    let curves = curves(record, experiment);
+    let unit = number::shown(view.metric).unit;
+    let mut columns = vec!["target".into(), number::axis(&experiment.x_name)];
+    columns.extend(curves.iter().map(|curve| format!("{}, {unit}", number::curve(curve))));
+    let mut rows = Vec::new();
+    for target in &record.targets {
+        let cells: Vec<&Cell> =
+            record.cells_of(&experiment.id, &target.name, view.metric).collect();
+        let mut values: Vec<f64> = cells.iter().map(|cell| cell.point.value).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        rows.extend(values.iter().map(|&value| {
+            let mut row = vec![Entry::word(&target.name), Entry::number(number::setting(value))];
+            row.extend(curves.iter().map(|curve| {
+                let here = |cell: &&&Cell| {
+                    cell.point.value == value && cell.point.within.as_ref() == Some(curve)
+                };
+                cells.iter().find(here).map_or_else(Entry::default, |cell| Entry::cell(cell))
+            }));
+            row
+        }));
+    }
+    rows.extend(printed(record, experiment, &curves));
+    Table { columns, rows }
+}
+
+/// The rows that a study prints of this item, in its own units: a cell for each of these curves.
+fn printed(record: &Record, experiment: &Experiment, curves: &[Within]) -> Vec<Vec<Entry>> {
+    let is_it = |value: &&Published| {
+        experiment.study.as_ref() == Some(&value.study)
+            && experiment.item.as_ref() == Some(&value.item)
+    };
+    let values: Vec<&Published> = record.published.iter().filter(is_it).collect();
+    let key = |value: &Published| (value.subject.clone(), value.point.value);
+    let mut keys: Vec<(String, f64)> = Vec::new();
+    for value in &values {
+        if !keys.contains(&key(value)) {
+            keys.push(key(value));
+        }
+    }
+    let row = |found: &(String, f64)| {
+        let study = experiment.study.as_deref().unwrap_or_default();
+        let name = Entry::word(format!("{study}, {}", found.0));
+        let mut row = vec![name, Entry::number(number::setting(found.1))];
+        row.extend(curves.iter().map(|curve| {
+            let here = |value: &&&Published| {
+                key(value) == *found && value.point.within.as_ref() == Some(curve)
+            };
+            let value = values.iter().find(here);
+            value.map_or_else(Entry::default, |value| Entry::number(number::text(value.value)))
+        }));
+        row
+    };
+    keys.iter().map(row).collect()
+}
+
+/// The name of the curve that a point belongs to; empty for none.
+fn curve_of(point: &Point) -> String {
+    point.within.as_ref().map_or_else(String::new, number::curve)
+}
+
+/// Each target against the first, in one metric of an experiment: of a view's curve, or of all.
+pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: Metric) -> Table {
     let base = record.targets.first().map_or("", |target| target.name.as_str());
-    let columns = vec![
-        number::axis(&experiment.x_name),
-        "target".into(),
-        format!("{} / {base}", number::title(metric)),
-        "pairs".into(),
-        "answer".into(),
-    ];
+    let has_curves = view.curve.is_none() && !curves(record, experiment).is_empty();
+    let mut columns = vec![number::axis(&experiment.x_name), "target".into()];
+    columns.extend(has_curves.then(|| "curve".into()));
+    columns.push(format!("{} / {base}", number::title(metric)));
+    columns.extend(["pairs", "answer"].map(String::from));
     let mut found: Vec<&Ratio> = record
         .ratios
         .iter()
         .filter(|ratio| ratio.experiment == experiment.id && ratio.metric == metric)
+        .filter(|ratio| view.curve.is_none() || view.curve == ratio.point.within)
         .collect();
-    found.sort_by(|a, b| a.point.value.total_cmp(&b.point.value));
+    found.sort_by(|a, b| a.point.order(&b.point));
     let row = |ratio: &&Ratio| {
         let range = ratio.interval.map_or("n=1".into(), |interval| {
             format!("{} to {}", number::text(interval.low), number::text(interval.high))
         });
         let mut value = Entry::number(number::text(ratio.ratio));
         value.range = range;
-        vec![
-            Entry::number(number::setting(ratio.point.value)),
-            Entry::word(&ratio.target),
-            value,
-            Entry::number(ratio.n.to_string()),
-            Entry::word(answer_word(ratio)),
-        ]
+        let setting = Entry::number(number::setting(ratio.point.value));
+        let mut row = vec![setting, Entry::word(&ratio.target)];
+        row.extend(has_curves.then(|| Entry::word(curve_of(&ratio.point))));
+        row.extend([value, Entry::number(ratio.n.to_string()), Entry::word(answer_word(ratio))]);
+        row
     };
     Table { columns, rows: found.iter().map(row).collect() }
 }

@@ -217,6 +217,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             arguments.targets.iter().map(|name| name.parse()).collect();
         kinds.map_err(usage)?
     };
+    let entries = measurable(entries, &kinds, link)?;
     let assignments = arguments.set.clone();
     let seed = arguments.seed;
     let mut plan = Plan {
@@ -233,6 +234,33 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     checked(&plan)?;
     plan.command_line = command_line(&plan);
     Ok(plan)
+}
+
+/// The experiments that are about one of these targets and can be done over this link; the others are
+/// named and left out.
+fn measurable(
+    entries: Vec<&'static catalog::Entry>,
+    kinds: &[TargetKind],
+    link: Link,
+) -> Result<Vec<&'static catalog::Entry>, Failure> {
+    let mut kept = Vec::new();
+    let mut why = Vec::new();
+    for entry in entries {
+        if !kinds.iter().any(|kind| entry.applies(*kind)) {
+            let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
+            let about = about.join(", ");
+            why.push(format!("{} is about {about}, of which none is to be measured", entry.id));
+        } else if entry.inputs > 1 && !matches!(link, Link::Memory | Link::Veth | Link::VethXdp) {
+            why.push(format!("{} needs two ports to send into: give --link veth", entry.id));
+        } else {
+            kept.push(entry);
+        }
+    }
+    if kept.is_empty() {
+        return Err(Failure::usage(why.join("; ")));
+    }
+    why.iter().for_each(|line| eprintln!("left out: {line}"));
+    Ok(kept)
 }
 
 /// The streams of a file; the rig has a port on each side of the target.

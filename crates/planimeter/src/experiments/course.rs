@@ -26,6 +26,13 @@ pub struct Leg {
     pub flows: u64,
 }
 
+/// The trial in which the maximum is looked for.
+#[derive(Clone)]
+struct Search {
+    setup: Setup,
+    trial: Trial,
+}
+
 /// Makes a trial of a setup and a maximum.
 pub type MakeTrial = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
 
@@ -39,8 +46,8 @@ pub struct Course {
     legs: Vec<Leg>,
     /// Its place on the axis, what it is, and how it is made.
     sum: Option<(f64, Metric, Sum)>,
-    /// The setup under which the maximum is looked for, and what was found.
-    maximum: Option<(Setup, Option<f64>)>,
+    /// How the maximum is looked for, and what was found.
+    maximum: Option<(Search, Option<f64>)>,
     installed: Option<Setup>,
     yielded: u64,
     is_searching: bool,
@@ -74,7 +81,14 @@ impl Course {
     /// The same with the target's own maximum looked for first, under this setup.
     #[must_use]
     pub fn after_maximum(self, setup: Setup) -> Course {
-        Course { maximum: Some((setup, None)), ..self }
+        let trial = self.context.trial(&setup, 64, self.context.link_percent(100.0));
+        self.after_maximum_of(setup, trial)
+    }
+
+    /// The same with the maximum looked for in this trial.
+    #[must_use]
+    pub fn after_maximum_of(self, setup: Setup, trial: Trial) -> Course {
+        Course { maximum: Some((Search { setup, trial }, None)), ..self }
     }
 
     fn take(&mut self, last: Option<&Outcome>) {
@@ -117,11 +131,10 @@ impl Experiment for Course {
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
         self.take(last);
-        if let Some((setup, None)) = self.maximum {
+        if let Some((search, None)) = &self.maximum {
+            let Search { setup, trial } = search.clone();
             return self.with(setup, |course| {
                 course.is_searching = true;
-                let full = course.context.link_percent(100.0);
-                let trial = course.context.trial(&setup, 64, full);
                 Step::Trial { point: Point::new(&[(course.axis, 0.0)]), trial }
             });
         }
@@ -134,7 +147,7 @@ impl Experiment for Course {
         self.with(setup, |course| {
             course.yielded += 1;
             let leg = &course.legs[place];
-            let most = course.maximum.and_then(|(_, found)| found).unwrap_or(0.0);
+            let most = course.maximum.as_ref().and_then(|(_, found)| *found).unwrap_or(0.0);
             let point = Point::new(&[(course.axis, leg.x)]);
             Step::Trial { point, trial: (leg.trial)(&setup, most) }
         })

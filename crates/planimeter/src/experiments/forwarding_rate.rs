@@ -25,7 +25,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         // Whatever the file's frames are: what comes in by the first port leaves by the second.
         let table = context.parameters.table.unwrap_or(Table::Port);
         let setup = Setup { table, ..setups[0] };
-        let point = SweepPoint { x: 1.0, setup, trial: context.trial_of(streams.clone()) };
+        let point =
+            SweepPoint { x: 1.0, curve: None, setup, trial: context.trial_of(streams.clone()) };
         return Box::new(Sweep::new("streams", vec![point], context.parameters.repeats));
     }
     let nothing_asked = context.parameters.table.is_none() && context.parameters.entries == 1;
@@ -41,6 +42,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.loads_or(&[100.0])[0];
     let points = setups.into_iter().map(|setup| SweepPoint {
         x: f64::from(setup.entries),
+        curve: None,
         setup,
         trial: context.trial(&setup, frame_bytes, context.link_percent(percent)),
     });

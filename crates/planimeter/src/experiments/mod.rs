@@ -174,6 +174,14 @@ impl Context {
         }
     }
 
+    /// The number of entries that the user asked for, or these.
+    pub fn entries_or(&self, own: &[u32]) -> Vec<u32> {
+        match self.parameters.entries {
+            1 => own.to_vec(),
+            asked => vec![asked],
+        }
+    }
+
     /// The loads in percent that the user asked for, or these.
     pub fn loads_or(&self, own: &[f64]) -> Vec<f64> {
         if self.parameters.loads.is_empty() { own.to_vec() } else { self.parameters.loads.clone() }

@@ -1,7 +1,9 @@
 //! A fixed list of points, each tried several times: repeat by repeat, point by point.
 //!
 //! Repeats are the outer loop, so that targets which take turns meet each point of a repeat close
-//! in time, and a machine that drifts does so across repeats, where intervals show it.
+//! in time, and a machine that drifts does so across repeats, where intervals show it. Where tables are
+//! so large that filling them takes longer than the trials, all repeats over one table come
+//! before the next table.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::trial::Trial;
@@ -15,6 +17,9 @@ use crate::workload::Setup;
 pub struct SweepPoint {
     /// Value on the experiment's axis.
     pub x: f64,
+    /// Which of a target's curves it belongs to, where there are several: what is varied from curve
+    /// to curve, and its value.
+    pub curve: Option<(&'static str, f64)>,
     /// What the target must hold.
     pub setup: Setup,
     /// The load.
@@ -26,43 +31,110 @@ pub struct SweepPoint {
 pub struct Sweep {
     axis: &'static str,
     points: Vec<SweepPoint>,
-    repeats: u32,
+    /// Which point comes when, and which of its repeats, from 1, it then is.
+    order: Vec<(usize, u32)>,
+    /// Whether a target gets its table anew for each repeat.
+    renews: bool,
     /// Trials that have been yielded.
-    yielded: u64,
+    yielded: usize,
     installed: Option<Setup>,
 }
 
 impl Sweep {
     /// These points, each `repeats` times.
     pub fn new(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
-        Sweep { axis, points, repeats, yielded: 0, installed: None }
+        let order = rounds(0..points.len(), repeats).collect();
+        Sweep { axis, points, order, renews: false, yielded: 0, installed: None }
     }
+
+    /// The same with all repeats of points that lie side by side and need the same setup before
+    /// those that need another.
+    pub fn table_by_table(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
+        let mut order = Vec::new();
+        let mut from = 0;
+        for block in points.chunk_by(|one, next| one.setup == next.setup) {
+            order.extend(rounds(from..from + block.len(), repeats));
+            from += block.len();
+        }
+        Sweep { axis, points, order, renews: false, yielded: 0, installed: None }
+    }
+
+    /// The same with each table filled anew for each repeat, if so told.
+    #[must_use]
+    pub fn renewing(self, renews: bool) -> Self {
+        Sweep { renews, ..self }
+    }
+}
+
+/// These points again and again, with the number of the round.
+fn rounds(points: std::ops::Range<usize>, repeats: u32) -> impl Iterator<Item = (usize, u32)> {
+    (1..=repeats).flat_map(move |repeat| points.clone().map(move |point| (point, repeat)))
 }
 
 impl Experiment for Sweep {
     type Setup = Setup;
 
     fn next(&mut self, _last: Option<&Outcome>) -> Step<Setup> {
-        if self.yielded == self.trials_expected() {
-            return Step::Done;
-        }
-        let point = &self.points[(self.yielded % self.points.len() as u64) as usize];
-        if self.installed != Some(point.setup) {
-            self.installed = Some(point.setup);
-            return Step::Install(point.setup);
+        let Some(&(place, repeat)) = self.order.get(self.yielded) else { return Step::Done };
+        let point = &self.points[place];
+        let shift = if self.renews { repeat } else { point.setup.shift };
+        let setup = Setup { shift, ..point.setup };
+        if self.installed != Some(setup) {
+            self.installed = Some(setup);
+            return Step::Install(setup);
         }
         self.yielded += 1;
-        Step::Trial { point: Point::new(&[(self.axis, point.x)]), trial: point.trial.clone() }
+        let axes: Vec<_> = [(self.axis, point.x)].into_iter().chain(point.curve).collect();
+        Step::Trial { point: Point::new(&axes), trial: point.trial.clone() }
     }
 }
 
 impl Method for Sweep {
     fn tag(&self) -> Tag {
-        let repeat = self.yielded.saturating_sub(1) / self.points.len().max(1) as u64;
-        Tag { role: Role::Measure, repeat: repeat as u32 + 1 }
+        let last = self.order.get(self.yielded.saturating_sub(1));
+        Tag { role: Role::Measure, repeat: last.map_or(1, |&(_, repeat)| repeat) }
     }
 
     fn trials_expected(&self) -> u64 {
-        self.points.len() as u64 * u64::from(self.repeats)
+        self.order.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::time::Nanos;
+
+    #[test]
+    fn a_table_is_filled_once_for_all_repeats_over_it() {
+        let point = |entries: u32, x| SweepPoint {
+            x,
+            curve: None,
+            setup: Setup { entries, ..Setup::single(1) },
+            trial: Trial::new(Vec::new(), Nanos::ZERO, Nanos::ZERO, Nanos::ZERO),
+        };
+        let points = vec![point(8, 1.0), point(8, 2.0), point(64, 1.0)];
+        let walk = |mut sweep: Sweep| {
+            let (mut installs, mut seen) = (0, Vec::new());
+            loop {
+                match sweep.next(None) {
+                    Step::Install(_) => installs += 1,
+                    Step::Trial { point, .. } => {
+                        seen.push((point.0[0].value as u32, sweep.tag().repeat));
+                    }
+                    Step::Done => return (installs, seen),
+                }
+            }
+        };
+        let (installs, seen) = walk(Sweep::table_by_table("x", points.clone(), 2));
+        assert_eq!(installs, 2);
+        assert_eq!(seen, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 1), (1, 2)]);
+        let (installs, seen) = walk(Sweep::new("x", points, 2));
+        assert_eq!(installs, 4);
+        assert_eq!(seen, [(1, 1), (2, 1), (1, 1), (1, 2), (2, 2), (1, 2)]);
+        assert_eq!(walk(Sweep::new("x", Vec::new(), 2)), (0, Vec::new()));
+        let one = vec![point(8, 1.0), point(8, 2.0)];
+        assert_eq!(walk(Sweep::new("x", one.clone(), 3)).0, 1);
+        assert_eq!(walk(Sweep::new("x", one, 3).renewing(true)).0, 3);
     }
 }

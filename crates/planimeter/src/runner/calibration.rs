@@ -53,7 +53,7 @@ pub fn calibrate(
         return Ok(None);
     }
     let kind = TargetKind::Direct;
-    let mut target = bench.target(kind).map_err(|error| RunError::Target(kind, error))?;
+    let mut target = bench.target(kind, 1).map_err(|error| RunError::Target(kind, error))?;
     let found = measure(target.as_mut(), parameters, bench.link_name());
     target.stop().map_err(|error| RunError::Target(kind, error))?;
     found.map(Some)

@@ -94,10 +94,10 @@ impl Lane {
     ) -> Result<Stepped, RunError> {
         let kind = self.kind;
         let failed = |error| RunError::Target(kind, error);
-        let mut fresh = self.fresh;
+        let (mut fresh, inputs) = (self.fresh, self.entry.inputs);
         let mut install = |setup: &Setup| {
             if setup.is_fresh {
-                fresh = renew(target, bench)?;
+                fresh = renew(target, bench, inputs)?;
             }
             target.install(&Setup { is_fresh: false, ..*setup })
         };
@@ -203,7 +203,7 @@ impl Lane {
             experiment: self.entry.id.into(),
             target: self.kind.name().into(),
             repeat: finding.repeat,
-            point: record::Point { name: finding.axis.into(), value: finding.x },
+            point: record::Point::new(finding.axis, finding.x),
             metric: finding.metric,
             value: finding.value,
             trials,
@@ -214,9 +214,13 @@ impl Lane {
 }
 
 /// Puts a new target of the same kind in the place of one; its memory when it holds nothing.
-fn renew(target: &mut Box<dyn Target>, bench: &mut Bench) -> Result<Option<u64>, TargetError> {
+fn renew(
+    target: &mut Box<dyn Target>,
+    bench: &mut Bench,
+    inputs: u8,
+) -> Result<Option<u64>, TargetError> {
     target.rest();
-    let new = bench.target(target.kind())?;
+    let new = bench.target(target.kind(), inputs)?;
     std::mem::replace(target, new).stop()?;
     target.wake();
     Ok(target.snapshot()?.memory_bytes)

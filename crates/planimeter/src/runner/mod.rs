@@ -22,6 +22,7 @@ use results::store::{Histograms, Store, StoreError};
 
 use crate::catalog::Entry;
 use crate::experiments::Context;
+use crate::papers;
 use crate::parameter::{Capacity, Effort, Parameters};
 use crate::target::name::{Link, TargetKind, Technology};
 use crate::target::{Bench, Target, TargetError};
@@ -120,13 +121,16 @@ impl Plan {
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
 
-    /// The targets of one experiment: those asked for, each followed by its companion.
+    /// The targets of one experiment: those asked for that it is about, each followed by its
+    /// companion where that can be joined.
     pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
         let mut kinds = Vec::new();
-        for &kind in &self.kinds {
+        for &kind in self.kinds.iter().filter(|kind| entry.applies(**kind)) {
             kinds.push(kind);
             let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
-            if let Some((_, companion)) = companion.filter(|(_, it)| !self.kinds.contains(it)) {
+            if let Some((_, companion)) =
+                companion.filter(|(_, it)| !self.kinds.contains(it) && it.runs_on(self.link))
+            {
                 kinds.push(*companion);
             }
         }
@@ -136,7 +140,7 @@ impl Plan {
     /// The experiments whose trials are run, with their targets, about how many trials each target
     /// gets, and how many seconds each takes.
     pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
-        let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 2], target: [[0; 6]; 2] };
+        let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 3], target: [[0; 6]; 3] };
         let trials = |entry: &Entry| {
             let context = Context {
                 kind: TargetKind::Ours,
@@ -158,12 +162,15 @@ impl Plan {
         self.measured().map(step).collect()
     }
 
-    /// Every target of the plan, companions included.
-    pub fn all_kinds(&self) -> Vec<TargetKind> {
-        let mut kinds: Vec<TargetKind> = Vec::new();
-        for kind in self.measured().flat_map(|entry| self.kinds_of(entry)) {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
+    /// Every target of the plan, companions included, with its ports to send into: one that is
+    /// measured with one and with two is there twice, so that an idle port is in nobody's way.
+    pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
+        let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
+        for entry in self.measured() {
+            for kind in self.kinds_of(entry).into_iter().map(|kind| (kind, entry.inputs)) {
+                if !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
             }
         }
         kinds
@@ -251,12 +258,17 @@ impl<'a> Run<'a> {
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
-        for kind in self.plan.all_kinds() {
-            let mut target = bench.target(kind).map_err(|error| RunError::Target(kind, error))?;
+        let mut described: Vec<record::Target> = Vec::new();
+        for (kind, inputs) in self.plan.all_kinds() {
+            let mut target =
+                bench.target(kind, inputs).map_err(|error| RunError::Target(kind, error))?;
             target.rest();
+            if described.iter().all(|known| known.name != kind.name()) {
+                described.push(describe(target.as_ref()));
+            }
             targets.push(target);
         }
-        self.record.targets = targets.iter().map(|target| described(target.as_ref())).collect();
+        self.record.targets = described;
         let calibration = self.calibrate(bench, watcher)?;
         let capacity_bps = self.capacity(targets, watcher)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
@@ -291,7 +303,8 @@ impl<'a> Run<'a> {
         capacity: u64,
     ) -> Vec<Lane> {
         let kinds = self.plan.kinds_of(entry);
-        let place = |kind| targets.iter().position(|target| target.kind() == kind);
+        let open = self.plan.all_kinds();
+        let place = |kind| open.iter().position(|it| *it == (kind, entry.inputs));
         let lane = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
             let context = Context {
@@ -426,7 +439,7 @@ impl<'a> Run<'a> {
 
     fn finish(mut self, early: bool) -> Result<Finished, RunError> {
         self.record.partial = early || self.interrupted;
-        let claims = crate::papers::claims().map_err(RunError::Claims)?;
+        let claims = papers::claims().map_err(RunError::Claims)?;
         results::derive::finish(&mut self.record, &claims);
         self.store.write_record(&self.record)?;
         let outputs = results::report::build(std::slice::from_ref(&self.record));
@@ -480,19 +493,16 @@ fn new_record(plan: &Plan, bench: &Bench) -> Record {
         outcomes: Vec::new(),
         cells: Vec::new(),
         ratios: Vec::new(),
-        published: Vec::new(),
+        published: plan.entries.iter().flat_map(|entry| papers::published(entry.paper)).collect(),
         claims: Vec::new(),
         warnings: Vec::new(),
     }
 }
 
-fn described(target: &dyn Target) -> record::Target {
+fn describe(target: &dyn Target) -> record::Target {
     let kind = target.kind();
     let description = target.describe();
-    let ours = matches!(
-        kind,
-        TargetKind::Ours | TargetKind::Bridge | TargetKind::Router | TargetKind::RouterCache
-    );
+    let ours = kind.is_ours();
     record::Target {
         name: kind.name().into(),
         spec: kind.name().into(),

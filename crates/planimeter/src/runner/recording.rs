@@ -139,12 +139,13 @@ fn memory(around: &Around) -> Option<Memory> {
     Some(Memory { bytes_before, bytes_after: around.after.memory_bytes?, flows })
 }
 
-/// The experiment's axis is the point's first.
+/// The experiment's axis is the point's first; the second tells the curve.
 pub fn point(point: &Point) -> record::Point {
-    let first = point.0.first();
-    record::Point {
-        name: first.map_or("", |coordinate| coordinate.axis).into(),
-        value: first.map_or(0.0, |coordinate| coordinate.value),
+    let Some(first) = point.0.first() else { return record::Point::new("", 0.0) };
+    let found = record::Point::new(first.axis, first.value);
+    match point.0.get(1) {
+        Some(second) => found.within(second.axis, second.value),
+        None => found,
     }
 }
 

@@ -154,7 +154,9 @@ impl MemifBench {
     }
 
     fn router(&self, cache: usize) -> Ours {
-        let mode = Mode::Router { addresses: router_addresses(), cache };
+        let mut addresses = router_addresses();
+        addresses.truncate(2);
+        let mode = Mode::Router { addresses, cache };
         Ours::new(&self.program, mode, vec!["--spin".into(), SPIN_US.into()])
     }
 

@@ -16,7 +16,7 @@ use instrument::rig::live::LiveRig;
 use instrument::rig::sim::{Device, SimRig};
 use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
-use lab::peer::{Plan, PortNeighbor, PortRoute, Station};
+use lab::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::pin::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::{Clock, Nanos};
@@ -29,6 +29,7 @@ use ports::wrap::tail_drop::TailDrop;
 use serde_json::Value;
 use switch::config::{
     BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, Route, RouterConfig,
+    Service,
 };
 use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
@@ -40,7 +41,7 @@ use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, work_of_ours,
 };
 use crate::parameter::{Capacity, Parameters};
-use crate::workload::{Addresses, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, Setup};
+use crate::workload::{Addresses, Setup};
 
 /// Frames that fit into a link's ring: about what a network interface's descriptor ring holds.
 const RING_FRAMES: usize = 1024;
@@ -144,8 +145,8 @@ impl MemoryBench {
         ]
     }
 
-    /// Makes a target.
-    pub fn target(&self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+    /// Makes a target with so many ports to send into, one or two.
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         if self.link == Link::Replay {
             return self.played(kind);
         }
@@ -159,10 +160,12 @@ impl MemoryBench {
             let (first, second) = link("direct");
             (vec![first, second], None)
         } else {
-            let (near_1, far_1) = link(&format!("{}-1", kind.name()));
-            let (near_2, far_2) = link(&format!("{}-2", kind.name()));
-            let far = vec![(1, far_1), (2, far_2)];
-            (vec![near_1, near_2], Some(self.node(kind, far)?))
+            let links = (1..=PortNo::from(inputs) + 1).map(|number| {
+                let (near, far) = link(&format!("{}-{number}", kind.name()));
+                (near, (number, far))
+            });
+            let (near, far): (Vec<_>, Vec<_>) = links.unzip();
+            (near, Some(self.node(kind, far)?))
         };
         let (node, config) = made.unzip();
         let key = key_of(kind);
@@ -215,9 +218,10 @@ impl MemoryBench {
         kind: TargetKind,
         ports: Vec<(PortNo, Box<dyn Port>)>,
     ) -> Result<(Box<Node>, Config), TargetError> {
+        let count = ports.len();
         let what = match kind {
             // Between trials nobody answers the keep-alive, and nobody may miss it.
-            TargetKind::Ours => Kind::OpenFlow(OpenFlowConfig {
+            TargetKind::Ours | TargetKind::OursFirstCome => Kind::OpenFlow(OpenFlowConfig {
                 probe_ms: 3_600_000,
                 exact_flows_max: self.parameters.exact_entries_max as usize,
                 wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
@@ -227,14 +231,17 @@ impl MemoryBench {
                 let macs_max = BRIDGE_MACS_MAX as usize;
                 Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
             }
-            TargetKind::Router => Kind::Router(router_config(0)),
-            TargetKind::RouterCache => Kind::Router(router_config(ROUTER_CACHE_ENTRIES)),
+            TargetKind::Router => Kind::Router(router_config(0, count)),
+            TargetKind::RouterCache => Kind::Router(router_config(ROUTER_CACHE_ENTRIES, count)),
             other => {
                 let what = format!("{} cannot be joined by links in memory", other.name());
                 return Err(TargetError::CannotHold(what));
             }
         };
         let mut config = Config::new(what);
+        if kind == TargetKind::OursFirstCome {
+            config.service = Service::FirstComeFirstServed;
+        }
         for (number, port) in &ports {
             let spec = format!("memory:{}", port.facts().name);
             config.ports.push(switch::config::PortConfig { number: *number, spec });
@@ -260,17 +267,19 @@ fn key_of(kind: TargetKind) -> u64 {
     0x706c_616e_696d_0000 + kind as u64
 }
 
-/// Our router's two interfaces. A port in memory has no address of its own, so the file gives one.
-fn router_config(cache: usize) -> RouterConfig {
-    let interface = |port: usize, address| {
-        let mac = Mac(ADDRESSES.target[port - 1]);
+/// Our router's interfaces. A port in memory has no address of its own, so the file gives one.
+fn router_config(cache: usize, ports: usize) -> RouterConfig {
+    let interface = |own: PortAddress| {
+        let PortAddress { port, address, length } = own;
+        let mac = Mac(ADDRESSES.target[port as usize - 1]);
         format!(
             "[[interface]]\nport = {port}\nmac = \"{mac}\"\n\
-             addresses = [\"{address}/{PORT_PREFIX}\"]\n"
+             addresses = [\"{address}/{length}\"]\n"
         )
     };
-    let (first, second) = (interface(1, ROUTER_IN), interface(2, ROUTER_OUT));
-    RouterConfig::from_toml(&format!("cache = {cache}\n{first}{second}"))
+    let interfaces: String =
+        super::veth::router_addresses().into_iter().take(ports).map(interface).collect();
+    RouterConfig::from_toml(&format!("cache = {cache}\n{interfaces}"))
         .expect("the text is a router's file")
 }
 

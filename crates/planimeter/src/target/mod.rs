@@ -76,12 +76,17 @@ impl Bench {
         }
     }
 
-    /// Makes a target and joins it to the instrument.
-    pub fn target(&mut self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
+    /// Makes a target and joins it to the instrument by a port to send out of and so many, one or
+    /// two, to send into.
+    pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         match self {
-            Bench::Memory(bench) => bench.target(kind),
-            Bench::Veth(bench) => Ok(Box::new(bench.target(kind)?)),
-            Bench::Memif(bench) => Ok(Box::new(bench.target(kind)?)),
+            Bench::Memory(bench) => bench.target(kind, inputs),
+            Bench::Veth(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
+            Bench::Memif(bench) if inputs == 1 => Ok(Box::new(bench.target(kind)?)),
+            Bench::Memif(_) => {
+                let what = "over memif a target has one port to send into: give --link veth";
+                Err(TargetError::CannotHold(what.into()))
+            }
         }
     }
 
@@ -158,8 +163,8 @@ impl From<lab::peer::Description> for Description {
 
 /// The addresses where what joins instrument and target has none of its own.
 const ADDRESSES: Addresses = Addresses {
-    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2]],
-    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2]],
+    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2], [2, 0x49, 0, 0, 0, 3]],
+    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2], [2, 0x54, 0, 0, 0, 3]],
 };
 
 /// How a target's caches were filled before a trial.
@@ -250,7 +255,7 @@ impl Snapshot {
 /// What our own polling threads say of their time, by their counters' names.
 fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
-    let frames = (1..=2).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
+    let frames = (1..=3).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
     let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
     Some(Work { cycles_busy, cycles_idle, frames })
 }

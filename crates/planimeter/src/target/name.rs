@@ -10,6 +10,8 @@ use std::str::FromStr;
 pub enum TargetKind {
     /// Our OpenFlow switch.
     Ours,
+    /// Our OpenFlow switch, frames served first come first served whichever port they came in on.
+    OursFirstCome,
     /// Our learning bridge.
     Bridge,
     /// Our router.
@@ -49,6 +51,18 @@ pub enum Technology {
     Wire,
 }
 
+impl Technology {
+    /// The word for several of them.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Technology::OpenFlow => "OpenFlow switches",
+            Technology::Bridging => "bridges",
+            Technology::Routing => "routers",
+            Technology::Wire => "cables",
+        }
+    }
+}
+
 /// How instrument and target are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Link {
@@ -66,8 +80,9 @@ pub enum Link {
 
 impl TargetKind {
     /// Every kind, in the order in which they are listed and drawn.
-    pub const ALL: [TargetKind; 13] = [
+    pub const ALL: [TargetKind; 14] = [
         TargetKind::Ours,
+        TargetKind::OursFirstCome,
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::RouterCache,
@@ -86,6 +101,7 @@ impl TargetKind {
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Ours => "ours",
+            TargetKind::OursFirstCome => "ours:service=first-come",
             TargetKind::Bridge => "bridge",
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
@@ -105,6 +121,9 @@ impl TargetKind {
     pub fn about(self) -> &'static str {
         match self {
             TargetKind::Ours => "our OpenFlow switch",
+            TargetKind::OursFirstCome => {
+                "our OpenFlow switch, which serves first the frame that came first"
+            }
             TargetKind::Bridge => "our learning bridge",
             TargetKind::Router => "our router",
             TargetKind::RouterCache => "our router with a destination cache before its routes",
@@ -130,6 +149,7 @@ impl TargetKind {
     pub fn technology(self) -> Technology {
         match self {
             TargetKind::Ours
+            | TargetKind::OursFirstCome
             | TargetKind::Ovs
             | TargetKind::OvsDpdk
             | TargetKind::OvsDpdkEmcOn
@@ -159,19 +179,26 @@ impl TargetKind {
     pub fn is_ours(self) -> bool {
         matches!(
             self,
-            TargetKind::Ours | TargetKind::Bridge | TargetKind::Router | TargetKind::RouterCache
+            TargetKind::Ours
+                | TargetKind::OursFirstCome
+                | TargetKind::Bridge
+                | TargetKind::Router
+                | TargetKind::RouterCache
         )
     }
 
     /// Whether it learns addresses of frames, or is a cable, which need not. Our switch is not asked to: what it
     /// learns for NORMAL it forgets after five minutes, and a bridge is there.
     pub fn learns(self) -> bool {
-        self.technology() != Technology::Routing && self != TargetKind::Ours
+        let is_our_switch = matches!(self, TargetKind::Ours | TargetKind::OursFirstCome);
+        self.technology() != Technology::Routing && !is_our_switch
     }
 
     /// Whether it can be joined by this link.
     pub fn runs_on(self, link: Link) -> bool {
         match link {
+            // What came first is known by stamps that shared memory does not have.
+            Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
             Link::Veth => !self.is_dpdk(),
             Link::Memory | Link::Replay => self.is_ours() || self == TargetKind::Direct,
             Link::VethXdp => match self {

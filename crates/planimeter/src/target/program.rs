@@ -11,6 +11,7 @@ use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
 use crate::workload::acl::{Rule, masks};
+use crate::workload::parts::{PLACE_SECOND, SENDER_SECOND};
 use crate::workload::prefixes::{mask, prefixes};
 use crate::workload::{
     Addresses, Setup, access_list, host_in, mac_of, names_source, port_of, udp_ports,
@@ -21,6 +22,8 @@ use instrument::stream::{Headers, Rate};
 pub const PORT_IN: u16 = 1;
 /// The port that frames leave by.
 pub const PORT_OUT: u16 = 2;
+/// The port that the second of two flows may come in by.
+pub const PORT_IN_SECOND: u16 = 3;
 
 /// IPv4's number for UDP.
 const UDP: u8 = 17;
@@ -53,9 +56,17 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         Table::Acl => list.len() as u32,
         _ => entries,
     };
+    // With two inputs the upper half of the entries is the second flow's.
+    let (inputs, half, mac_source) =
+        (setup.inputs, setup.half(), addresses.instrument[PLACE_SECOND]);
+    let is_second = move |entry: u32| inputs == 2 && entry >= half;
     (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers };
+        let (headers, port_in) = match is_second(entry) {
+            true => (Headers { ip_source: SENDER_SECOND, mac_source, ..headers }, PORT_IN_SECOND),
+            false => (headers, PORT_IN),
+        };
         let matching = match table {
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
             Table::Learned => Match::ANY,
@@ -67,7 +78,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
                 Rules::Addresses => address(entry),
                 Rules::Either => either(entry),
             },
-            _ => exact(&headers),
+            _ => exact(&headers, port_in),
         };
         let priority = match (table, rules) {
             // The longest prefix first.
@@ -144,9 +155,9 @@ fn wildcard(headers: &Headers) -> Match {
         .with(Field::UdpDst, headers.port_destination)
 }
 
-fn exact(headers: &Headers) -> Match {
+fn exact(headers: &Headers, port_in: u16) -> Match {
     wildcard(headers)
-        .with(Field::InPort, PORT_IN)
+        .with(Field::InPort, port_in)
         .with_mac(Field::EthSrc, headers.mac_source)
         .with_mac(Field::EthDst, headers.mac_destination)
         .untagged()

@@ -6,6 +6,7 @@
 //! else is started anew, so that nothing of the last set-up is left.
 
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -37,6 +38,7 @@ use super::{
     program,
 };
 use crate::parameter::{Parameters, Table};
+use crate::workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
 use crate::workload::{
     Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes,
 };
@@ -111,15 +113,18 @@ impl VethBench {
         ]
     }
 
-    /// Starts a target and opens the instrument's ports to it.
-    pub fn target(&self, kind: TargetKind) -> Result<VethTarget, TargetError> {
+    /// Starts a target and opens the instrument's ports to it, one or two of them to send into.
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<VethTarget, TargetError> {
         let name = format!("{}{}", site_name(kind), self.sites.fetch_add(1, Ordering::Relaxed));
         let site = match kind {
             TargetKind::Direct => self.lab.direct(&name, &self.wiring),
-            _ => self.lab.site(&name, &self.wiring),
+            _ => {
+                let wiring = Wiring { ports: u32::from(inputs) + 1, ..self.wiring.clone() };
+                self.lab.site(&name, &wiring)
+            }
         }
         .map_err(lab_error)?;
-        let remake = self.maker(kind);
+        let remake = self.maker(kind, inputs);
         let mut peer = remake();
         peer.start(&site).map_err(lab_error)?;
         let access = peer.ready(PATIENCE).map_err(lab_error)?;
@@ -148,15 +153,21 @@ impl VethBench {
     }
 
     /// How the target is made, any number of times.
-    fn maker(&self, kind: TargetKind) -> Maker {
+    fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
         let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
             let program = self.program.clone();
             Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
         };
-        let addresses = router_addresses();
+        let mut addresses = router_addresses();
+        addresses.truncate(usize::from(inputs) + 1);
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
             TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::OursFirstCome => {
+                let mut words = self.table_sizes();
+                words.push("--first-come".into());
+                ours(Mode::Switch, words)
+            }
             TargetKind::Bridge => {
                 let macs = ["--macs".into(), BRIDGE_MACS_MAX.to_string().into()];
                 ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
@@ -189,10 +200,10 @@ impl VethBench {
     }
 }
 
-/// A router's own addresses.
+/// A router's own addresses, by port.
 pub(super) fn router_addresses() -> Vec<PortAddress> {
     let own = |port, address| PortAddress { port, address, length: PORT_PREFIX };
-    vec![own(1, ROUTER_IN), own(2, ROUTER_OUT)]
+    vec![own(1, ROUTER_IN), own(2, ROUTER_OUT), own(3, ROUTER_IN_SECOND)]
 }
 
 /// Makes a peer, any number of times.
@@ -233,22 +244,35 @@ pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Pla
         Technology::OpenFlow | Technology::Wire => Plan::default(),
         Technology::Bridging if setup.table == Table::Learned => Plan::default(),
         Technology::Bridging => Plan {
-            stations: std::iter::once(Station { mac: addresses.instrument[0], port: 1 })
+            stations: senders(addresses, setup)
+                .map(|(port, _, mac)| Station { mac, port })
                 .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
                 .collect(),
             ..Plan::default()
         },
         Technology::Routing => Plan {
-            neighbors: vec![
-                PortNeighbor { port: 1, address: SENDER, mac: addresses.instrument[0] },
-                PortNeighbor { port: 2, address: NEXT_HOP, mac: addresses.instrument[1] },
-            ],
+            neighbors: senders(addresses, setup)
+                .chain([(2, NEXT_HOP, addresses.instrument[1])])
+                .map(|(port, address, mac)| PortNeighbor { port, address, mac })
+                .collect(),
             routes: routes(setup)
                 .map(|(prefix, length)| PortRoute { prefix, length, via: NEXT_HOP, port: 2 })
                 .collect(),
             ..Plan::default()
         },
     }
+}
+
+/// Who sends: the port that they are behind, and their addresses.
+fn senders(
+    addresses: &Addresses,
+    setup: &Setup,
+) -> impl Iterator<Item = (u32, Ipv4Addr, [u8; 6])> + use<> {
+    let all = [
+        (1, SENDER, addresses.instrument[0]),
+        (3, SENDER_SECOND, addresses.instrument[PLACE_SECOND]),
+    ];
+    all.into_iter().take(usize::from(setup.inputs))
 }
 
 impl Target for VethTarget {
@@ -266,11 +290,9 @@ impl Target for VethTarget {
         let is_our_router = matches!(self.kind, TargetKind::Router | TargetKind::RouterCache);
         let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
         let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
-        let pair = |ends: &[[u8; 6]]| match ends {
-            [first, second, ..] => [*first, *second],
-            _ => [[0; 6]; 2],
-        };
-        Addresses { instrument: pair(&near), target: pair(&far) }
+        let each =
+            |ends: &[[u8; 6]]| std::array::from_fn(|place| *ends.get(place).unwrap_or(&[0; 6]));
+        Addresses { instrument: each(&near), target: each(&far) }
     }
 
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
@@ -414,6 +436,7 @@ fn station_mac(interface: [u8; 6]) -> [u8; 6] {
 fn site_name(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Ours => "ours",
+        TargetKind::OursFirstCome => "oursfc",
         TargetKind::Bridge => "bridge",
         TargetKind::Router => "router",
         TargetKind::RouterCache => "routerc",

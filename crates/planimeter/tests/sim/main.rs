@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod bianco2010;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
@@ -164,7 +165,7 @@ fn every_experiment_runs_to_its_end_on_every_target() {
 #[test]
 fn figures_that_share_trials_run_them_once() {
     let alone = measure(&plan(&["bianco2010/fig4"], &[TargetKind::Ours], &[], 1));
-    let both = measure(&plan(&["bianco2010"], &[TargetKind::Ours], &["frame=64"], 1));
+    let both = measure(&plan(&["bianco2010/fig3", "bianco2010/fig4"], &[TargetKind::Ours], &[], 1));
     let fig3 = both.trials.iter().filter(|trial| trial.experiment == "bianco2010/fig3").count();
     assert!(both.trials.iter().all(|trial| trial.experiment != "bianco2010/fig4"));
     assert_eq!(fig3, alone.trials.len());

@@ -1,9 +1,14 @@
-//! The claims of bianco2010 about its figures 2, 3 and 4, read so that a number can decide.
+//! The claims of bianco2010, read so that a number can decide: here those about figures 2, 3 and 4.
 //!
 //! Source: section IV.A of the study. It compares the three technologies of one system, so pairs
 //! are judged within a family of targets: ours with ours, the system's with the system's.
 //! Invariant: where a target was not driven far enough, or the tester set the limit, the answer is
 //! *cannot be told*.
+
+/// Claims about large tables, and about two tables.
+mod tables;
+/// Claims about two flows.
+mod fairness;
 
 use super::unread;
 use crate::compare;
@@ -19,6 +24,9 @@ const WIRE_BPS: f64 = 1e9;
 
 /// Preamble and gap, which take time on a wire and are in no frame.
 const WIRE_OVERHEAD_BYTES: f64 = 20.0;
+
+/// Entries of the table that the study calls small.
+const SMALL_TABLE: f64 = 8192.0;
 
 /// Share of the wire's speed from which a target counts as reaching it.
 const WIRE_SHARE: f64 = 0.99;
@@ -48,6 +56,19 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
             lines.extend(case.alike());
             lines
         }
+        ("fig5", Relation::Value) => case.each_target(Case::drops_so_much),
+        ("fig5", Relation::From) => case.each_target(Case::reaches_wire_speed),
+        ("fig6", Relation::About) => case.each_target(Case::linear_is_lower),
+        ("fig7", Relation::Shape) => case.each_target(Case::mixes_in_proportion),
+        ("table1", Relation::Shape) if claim.subject == "both tables" => {
+            case.each_target(Case::same_whatever_the_packet)
+        }
+        ("table1", Relation::Shape) => case.each_target(Case::same_whatever_its_size),
+        ("fig9", Relation::Below) => case.each_target(Case::loses_alike),
+        ("fig10", Relation::Shape) if claim.subject == "bridge" => {
+            case.each_target(Case::is_saturated_throughout)
+        }
+        ("fig10", Relation::Shape) => case.each_target(Case::favours_the_smaller),
         _ => vec![unread(claim)],
     }
 }
@@ -142,7 +163,8 @@ impl<'a> Case<'a> {
         self.claim.value.parse().ok()
     }
 
-    /// Figure 2: from some packet size on, the target reaches the full speed of the wire.
+    /// Figures 2 and 5: from some packet size on, the target reaches the full speed of the wire; of
+    /// figure 5 with small tables, and not before.
     fn reaches_wire_speed(&self, target: &Target) -> Finding {
         let from = self.claimed().unwrap_or(0.0);
         let reading = format!(
@@ -150,15 +172,27 @@ impl<'a> Case<'a> {
              1 Gbit/s, preamble and gap counted",
             number::text(WIRE_SHARE * 100.0)
         );
+        let needs_it = self.claim.item == "fig5";
+        let reading =
+            if needs_it { format!("{reading}, and no smaller one's does") } else { reading };
         let mut cells = self.cells(&target.name, Metric::RatePpsForwarded);
-        cells.retain(|cell| cell.point.value >= from);
+        cells.retain(|cell| {
+            let curve = cell.point.within.as_ref();
+            let is_small = curve.is_none_or(|curve| curve.value == SMALL_TABLE);
+            is_small && (needs_it || cell.point.value >= from)
+        });
         let verdicts = cells.iter().map(|cell| {
             let wire = WIRE_BPS / (8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES));
             let need = WIRE_SHARE * wire;
-            let offered = self.cell(&target.name, Metric::RatePpsOffered, cell.point.value);
+            let offered = self.cells(&target.name, Metric::RatePpsOffered);
+            let offered = offered.into_iter().find(|offered| offered.point == cell.point);
             let size = number::setting(cell.point.value);
             match cell.interval {
                 None => Verdict::CannotTell(format!("{size} bytes were measured once")),
+                Some(interval) if cell.point.value < from && interval.low >= need => {
+                    Verdict::DoesNot
+                }
+                Some(interval) if cell.point.value < from && interval.high < need => Verdict::Holds,
                 Some(interval) if interval.low >= need => Verdict::Holds,
                 _ if offered.is_none_or(|offered| offered.value < need) => {
                     Verdict::CannotTell(format!("less than 1 Gbit/s was offered at {size} bytes"))
@@ -374,6 +408,9 @@ fn difference(percent: f64, range: Option<(f64, f64)>) -> String {
 fn technologies(subject: &str) -> Vec<Technology> {
     if subject == "all three" {
         return vec![Technology::Routing, Technology::Bridging, Technology::Openflow];
+    }
+    if subject.contains("hash") || subject.contains("linear") || subject.contains("tables") {
+        return vec![Technology::Openflow];
     }
     let words = subject.split([',', ' ']);
     words

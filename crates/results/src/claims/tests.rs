@@ -1,5 +1,8 @@
 //! Claims files, and verdicts on runs whose truth is known.
 
+/// Large tables, two tables, two flows.
+mod multi;
+
 use super::*;
 use crate::record::{Drop, DropPlace, Flag, Role, Trial, Verdict};
 use crate::{derive, sample};

@@ -100,7 +100,8 @@ impl Frame {
             .flat_map(|point| {
                 let (low, high) = point.interval.unwrap_or((point.y, point.y));
                 // An interval that reaches far down must not stretch a logarithmic axis.
-                [low.max(point.y / 3.0), point.y, high]
+                let low = if point.y > 0.0 { low.max(point.y / 3.0) } else { low };
+                [low, point.y, high]
             })
             .collect();
         let x = Scale::over(figure.x.kind, &across, 8);

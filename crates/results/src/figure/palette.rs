@@ -38,6 +38,16 @@ impl Style {
     /// The look of what is drawn for reference only: dashed, grey, without markers.
     pub const REFERENCE: Style =
         Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
+
+    /// The look of a target's curve number `place`: the first as the target, the second dashed with
+    /// its points filled the other way, further ones dotted.
+    pub(super) fn variant(self, place: usize) -> Style {
+        match place {
+            0 => self,
+            1 => Style { filled: !self.filled, dashes: "2 5", ..self },
+            _ => Style { dashes: "1 7", ..self },
+        }
+    }
 }
 
 /// Shape of a point.

@@ -1,12 +1,13 @@
 //! Which figures and tables an experiment gives, out of its cells.
 //!
-//! Source: bianco2010 figures 2 to 4 for the axes; other experiments get the same kinds. The load
-//! axis shows the load that was really offered, not the one that was asked for. Invariant: a
+//! Source: bianco2010's figures for the axes; other experiments get the same kinds. The load
+//! axis shows the load that was really offered, not the one that was asked for. Where an experiment has
+//! several curves on each target, they are drawn in one figure, or in one for each. Invariant: a
 //! curve has a point only where a cell has a value.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, styles};
 use crate::number;
-use crate::record::{Cell, Experiment, GOALS, Metric, Record};
+use crate::record::{Cell, Experiment, GOALS, Metric, Record, Within};
 
 /// How one metric of an experiment is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,61 @@ pub struct View {
     pub columns: Vec<Metric>,
     /// Whether the curves' axis is logarithmic.
     pub logarithmic: bool,
+    /// Which of a target's curves it shows; without one, all of them.
+    pub curve: Option<Within>,
+    /// Whether it is a table alone, as the study printed it.
+    pub is_table: bool,
+}
+
+impl View {
+    fn new(columns: &[Metric]) -> View {
+        View {
+            metric: columns[0],
+            reference: None,
+            columns: columns.to_vec(),
+            logarithmic: false,
+            curve: None,
+            is_table: false,
+        }
+    }
+
+    /// Whether it shows a cell's point.
+    pub fn shows(&self, cell: &Cell) -> bool {
+        self.curve.is_none() || self.curve == cell.point.within
+    }
+
+    /// The experiment's title, with the curve's name where it shows one, and what a table shows.
+    pub fn title(&self, experiment: &Experiment) -> String {
+        match &self.curve {
+            Some(curve) => format!("{}: {}", experiment.title, number::curve(curve)),
+            None if self.is_table => format!("{}: {}", experiment.title, self.caption()),
+            None => experiment.title.clone(),
+        }
+    }
+
+    /// What its numbers are, where they stand in a table alone, beside those that the study prints.
+    pub fn caption(&self) -> &'static str {
+        match self.metric {
+            Metric::LossRatio => {
+                "relative drop of the rate at full load, and what the study prints"
+            }
+            Metric::ProcessingNs => "time in the switch, and what the study prints",
+            _ => "The numbers",
+        }
+    }
+}
+
+/// The curves that an experiment has on each target, each once, in the order of their points.
+pub fn curves(record: &Record, experiment: &Experiment) -> Vec<Within> {
+    let cells = record.cells.iter().filter(|cell| cell.experiment == experiment.id);
+    let mut found: Vec<Within> = Vec::new();
+    for within in cells.filter_map(|cell| cell.point.within.as_ref()) {
+        if !found.contains(within) {
+            found.push(within.clone());
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name).then(a.value.total_cmp(&b.value)));
+    found
 }
 
 /// The views of an experiment, the most important first.
@@ -39,24 +95,19 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
             ],
             false => vec![Metric::RatePpsForwarded, Metric::RatePpsOffered, Metric::LossRatio],
         },
-        logarithmic: false,
+        ..View::new(&[Metric::RatePpsForwarded])
     };
-    let latency = View {
-        metric: Metric::LatencyNsMean,
-        reference: None,
-        columns: vec![
-            Metric::LatencyNsMean,
-            Metric::LatencyNsP50,
-            Metric::LatencyNsP99,
-            Metric::LatencyNsP999,
-            Metric::LatencyNsMax,
-            Metric::RatePpsOffered,
-            Metric::LossRatio,
-        ],
-        logarithmic: true,
-    };
-    let throughput =
-        |metric| View { metric, reference: None, columns: vec![metric], logarithmic: false };
+    let latency = [
+        Metric::LatencyNsMean,
+        Metric::LatencyNsP50,
+        Metric::LatencyNsP99,
+        Metric::LatencyNsP999,
+        Metric::LatencyNsMax,
+        Metric::RatePpsOffered,
+        Metric::LossRatio,
+    ];
+    let latency = View { logarithmic: true, ..View::new(&latency) };
+    let throughput = |metric| View::new(&[metric]);
     // Rates of a search's confirming trials are no curve: each was at a load of its own.
     let is_search = experiment.study.is_none()
         && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
@@ -65,6 +116,8 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let found = match () {
         () if of_control.is_some() => of_control.into_iter().collect(),
         () if of_goals.iter().any(|view| has(view.metric)) => of_goals,
+        () if has(Metric::ProcessingNs) => vec![processing()],
+        () if has(Metric::LossRatioDifference) => vec![fairness()],
         () if about_latency(experiment) => vec![latency],
         () if is_search => {
             vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy)]
@@ -73,17 +126,44 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
             vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy), rate]
         }
     };
-    found.into_iter().filter(|view| has(view.metric)).collect()
+    let found = found.into_iter().filter(|view| has(view.metric));
+    if !has_figure_for_each_curve(experiment) {
+        return found.collect();
+    }
+    let curves = curves(record, experiment);
+    let each = |view: View| {
+        curves.iter().map(move |curve| View { curve: Some(curve.clone()), ..view.clone() })
+    };
+    let drops = View { is_table: true, ..View::new(&[Metric::LossRatio]) };
+    found.flat_map(each).chain([drops]).collect()
+}
+
+/// Six targets with three tables each are too many curves for one figure.
+fn has_figure_for_each_curve(experiment: &Experiment) -> bool {
+    is_of_study(experiment, "fig5")
+}
+
+/// The time in the target, laid out as the study's table I.
+fn processing() -> View {
+    View { is_table: true, ..View::new(&[Metric::ProcessingNs]) }
+}
+
+/// What the study calls fairness, and what says more.
+fn fairness() -> View {
+    View::new(&[
+        Metric::LossRatioDifference,
+        Metric::LossRatioF1,
+        Metric::LossRatioF2,
+        Metric::FairnessIndexJain,
+        Metric::MaxMinShareRatio,
+        Metric::RatePpsOffered,
+        Metric::RatePpsForwarded,
+    ])
 }
 
 /// What experiments with a controller show: of these, the first that there is.
 fn control_view() -> [View; 5] {
-    let view = |columns: &[Metric]| View {
-        metric: columns[0],
-        reference: None,
-        columns: columns.to_vec(),
-        logarithmic: false,
-    };
+    let view = View::new;
     [
         view(&[
             Metric::CyclesBusyRatio,
@@ -111,12 +191,18 @@ fn is_load(x_name: &str) -> bool {
 }
 
 fn about_latency(experiment: &Experiment) -> bool {
-    let of_study = (experiment.study.as_deref(), experiment.item.as_deref());
-    of_study == (Some("bianco2010"), Some("fig4")) || experiment.id == "latency"
+    is_of_study(experiment, "fig4") || experiment.id == "latency"
 }
 
-/// The figure of a view; absent where no target has two points.
+fn is_of_study(experiment: &Experiment, item: &str) -> bool {
+    experiment.study.as_deref() == Some("bianco2010") && experiment.item.as_deref() == Some(item)
+}
+
+/// The figure of a view; absent where no target has two points, and where the view is a table.
 pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<Figure> {
+    if view.is_table {
+        return None;
+    }
     let over_load = is_load(&experiment.x_name);
     let measured = |metric: Option<Metric>| {
         let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
@@ -132,36 +218,51 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         }
         false => (number::axis(&experiment.x_name), 1.0),
     };
+    let point = |cell: &Cell| FigurePoint {
+        x: across(record, cell, over_load) * x_factor,
+        y: cell.value * unit.factor,
+        interval: cell.interval.map(|i| (i.low * unit.factor, i.high * unit.factor)),
+        note: note(cell),
+    };
+    let curves: Vec<Option<Within>> = match curves(record, experiment) {
+        none if none.is_empty() => vec![None],
+        all => all.into_iter().map(Some).collect(),
+    };
     let mut series: Vec<Series> = Vec::new();
     for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
-        let points: Vec<FigurePoint> = record
-            .cells_of(&experiment.id, &target.name, view.metric)
-            .map(|cell| FigurePoint {
-                x: across(record, cell, over_load) * x_factor,
-                y: cell.value * unit.factor,
-                interval: cell.interval.map(|i| (i.low * unit.factor, i.high * unit.factor)),
-                note: note(cell),
-            })
-            .collect();
-        if !points.is_empty() {
-            series.push(Series { name: name_of(record, &target.name), style, points });
+        for (place, curve) in curves.iter().enumerate() {
+            let cells = record.cells_of(&experiment.id, &target.name, view.metric);
+            let cells = cells.filter(|cell| view.shows(cell) && cell.point.within == *curve);
+            let points: Vec<FigurePoint> = cells.map(point).collect();
+            if points.is_empty() {
+                continue;
+            }
+            let (name, is_alone) = (name_of(record, &target.name), view.curve.is_some());
+            let (name, style) = match curve.as_ref().filter(|_| !is_alone) {
+                Some(curve) => {
+                    (format!("{}, {}", target.name, number::curve(curve)), style.variant(place))
+                }
+                None => (name, style),
+            };
+            series.push(Series { name, style, points });
         }
     }
     if series.iter().all(|one| one.points.len() < 2) {
         return None;
     }
     if let Some(metric) = view.reference {
-        let points = reference(record, experiment, metric, (unit.factor, x_factor));
+        let points = reference(record, experiment, (view, metric), (unit.factor, x_factor));
         series.insert(0, Series { name: "offered load".into(), style: Style::REFERENCE, points });
     }
     let y_label = format!("{}, {}", number::title(view.metric), unit.unit);
+    let is_percent = over_load || experiment.x_name.ends_with("_percent");
     Some(Figure {
         id: file_stem(experiment, view),
-        title: experiment.title.clone(),
+        title: view.title(experiment),
         description: description(&series, &y_label, &x_label),
         x: Axis {
             label: x_label,
-            kind: if over_load { AxisKind::Linear } else { AxisKind::LogAtPoints },
+            kind: if is_percent { AxisKind::Linear } else { AxisKind::LogAtPoints },
         },
         y: Axis {
             label: y_label,
@@ -176,6 +277,9 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     let plain = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
     let stem = plain.strip_suffix("throughput").unwrap_or(&plain).trim_end_matches('-');
     let dash = if stem.is_empty() { "" } else { "-" };
+    if let Some(curve) = &view.curve {
+        return format!("{plain}-{}-{}", curve.name.replace('_', "-"), curve.value);
+    }
     match view.metric {
         Metric::ThroughputPps => format!("{stem}{dash}throughput"),
         Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
@@ -204,13 +308,14 @@ fn across(record: &Record, cell: &Cell, over_load: bool) -> f64 {
 fn reference(
     record: &Record,
     experiment: &Experiment,
-    metric: Metric,
+    (view, metric): (&View, Metric),
     factors: (f64, f64),
 ) -> Vec<FigurePoint> {
     let over_load = is_load(&experiment.x_name);
     let mut points: Vec<FigurePoint> = Vec::new();
     for target in &record.targets {
-        for cell in record.cells_of(&experiment.id, &target.name, metric) {
+        let cells = record.cells_of(&experiment.id, &target.name, metric);
+        for cell in cells.filter(|cell| view.shows(cell)) {
             let x = if over_load { cell.value } else { cell.point.value } * factors.1;
             let y = cell.value * factors.0;
             match points.iter_mut().find(|point| point.x == x) {
@@ -238,8 +343,12 @@ fn note(cell: &Cell) -> String {
         Some(interval) => format!(", {}", number::interval(cell.metric, interval)),
         None => String::new(),
     };
+    let curve = match &cell.point.within {
+        Some(curve) => format!(", {}", number::curve(curve)),
+        None => String::new(),
+    };
     format!(
-        "{}, {axis} {}: {} {unit}{range} (n={})",
+        "{}{curve}, {axis} {}: {} {unit}{range} (n={})",
         cell.target,
         number::setting(cell.point.value),
         number::value(cell.metric, cell.value),

@@ -89,6 +89,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                 && experiment.item.as_ref() == Some(&value.item)
         })
         .collect();
+    let has_curves = values.iter().any(|value| value.point.within.is_some());
     html! {
         @if !values.is_empty() {
             details {
@@ -97,6 +98,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                     table {
                         thead { tr {
                             th { "there" } th { (number::axis(&values[0].point.name)) }
+                            @if has_curves { th { "curve" } }
                             th { "quantity" } th { "value" }
                         } }
                         tbody {
@@ -104,6 +106,13 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                                 tr {
                                     td { (value.subject) }
                                     td.n { (number::setting(value.point.value)) }
+                                    @if has_curves {
+                                        td {
+                                            @if let Some(curve) = &value.point.within {
+                                                (number::curve(curve))
+                                            }
+                                        }
+                                    }
                                     td { (value.metric.replace('_', " ")) }
                                     td.n { (number::text(value.value)) }
                                 }

@@ -82,11 +82,24 @@ pub enum Metric {
     FlowStatsNsFirst,
     /// Growth of the target's memory for each flow.
     MemoryBytesPerFlow,
+    /// Time in the target by bianco2010's formula: Tp = L - 2 (Tt + D).
+    ProcessingNs,
+    /// Share of the first flow's offered frames that did not come out.
+    LossRatioF1,
+    /// The same of the second flow.
+    LossRatioF2,
+    /// The former less the latter: above zero, the first flow loses more.
+    LossRatioDifference,
+    /// Jain's index of what each flow got of what it offered: 1 where all got the same share.
+    FairnessIndexJain,
+    /// Smallest share that a flow got of what it would have got, were what came out divided
+    /// max-min fairly: 1 where it was.
+    MaxMinShareRatio,
 }
 
 impl Metric {
     /// Every metric, in the order in which tables show them.
-    pub const ALL: [Metric; 35] = [
+    pub const ALL: [Metric; 41] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -122,6 +135,12 @@ impl Metric {
         Metric::FlowStatsNs,
         Metric::FlowStatsNsFirst,
         Metric::MemoryBytesPerFlow,
+        Metric::ProcessingNs,
+        Metric::LossRatioF1,
+        Metric::LossRatioF2,
+        Metric::LossRatioDifference,
+        Metric::FairnessIndexJain,
+        Metric::MaxMinShareRatio,
     ];
 
     /// Its name as stored.
@@ -162,6 +181,12 @@ impl Metric {
             Metric::FlowStatsNs => "flow_stats_ns",
             Metric::FlowStatsNsFirst => "flow_stats_ns_first",
             Metric::MemoryBytesPerFlow => "memory_bytes_per_flow",
+            Metric::ProcessingNs => "processing_ns",
+            Metric::LossRatioF1 => "loss_ratio_f1",
+            Metric::LossRatioF2 => "loss_ratio_f2",
+            Metric::LossRatioDifference => "loss_ratio_difference",
+            Metric::FairnessIndexJain => "fairness_index_jain",
+            Metric::MaxMinShareRatio => "max_min_share_ratio",
         }
     }
 
@@ -179,7 +204,13 @@ impl Metric {
             | Metric::ThroughputPpsQuickNdr
             | Metric::ThroughputPpsQuickPdr => "pps",
             Metric::RateBpsOffered | Metric::RateBpsForwarded => "bps",
-            Metric::LossRatio | Metric::CyclesBusyRatio | Metric::RateColdRatio => "ratio",
+            Metric::LossRatio
+            | Metric::LossRatioF1
+            | Metric::LossRatioF2
+            | Metric::LossRatioDifference
+            | Metric::MaxMinShareRatio
+            | Metric::CyclesBusyRatio
+            | Metric::RateColdRatio => "ratio",
             Metric::CyclesBusyPerFrame => "cycles",
             Metric::FlowModsAddedPerS
             | Metric::FlowModsModifiedPerS
@@ -187,13 +218,27 @@ impl Metric {
             | Metric::FlowModsChangedPerS
             | Metric::FlowStatsPerS => "per_s",
             Metric::MemoryBytesPerFlow => "bytes",
+            Metric::FairnessIndexJain => "index",
             _ => "ns",
         }
     }
 
+    /// Whether it is a share of something, and never more than all of it.
+    pub fn is_at_most_one(self) -> bool {
+        matches!(
+            self,
+            Metric::LossRatio
+                | Metric::LossRatioF1
+                | Metric::LossRatioF2
+                | Metric::FairnessIndexJain
+                | Metric::MaxMinShareRatio
+        )
+    }
+
     /// Whether repeats are combined by their median: percentiles and extremes are never averaged.
     pub fn is_by_median(self) -> bool {
-        self.unit() == "ns" && self != Metric::LatencyNsMean
+        let is_of_means = matches!(self, Metric::LatencyNsMean | Metric::ProcessingNs);
+        self.unit() == "ns" && !is_of_means
     }
 }
 

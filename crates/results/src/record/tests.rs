@@ -30,7 +30,7 @@ fn names(value: &Value, found: &mut Vec<String>) {
 /// The made-up run with everything in it that it lacks.
 fn full() -> Record {
     let mut record = sample::record();
-    let point = Point { name: "frame_bytes".into(), value: 64.0 };
+    let point = Point::new("frame_bytes", 64.0);
     record.trials_planned = Some(1);
     record.environment.cpu_governor = Some("performance".into());
     record.experiments[2].trials_of = Some("bianco2010/fig3".into());

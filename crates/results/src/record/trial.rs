@@ -190,6 +190,41 @@ pub struct Point {
     pub name: String,
     /// Its value here.
     pub value: f64,
+    /// What else is varied, where an experiment has a curve for each of several tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
+}
+
+/// The curve that a point belongs to, where an experiment has several on each target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Within {
+    /// What is varied from curve to curve, with its unit in the name.
+    pub name: String,
+    /// Its value on this one.
+    pub value: f64,
+}
+
+impl Point {
+    /// A point of an experiment that varies one thing.
+    pub fn new(name: impl Into<String>, value: f64) -> Point {
+        Point { name: name.into(), value, within: None }
+    }
+
+    /// The same on the curve of `name` = `value`.
+    #[must_use]
+    pub fn within(self, name: impl Into<String>, value: f64) -> Point {
+        Point { within: Some(Within { name: name.into(), value }), ..self }
+    }
+
+    /// By value, then by name, then by curve.
+    pub fn order(&self, other: &Point) -> std::cmp::Ordering {
+        let curve = |a: &Within, b: &Within| a.name.cmp(&b.name).then(a.value.total_cmp(&b.value));
+        let curves = match (&self.within, &other.within) {
+            (Some(a), Some(b)) => curve(a, b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        };
+        self.value.total_cmp(&other.value).then(self.name.cmp(&other.name)).then(curves)
+    }
 }
 
 /// What received frames were; every received frame is in one class only.

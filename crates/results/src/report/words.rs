@@ -9,6 +9,9 @@ use crate::number;
 use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Verdict};
 use crate::table::answer_word;
 
+/// What is said of processing times.
+mod study;
+
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
     let trials = record.trials.iter().filter(|trial| counts(trial)).count();
@@ -38,9 +41,12 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         Metric::RateBpsForwarded => Metric::RatePpsForwarded,
         metric => metric,
     };
-    let here = |cell: &&Cell| cell.experiment == experiment.id && cell.metric == metric;
+    let here = |cell: &&Cell| {
+        cell.experiment == experiment.id && cell.metric == metric && view.shows(cell)
+    };
     let points = record.cells.iter().filter(here).map(|cell| cell.point.value);
-    let highest = metric.unit() == "pps" && experiment.x_name != "frame_bytes";
+    let is_rate = metric.unit() == "pps" && experiment.x_name != "frame_bytes";
+    let highest = is_rate || metric == Metric::LossRatioDifference;
     let x = if highest { points.reduce(f64::max) } else { points.reduce(f64::min) }?;
     let mut cells: Vec<&Cell> =
         record.cells.iter().filter(here).filter(|cell| cell.point.value == x).collect();
@@ -50,18 +56,30 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
         "load_percent" => format!("At a load of {} %", number::setting(x)),
         "entries" => format!("With {} table entries", number::setting(x)),
+        "f2_percent" => format!("With F2 at {} % of C", number::setting(x)),
+        "linear_percent" => {
+            format!("With {} % of the traffic for the linear table", number::setting(x))
+        }
         "rate_pps_intended" => format!("At a load of {} frames/s", number::setting(x)),
         other => format!("At {} = {}", other.replace('_', " "), number::setting(x)),
     };
+    let place = match &view.curve {
+        Some(curve) => format!("{place} and {}", number::curve(curve)),
+        None => place,
+    };
+    let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
+        Some(curve) => format!("{} ({})", cell.target, number::curve(curve)),
+        None => cell.target.clone(),
+    };
     let title = number::title(metric);
     if cells.len() == 1 {
-        return Some(format!("{place} the {title} of {} is {}.", most.target, quantity(most)));
+        return Some(format!("{place} the {title} of {} is {}.", name(most), quantity(most)));
     }
     Some(format!(
         "{place} the {title} is highest on {} with {}, and lowest on {} with {}.{}",
-        most.target,
+        name(most),
         quantity(most),
-        least.target,
+        name(least),
         quantity(least),
         against_first(record, most)
     ))
@@ -128,6 +146,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
              interval that holds the true value with 95 % confidence, or with the level stated."
         ));
     }
+    out.extend(study::processing(record));
     out.push(account(record));
     for calibration in &record.calibrations {
         let bias = calibration.latency.as_ref().and_then(|latency| latency.ns_p50);
@@ -201,6 +220,7 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
     };
     let value = match claim.relation {
         _ if claim.value.is_empty() => String::new(),
+        Relation::From if claim.claim.ends_with("at least") => format!(" {}{unit}", claim.value),
         Relation::From => String::new(),
         Relation::About | Relation::UpTo => format!(" {}{unit}", claim.value),
         _ => format!(" ({}{unit})", claim.value),

@@ -20,6 +20,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let points = context.frames_or(&FRAME_BYTES).into_iter().map(|frame_bytes| SweepPoint {
         x: f64::from(frame_bytes),
+        curve: None,
         setup,
         trial: context.trial(&setup, frame_bytes, context.link_percent(100.0)),
     });

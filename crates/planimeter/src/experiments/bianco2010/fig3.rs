@@ -19,6 +19,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let frame_bytes = context.frames_or(&[64])[0];
     let points = context.loads_or(&LOAD_PERCENT).into_iter().map(|percent| SweepPoint {
         x: percent,
+        curve: None,
         setup,
         trial: context.trial(&setup, frame_bytes, context.link_percent(percent)),
     });

@@ -1,0 +1,51 @@
+//! Table I: the time that an OpenFlow switch takes for a frame, by table, table size and frame size.
+//!
+//! Claim: the time in the hash table does not depend on its size, and, against the authors'
+//! expectation, that in the linear table does not either; nor does it depend on the packet's size.
+//! Method: Tp = L - 2 (Tt + D), formula (1) of the study. L is the mean latency at a load that every
+//! target carries, of frames of 96 to 1500 bytes uniformly random over all entries: 1 to 100 in the
+//! linear table, 1 to 131,072 in the hash table. Tt = S / C where the link really serialises at C, as in
+//! simulated time; over other links Tt is 0, and D half of the mean latency of the tester's loop. The
+//! report says which. Only OpenFlow targets take part.
+//! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frames; with
+//! `--set entries=` the hash table has one entry or so many.
+
+use super::super::sweep::SweepPoint;
+use super::super::{Context, Method};
+use super::{FRAME_BYTES_MULTI, HASH, LINEAR};
+
+/// Entries of the linear table.
+pub const LINEAR_ENTRIES: [u32; 5] = [1, 25, 50, 75, 100];
+
+/// Entries of the hash table.
+pub const HASH_ENTRIES: [u32; 5] = [1, 32_768, 65_536, 98_304, 131_072];
+
+/// Load at which latencies are taken, in percent of the nominal link: the study's are of an
+/// underloaded switch and do not say how much.
+pub const LOAD_PERCENT: f64 = 5.0;
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let percent = context.loads_or(&[LOAD_PERCENT])[0];
+    let linear = LINEAR_ENTRIES.map(|entries| (LINEAR, super::linear_table(context, entries)));
+    let sizes = match context.parameters.entries {
+        1 => HASH_ENTRIES.to_vec(),
+        most => vec![1, most],
+    };
+    let hash = sizes.into_iter().map(|entries| (HASH, super::hash_table(context, entries)));
+    let mut points = Vec::new();
+    for (curve, setup) in linear.into_iter().chain(hash) {
+        points.extend(context.frames_or(&FRAME_BYTES_MULTI).into_iter().map(|frame_bytes| {
+            SweepPoint {
+                x: f64::from(frame_bytes),
+                curve: Some((curve, f64::from(setup.entries))),
+                setup,
+                trial: context.trial(&setup, frame_bytes, context.link_percent(percent)),
+            }
+        }));
+    }
+    super::sweep(context, AXIS, points)
+}

@@ -1,0 +1,173 @@
+//! Several streams over parts of one table: those of a chain's two tables, and the two flows of
+//! bianco2010's fairness test.
+//!
+//! Source: bianco2010, sections IV.C and IV.D. Invariant: every frame hits an entry that the setup
+//! installs, and streams side by side hit none in common.
+
+use std::net::Ipv4Addr;
+
+use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
+
+use super::{Addresses, FIRST_MAC, Setup, host_in, udp_ports, vary_udp_ports};
+use crate::parameter::Traffic;
+use crate::target::name::Technology;
+
+/// The sender behind a router's third port, where flows come in by two.
+pub const SENDER_SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 2);
+
+/// Address of a router's third port.
+pub const ROUTER_IN_SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 1);
+
+/// The rig's port by which the second flow comes in where it has one of its own.
+pub const PLACE_SECOND: usize = 2;
+
+impl Setup {
+    /// Two streams over a chain, each at its rate: one uniform over its exact entries, one over those
+    /// that leave fields open.
+    pub fn chain_streams(
+        &self,
+        addresses: &Addresses,
+        frame_bytes: u16,
+        rates: [Rate; 2],
+    ) -> [Stream; 2] {
+        let exact = self.entries - self.wildcards();
+        let parts = [0..exact, exact..self.entries];
+        let mut place = 0;
+        parts.map(|entries| {
+            let stream = self.one(
+                Technology::OpenFlow,
+                addresses,
+                frame_bytes,
+                (place as u16, rates[place]),
+            );
+            place += 1;
+            let ports = entries.map(udp_ports).collect();
+            Stream { vary: vary_udp_ports(ports, self.order(place as u64)), ..stream }
+        })
+    }
+
+    /// Two flows, each at its rate and each uniform over one half of the entries. The second comes in by
+    /// a port of its own where the setup has two inputs.
+    pub fn two_flows(
+        &self,
+        technology: Technology,
+        addresses: &Addresses,
+        frame_bytes: u16,
+        rates: [Rate; 2],
+    ) -> [Stream; 2] {
+        let half = self.half();
+        let parts = [(0, half), (half, self.entries - half)];
+        let mut place = 0;
+        parts.map(|(first, count)| {
+            let mut stream =
+                self.one(technology, addresses, frame_bytes, (place as u16, rates[place]));
+            place += 1;
+            if place == 2 && self.inputs == 2 {
+                stream.from = PLACE_SECOND;
+                stream.headers.mac_source = addresses.instrument[PLACE_SECOND];
+                stream.headers.ip_source = SENDER_SECOND;
+                if technology == Technology::Routing {
+                    stream.headers.mac_destination = addresses.target[PLACE_SECOND];
+                }
+            }
+            let order = self.order(place as u64);
+            let range = |field, first, step| Vary {
+                count: count.into(),
+                order,
+                fields: vec![(field, Values::Range { first, step })],
+            };
+            stream.vary = match technology {
+                Technology::Bridging => {
+                    vec![range(Field::MacDestination, FIRST_MAC + u64::from(first), 1)]
+                }
+                Technology::Routing => {
+                    let first = u64::from(u32::from(host_in(first)));
+                    vec![range(Field::IpDestination, first, 256)]
+                }
+                Technology::OpenFlow | Technology::Wire => {
+                    vary_udp_ports((first..first + count).map(udp_ports).collect(), order)
+                }
+            };
+            stream
+        })
+    }
+
+    /// Entries of the first flow: the lower half of the table.
+    pub fn half(&self) -> u32 {
+        (self.entries / 2).max(1)
+    }
+
+    /// A stream numbered by its place, in which nothing varies yet.
+    fn one(
+        &self,
+        technology: Technology,
+        addresses: &Addresses,
+        frame_bytes: u16,
+        (place, rate): (u16, Rate),
+    ) -> Stream {
+        let one = Setup { entries: 1, traffic: Traffic::One, ..*self };
+        Stream { id: place + 1, ..one.stream(technology, addresses, frame_bytes, rate) }
+    }
+
+    fn order(&self, salt: u64) -> Order {
+        Order::Random { seed: self.seed.wrapping_add(salt) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::parameter::Table;
+
+    const ADDRESSES: Addresses = Addresses {
+        instrument: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 5]],
+        target: [[2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4], [2, 0, 0, 0, 0, 6]],
+    };
+
+    const RATES: [Rate; 2] = [Rate::FramesPerSecond(10.0), Rate::FramesPerSecond(90.0)];
+
+    fn hit<T: Eq + std::hash::Hash>(
+        stream: &Stream,
+        key: impl Fn(&instrument::stream::Headers) -> T,
+    ) -> HashSet<T> {
+        assert_eq!(stream.validate(), []);
+        (0..20_000).map(|frame| key(&stream.headers_at(frame))).collect()
+    }
+
+    #[test]
+    fn the_streams_of_a_chain_hit_one_table_each() {
+        let (table, traffic) = (Table::Chain, Traffic::Random);
+        let setup = Setup { table, traffic, entries: 1100, ..Setup::single(3) };
+        let streams = setup.chain_streams(&ADDRESSES, 96, RATES);
+        let ports = |stream| hit(stream, |it| (it.port_source, it.port_destination));
+        assert_eq!(ports(&streams[0]), (0..1000).map(udp_ports).collect());
+        assert_eq!(ports(&streams[1]), (1000..1100).map(udp_ports).collect());
+        assert_eq!(streams.map(|stream| stream.id), [1, 2]);
+    }
+
+    #[test]
+    fn two_flows_share_a_table_and_no_entry() {
+        let traffic = Traffic::Random;
+        let setup = Setup { table: Table::Exact, traffic, entries: 1000, ..Setup::single(3) };
+        for (technology, inputs) in [
+            (Technology::OpenFlow, 1),
+            (Technology::OpenFlow, 2),
+            (Technology::Bridging, 2),
+            (Technology::Routing, 2),
+        ] {
+            let setup = Setup { inputs, ..setup };
+            let [first, second] = setup.two_flows(technology, &ADDRESSES, 96, RATES);
+            let key = |it: &instrument::stream::Headers| {
+                let ports = (it.port_source, it.port_destination);
+                (ports, it.mac_destination, it.ip_destination)
+            };
+            let (first_hit, second_hit) = (hit(&first, key), hit(&second, key));
+            assert_eq!((first_hit.len(), second_hit.len()), (500, 500), "{technology:?}");
+            assert!(first_hit.is_disjoint(&second_hit), "{technology:?}");
+            assert_eq!((first.from, second.from), (0, if inputs == 2 { 2 } else { 0 }));
+            assert_eq!((first.id, second.id, second.to), (1, 2, 1));
+        }
+    }
+}

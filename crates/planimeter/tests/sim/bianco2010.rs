@@ -1,0 +1,212 @@
+//! Figures 5 to 10 and table I of bianco2010 in virtual time, where the truth is the model's.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
+
+use super::{CAPACITY_PPS, SLOW, carry_out, measure, plan};
+use crate::common::{Folder, bytes};
+
+/// Targets that forward.
+const FORWARDERS: [TargetKind; 3] = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
+
+/// Frames of this size on a full link of 1 Gbit/s, in a second.
+fn wire_pps(frame_bytes: f64) -> f64 {
+    1e9 / (8.0 * (frame_bytes + 20.0))
+}
+
+fn cells<'a>(record: &'a Record, item: &str, target: &str, metric: Metric) -> Vec<&'a Cell> {
+    let experiment = format!("bianco2010/{item}");
+    let is_it = |cell: &&Cell| {
+        cell.experiment == experiment && cell.target == target && cell.metric == metric
+    };
+    record.cells.iter().filter(is_it).collect()
+}
+
+fn assert_near(have: f64, want: f64, ratio: f64, what: &str) {
+    assert!((have - want).abs() <= want.abs() * ratio, "{what}: {have}, not {want}");
+}
+
+fn verdicts(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
+    let is_it = |line: &&results::record::ClaimVerdict| {
+        line.claim.item == item && line.claim.claim.contains(text)
+    };
+    let answer =
+        |line: &results::record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
+    record.claims.iter().filter(is_it).map(answer).collect()
+}
+
+#[test]
+fn the_study_has_its_points() {
+    let steps = plan(&["bianco2010"], &FORWARDERS, &["repeats=1"], 1);
+    let steps: Vec<(&str, usize, u64)> = steps
+        .steps()
+        .into_iter()
+        .map(|(entry, kinds, trials, _)| (entry.id, kinds.len(), trials))
+        .collect();
+    let wanted = [
+        // Figure 2 has the router with its cache too, figure 10 our switch with both its orders of service.
+        ("bianco2010/fig2", 4, 7),
+        ("bianco2010/fig3", 3, 8),
+        ("bianco2010/fig5", 3, 18),
+        ("bianco2010/fig6", 1, 12),
+        ("bianco2010/fig7", 1, 7),
+        ("bianco2010/table1", 1, 60),
+        ("bianco2010/fig9", 3, 5),
+        ("bianco2010/fig10", 4, 5),
+    ];
+    assert_eq!(steps, wanted);
+}
+
+#[test]
+fn figure_5_loses_what_a_target_cannot_carry() {
+    let set = [SLOW, "entries=600", "frame=96,512", "seconds=0.03", "warmup=0.01"];
+    let record = measure(&plan(&["bianco2010/fig5"], &FORWARDERS, &set, 1));
+    for kind in FORWARDERS {
+        for (bytes, rate) in [(96.0, CAPACITY_PPS), (512.0, wire_pps(512.0))] {
+            let at = |metric| {
+                let cells = cells(&record, "fig5", kind.name(), metric);
+                let cell = cells.into_iter().find(|cell| cell.point.value == bytes).unwrap();
+                let curve = cell.point.within.as_ref().unwrap();
+                assert_eq!((curve.name.as_str(), curve.value), ("entries", 600.0));
+                cell.value
+            };
+            let name = format!("{} at {bytes} bytes", kind.name());
+            assert_near(at(Metric::RatePpsForwarded), rate, 0.02, &name);
+            let lost = 1.0 - rate / wire_pps(bytes);
+            assert!((at(Metric::LossRatio) - lost).abs() < 0.02, "{name}");
+        }
+    }
+    let learned = record.trials.iter().find(|trial| trial.target == "bridge").unwrap();
+    let macs = learned.counters.iter().find(|it| it.name == "bridge.macs").unwrap();
+    assert!(macs.before >= 600, "{macs:?}");
+    let published = record.published.iter().filter(|it| it.item == "fig5").count();
+    assert_eq!(published, 9, "the study's own values are beside");
+}
+
+#[test]
+fn figure_6_fills_one_table_and_then_the_other() {
+    let set = [SLOW, "entries=512", "frame=96,256", "seconds=0.03", "repeats=3"];
+    let record = measure(&plan(&["bianco2010/fig6"], &[TargetKind::Ours], &set, 1));
+    let held = |trial: &Trial, table: &str| {
+        let name = format!("tables.{table}.entries");
+        trial.counters.iter().find(|it| it.name == name).unwrap().after
+    };
+    for trial in &record.trials {
+        let curve = trial.point.within.as_ref().unwrap();
+        let (exact, open) = (held(trial, "exact"), held(trial, "wildcard"));
+        match curve.name.as_str() {
+            "hash_entries" => assert_eq!((exact, open, curve.value), (512, 0, 512.0)),
+            _ => assert_eq!((exact, open, curve.value), (0, 100, 100.0)),
+        }
+    }
+    // The model takes as long with either table.
+    let found = verdicts(&record, "fig6", "lower");
+    assert_eq!(found, [("ours".to_string(), Verdict::DoesNot)]);
+}
+
+#[test]
+fn figure_7_sends_each_table_its_share() {
+    let set = [SLOW, "entries=512", "seconds=0.03", "repeats=3"];
+    let record = measure(&plan(&["bianco2010/fig7"], &[TargetKind::Ours], &set, 1));
+    for trial in &record.trials {
+        let offered: Vec<f64> =
+            trial.streams.iter().map(|stream| stream.frames_offered as f64).collect();
+        let percent = trial.point.value;
+        match offered[..] {
+            [_] => assert!(percent == 0.0 || percent == 100.0),
+            [hash, linear] => {
+                let share = linear / (hash + linear) * 100.0;
+                assert!((share - percent).abs() < 0.5, "{share} %, not {percent}");
+            }
+            _ => panic!("{offered:?}"),
+        }
+        let total: f64 = offered.iter().sum();
+        assert_near(total, wire_pps(96.0) * 0.03, 0.01, "offered");
+    }
+    let found = verdicts(&record, "fig7", "bounded");
+    assert_eq!(found, [("ours".to_string(), Verdict::Holds)]);
+}
+
+#[test]
+fn table_1_finds_that_the_model_holds_no_frame_back() {
+    let set = ["frame=96,1500", "wildcard_entries_max=100", "repeats=2"];
+    let mut plan = plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1);
+    // Filling the study's tables takes long where nothing is optimised.
+    plan.parameters.entries = 300;
+    let record = measure(&plan);
+    let times = cells(&record, "table1", "ours", Metric::ProcessingNs);
+    assert_eq!(times.len(), 2 * 7, "two sizes, five linear tables and two hash tables");
+    for time in times {
+        assert!(time.value.abs() < 20.0, "{} ns at {:?}", time.value, time.point);
+    }
+    let folder = Folder::new();
+    let (finished, _) =
+        carry_out(&plan, planimeter::runner::Destination::New(folder.0.clone()), None);
+    let files = bytes(&finished.folder);
+    let summary = files.iter().find(|(name, _)| name == "summary.md").unwrap();
+    let text = String::from_utf8(summary.1.clone()).unwrap();
+    assert!(text.contains("serialise at C = 1000 Mbit/s"), "{text}");
+    assert!(text.contains("| target | packet size, bytes | hash table, 1, µs |"), "{text}");
+}
+
+/// What figures 9 and 10 have in common: loads that are shares of what the target itself carries.
+fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
+    // A load that is carried, and two that fill the links' rings before anything counts.
+    let set = [SLOW, "entries=600", "seconds=0.02", "warmup=0.012", "repeats=3", "load=40,80,120"];
+    let record = measure(&plan(&[&format!("bianco2010/{item}")], kinds, &set, 1));
+    for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {
+        let [first, second] = &trial.streams[..] else { panic!("{:?}", trial.streams) };
+        let whole = CAPACITY_PPS / 0.65;
+        assert_near(first.rate_pps_intended, whole * 0.1, 0.02, "F1");
+        assert_near(second.rate_pps_intended, whole * trial.point.value / 100.0, 0.02, "F2");
+        let of = |metric| {
+            let cells = cells(&record, item, &trial.target, metric);
+            cells.into_iter().find(|cell| cell.point == trial.point).unwrap().value
+        };
+        let lost = [first, second]
+            .map(|flow| (flow.frames_offered - flow.classes.correct) as f64)
+            .iter()
+            .sum::<f64>();
+        let loss = lost / trial.frames_offered as f64;
+        let share = 1.0 - (0.65 / (0.1 + trial.point.value / 100.0)).min(1.0);
+        assert!((loss - share).abs() < 0.04, "{loss}, not {share}: {:?}", trial.point);
+        let difference = of(Metric::LossRatioF1) - of(Metric::LossRatioF2);
+        assert!((of(Metric::LossRatioDifference) - difference).abs() < 1e-9);
+    }
+    record
+}
+
+#[test]
+fn figure_9_loads_each_target_by_what_it_carries() {
+    let record = fairness("fig9", &FORWARDERS);
+    for kind in FORWARDERS {
+        let differences = cells(&record, "fig9", kind.name(), Metric::LossRatioDifference);
+        let loads: Vec<f64> = differences.iter().map(|cell| cell.point.value).collect();
+        assert_eq!(loads, [40.0, 80.0, 120.0]);
+    }
+    assert!(record.trials.iter().all(|trial| trial.streams.iter().all(|it| it.port_out == 0)));
+}
+
+#[test]
+fn figure_10_has_a_port_for_each_flow_and_round_robin_spares_the_smaller() {
+    let record = fairness("fig10", &FORWARDERS);
+    for trial in &record.trials {
+        let ports: Vec<u32> = trial.streams.iter().map(|it| it.port_out).collect();
+        assert_eq!(ports, [0, 2], "{}", trial.target);
+    }
+    for name in ["ours", "ours:service=first-come", "bridge", "router"] {
+        let shares = cells(&record, "fig10", name, Metric::MaxMinShareRatio);
+        assert_eq!(shares.len(), 3, "{name}");
+    }
+    for kind in FORWARDERS {
+        let lost = cells(&record, "fig10", kind.name(), Metric::LossRatioF1);
+        assert!(lost.iter().all(|cell| cell.value == 0.0), "{}: {lost:?}", kind.name());
+        let shares = cells(&record, "fig10", kind.name(), Metric::MaxMinShareRatio);
+        assert!(shares.iter().all(|cell| cell.value > 0.999), "{}: {shares:?}", kind.name());
+    }
+    let favoured = verdicts(&record, "fig10", "smaller flow");
+    for name in ["ours", "router"] {
+        let of = favoured.iter().find(|(target, _)| target == name).unwrap();
+        assert_eq!(of.1, Verdict::Holds, "{name}");
+    }
+}

@@ -1,0 +1,179 @@
+//! What bianco2010 derives from its trials: fairness between two flows, and the time in the target.
+//!
+//! Source: sections IV.C and IV.D of the study. Loss of a flow is the share of its offered frames that
+//! did not come out; the difference is PL(F1) - PL(F2), by the study's formula, so that above zero F1
+//! loses more (its sentence says the opposite of its formula). Jain's index (Jain, Chiu, Hawe, 1984) is
+//! taken of what each flow got of what it offered. The max-min share compares what each flow got with
+//! what it would have got, were all that came out divided max-min fairly.
+//! Processing time is Tp = L - 2 (Tt + D): L the mean latency, Tt = S / C where the link serialises at C
+//! (preamble and gap counted, since our simulated link hands a frame on when these have passed), else 0,
+//! and D what the tester's loop shows of one way, 0 in simulated time. Invariant: these metrics
+//! are found for the items that are about them, and for no others.
+
+use crate::record::{Experiment, Metric, Record, StreamCount, Trial};
+
+/// Preamble and gap, which take time on a wire and are in no frame.
+const WIRE_OVERHEAD_BYTES: f64 = 20.0;
+
+/// What the link of a record adds to the latency of a frame, each way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OneWay {
+    /// Capacity at which the link serialises, bit/s; absent where it does not serialise.
+    pub capacity_bps: Option<f64>,
+    /// Half of the mean latency of the tester's loop, nanoseconds.
+    pub delay_ns: f64,
+}
+
+/// Whether an experiment is about a metric.
+pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
+    let item = match experiment.study.as_deref() {
+        Some("bianco2010") => experiment.item.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    match metric {
+        Metric::ProcessingNs => item == "table1",
+        Metric::LossRatioF1
+        | Metric::LossRatioF2
+        | Metric::LossRatioDifference
+        | Metric::FairnessIndexJain
+        | Metric::MaxMinShareRatio => matches!(item, "fig9" | "fig10"),
+        _ => true,
+    }
+}
+
+/// What the record's link adds each way; absent where nobody knows it.
+pub fn one_way(record: &Record) -> Option<OneWay> {
+    if record.environment.simulated {
+        let capacity_bps = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
+        return Some(OneWay { capacity_bps, delay_ns: 0.0 });
+    }
+    let latency = record.calibrations.first()?.latency.as_ref()?;
+    Some(OneWay { capacity_bps: None, delay_ns: latency.ns_mean / 2.0 })
+}
+
+/// Time in the target: Tp = L - 2 (Tt + D), in nanoseconds. Below zero, the loop was slower than
+/// the target with its links.
+pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
+    let latency = trial.latency.as_ref()?;
+    let OneWay { capacity_bps, delay_ns } = one_way(record)?;
+    let bits = 8.0 * (f64::from(trial.frame_bytes?) + WIRE_OVERHEAD_BYTES);
+    let transmission_ns = capacity_bps.map_or(0.0, |capacity| bits * 1e9 / capacity);
+    Some(latency.ns_mean - 2.0 * (transmission_ns + delay_ns))
+}
+
+/// A metric of fairness between the two flows of a trial.
+pub(super) fn fairness(trial: &Trial, metric: Metric) -> Option<f64> {
+    let [first, second] = &trial.streams[..] else { return None };
+    match metric {
+        Metric::LossRatioF1 => loss(first),
+        Metric::LossRatioF2 => loss(second),
+        Metric::LossRatioDifference => Some(loss(first)? - loss(second)?),
+        Metric::FairnessIndexJain => jain(&[1.0 - loss(first)?, 1.0 - loss(second)?]),
+        Metric::MaxMinShareRatio => {
+            let got = [first, second].map(|flow| flow.classes.correct as f64);
+            let offered = [first, second].map(|flow| flow.frames_offered as f64);
+            let fair = max_min(&offered, got.iter().sum());
+            let share = |(got, fair): (f64, f64)| if fair > 0.0 { got / fair } else { 1.0 };
+            got.into_iter().zip(fair).map(share).reduce(f64::min)
+        }
+        _ => None,
+    }
+}
+
+fn loss(flow: &StreamCount) -> Option<f64> {
+    let offered = flow.frames_offered as f64;
+    (offered > 0.0).then(|| 1.0 - flow.classes.correct as f64 / offered)
+}
+
+/// Jain's index: the square of the sum over n times the sum of squares; absent where nobody got anything.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+/// `total` divided among these demands: the smallest first, each at most an equal part of what is
+/// left.
+fn max_min(demands: &[f64], mut total: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..demands.len()).collect();
+    order.sort_by(|&a, &b| demands[a].total_cmp(&demands[b]));
+    let mut shares = vec![0.0; demands.len()];
+    for (done, &flow) in order.iter().enumerate() {
+        shares[flow] = demands[flow].min(total / (demands.len() - done) as f64);
+        total -= shares[flow];
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Calibration, FrameClasses};
+    use crate::sample;
+
+    fn with_flows(flows: &[(u64, u64)]) -> Trial {
+        let mut trial = sample::record().trials[0].clone();
+        let flow = |(place, &(frames_offered, correct)): (usize, &(u64, u64))| StreamCount {
+            stream: place as u32 + 1,
+            port_out: 0,
+            port_in: 1,
+            rate_pps_intended: 0.0,
+            frames_intended: frames_offered,
+            frames_offered,
+            classes: FrameClasses { correct, ..FrameClasses::default() },
+        };
+        trial.streams = flows.iter().enumerate().map(flow).collect();
+        trial
+    }
+
+    fn found(flows: &[(u64, u64)]) -> Vec<f64> {
+        let trial = with_flows(flows);
+        let metrics = [
+            Metric::LossRatioF1,
+            Metric::LossRatioF2,
+            Metric::LossRatioDifference,
+            Metric::FairnessIndexJain,
+            Metric::MaxMinShareRatio,
+        ];
+        metrics.iter().filter_map(|&metric| fairness(&trial, metric)).collect()
+    }
+
+    #[test]
+    fn the_sign_says_who_loses_more_and_the_shares_how_fair_it_is() {
+        let close = |have: &[f64], want: &[f64]| {
+            assert_eq!(have.len(), want.len());
+            let near = have.iter().zip(want).all(|(have, want)| (have - want).abs() < 1e-9);
+            assert!(near, "{have:?}, not {want:?}");
+        };
+        close(&found(&[(100, 50), (900, 900)]), &[0.5, 0.0, 0.5, 0.9, 0.5]);
+        // Max-min: the small flow loses nothing, and that is a share of one.
+        close(&found(&[(100, 100), (900, 450)]), &[0.0, 0.5, -0.5, 0.9, 1.0]);
+        // The same loss for both: Jain finds it fair, and by max-min the small one has too little.
+        close(&found(&[(100, 50), (900, 450)]), &[0.5, 0.5, 0.0, 1.0, 0.5]);
+        assert!(found(&[(100, 100)]).is_empty(), "one flow is fair to nobody");
+        assert_eq!(found(&[(100, 0), (100, 0)]).len(), 4, "nobody got anything: no index");
+    }
+
+    #[test]
+    fn what_is_left_goes_to_those_who_want_more() {
+        assert_eq!(max_min(&[10.0, 90.0, 40.0], 90.0), [10.0, 40.0, 40.0]);
+        assert_eq!(max_min(&[10.0, 20.0], 90.0), [10.0, 20.0]);
+    }
+
+    #[test]
+    fn processing_time_leaves_out_what_the_link_takes() {
+        let mut record = sample::record();
+        let mut trial = record.trials[0].clone();
+        trial.frame_bytes = Some(1000);
+        let mean = trial.latency.as_ref().unwrap().ns_mean;
+        let loop_mean = record.calibrations[0].latency.as_ref().unwrap().ns_mean;
+        let near = |have: Option<f64>, want: f64| (have.unwrap() - want).abs() < 1e-6;
+        assert!(near(processing_ns(&record, &trial), mean - loop_mean));
+        record.environment.simulated = true;
+        record.parameters.insert("capacity_bps".into(), 1_000_000_000u64.into());
+        assert!(near(processing_ns(&record, &trial), mean - 16_320.0));
+        record.environment.simulated = false;
+        record.calibrations = Vec::<Calibration>::new();
+        assert_eq!(processing_ns(&record, &trial), None);
+    }
+}
