@@ -24,14 +24,18 @@ use std::time::{Duration, Instant};
 use common::{Folder, Said, command, contents, interrupt, only_run, record};
 use lab::need::{self, Feature, Need};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
+use lab::veth::{Cable, EndSettings};
 use lab::{LabError, Namespace};
 use one_by_one::{Test, is_real_root};
+use packet::capture::write::Notes;
+use packet::time::Nanos;
+use ports::capture::{CaptureOptions, CaptureWriter};
 use serde_json::Value;
 
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 20] = [
+const TESTS: [Test<Need>; 21] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
@@ -52,6 +56,7 @@ const TESTS: [Test<Need>; 20] = [
     ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn),
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
     ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
+    ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
 ];
 
 fn main() -> ExitCode {
@@ -595,6 +600,61 @@ impl Drop for Element {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A thousand frames, of which one is too long for the link, one too short and one cut.
+fn capture_file() -> Vec<u8> {
+    let options = CaptureOptions::pcapng("x");
+    let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
+    for number in 0..1_000u64 {
+        let bytes = [60 + number as usize % 1_400, 1_600, 20][match number {
+            500 => 1,
+            600 => 2,
+            _ => 0,
+        }];
+        let mut frame = vec![number as u8; bytes];
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
+        let original_bytes = if number == 700 { 1_000 } else { bytes as u32 };
+        let at = Nanos(1_700_000_000_000_000_000 + number * 50_000);
+        frame.truncate(if number == 700 { 64 } else { bytes });
+        writer.cut_frame(at, &frame, original_bytes, Notes::default()).unwrap();
+    }
+    writer.finish(None).unwrap()
+}
+
+fn a_capture_file_is_sent() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let ends = [1, 2].map(|number| EndSettings {
+        namespace: namespace.clone(),
+        name: format!("cable{number}"),
+        mac: [2, 0, 0, 0, 0, number],
+        threaded: None,
+    });
+    let cable = Cable::lay(&ends[0], &ends[1], 1_500).unwrap();
+    cable.wait_carrying().unwrap();
+    fs::write(place.path().join("trace.pcapng"), capture_file()).unwrap();
+    let mut command = place.command(&[
+        "generate",
+        "--port",
+        "afpacket:cable1",
+        "--port",
+        "afpacket:cable2",
+        "--pcap",
+        "trace.pcapng",
+        "--passes",
+        "2",
+    ]);
+    let said: Said = namespace.run(|| command.output()).unwrap().unwrap().into();
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let lines: Vec<&str> = said.output.lines().collect();
+    for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
+        assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
+    }
+    // Whatever else the kernel says on a new link comes on top.
+    let arrived = lines[2].split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
+    let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
+    assert!((1_998..2_020).contains(&frames), "{}", lines[2]);
 }
 
 fn a_switch_that_cannot_start() {

@@ -23,6 +23,8 @@ pub mod run;
 pub mod report;
 /// `planimeter switch`, `bridge` and `router`.
 pub mod element;
+/// `planimeter generate`.
+pub mod generate;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,8 @@ enum Command {
     Bridge(element::BridgeArguments),
     /// Be a router
     Router(element::RouterArguments),
+    /// Send streams or the frames of a capture file
+    Generate(Box<generate::Arguments>),
 }
 
 /// Reads the command line, does what it says, and returns the exit code.
@@ -75,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Switch(arguments) => element::switch(&arguments),
         Command::Bridge(arguments) => element::bridge(&arguments),
         Command::Router(arguments) => element::router(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
     };
     done.unwrap_or_else(|failure: Failure| {
         eprintln!("planimeter: {failure}");
