@@ -47,6 +47,8 @@ impl Scale {
 }
 
 fn linear(top: f64, bottom: f64, ticks_wanted: usize) -> Scale {
+    // Where all values are zero there is no range to divide: any shows that.
+    let top = if top - bottom > f64::MIN_POSITIVE { top } else { 1.0 };
     let step = round_step((top - bottom) / ticks_wanted as f64);
     let first = (bottom / step).floor() as i64;
     let last = (top / step - 1e-9).ceil() as i64;
@@ -107,6 +109,16 @@ mod tests {
         let scale = Scale::over(AxisKind::Linear, &[123.0, 987.0], 5);
         assert_eq!(scale.ticks, [0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
         assert_eq!((scale.place(0.0), scale.place(500.0), scale.place(1000.0)), (0.0, 0.5, 1.0));
+    }
+
+    #[test]
+    fn an_axis_of_zeros_has_ticks_that_differ() {
+        let scale = Scale::over(AxisKind::Linear, &[0.0, 0.0], 5);
+        assert_eq!(scale.ticks.first(), Some(&0.0));
+        assert!(scale.ticks.windows(2).all(|pair| pair[1] - pair[0] >= 0.1), "{:?}", scale.ticks);
+        assert_eq!(scale.place(0.0), 0.0);
+        let below = Scale::over(AxisKind::Linear, &[-0.2, 0.0], 5);
+        assert!(below.place(-0.2) < 1e-9 && below.place(0.0) > 0.99);
     }
 
     #[test]
