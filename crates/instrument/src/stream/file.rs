@@ -33,8 +33,7 @@
 //!     id = 2
 //!     from = 1
 //!     file = "office.pcapng"        # pcap or pcapng, Ethernet; from where the command was given
-//!     gap_factor = 0.5              # or gap_ns, rate_pps, link_bits_per_second, unpaced = true;
-//!                                   # left out, its own gaps
+//!     gap_factor = 0.5              # or gap_ns, rate_pps, link_bits_per_second, unpaced = true; or nothing
 //!     passes = 10                   # left out 1; 0 for until the trial ends
 //!     short = "pad"                 # frames below 64 bytes: or "refuse" or "send"
 //!     cut = "fill"                  # frames of which a part was captured: or "refuse" or "send"
@@ -43,7 +42,7 @@
 //! assert_eq!(contents.replays[0].passes, Some(10));
 //! ```
 //!
-//! Left out, `ttl` is 64, `tos` 0, `ip_protocol` 17 (UDP), `port_source` 49152, `port_destination` 9 (discard), `arrival`
+//! Left out, a replay's gaps are the file's own; a stream's `ttl` is 64, `tos` 0, `ip_protocol` 17 (UDP), `port_source` 49152, `port_destination` 9 (discard), `arrival`
 //! "unchanged". An unknown key is an error: a misspelt one would change what is measured.
 
 use std::fmt;
