@@ -1,6 +1,6 @@
 //! IPv4 addresses and routes of a namespace.
 //!
-//! Source: `rtnetlink(7)`, RTM_NEWADDR and RTM_NEWROUTE.
+//! Source: `rtnetlink(7)`, RTM_NEWADDR, RTM_DELADDR and RTM_NEWROUTE.
 //! Invariant: a full table (128K routes) is a few hundred system calls, not one per route.
 
 use super::Netlink;
@@ -34,17 +34,21 @@ impl Netlink {
         address: Ipv4Addr,
         length: u8,
     ) -> Result<(), LabError> {
-        let mut message = AddressMessage::default();
-        message.header.family = AddressFamily::Inet;
-        message.header.prefix_len = length;
-        message.header.index = interface;
-        message.attributes = vec![
-            AddressAttribute::Local(IpAddr::V4(address)),
-            AddressAttribute::Address(IpAddr::V4(address)),
-        ];
-        let request = RouteNetlinkMessage::NewAddress(message);
+        let request = RouteNetlinkMessage::NewAddress(address_of(interface, address, length));
         let subject = format!("{address}/{length}");
         self.request("add the address", &subject, request, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Takes an address from an interface again. With the last one go the routes and neighbours behind
+    /// that interface.
+    pub fn address_remove(
+        &mut self,
+        interface: u32,
+        address: Ipv4Addr,
+        length: u8,
+    ) -> Result<(), LabError> {
+        let request = RouteNetlinkMessage::DelAddress(address_of(interface, address, length));
+        self.request("remove the address", &format!("{address}/{length}"), request, 0)
     }
 
     /// Adds routes, replacing those to the same network.
@@ -55,6 +59,18 @@ impl Netlink {
         });
         self.request_all("add the route", messages, NLM_F_CREATE | NLM_F_REPLACE)
     }
+}
+
+fn address_of(interface: u32, address: Ipv4Addr, length: u8) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = AddressFamily::Inet;
+    message.header.prefix_len = length;
+    message.header.index = interface;
+    message.attributes = vec![
+        AddressAttribute::Local(IpAddr::V4(address)),
+        AddressAttribute::Address(IpAddr::V4(address)),
+    ];
+    message
 }
 
 fn message_of(route: &Route) -> RouteMessage {

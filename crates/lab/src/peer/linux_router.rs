@@ -4,7 +4,8 @@
 //! no reverse-path filter, no redirects.
 //!
 //! Source: `ip(7)`, the kernel's `ip-sysctl` documentation.
-//! Invariant: every setting is one of the target's namespace and goes with it.
+//! Invariant: every setting is one of the target's namespace and goes with it; one that is stopped leaves
+//! no address, route or neighbour to the next.
 
 use super::{
     Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
@@ -13,6 +14,7 @@ use crate::netlink::neighbor::Neighbor;
 use crate::netlink::route::Route;
 use crate::{LabError, Namespace, Site};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const KIND: &str = "linux-router";
@@ -24,6 +26,8 @@ pub struct LinuxRouter {
     pub addresses: Vec<PortAddress>,
     routes: usize,
     neighbors: usize,
+    /// Addresses that its ports have been given: interface, address and length.
+    given: Vec<(u32, Ipv4Addr, u8)>,
     namespace: Option<Namespace>,
     wired: Option<Wired>,
 }
@@ -31,7 +35,8 @@ pub struct LinuxRouter {
 impl LinuxRouter {
     /// A router with these addresses on its ports.
     pub fn new(addresses: Vec<PortAddress>) -> LinuxRouter {
-        LinuxRouter { addresses, routes: 0, neighbors: 0, namespace: None, wired: None }
+        let (given, namespace, wired) = (Vec::new(), None, None);
+        LinuxRouter { addresses, routes: 0, neighbors: 0, given, namespace, wired }
     }
 }
 
@@ -46,12 +51,14 @@ impl Peer for LinuxRouter {
             set("send_redirects", "0")?;
             set("accept_redirects", "0")?;
         }
+        self.namespace = Some(site.namespace.clone());
         let mut netlink = site.namespace.netlink()?;
         for own in &self.addresses {
-            netlink.address_add(site.port(own.port)?.index, own.address, own.length)?;
+            let interface = site.port(own.port)?.index;
+            netlink.address_add(interface, own.address, own.length)?;
+            self.given.push((interface, own.address, own.length));
         }
         site.namespace.set("net/ipv4/ip_forward", "1")?;
-        self.namespace = Some(site.namespace.clone());
         self.wired = Some(Wired::of(site));
         Ok(())
     }
@@ -97,10 +104,13 @@ impl Peer for LinuxRouter {
     }
 
     fn stop(&mut self) -> Result<(), LabError> {
-        match self.namespace.take() {
-            Some(namespace) => namespace.set("net/ipv4/ip_forward", "0"),
-            None => Ok(()),
+        let Some(namespace) = self.namespace.take() else { return Ok(()) };
+        namespace.set("net/ipv4/ip_forward", "0")?;
+        let mut netlink = namespace.netlink()?;
+        for (interface, address, length) in self.given.drain(..) {
+            netlink.address_remove(interface, address, length)?;
         }
+        Ok(())
     }
 
     fn describe(&self) -> Description {

@@ -113,6 +113,14 @@ pub fn router_forwards() {
     assert_eq!(router.describe().settings["addresses"], "p1 10.0.1.1/24, p2 10.0.2.1/24");
     router.stop().unwrap();
     assert_eq!(site.namespace.setting("net/ipv4/ip_forward").unwrap(), "0");
+    // The next one finds nothing of it: it starts, and knows neither its route nor its neighbours.
+    let (mut next, plan) = routed(&site);
+    let table = site.namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/route"));
+    assert_eq!(table.unwrap().unwrap().lines().count(), 3, "a heading and two networks");
+    let known = site.namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/arp"));
+    assert_eq!(known.unwrap().unwrap().lines().count(), 1, "a heading");
+    next.install(&site, &plan).unwrap();
+    next.stop().unwrap();
 }
 
 pub fn a_full_table_of_routes() {
