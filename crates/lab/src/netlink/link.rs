@@ -36,6 +36,8 @@ pub struct Link {
     pub carrying: bool,
     /// As a bridge port, whether the bridge forwards through it.
     pub bridged: bool,
+    /// Addresses that it has learned, if it is a bridge and the kernel counts them (Linux 6.7).
+    pub learned: Option<u32>,
     /// What it counted.
     pub counters: LinkCounters,
 }
@@ -346,6 +348,7 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
         up,
         carrying: false,
         bridged: false,
+        learned: None,
         counters: LinkCounters::default(),
     };
     for attribute in &message.attributes {
@@ -354,7 +357,9 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::Address(bytes) => link.mac = bytes[..].try_into().unwrap_or_default(),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
             LinkAttribute::OperState(state) => link.carrying = *state == State::Up,
-            LinkAttribute::LinkInfo(info) => link.bridged = is_forwarding(info),
+            LinkAttribute::LinkInfo(info) => {
+                (link.bridged, link.learned) = (is_forwarding(info), learned(info));
+            }
             LinkAttribute::Stats64(stats) => link.counters = stats.into(),
             _ => {}
         }
@@ -367,6 +372,18 @@ fn is_forwarding(info: &[LinkInfo]) -> bool {
     info.iter().any(|info| match info {
         LinkInfo::PortData(InfoPortData::BridgePort(settings)) => settings.contains(&state),
         _ => false,
+    })
+}
+
+fn learned(info: &[LinkInfo]) -> Option<u32> {
+    let LinkInfo::Data(InfoData::Bridge(told)) =
+        info.iter().find(|info| matches!(info, LinkInfo::Data(InfoData::Bridge(_))))?
+    else {
+        return None;
+    };
+    told.iter().find_map(|told| match told {
+        InfoBridge::FdbNLearned(addresses) => Some(*addresses),
+        _ => None,
     })
 }
 

@@ -32,11 +32,11 @@ pub fn bridge_learns() {
     assert!(raw[1].receive(PATIENCE, is(3)).is_some());
     raw[0].send(&frame([0xff; 6], A, 4)).unwrap();
     assert!(raw[2].receive(PATIENCE, |bytes| !is(1)(bytes)).is_some_and(|bytes| is(4)(&bytes)));
-    assert_eq!(bridge.counters().unwrap()["macs.learned"], 2);
-    assert_eq!(
-        bridge.table().unwrap().iter().find(|entry| entry.0 == B).unwrap().1,
-        site.target[1].index
-    );
+    let counted = bridge.counters().unwrap().get("macs.learned").copied();
+    assert!(counted.is_none_or(|learned| learned == 2), "an older kernel does not count");
+    let table = bridge.table().unwrap();
+    assert_eq!(table.iter().filter(|(_, _, is_static)| !is_static).count(), 2);
+    assert_eq!(table.iter().find(|entry| entry.0 == B).unwrap().1, site.target[1].index);
     bridge.age(Duration::from_secs(10)).unwrap();
     let described = bridge.describe();
     assert_eq!(described.settings["ageing_s"], "10");
