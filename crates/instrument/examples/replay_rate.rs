@@ -1,9 +1,10 @@
 //! Measures replays: how fast a capture file leaves against what the port takes at most, how well
 //! its own gaps are kept, and how much memory that takes.
 //!
-//! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS]]` writes a file of so
-//! many megabytes (1000) to the directory for temporary files and sends it over a memory port, whose
-//! other end is emptied by the same thread; then a second file at 0.2 Mpps, with gaps of its own, in
+//! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS [PORT]]]` writes a file of so
+//! many megabytes (1000) to the directory for temporary files and sends it from the port that is named,
+//! such as `afpacket:veth0`; without one, over a port in memory whose other end is emptied by the same
+//! thread. Then a second file of so many seconds (5) at 0.2 Mpps, with gaps of its own, over memory in
 //! real time.
 
 #![allow(clippy::unwrap_used)]
@@ -21,6 +22,7 @@ use instrument::trial::Trial;
 use packet::capture::write::Notes;
 use packet::copies::Copies;
 use packet::time::Nanos;
+use ports::afpacket::Options;
 use ports::capture::read_ahead::ReadAhead;
 use ports::capture::{CaptureOptions, CaptureWriter};
 use ports::clock;
@@ -35,17 +37,18 @@ const BATCH_FRAMES: usize = 64;
 
 fn main() {
     let argument = |place| std::env::args().nth(place).and_then(|text| text.parse::<u64>().ok());
+    let line = || Line::new(std::env::args().nth(3));
     let frames = argument(1).unwrap_or(1_000) * 1_000_000 / BLOCK_BYTES;
     let seconds = argument(2).unwrap_or(5);
     let name = |what: &str| {
         std::env::temp_dir().join(format!("replay-rate-{}-{what}.pcapng", std::process::id()))
     };
     let long = write(name("long"), frames, |number| number * 100);
-    println!("{frames} frames of 64 bytes; Mpps over a memory port, and of what the port takes:");
+    println!("{frames} frames of 64 bytes; Mpps, and of what the port takes:");
     for _ in 0..3 {
-        let ceiling = ceiling(frames);
+        let ceiling = ceiling(line(), frames);
         let replay = Replay { timing: Timing::Unpaced, ..Replay::once(1, 0, long.clone()) };
-        let (rate, starved) = rate(replay, frames);
+        let (rate, starved) = rate(line(), replay, frames);
         println!(
             "port alone {ceiling:.2}, replayed {rate:.2} ({:.0} %), file late {starved} times",
             100.0 * rate / ceiling
@@ -71,30 +74,53 @@ fn write(path: PathBuf, frames: u64, at: impl Fn(u64) -> u64) -> PathBuf {
     path
 }
 
+/// A port to send from, and what empties it where nobody else does.
+struct Line {
+    near: Box<dyn Port>,
+    far: Option<MemoryPort>,
+    drain: Copies,
+}
+
+impl Line {
+    fn new(spec: Option<String>) -> Line {
+        let drain = Copies::new(BATCH_FRAMES);
+        if let Some(spec) = spec {
+            let near = ports::open::open(&spec, &Options::default()).unwrap();
+            return Line { near, far: None, drain };
+        }
+        let (near, far) = pair(256, "wire");
+        Line { near: Box::new(near), far: Some(far), drain }
+    }
+
+    fn emptied(&mut self, now: Nanos) {
+        if let Some(far) = &mut self.far {
+            far.receive_copies(&mut self.drain, now).unwrap();
+        }
+    }
+}
+
 /// Mpps of frames that are ready already.
-fn ceiling(frames: u64) -> f64 {
-    let (mut near, mut far) = pair(256, "wire");
+fn ceiling(mut line: Line, frames: u64) -> f64 {
     let mut ready = Copies::new(BATCH_FRAMES);
     (0..BATCH_FRAMES).for_each(|_| ready.push(60, None).unwrap().fill(7));
-    let (mut drain, mut sent) = (Copies::new(BATCH_FRAMES), 0);
+    let mut sent = 0;
     let begin = clock::now();
     while sent < frames {
-        sent += near.transmit_copies(&mut ready, begin).unwrap() as u64;
-        far.receive_copies(&mut drain, begin).unwrap();
+        sent += line.near.transmit_copies(&mut ready, begin).unwrap() as u64;
+        line.emptied(begin);
     }
     per_microsecond(sent, begin)
 }
 
 /// Mpps of a file, and how often it was not read in time.
-fn rate(replay: Replay, frames: u64) -> (f64, u64) {
+fn rate(mut line: Line, replay: Replay, frames: u64) -> (f64, u64) {
     let ahead = ReadAhead::open(&replay.file, replay.passes).and_then(ReadAhead::begun).unwrap();
-    let (mut near, mut far): (MemoryPort, MemoryPort) = pair(256, "wire");
     let mut player = Player::new(replay, ahead, 1514, [Nanos::ZERO, Nanos::MAX], false);
-    let (mut drain, mut sent) = (Copies::new(BATCH_FRAMES), 0);
+    let mut sent = 0;
     let begin = clock::now();
     while sent < frames {
-        sent += player.send(&mut near, begin).unwrap() as u64;
-        far.receive_copies(&mut drain, begin).unwrap();
+        sent += player.send(line.near.as_mut(), begin).unwrap() as u64;
+        line.emptied(begin);
     }
     let rate = per_microsecond(sent, begin);
     (rate, player.report().counts.starved)

@@ -86,6 +86,8 @@ pub struct Captured<'a> {
     pub at: Option<Nanos>,
     /// As much of it as was captured.
     pub bytes: &'a [u8],
+    /// Where these bytes lie, from the start of the file.
+    pub bytes_offset: u64,
     /// How long it was.
     pub original_bytes: u32,
     /// Frames lost between this one and the one before, where the file says it.

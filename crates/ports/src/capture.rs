@@ -47,6 +47,14 @@ pub struct CaptureReader<R> {
     end: usize,
 }
 
+/// What of the next item was read already.
+enum Here {
+    /// All of it: so many bytes.
+    Item(usize),
+    /// Not enough: so many bytes are to be read.
+    Need(u64),
+}
+
 /// How a capture file is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureOptions {
@@ -112,27 +120,62 @@ impl<R: Read> CaptureReader<R> {
     /// The next item; none at the end of the file.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, CaptureError> {
-        let bytes = loop {
+        loop {
+            match self.here()? {
+                Here::Item(bytes) => return Ok(Some(self.take(bytes)?)),
+                Here::Need(need) if self.read_on(need)? => {}
+                Here::Need(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// The next item's length if it was read already, or how much has to be read.
+    #[inline]
+    fn here(&mut self) -> Result<Here, CaptureError> {
+        loop {
             let window = &self.buffer[self.start..self.end];
-            let need = match self.decoder.next(window)? {
-                Next::Item(bytes) => break bytes,
-                Next::More(need) => need as u64,
-                Next::Skip(left) if !window.is_empty() => {
+            match self.decoder.next(window)? {
+                Next::Item(bytes) => return Ok(Here::Item(bytes)),
+                Next::More(need) => return Ok(Here::Need(need as u64)),
+                Next::Skip(left) if window.is_empty() => return Ok(Here::Need(left)),
+                Next::Skip(left) => {
                     let here = left.min(window.len() as u64);
                     self.start += here as usize;
                     self.decoder.passed(here);
-                    continue;
                 }
-                Next::Skip(left) => left,
-            };
-            if !self.fill(need.min(BLOCK_BYTES_MAX as u64) as usize)? {
-                self.decoder.ended(need, (self.end - self.start) as u64)?;
-                return Ok(None);
             }
-        };
+        }
+    }
+
+    /// The next item, which has so many bytes and was read already.
+    #[inline]
+    fn take(&mut self, bytes: usize) -> Result<Event<'_>, CaptureError> {
         let item = self.start..self.start + bytes;
         self.start += bytes;
-        Ok(Some(self.decoder.take(&self.buffer[item])?))
+        Ok(self.decoder.take(&self.buffer[item])?)
+    }
+
+    /// Reads so much of what follows, or what there is; false at the end of the file.
+    fn read_on(&mut self, need: u64) -> Result<bool, CaptureError> {
+        if self.fill(need.min(BLOCK_BYTES_MAX as u64) as usize)? {
+            return Ok(true);
+        }
+        self.decoder.ended(need, (self.end - self.start) as u64)?;
+        Ok(false)
+    }
+
+    /// Where what was read begins, in bytes from the start of the file.
+    fn window_offset(&self) -> u64 {
+        self.decoder.offset() - self.start as u64
+    }
+
+    /// Hands over what was read and taken, and goes on in `spare`, which has the rest from then on.
+    fn exchange(&mut self, mut spare: Vec<u8>) -> Vec<u8> {
+        let rest = self.end - self.start;
+        spare.resize(self.buffer.len().max(WINDOW_BYTES), 0);
+        spare[..rest].copy_from_slice(&self.buffer[self.start..self.end]);
+        (self.start, self.end) = (0, rest);
+        std::mem::replace(&mut self.buffer, spare)
     }
 
     /// The input, at the place up to which it was read.

@@ -80,6 +80,7 @@ impl Classic {
             interface: 0,
             at: Some(Nanos(u64::from(seconds) * 1_000_000_000 + fraction_nanos)),
             bytes,
+            bytes_offset: offset + RECORD_BYTES as u64,
             original_bytes,
             dropped: None,
             direction: None,

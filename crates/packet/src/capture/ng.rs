@@ -66,6 +66,10 @@ pub mod code {
 /// What a section's byte order is told by, read in that order.
 pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
+/// Bytes before a frame's own in a packet block with a time stamp, and in one without.
+const ENHANCED_BYTES: usize = 28;
+const SIMPLE_BYTES: usize = 12;
+
 /// In the old packet block: nobody knows how many frames were lost.
 const DROPS_UNKNOWN: u16 = 0xffff;
 
@@ -258,13 +262,15 @@ impl Ng {
         if at.is_none() {
             warnings.note(Odd::TimeOutOfRange, offset);
         }
-        let (bytes, original_bytes) = (&item[28..28 + bytes], order.u32(item, 24));
+        let (bytes, original_bytes) =
+            (&item[ENHANCED_BYTES..ENHANCED_BYTES + bytes], order.u32(item, 24));
         note_lengths(bytes, original_bytes, snap_bytes, offset, warnings);
         Ok(Captured {
             offset,
             interface,
             at,
             bytes,
+            bytes_offset: offset + ENHANCED_BYTES as u64,
             original_bytes,
             dropped,
             direction,
@@ -290,13 +296,14 @@ impl Ng {
             let why = Why::Length { of: "captured bytes", have, least: 0, most };
             return Err(Fault::new(8, why));
         }
-        let bytes = &item[12..12 + bytes];
+        let bytes = &item[SIMPLE_BYTES..SIMPLE_BYTES + bytes];
         note_lengths(bytes, original_bytes, snap_bytes, offset, warnings);
         Ok(Captured {
             offset,
             interface: 0,
             at: None,
             bytes,
+            bytes_offset: offset + SIMPLE_BYTES as u64,
             original_bytes,
             dropped: None,
             direction: None,

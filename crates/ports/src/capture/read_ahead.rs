@@ -1,9 +1,10 @@
 //! A file's frames, read by a thread of their own before they are needed: whoever sends them waits
 //! for no disk and decodes nothing.
 //!
-//! Frames come in chunks, side by side, with their times. At most [`CHUNKS`] chunks, and two more,
-//! of less than twice [`CHUNK_BYTES`] are read ahead, and used ones come back to be filled again, so
-//! that memory does not grow with the file. The file can be read many times over.
+//! Frames come in chunks: a piece of the file as it was read, and where in it frames lie, so that nothing
+//! is copied. At most [`CHUNKS`] chunks, and two more, are read ahead, of [`CHUNK_BYTES`] or of the largest
+//! block, and used ones come back to be filled again, so that memory does not grow with the file. The
+//! file can be read many times over.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,18 +16,15 @@ use packet::capture::fault::Warnings;
 use packet::capture::{Captured, Event};
 use packet::time::Nanos;
 
-use super::{CaptureError, CaptureReader};
+use super::{CaptureError, CaptureReader, Here, WINDOW_BYTES};
 
 /// Chunks that are read ahead.
 pub const CHUNKS: usize = 32;
 
-/// A chunk with so many bytes of frames is full.
-pub const CHUNK_BYTES: usize = 1 << 18;
+/// Bytes of a chunk, unless a single block is longer.
+pub const CHUNK_BYTES: usize = WINDOW_BYTES;
 
-/// A chunk with so many frames is full.
-pub const CHUNK_FRAMES: usize = 4096;
-
-/// Frames side by side.
+/// Frames, and the bytes that they lie in.
 #[derive(Debug, Clone, Default)]
 pub struct Chunk {
     bytes: Vec<u8>,
@@ -93,18 +91,21 @@ impl Chunk {
         &self.bytes[place.start as usize..place.end as usize]
     }
 
-    fn is_full(&self) -> bool {
-        self.bytes.len() >= CHUNK_BYTES || self.places.len() >= CHUNK_FRAMES
-    }
-
-    fn push(&mut self, frame: &Captured<'_>, is_first: bool) {
+    /// Notes a frame of the bytes that begin at `window_offset` in the file.
+    #[inline]
+    fn note(&mut self, frame: &Captured<'_>, window_offset: u64, is_first: bool) {
         // A frame check sequence is not part of a frame in memory, and may have been cut off.
         let original_bytes = frame.original_bytes.saturating_sub(u32::from(frame.fcs_bytes));
         let length = frame.bytes.len().min(original_bytes as usize);
-        let start = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(&frame.bytes[..length]);
-        let end = self.bytes.len() as u32;
+        let start = (frame.bytes_offset - window_offset) as u32;
+        let end = start + length as u32;
         self.places.push(Place { at: frame.at, original_bytes, is_first, start, end });
+    }
+
+    /// A copy without what lies behind the last frame.
+    fn trimmed(&self) -> Chunk {
+        let end = self.places.last().map_or(0, |place| place.end as usize);
+        Chunk { bytes: self.bytes[..end].to_vec(), places: self.places.clone() }
     }
 
     fn append(&mut self, other: &Chunk) {
@@ -205,72 +206,115 @@ enum Stop {
 
 impl Line {
     fn read<R: Read + Seek>(mut self, input: R, passes: Option<u64>) {
-        let mut chunk = Chunk::default();
-        let ended = self.read_all(input, passes, &mut chunk);
-        if !chunk.is_empty() && self.pieces.send(Piece::Chunk(chunk)).is_err() {
-            return;
-        }
         // Whoever has gone meanwhile need not know how it ended.
-        let _ = match ended {
+        let _ = match self.read_all(input, passes) {
             Ok(()) => self.pieces.send(Piece::Ended),
             Err(Stop::Failed(error)) => self.pieces.send(Piece::Failed(error)),
             Err(Stop::Unwanted) => Ok(()),
         };
     }
 
-    fn read_all<R: Read + Seek>(
-        &mut self,
-        input: R,
-        passes: Option<u64>,
-        chunk: &mut Chunk,
-    ) -> Result<(), Stop> {
+    fn read_all<R: Read + Seek>(&mut self, input: R, passes: Option<u64>) -> Result<(), Stop> {
         let mut reader = CaptureReader::new(input);
-        self.read_once(&mut reader, chunk)?;
-        self.send(Piece::Odd(reader.decoder().warnings().clone()))?;
+        let mut chunk = self.read_once(&mut reader)?;
         // A short file is not read again, so that a thousand passes cost no more than their frames.
-        let whole = (!self.has_sent).then(|| chunk.clone());
+        let whole = (!self.has_sent).then(|| chunk.trimmed());
+        self.send(Piece::Odd(reader.decoder().warnings().clone()))?;
         let mut pass = 1;
         while passes.is_none_or(|passes| pass < passes) {
+            pass += 1;
             if let Some(whole) = &whole {
+                if chunk.bytes.len() + whole.bytes.len() > CHUNK_BYTES {
+                    chunk = self.exchange(chunk)?;
+                    chunk.bytes.clear();
+                }
                 chunk.append(whole);
-                self.send_if_full(chunk)?;
             } else {
+                self.exchange(chunk)?;
                 let mut input = reader.into_input();
                 input.rewind().map_err(|error| Stop::Failed(error.into()))?;
                 reader = CaptureReader::new(input);
-                self.read_once(&mut reader, chunk)?;
+                chunk = self.read_once(&mut reader)?;
             }
-            pass += 1;
         }
-        Ok(())
+        self.send(Piece::Chunk(chunk))
     }
 
-    fn read_once<R: Read>(
-        &mut self,
+    /// Reads to the end of the file, sends what it read on the way, and returns the last chunk.
+    fn read_once<R: Read>(&mut self, reader: &mut CaptureReader<R>) -> Result<Chunk, Stop> {
+        let mut chunk = self.spare();
+        let mut is_first = true;
+        loop {
+            let need = match Line::note_all(reader, &mut chunk, &mut is_first) {
+                Ok(need) => need,
+                Err(error) => return Err(self.fail(reader, chunk, error)),
+            };
+            if chunk.is_empty() {
+                match reader.read_on(need) {
+                    Ok(true) => continue,
+                    Ok(false) if is_first => return Err(Stop::Failed(CaptureError::NoFrames)),
+                    Ok(false) => return Ok(chunk),
+                    Err(error) => return Err(Stop::Failed(error)),
+                }
+            }
+            chunk.bytes = reader.exchange(std::mem::take(&mut chunk.bytes));
+            match reader.read_on(need) {
+                Ok(true) => chunk = self.exchange(chunk)?,
+                Ok(false) => return Ok(chunk),
+                Err(error) => {
+                    self.send(Piece::Chunk(chunk))?;
+                    return Err(Stop::Failed(error));
+                }
+            }
+        }
+    }
+
+    /// Notes the frames that lie whole in the reader's window; says how much of the next item is needed.
+    #[inline]
+    fn note_all<R: Read>(
         reader: &mut CaptureReader<R>,
         chunk: &mut Chunk,
-    ) -> Result<(), Stop> {
-        let mut is_first = true;
-        while let Some(event) = reader.next_event().map_err(Stop::Failed)? {
-            if let Event::Frame(frame) = event {
-                chunk.push(&frame, is_first);
-                is_first = false;
-                self.send_if_full(chunk)?;
+        is_first: &mut bool,
+    ) -> Result<u64, CaptureError> {
+        loop {
+            let bytes = match reader.here()? {
+                Here::Item(bytes) => bytes,
+                Here::Need(need) => return Ok(need),
+            };
+            let window_offset = reader.window_offset();
+            if let Event::Frame(frame) = reader.take(bytes)? {
+                chunk.note(&frame, window_offset, std::mem::take(is_first));
             }
         }
-        if is_first { Err(Stop::Failed(CaptureError::NoFrames)) } else { Ok(()) }
     }
 
-    #[inline]
-    fn send_if_full(&mut self, chunk: &mut Chunk) -> Result<(), Stop> {
-        if !chunk.is_full() {
-            return Ok(());
+    /// Sends what stood before a fault.
+    fn fail<R: Read>(
+        &mut self,
+        reader: &mut CaptureReader<R>,
+        mut chunk: Chunk,
+        error: CaptureError,
+    ) -> Stop {
+        if !chunk.is_empty() {
+            chunk.bytes = reader.exchange(std::mem::take(&mut chunk.bytes));
+            if let Err(stop) = self.send(Piece::Chunk(chunk)) {
+                return stop;
+            }
         }
-        let mut next = self.spare.try_recv().unwrap_or_default();
-        next.bytes.clear();
-        next.places.clear();
+        Stop::Failed(error)
+    }
+
+    /// Sends a chunk, and gives one to fill for it.
+    fn exchange(&mut self, chunk: Chunk) -> Result<Chunk, Stop> {
         self.has_sent = true;
-        self.send(Piece::Chunk(std::mem::replace(chunk, next)))
+        self.send(Piece::Chunk(chunk))?;
+        Ok(self.spare())
+    }
+
+    fn spare(&mut self) -> Chunk {
+        let mut spare = self.spare.try_recv().unwrap_or_default();
+        spare.places.clear();
+        spare
     }
 
     fn send(&mut self, piece: Piece) -> Result<(), Stop> {

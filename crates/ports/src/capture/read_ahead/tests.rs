@@ -9,6 +9,9 @@ use packet::capture::write::Notes;
 use super::*;
 use crate::capture::{CaptureOptions, CaptureWriter};
 
+/// Frames of [`file`] that a chunk holds, or one more or less.
+const CHUNK_FRAMES: usize = CHUNK_BYTES / 92;
+
 fn file(frames: u64) -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new(), &CaptureOptions::pcapng("x")).unwrap();
     for number in 0..frames {
@@ -93,7 +96,7 @@ fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
     let long = file((CHUNKS * CHUNK_FRAMES * 3) as u64);
     let size = long.len() as u64;
     let mut ahead = ReadAhead::of(Counted(Cursor::new(long), read.clone()), None).unwrap();
-    // A full row of chunks is what fits; one more is in the making, and one window.
+    // A full row of chunks is what fits; one more is in the making, and one waits.
     let Piece::Chunk(first) = ahead.wait_next() else { panic!() };
     let most = (first.len() * (CHUNKS + 3) * 92 + (2 << 18)) as u64;
     for _ in 0..CHUNKS / 2 {
