@@ -16,7 +16,7 @@ use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{
     Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
-    Outcome, Point, Ratio, Record, Role, Trial, Warning,
+    Outcome, Point, Ratio, Record, Role, Target, Trial, Warning,
 };
 use crate::series;
 
@@ -425,16 +425,39 @@ fn warnings(record: &Record) -> Vec<Notice> {
                 unexplained(&here),
                 wrong(&here),
             ];
+            let maximum = maximum_limited(record, experiment, target)
+                .map(|warning| Notice { about: format!("{about}, its maximum"), warning });
             let notice = |warning| Notice { about: about.clone(), warning };
-            notices.extend(found.into_iter().flatten().map(notice));
+            notices.extend(found.into_iter().flatten().map(notice).chain(maximum));
         }
     }
     notices
 }
 
+/// Whether the tester set the maximum of a target of which an experiment's loads are shares.
+pub fn maximum_limited(
+    record: &Record,
+    experiment: &Experiment,
+    target: &Target,
+) -> Option<Warning> {
+    let here = |trial: &&Trial| {
+        trial.role == Role::Maximum
+            && trial.experiment == experiment.source()
+            && trial.target == target.name
+    };
+    tester_limited(&record.trials.iter().filter(here).collect::<Vec<_>>())
+}
+
+/// Repeats of the point that was repeated least. A percentile that some trials are too short for says
+/// nothing about repeats.
 fn few_samples(record: &Record, experiment: &str, target: &str) -> Option<Warning> {
     let here = |cell: &&Cell| cell.experiment == experiment && cell.target == target;
-    let n = record.cells.iter().filter(here).map(|cell| cell.n).min()?;
+    let cells: Vec<&Cell> = record.cells.iter().filter(here).collect();
+    let repeats = |point: &Point| {
+        let there = cells.iter().filter(|cell| cell.point == *point);
+        there.map(|cell| cell.n).max()
+    };
+    let n = cells.iter().filter_map(|cell| repeats(&cell.point)).min()?;
     (n < REPEATS_WANTED).then_some(Warning::FewSamples { n, wanted: REPEATS_WANTED })
 }
 

@@ -12,7 +12,7 @@ mod facts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::{View, figure, svg, views};
-use crate::record::{Experiment, Record};
+use crate::record::{Experiment, Record, gathered};
 use crate::report::{figure_id, words};
 use crate::table::{self, Entry, Table};
 
@@ -115,7 +115,7 @@ fn verdict(record: &Record) -> Markup {
             @if !record.warnings.is_empty() {
                 h2 { "To know before trusting it" }
                 ul.warnings {
-                    @for notice in &record.warnings {
+                    @for notice in &gathered(&record.warnings) {
                         li { b { (notice.about) } ": " (notice.warning.sentence()) }
                     }
                 }

@@ -25,7 +25,7 @@ pub use trial::{
     Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Within,
     Work,
 };
-pub use warning::{Notice, Warning};
+pub use warning::{Notice, Warning, gathered};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use crate::figure::views;
-use crate::record::{Record, Verdict};
+use crate::record::{Record, Verdict, gathered};
 use crate::report::words;
 use crate::table::{self, Entry, Table};
 
@@ -22,7 +22,7 @@ pub fn text(record: &Record) -> String {
             "  Of what the study states, {hold} answers hold here, {do_not} do not, {cannot} cannot be told."
         );
     }
-    for notice in &record.warnings {
+    for notice in &gathered(&record.warnings) {
         let _ = writeln!(out, "  warning: {}: {}", notice.about, notice.warning.sentence());
     }
     // A terminal obeys control characters, and names come from outside.
@@ -45,7 +45,7 @@ fn run(out: &mut String, record: &Record) {
     }
     if !record.warnings.is_empty() {
         out.push_str("\n### To know before trusting it\n\n");
-        for notice in &record.warnings {
+        for notice in &gathered(&record.warnings) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }

@@ -157,7 +157,7 @@ impl Experiment for Course {
 impl Method for Course {
     fn tag(&self) -> Tag {
         let repeat = self.yielded.saturating_sub(1) / self.legs.len().max(1) as u64;
-        let role = if self.is_searching { Role::Search } else { Role::Measure };
+        let role = if self.is_searching { Role::Maximum } else { Role::Measure };
         Tag { role, repeat: repeat as u32 + 1 }
     }
 

@@ -80,7 +80,7 @@ fn frames_go_on_at_a_share_of_the_targets_own_maximum_while_orders_are_given() {
     for experiment in ["flow-mod-impact", "flow-stats-impact", "flow-mod-rate", "flow-stats-dump"] {
         let record = ordered(experiment, &set);
         let [search, rest @ ..] = &record.trials[..] else { panic!("no trials") };
-        assert_eq!(search.role, Role::Search);
+        assert_eq!(search.role, Role::Maximum);
         assert!(rest.iter().any(|trial| trial.orders.is_some()), "{experiment}");
         for trial in rest {
             // The slow target forwards 500,000 frames a second.

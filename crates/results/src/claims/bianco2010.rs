@@ -19,8 +19,8 @@ use crate::record::{
     Warning,
 };
 
-/// The link of the study.
-const WIRE_BPS: f64 = 1e9;
+/// The capacity of the study's links, in bits per second.
+const STUDY_BPS: f64 = 1e9;
 
 /// Preamble and gap, which take time on a wire and are in no frame.
 const WIRE_OVERHEAD_BYTES: f64 = 20.0;
@@ -88,13 +88,21 @@ struct Finding {
 }
 
 impl<'a> Case<'a> {
+    /// The targets that took part in the experiment.
+    fn measured(&self) -> impl Iterator<Item = &'a Target> + 'a {
+        let (record, experiment) = (self.record, self.experiment);
+        let has_cells = move |target: &&Target| {
+            let mut cells = record.cells.iter();
+            cells.any(|cell| cell.experiment == experiment && cell.target == target.name)
+        };
+        record.targets.iter().filter(has_cells)
+    }
+
     /// A line for each target whose technology the claim speaks of.
     fn each_target(&self, judge: fn(&Self, &Target) -> Finding) -> Vec<ClaimVerdict> {
         let spoken_of = technologies(&self.claim.subject);
         let lines: Vec<ClaimVerdict> = self
-            .record
-            .targets
-            .iter()
+            .measured()
             .filter(|target| spoken_of.contains(&target.technology))
             .map(|target| self.line(vec![target.name.clone()], judge(self, target)))
             .collect();
@@ -117,10 +125,10 @@ impl<'a> Case<'a> {
 
     /// Every ordered pair of different targets of one family.
     fn pairs(&self) -> impl Iterator<Item = (&'a Target, &'a Target)> + 'a {
-        let targets = &self.record.targets;
-        targets.iter().flat_map(move |first| {
-            targets
-                .iter()
+        let targets: Vec<&Target> = self.measured().collect();
+        targets.clone().into_iter().flat_map(move |first| {
+            let others = targets.clone().into_iter();
+            others
                 .filter(move |second| second.family == first.family && second.name != first.name)
                 .map(move |second| (first, second))
         })
@@ -163,13 +171,21 @@ impl<'a> Case<'a> {
         self.claim.value.parse().ok()
     }
 
+    /// The full speed of the wire: the capacity that the run took its links to have.
+    fn wire_bps(&self) -> f64 {
+        let told = self.record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
+        told.filter(|&capacity| capacity > 0.0).unwrap_or(STUDY_BPS)
+    }
+
     /// Figures 2 and 5: from some packet size on, the target reaches the full speed of the wire; of
     /// figure 5 with small tables, and not before.
     fn reaches_wire_speed(&self, target: &Target) -> Finding {
         let from = self.claimed().unwrap_or(0.0);
+        let wire_bps = self.wire_bps();
+        let wire = format!("{} Gbit/s", number::text(wire_bps / 1e9));
         let reading = format!(
-            "at every size from {from} bytes on, the rate's interval lies at or above {} % of \
-             1 Gbit/s, preamble and gap counted",
+            "at every size from {from} bytes on, the rate's interval lies at or above {} % of the \
+             {wire} that the links are taken to carry, preamble and gap counted",
             number::text(WIRE_SHARE * 100.0)
         );
         let needs_it = self.claim.item == "fig5";
@@ -182,8 +198,8 @@ impl<'a> Case<'a> {
             is_small && (needs_it || cell.point.value >= from)
         });
         let verdicts = cells.iter().map(|cell| {
-            let wire = WIRE_BPS / (8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES));
-            let need = WIRE_SHARE * wire;
+            let full = wire_bps / (8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES));
+            let need = WIRE_SHARE * full;
             let offered = self.cells(&target.name, Metric::RatePpsOffered);
             let offered = offered.into_iter().find(|offered| offered.point == cell.point);
             let size = number::setting(cell.point.value);
@@ -195,7 +211,7 @@ impl<'a> Case<'a> {
                 Some(interval) if cell.point.value < from && interval.high < need => Verdict::Holds,
                 Some(interval) if interval.low >= need => Verdict::Holds,
                 _ if offered.is_none_or(|offered| offered.value < need) => {
-                    Verdict::CannotTell(format!("less than 1 Gbit/s was offered at {size} bytes"))
+                    Verdict::CannotTell(format!("less than {wire} was offered at {size} bytes"))
                 }
                 Some(interval) if interval.high < need => Verdict::DoesNot,
                 Some(_) => {
@@ -205,12 +221,12 @@ impl<'a> Case<'a> {
         });
         let verdict = all(verdicts, "no such packet size was measured");
         let share = |cell: &&Cell| {
-            cell.value * 8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES) / WIRE_BPS * 100.0
+            cell.value * 8.0 * (cell.point.value + WIRE_OVERHEAD_BYTES) / wire_bps * 100.0
         };
         let sizes = cells.iter().map(|cell| {
             format!("{} % at {}", number::text(share(cell)), number::setting(cell.point.value))
         });
-        let numbers = format!("of 1 Gbit/s: {}", sizes.collect::<Vec<_>>().join(", "));
+        let numbers = format!("of {wire}: {}", sizes.collect::<Vec<_>>().join(", "));
         Finding {
             reading,
             numbers: if cells.is_empty() { String::new() } else { numbers },
@@ -346,7 +362,7 @@ impl<'a> Case<'a> {
     fn alike(&self) -> Vec<ClaimVerdict> {
         let spoken_of = technologies(&self.claim.subject);
         let mut families: Vec<(&str, Vec<&Target>)> = Vec::new();
-        for target in self.record.targets.iter().filter(|t| spoken_of.contains(&t.technology)) {
+        for target in self.measured().filter(|t| spoken_of.contains(&t.technology)) {
             match families.iter_mut().find(|(family, _)| *family == target.family) {
                 Some((_, members)) => members.push(target),
                 None => families.push((&target.family, vec![target])),

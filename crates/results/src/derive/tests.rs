@@ -1,7 +1,7 @@
 //! Cells, ratios and warnings of the made-up run, worked out by hand.
 
 use super::*;
-use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work};
+use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
 use crate::sample;
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
@@ -113,6 +113,65 @@ fn the_tester_limits_only_what_the_target_still_carried() {
         }];
     });
     assert!(limited(&deaf, "ours"));
+}
+
+#[test]
+fn a_maximum_that_the_tester_set_is_told() {
+    let told = |frames_lost: u64| {
+        let record = changed(|trial| {
+            if trial.experiment == "bianco2010/fig2" && trial.target == "ours" && trial.repeat == 1
+            {
+                trial.role = Role::Maximum;
+                trial.frames_forwarded =
+                    trial.frames_offered - frames_lost.min(trial.frames_offered);
+            }
+        });
+        let about = "bianco2010/fig2 on ours, its maximum";
+        record.warnings.iter().any(|it| it.about == about && it.warning.makes_doubtful())
+    };
+    assert!(told(0), "all that was offered came out");
+    assert!(!told(u64::MAX));
+}
+
+#[test]
+fn a_percentile_that_a_trial_is_too_short_for_is_no_missing_repeat() {
+    let mut first = true;
+    let record = changed(|trial| {
+        let latency = trial.latency.as_mut().unwrap();
+        latency.ns_p9999 = std::mem::take(&mut first).then_some(latency.ns_max);
+    });
+    assert!(record.cells.iter().any(|cell| cell.metric == Metric::LatencyNsP9999 && cell.n == 1));
+    let is_few = |notice: &Notice| matches!(notice.warning, Warning::FewSamples { .. });
+    assert!(!record.warnings.iter().any(is_few));
+}
+
+#[test]
+fn notices_of_one_kind_about_one_experiment_are_one() {
+    let notice = |about: &str, warning| Notice { about: about.into(), warning };
+    let limited = |rate_pps_intended, rate_pps_offered| Warning::TesterLimited {
+        rate_pps_intended,
+        rate_pps_offered,
+    };
+    let unexplained = |frames| Warning::UnexplainedFrames { frames };
+    let shown = gathered(&[
+        notice("run", Warning::UserSpaceStamps),
+        notice("a/fig1 on ours", Warning::Stall { trials: 2 }),
+        notice("a/fig1 on ours", limited(100.0, 90.0)),
+        notice("a/fig1 on ovs", Warning::Stall { trials: 3 }),
+        notice("a/fig1 on ovs", limited(200.0, 50.0)),
+        notice("a/fig2 on ovs", Warning::Stall { trials: 1 }),
+        notice("a/fig2 on ovs", unexplained(4)),
+        notice("a/fig2 on ours", unexplained(-4)),
+    ]);
+    let wanted = [
+        notice("run", Warning::UserSpaceStamps),
+        notice("a/fig1 on ours, ovs", Warning::Stall { trials: 5 }),
+        notice("a/fig1 on ours, ovs", limited(200.0, 50.0)),
+        notice("a/fig2 on ovs", Warning::Stall { trials: 1 }),
+        notice("a/fig2 on ovs", unexplained(4)),
+        notice("a/fig2 on ours", unexplained(-4)),
+    ];
+    assert_eq!(shown, wanted);
 }
 
 #[test]

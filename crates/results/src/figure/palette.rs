@@ -39,14 +39,16 @@ impl Style {
     pub const REFERENCE: Style =
         Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
 
-    /// The look of a target's curve number `place`: the first as the target, the second dashed with
-    /// its points filled the other way, further ones dotted.
+    /// The look of a target's curve number `place`: the first as the target, further ones with markers
+    /// and dashes of their own. Colour and filling still say whose they are.
     pub(super) fn variant(self, place: usize) -> Style {
-        match place {
-            0 => self,
-            1 => Style { filled: !self.filled, dashes: "2 5", ..self },
-            _ => Style { dashes: "1 7", ..self },
+        if place == 0 {
+            return self;
         }
+        let own = LOOKS.iter().position(|(_, marker)| *marker == self.marker).unwrap_or(0);
+        let (_, marker) = LOOKS[(own + place) % LOOKS.len()];
+        let dashes = if self.filled { ["9 4", "9 3 2 3"] } else { ["1 6", "1 4 8 4"] };
+        Style { marker, dashes: dashes[(place - 1) % dashes.len()], ..self }
     }
 }
 

@@ -233,7 +233,9 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         for (place, curve) in curves.iter().enumerate() {
             let cells = record.cells_of(&experiment.id, &target.name, view.metric);
             let cells = cells.filter(|cell| view.shows(cell) && cell.point.within == *curve);
-            let points: Vec<FigurePoint> = cells.map(point).collect();
+            let mut points: Vec<FigurePoint> = cells.map(point).collect();
+            // Over what was offered, which need not rise with what was intended.
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
             if points.is_empty() {
                 continue;
             }

@@ -174,6 +174,8 @@ pub enum Role {
     WarmUp,
     /// A step of a search.
     Search,
+    /// It found what the target forwards at most; loads of other trials are shares of that.
+    Maximum,
     /// It confirmed what a search found; its numbers are results.
     Confirm,
     /// It helped to decide what a load is to the goals of a search: its frames are accounted for,

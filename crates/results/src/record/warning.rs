@@ -84,7 +84,65 @@ pub enum Warning {
     },
 }
 
+/// Notices of one kind about several targets of an experiment as one: its targets are named one after
+/// the other, and its warning is the gravest, or all of them together where it counts.
+pub fn gathered(notices: &[Notice]) -> Vec<Notice> {
+    let mut found: Vec<Notice> = Vec::new();
+    for notice in notices {
+        let Some((experiment, target)) = notice.about.split_once(" on ") else {
+            found.push(notice.clone());
+            continue;
+        };
+        let same = found.iter_mut().find_map(|earlier| {
+            let is_it = earlier.about.split_once(" on ").is_some_and(|(of, _)| of == experiment);
+            let both = is_it.then(|| earlier.warning.with(&notice.warning))??;
+            Some((earlier, both))
+        });
+        match same {
+            Some((earlier, both)) => {
+                earlier.about = format!("{}, {target}", earlier.about);
+                earlier.warning = both;
+            }
+            None => found.push(notice.clone()),
+        }
+    }
+    found
+}
+
 impl Warning {
+    /// Both as one, if they are of one kind.
+    fn with(&self, other: &Warning) -> Option<Warning> {
+        use Warning::{
+            FewSamples, Irregular, NotWarm, Stall, TesterLimited, UnexplainedFrames, WrongFrames,
+        };
+        Some(match (self.clone(), other.clone()) {
+            (FewSamples { n, wanted }, FewSamples { n: m, .. }) => {
+                FewSamples { n: n.min(m), wanted }
+            }
+            (
+                TesterLimited { rate_pps_intended: a, rate_pps_offered: b },
+                TesterLimited { rate_pps_intended: c, rate_pps_offered: d },
+            ) => {
+                let (rate_pps_intended, rate_pps_offered) =
+                    if b * c <= d * a { (a, b) } else { (c, d) };
+                TesterLimited { rate_pps_intended, rate_pps_offered }
+            }
+            (Irregular { trials: a }, Irregular { trials: b }) => Irregular { trials: a + b },
+            (NotWarm { trials: a }, NotWarm { trials: b }) => NotWarm { trials: a + b },
+            (Stall { trials: a }, Stall { trials: b }) => Stall { trials: a + b },
+            (WrongFrames { frames: a }, WrongFrames { frames: b }) => {
+                WrongFrames { frames: a.saturating_add(b) }
+            }
+            // Frames too many do not make up for frames that are missing.
+            (UnexplainedFrames { frames: a }, UnexplainedFrames { frames: b })
+                if (a < 0) == (b < 0) =>
+            {
+                UnexplainedFrames { frames: a.saturating_add(b) }
+            }
+            _ => return None,
+        })
+    }
+
     /// Whether a result under this warning is what `--strict` refuses.
     pub fn makes_doubtful(&self) -> bool {
         matches!(

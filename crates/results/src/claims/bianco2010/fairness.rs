@@ -5,6 +5,7 @@
 //! the formula. Invariant: loads that lose nothing say nothing about who is favoured.
 
 use super::{Case, Finding, OVERLOAD_LOSS_RATIO, all};
+use crate::derive::maximum_limited;
 use crate::number;
 use crate::record::{Cell, Interval, Metric, Target, Verdict};
 
@@ -18,6 +19,15 @@ impl<'a> Case<'a> {
             there.is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO)
         });
         cells
+    }
+
+    fn why_nothing_is_lost(&self, target: &Target) -> &'static str {
+        let mut experiments = self.record.experiments.iter();
+        let experiment = experiments.find(|experiment| experiment.id == self.experiment);
+        match experiment.and_then(|it| maximum_limited(self.record, it, target)) {
+            Some(_) => "the tester, not the target, set C, so that no load was too much",
+            None => "no load overloaded it, so nobody lost anything",
+        }
     }
 
     /// Figure 9: the absolute difference of the losses stays below so much.
@@ -36,7 +46,7 @@ impl<'a> Case<'a> {
         });
         let verdict = match self.differences(target).is_empty() {
             true if !cells.is_empty() => {
-                Verdict::CannotTell("no load overloaded it, so nobody lost anything".into())
+                Verdict::CannotTell(self.why_nothing_is_lost(target).into())
             }
             _ => all(verdicts, "no load was measured"),
         };
@@ -64,7 +74,10 @@ impl<'a> Case<'a> {
             },
             _ => Verdict::CannotTell("fewer than two loads overloaded it".into()),
         };
-        let verdict = all(sides.chain([grows]), "no load overloaded it");
+        let verdict = match cells.is_empty() {
+            true => Verdict::CannotTell(self.why_nothing_is_lost(target).into()),
+            false => all(sides.chain([grows]), ""),
+        };
         let shown = self.cells(&target.name, Metric::LossRatioDifference);
         Finding { reading, numbers: told(&shown), verdict }
     }

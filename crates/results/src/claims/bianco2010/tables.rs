@@ -59,7 +59,7 @@ impl<'a> Case<'a> {
             let tolerance = (claimed / 4.0).max(DROP_POINTS);
             verdicts.push(match cell.interval {
                 _ if is_limited(cell) => {
-                    Verdict::CannotTell("the tester offered less than 1 Gbit/s".into())
+                    Verdict::CannotTell("the tester offered less than the link's capacity".into())
                 }
                 None => Verdict::CannotTell("it was measured once".into()),
                 Some(it) => within(
