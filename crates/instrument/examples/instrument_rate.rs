@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use instrument::rig::engine::{Engine, Prepared};
-use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
+use instrument::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use instrument::trial::{Limit, Trial, TrialReport};
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -79,20 +79,12 @@ fn loads() -> Vec<(&'static str, Vec<Stream>)> {
 }
 
 fn stream(vary: Vec<Vary>) -> Stream {
-    let headers = Headers {
-        mac_source: [2, 0, 0, 0, 0, 1],
-        mac_destination: [2, 0, 0, 0, 0, 2],
-        vlan: None,
-        ip_source: [10, 0, 0, 1].into(),
-        ip_destination: [10, 0, 1, 2].into(),
-        ttl: 64,
-        tos: 0,
-        ip_protocol: 17,
-        port_source: 4000,
-        port_destination: 5000,
-    };
-    let (rate, arrival) = (Rate::FramesPerSecond(RATE_PPS), Arrival::Unchanged);
-    Stream { id: 1, from: 0, to: 1, frame_bytes: 64, headers, vary, rate, arrival }
+    let headers = Headers::udp(
+        ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        ([10, 0, 0, 1].into(), [10, 0, 1, 2].into()),
+        (4000, 5000),
+    );
+    Stream { vary, ..Stream::plain(1, 64, headers, Rate::FramesPerSecond(RATE_PPS)) }
 }
 
 fn listed(count: u64) -> Vec<Vary> {

@@ -20,6 +20,12 @@ pub fn below(bits: u64, limit: u64) -> u64 {
     ((bits as u128 * limit as u128) >> 64) as u64
 }
 
+/// A number from 0 up to below 1 from random bits.
+#[inline]
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,11 +12,12 @@ use packet::time::{Clock, Nanos};
 
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::sender::Leg;
-use crate::generate::template::Template;
+use crate::generate::template::Templates;
 use crate::monitor::delay::Delay;
 use crate::monitor::seen::{Arrived, Seen, Tally};
-use crate::signature::Signature;
-use crate::stream::{HEADER_BYTES, TAG_BYTES};
+use crate::replay::Mark;
+use crate::signature::{NEUTRAL_BYTES, Signature};
+use crate::stream::TAG_BYTES;
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency};
 
 /// Latency and its variation.
@@ -32,8 +33,13 @@ pub struct Monitor {
     key: u64,
     epoch: u16,
     streams: Vec<Incoming>,
+    marked: Vec<Marked>,
     /// For each number of a stream its place, or [`NOWHERE`].
     places: Vec<u16>,
+    /// Where a signature may lie, from the beginning and, where frames of somebody else's carry one,
+    /// from the end.
+    offsets: Vec<usize>,
+    offsets_from_end: Vec<usize>,
     ports: Vec<PortTally>,
     /// What is known of the frames that are being sorted.
     found: Vec<Found>,
@@ -44,9 +50,6 @@ pub struct Monitor {
     expected: Vec<u8>,
 }
 
-/// Where a signature may lie.
-const OFFSETS: [usize; 2] = [HEADER_BYTES, HEADER_BYTES + TAG_BYTES];
-
 /// No stream has this place: there are fewer.
 const NOWHERE: u16 = u16::MAX;
 
@@ -54,11 +57,19 @@ const NOWHERE: u16 = u16::MAX;
 #[derive(Debug)]
 pub struct Expected {
     /// How its frames ought to arrive.
-    pub template: Template,
+    pub templates: Templates,
     /// The port where they should.
     pub to: usize,
     /// The schedules of its warm-up and of its measured frames.
     pub legs: [Schedule; 2],
+}
+
+/// Frames of somebody else's that carry a signature: nothing else is known of them.
+#[derive(Debug)]
+struct Marked {
+    stream: u16,
+    to: usize,
+    track: Track,
 }
 
 /// What a frame's signature says.
@@ -72,6 +83,8 @@ enum Found {
     Broken,
     /// Which stream's frame it is.
     Ours { place: usize, leg: Leg, signature_at: usize, signature: Signature },
+    /// It is the frame of a replay: which one's.
+    Marked { place: usize, signature: Signature },
 }
 
 /// What arrived on one port.
@@ -93,15 +106,15 @@ pub struct PortTally {
 #[derive(Debug)]
 struct Incoming {
     to: usize,
-    template: Template,
+    templates: Templates,
     legs: [Track; 2],
 }
 
 /// One leg of a stream as it arrives.
 #[derive(Debug)]
 struct Track {
-    schedule: Schedule,
-    cursor: Cursor,
+    /// When frames are due, if that is known, and where that was looked up last.
+    due: Option<(Schedule, Cursor)>,
     seen: Seen,
     classes: Classes,
     next: u64,
@@ -135,28 +148,43 @@ pub struct Arrivals {
 impl Monitor {
     /// A monitor for trial `epoch` of these streams over `ports` ports.
     pub fn new(key: u64, epoch: u16, streams: Vec<Expected>, ports: usize) -> Self {
-        let numbers = || streams.iter().map(|stream| usize::from(stream.template.stream()));
+        let numbers = || streams.iter().map(|stream| usize::from(stream.templates.stream()));
         let mut places = vec![NOWHERE; numbers().max().map_or(0, |number| number + 1)];
         numbers().enumerate().for_each(|(place, number)| places[number] = place as u16);
         let incoming = |stream: Expected| {
             let [warmup, measured] = stream.legs;
             let legs = [
-                Track::new(warmup, ports, stream.to, None),
-                Track::new(measured, ports, stream.to, Some(Delay::new())),
+                Track::new(Some(warmup), ports, stream.to, None),
+                Track::new(Some(measured), ports, stream.to, Some(Delay::new())),
             ];
-            Incoming { to: stream.to, template: stream.template, legs }
+            Incoming { to: stream.to, templates: stream.templates, legs }
         };
         Monitor {
             key,
             epoch,
-            varies: streams.iter().any(|stream| stream.template.groups() > 0),
+            varies: streams.iter().any(|stream| stream.templates.groups() > 0),
+            offsets: offsets(&streams),
             streams: streams.into_iter().map(incoming).collect(),
+            marked: Vec::new(),
+            offsets_from_end: Vec::new(),
             places,
             ports: vec![PortTally::default(); ports],
             found: Vec::new(),
             indices: Vec::new(),
             expected: Vec::new(),
         }
+    }
+
+    /// The same for frames of somebody else's too that are marked as those of `stream`.
+    #[must_use]
+    pub fn with_marked(mut self, stream: u16, mark: Mark) -> Self {
+        let track = Track::new(None, self.ports.len(), mark.to, Some(Delay::new()));
+        self.marked.push(Marked { stream, to: mark.to, track });
+        let from_end = mark.before_end.saturating_add(NEUTRAL_BYTES);
+        if !self.offsets_from_end.contains(&from_end) {
+            self.offsets_from_end.push(from_end);
+        }
+        self
     }
 
     /// Sorts frames that arrived on `port`: those with a stamp at that time, others at `now`. The
@@ -194,7 +222,8 @@ impl Monitor {
         }
         for found in &self.found {
             if let Found::Ours { place, signature, .. } = found {
-                self.streams[*place].template.draw(signature.sequence.number, &mut self.indices);
+                let number = signature.sequence.number;
+                self.streams[*place].templates.of(number).draw(number, &mut self.indices);
             }
         }
     }
@@ -202,20 +231,40 @@ impl Monitor {
     #[inline]
     fn find_one(&self, bytes: &[u8]) -> Found {
         let read = |&at: &usize| Some((at, Signature::read(self.key, bytes.get(at..)?)?));
-        let Some((signature_at, signature)) = OFFSETS.iter().find_map(read) else {
-            return Found::Nothing;
+        let Some((signature_at, signature)) = self.offsets.iter().find_map(read) else {
+            return if self.marked.is_empty() { Found::Nothing } else { self.find_marked(bytes) };
         };
         let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
         if place == NOWHERE || signature.sequence.epoch != self.epoch {
-            return Found::Stale;
+            return self.whose(signature);
         }
         let place = usize::from(place);
         let leg = if signature.sequence.is_warmup { Leg::Warmup } else { Leg::Measured };
-        let count = self.streams[place].legs[leg as usize].schedule.count;
-        if signature.sequence.number >= count {
+        let schedule = &self.streams[place].legs[leg as usize].due;
+        if schedule.as_ref().is_some_and(|(it, _)| signature.sequence.number >= it.count) {
             return Found::Broken;
         }
         Found::Ours { place, leg, signature_at, signature }
+    }
+
+    /// Finds out whether a frame is one of somebody else's that is marked.
+    fn find_marked(&self, bytes: &[u8]) -> Found {
+        let read = |&from_end: &usize| {
+            Signature::read(self.key, &bytes[bytes.len().checked_sub(from_end)?..])
+        };
+        let signature = self.offsets_from_end.iter().find_map(read);
+        signature.map_or(Found::Nothing, |signature| self.whose(signature))
+    }
+
+    /// Whose a frame is that is no stream's: it may be marked where a stream has its signature.
+    fn whose(&self, signature: Signature) -> Found {
+        let is_of = |marked: &Marked| marked.stream == signature.stream;
+        match self.marked.iter().position(is_of) {
+            Some(place) if signature.sequence.epoch == self.epoch => {
+                Found::Marked { place, signature }
+            }
+            _ => Found::Stale,
+        }
     }
 
     /// Counts a frame. What it draws begins at place `drawn`; returns how many indices that are.
@@ -233,28 +282,40 @@ impl Monitor {
         match found {
             Found::Ours { place, leg, signature_at, signature } => {
                 let stream = &mut self.streams[place];
-                let indices = &self.indices[drawn..drawn + stream.template.groups()];
+                let indices = &self.indices[drawn..drawn + stream.templates.groups()];
                 stream.legs[leg as usize].note(at);
-                if stream.template.matches(signature_at, indices, bytes) {
+                let template = stream.templates.of(signature.sequence.number);
+                if template.matches(signature_at, indices, bytes) {
                     let is_elsewhere = stream.arrive(port, signature, leg, at);
                     tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
                     let Signature { sequence, sent, .. } = signature;
-                    self.expected.resize(stream.template.bytes().len(), 0);
-                    stream.template.write(sequence, sent, indices, &mut self.expected);
+                    self.expected.resize(template.bytes().len(), 0);
+                    template.write(sequence, sent, indices, &mut self.expected);
                     let difference = difference(port, &self.expected, bytes);
                     stream.legs[leg as usize].arrive_corrupt(sequence.number, difference);
                 }
                 return indices.len();
             }
+            Found::Marked { place, signature } => {
+                let Marked { to, track, .. } = &mut self.marked[place];
+                track.note(at);
+                track.arrive(port, *to, signature, at);
+            }
             Found::Nothing => {
-                let is_ours = self.streams.iter().any(|stream| stream.template.resembles(bytes));
+                let is_ours = self.streams.iter().any(|stream| stream.templates.resembles(bytes));
                 *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
             }
             Found::Stale => tally.stale += 1,
             Found::Broken => tally.broken += 1,
         }
         0
+    }
+
+    /// What the marked frames came to, in the order in which they were named.
+    pub fn take_marked(&mut self) -> Vec<Arrivals> {
+        let marked = std::mem::take(&mut self.marked);
+        marked.into_iter().map(|marked| marked.track.finish()).collect()
     }
 
     /// What arrived on each port.
@@ -273,25 +334,14 @@ impl Incoming {
     /// not be.
     #[inline]
     fn arrive(&mut self, port: usize, signature: Signature, leg: Leg, at: Nanos) -> bool {
-        let number = signature.sequence.number;
-        let track = &mut self.legs[leg as usize];
-        let arrived = track.seen.mark(number, port);
-        let is_elsewhere = arrived == Arrived::First && port != self.to;
-        match arrived {
-            Arrived::TooLate => track.classes.late += 1,
-            Arrived::Again => track.classes.duplicate += 1,
-            Arrived::First if is_elsewhere => track.classes.elsewhere += 1,
-            Arrived::First => track.arrive_correct(number, signature, at),
-        }
-        is_elsewhere
+        self.legs[leg as usize].arrive(port, self.to, signature, at)
     }
 }
 
 impl Track {
-    fn new(schedule: Schedule, ports: usize, to: usize, delay: Option<Delay>) -> Self {
+    fn new(schedule: Option<Schedule>, ports: usize, to: usize, delay: Option<Delay>) -> Self {
         Track {
-            schedule,
-            cursor: schedule.seek(0),
+            due: schedule.map(|schedule| (schedule, schedule.seek(0))),
             seen: Seen::new(ports, to),
             classes: Classes::default(),
             next: 0,
@@ -312,6 +362,21 @@ impl Track {
         }
     }
 
+    /// Sorts an intact frame that should arrive on port `to`; whether it is a first copy on another.
+    #[inline]
+    fn arrive(&mut self, port: usize, to: usize, signature: Signature, at: Nanos) -> bool {
+        let number = signature.sequence.number;
+        let arrived = self.seen.mark(number, port);
+        let is_elsewhere = arrived == Arrived::First && port != to;
+        match arrived {
+            Arrived::TooLate => self.classes.late += 1,
+            Arrived::Again => self.classes.duplicate += 1,
+            Arrived::First if is_elsewhere => self.classes.elsewhere += 1,
+            Arrived::First => self.arrive_correct(number, signature, at),
+        }
+        is_elsewhere
+    }
+
     #[inline]
     fn arrive_correct(&mut self, number: u64, signature: Signature, at: Nanos) {
         self.classes.correct += 1;
@@ -321,7 +386,7 @@ impl Track {
             self.next = number + 1;
         }
         if let Some(delay) = &mut self.delay {
-            let due = self.schedule.due_near(&mut self.cursor, number);
+            let due = self.due.as_mut().map(|(schedule, near)| schedule.due_near(near, number));
             delay.record(signature.sent, due, at);
         }
     }
@@ -368,6 +433,20 @@ impl Latency {
         self.from_scheduled.merge(&other.from_scheduled);
         self.negative += other.negative;
     }
+}
+
+/// Where the signatures of these streams may lie: where they were put, and there with a tag more or less.
+fn offsets(streams: &[Expected]) -> Vec<usize> {
+    let own = || streams.iter().map(|stream| stream.templates.signature_at());
+    let tagged = own().map(|at| at + TAG_BYTES);
+    let untagged = own().map(|at| at.saturating_sub(TAG_BYTES));
+    let mut offsets = Vec::new();
+    for at in own().chain(tagged).chain(untagged) {
+        if !offsets.contains(&at) {
+            offsets.push(at);
+        }
+    }
+    offsets
 }
 
 /// Where two unequal frames differ first.

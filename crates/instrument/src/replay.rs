@@ -2,7 +2,9 @@
 //!
 //! They leave as they were captured, byte for byte, at moments that the file or somebody else says.
 //! They carry no signature, so the monitor counts them as frames of somebody else, and what became
-//! of them the ports' counters tell. A replay is open loop like everything that is sent, but a frame
+//! of them the ports' counters tell; unless they are to be marked: then a signature takes the place of
+//! twenty bytes of payload, such that no Internet checksum changes, and the monitor knows them again. A
+//! frame without so much payload leaves as it is. A replay is open loop like everything that is sent, but a frame
 //! that comes late leaves late and is not left out: a trace with holes is another trace.
 
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use packet::time::Nanos;
 use ports::capture::CaptureError;
 
 use crate::stream::Problem;
-use crate::trial::Pacing;
+use crate::trial::{Classes, Jitter, Latency, Pacing};
 
 /// The shortest frame on Ethernet, in bytes without frame check sequence.
 pub const FRAME_BYTES_MIN: usize = 64 - FCS_BYTES;
@@ -36,6 +38,18 @@ pub struct Replay {
     pub short: Short,
     /// What becomes of frames of which only a part was captured.
     pub cut: Cut,
+    /// Whether its frames are to be known again, and how.
+    pub mark: Option<Mark>,
+}
+
+/// How the frames of a replay are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The rig's port where they should arrive, counted from 0.
+    pub to: usize,
+    /// How many bytes of the frame follow the signature and the word that makes up for it. It is counted
+    /// from the end, so that tags which a target puts in or takes out move nothing.
+    pub before_end: usize,
 }
 
 /// When a replay's frames are due. Where the file is sent more than once, the first frame of a pass
@@ -101,6 +115,24 @@ pub struct ReplayReport {
     pub warnings: Vec<Warning>,
     /// Why it ended early.
     pub failure: Option<Failure>,
+    /// What came back of the frames that carry a signature, if any are to.
+    pub back: Option<Back>,
+}
+
+/// What came back of the marked frames of a replay. That a frame is correct says that its signature
+/// is whole and on the right port: of the rest of it nothing is known.
+#[derive(Debug, Clone)]
+pub struct Back {
+    /// The port where they should arrive.
+    pub to: usize,
+    /// What became of them.
+    pub classes: Classes,
+    /// Different frames that came back in whatever state.
+    pub received: u64,
+    /// Latency of the correct ones, from when they were sent.
+    pub latency: Latency,
+    /// Variation of that latency.
+    pub jitter: Jitter,
 }
 
 /// Frames of a replay.
@@ -124,6 +156,8 @@ pub struct ReplayCounts {
     pub filled: u64,
     /// How often the file was not read in time.
     pub starved: u64,
+    /// Frames that were sent with a signature; those without are foreign to the monitor.
+    pub signed: u64,
 }
 
 /// Why a replay ended early.
@@ -143,8 +177,8 @@ pub enum Failure {
 impl Replay {
     /// The whole file once, with its own gaps.
     pub fn once(id: u16, from: usize, file: PathBuf) -> Self {
-        let (short, cut) = (Short::default(), Cut::default());
-        Replay { id, from, file, timing: Timing::Original, passes: Some(1), short, cut }
+        let (short, cut, mark) = (Short::default(), Cut::default(), None);
+        Replay { id, from, file, timing: Timing::Original, passes: Some(1), short, cut, mark }
     }
 
     /// Everything that is wrong with it in a rig of `ports` ports.
@@ -152,6 +186,11 @@ impl Replay {
         let mut problems = Vec::new();
         if self.from >= ports {
             problems.push(Problem::NoSuchPort { port: self.from, ports });
+        }
+        if let Some(Mark { to, .. }) = self.mark
+            && to >= ports
+        {
+            problems.push(Problem::NoSuchPort { port: to, ports });
         }
         match self.timing {
             Timing::Scaled(factor) if !(1e-6..=1e6).contains(&factor) => {

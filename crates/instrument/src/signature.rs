@@ -11,14 +11,23 @@
 //! All fields are big endian. `sent` is the low 48 bits of a time in nanoseconds (it wraps after
 //! 78 hours). `check` mixes the other fields with a key that only this run knows, so that another
 //! run's frames are foreign and a damaged signature does not pass for a good one.
+//!
+//! In a frame that we made, whatever checksum covers the signature is computed with it. In one that
+//! somebody else made, the signature and two more bytes take the place of payload, and these two are
+//! such that the sum of all twenty is what it was: whichever Internet checksum covers them stays as
+//! right as it was, wherever it lies and wherever they begin.
 
 use packet::checksum::Sum;
+use packet::header::put_u16;
 use packet::time::Nanos;
 
 use crate::mix::mix;
 
 /// Bytes of a signature.
 pub const SIGNATURE_BYTES: usize = 18;
+
+/// Bytes of a signature and the word that makes up for it.
+pub const NEUTRAL_BYTES: usize = SIGNATURE_BYTES + 2;
 
 /// Frames of one stream in one phase: sequence numbers have 48 bits.
 pub const NUMBER_MAX: u64 = (1 << 48) - 1;
@@ -101,6 +110,15 @@ impl Signature {
         Sum::default().u16(self.stream).u64(sequence).u64(tail)
     }
 
+    /// Writes the signature, and behind it what keeps the ones-complement sum of the first
+    /// [`NEUTRAL_BYTES`] of `bytes` as it was.
+    pub fn write_neutral(&self, key: u64, bytes: &mut [u8]) {
+        let bytes = &mut bytes[..NEUTRAL_BYTES];
+        let before = Sum::default().bytes(bytes);
+        let signature = self.write(key, bytes);
+        put_u16(bytes, SIGNATURE_BYTES, before.u16(!signature.fold()).fold());
+    }
+
     /// The sum of the words of a signature, which begins `bytes`; none if they are too few.
     #[inline]
     pub fn sum(bytes: &[u8]) -> Option<Sum> {
@@ -152,6 +170,20 @@ mod tests {
         assert_eq!(bytes[..10], [0xfe, 0xdc, 0xfa, 0xbc, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc]);
         assert_eq!(bytes[10..16], [1, 2, 3, 4, 5, 6]);
         assert_eq!(Signature::read(99, &bytes[..17]), None);
+    }
+
+    #[test]
+    fn a_neutral_signature_leaves_every_checksum_as_it_was_wherever_it_begins() {
+        let mut frame: Vec<u8> = (0..99u32).map(|at| (at * at * 7) as u8).collect();
+        let before = packet::checksum::checksum(&frame);
+        for at in 0..=79 {
+            sample().write_neutral(at as u64, &mut frame[at..]);
+            assert_eq!(Signature::read(at as u64, &frame[at..]), Some(sample()));
+            assert_eq!(packet::checksum::checksum(&frame), before, "at {at}");
+        }
+        let mut zeros = [0; NEUTRAL_BYTES];
+        sample().write_neutral(1, &mut zeros);
+        assert_eq!(packet::checksum::sum(&zeros), 0xffff);
     }
 
     #[test]

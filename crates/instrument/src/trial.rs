@@ -141,14 +141,18 @@ pub struct StreamReport {
     pub from: usize,
     /// Port where it was expected.
     pub to: usize,
-    /// Frame size in bytes, frame check sequence included.
+    /// Frame size in bytes, frame check sequence included; where sizes differ the largest.
     pub frame_bytes: usize,
+    /// The mean of its sizes.
+    pub frame_bytes_mean: f64,
     /// Its load.
     pub load: Load,
     /// Frames that the tester was too late for, although the port would have taken them.
     pub unsent_late: u64,
     /// Frames that the port refused until it was too late for them.
     pub unsent_refused: u64,
+    /// How well its moments were kept.
+    pub pacing: Pacing,
     /// What became of the frames.
     pub classes: Classes,
     /// Latency of the correct frames.
@@ -235,7 +239,9 @@ pub struct Pacing {
     pub lateness: Histogram,
     /// Absolute difference between achieved and intended gap to the stream's previous frame.
     pub gap_error: Histogram,
-    /// How often the tester was late by [`STALL`] or more.
+    /// Achieved gap to the stream's previous frame.
+    pub gaps: Histogram,
+    /// How often the tester was late by [`STALL`] or more; known of a port, not of each stream.
     pub stalls: u64,
     /// The longest lateness.
     pub lateness_max: Nanos,
@@ -336,6 +342,24 @@ impl Load {
     }
 }
 
+impl Pacing {
+    /// Nothing sent yet.
+    pub fn empty() -> Self {
+        let histogram = Histogram::new;
+        let (lateness, gap_error, gaps) = (histogram(), histogram(), histogram());
+        Pacing { lateness, gap_error, gaps, stalls: 0, lateness_max: Nanos::ZERO }
+    }
+
+    /// Adds how well other moments were kept.
+    pub fn merge(&mut self, other: &Pacing) {
+        self.lateness.merge(&other.lateness);
+        self.gap_error.merge(&other.gap_error);
+        self.gaps.merge(&other.gaps);
+        self.stalls += other.stalls;
+        self.lateness_max = self.lateness_max.max(other.lateness_max);
+    }
+}
+
 impl std::ops::AddAssign for Classes {
     fn add_assign(&mut self, other: Classes) {
         self.correct += other.correct;
@@ -363,12 +387,7 @@ impl TrialReport {
             replays: Vec::new(),
             ports: Vec::new(),
             latency: Latency::empty(),
-            pacing: Pacing {
-                lateness: Histogram::new(),
-                gap_error: Histogram::new(),
-                stalls: 0,
-                lateness_max: Nanos::ZERO,
-            },
+            pacing: Pacing::empty(),
             account: Account::default(),
             flags: Vec::new(),
             stamps: Clock::UserSpace,

@@ -13,13 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::{Copy, KEY, pass, rig, stream, trial};
-use instrument::replay::{Replay, ReplayReport, Timing};
+use instrument::replay::{Mark, Replay, ReplayReport, Timing};
 use instrument::rig::live::LiveRig;
 use instrument::rig::{Rig, RigError};
-use instrument::trial::Trial;
+use instrument::signature::{NEUTRAL_BYTES, Signature};
+use instrument::trial::{Classes, Trial};
+use packet::build::Builder;
 use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::frame::Frame;
+use packet::header::ipv4;
+use packet::parse::Packet;
 use packet::time::Nanos;
 use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter};
 use ports::memory::pair;
@@ -180,4 +184,64 @@ fn what_was_written_here_is_read_here() {
         }
     }
     assert_eq!(read, rows);
+}
+
+/// Frames of UDP in IPv4, of which each tenth has no room for a signature.
+fn datagrams(frames: u64) -> Vec<Row> {
+    let frame = |number: u64| {
+        let payload = vec![number as u8; if number % 10 == 3 { 12 } else { 20 + number as usize }];
+        let bytes = Builder::new([2, 9, 9, 9, 9, 2], [2, 9, 9, 9, 9, 1])
+            .ipv4(ipv4::Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into()))
+            .udp(53, 53)
+            .payload(&payload)
+            .bytes();
+        (Nanos(1_700_000_000_000_000_000 + number * 1_000), bytes)
+    };
+    (0..frames).map(frame).collect()
+}
+
+#[test]
+fn marked_frames_are_known_again_and_those_too_short_stay_foreign() {
+    let file = write("marked.pcapng", &datagrams(1_000));
+    let mark = Some(Mark { to: 1, before_end: 0 });
+    let replay = Replay { mark, ..Replay::once(2, 0, file) };
+    let trial = with(replay, trial(vec![stream(1, 64, 10_000.0)], 20));
+    // Of each hundred frames one is lost, one comes twice, one gets a tag, one arrives elsewhere.
+    let wrong = Rc::new(RefCell::new(0));
+    let count = wrong.clone();
+    let mut marked = 0;
+    let rule = move |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        *count.borrow_mut() += u64::from(Packet::of(frame.bytes()).verify_checksums().is_err());
+        let whole = || pass(1 - port, frame, now);
+        if Signature::read(KEY, &frame.bytes()[frame.len() - NEUTRAL_BYTES..]).is_none() {
+            return vec![whole()];
+        }
+        marked += 1;
+        match marked % 100 {
+            1 => vec![],
+            2 => vec![whole(), whole()],
+            3 => {
+                let mut copy = whole();
+                copy.bytes.splice(12..12, [0x81, 0, 0, 5]);
+                vec![copy]
+            }
+            4 => vec![pass(0, frame, now)],
+            5 => vec![Copy { at: now + Nanos(7_700), ..whole() }],
+            _ => vec![whole()],
+        }
+    };
+    let report = rig(2, rule).trial(&trial).unwrap();
+    assert_eq!(*wrong.borrow(), 0, "a checksum that a signature made wrong");
+    let replayed = &report.replays[0];
+    assert_eq!((replayed.counts.frames, replayed.counts.signed), (1_000, 900));
+    let back = replayed.back.as_ref().unwrap();
+    let Classes { correct, duplicate, elsewhere, misrouted, reordered, .. } = back.classes;
+    assert_eq!((correct, duplicate, elsewhere, misrouted), (882, 9, 9, 9));
+    assert_eq!((reordered, back.received), (9, 891));
+    assert_eq!(
+        (back.latency.from_sent.ns_max(), back.latency.from_scheduled.count()),
+        (Some(7_700), 0)
+    );
+    assert_eq!((report.ports[1].foreign, report.account.unexplained()), (100, 9));
+    assert_eq!((report.total.offered, report.total.forwarded), (200, 200));
 }

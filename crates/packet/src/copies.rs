@@ -108,6 +108,17 @@ impl Copies {
         self.places.iter().map(|place| self.at(place))
     }
 
+    /// All frames in order, to be changed.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let mut rest = &mut self.lines[..self.lines_used];
+        self.places.iter().map(move |place| {
+            let lines = place.bytes.div_ceil(LINE_BYTES);
+            let (frame, behind) = std::mem::take(&mut rest).split_at_mut(lines);
+            rest = behind;
+            &mut frame.as_flattened_mut()[..place.bytes]
+        })
+    }
+
     /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port
     /// that knows only batches.
     pub fn receive_by<E>(

@@ -137,22 +137,17 @@ impl Setup {
         rate: Rate,
     ) -> Stream {
         let routed = technology == Technology::Routing;
-        let mut headers = Headers {
-            mac_source: addresses.instrument[0],
-            mac_destination: match technology {
-                Technology::Routing => addresses.target[0],
-                Technology::Bridging => mac(FIRST_MAC),
-                Technology::OpenFlow | Technology::Wire => addresses.instrument[1],
-            },
-            vlan: None,
-            ip_source: Ipv4Addr::from_bits(SENDER.to_bits().wrapping_add(self.shift)),
-            ip_destination: NEXT_HOP,
-            ttl: 64,
-            tos: 0,
-            ip_protocol: 17,
-            port_source: FIRST_UDP_PORT,
-            port_destination: FIRST_UDP_PORT,
+        let mac_destination = match technology {
+            Technology::Routing => addresses.target[0],
+            Technology::Bridging => mac(FIRST_MAC),
+            Technology::OpenFlow | Technology::Wire => addresses.instrument[1],
         };
+        let ip_source = Ipv4Addr::from_bits(SENDER.to_bits().wrapping_add(self.shift));
+        let mut headers = Headers::udp(
+            (addresses.instrument[0], mac_destination),
+            (ip_source, NEXT_HOP),
+            (FIRST_UDP_PORT, FIRST_UDP_PORT),
+        );
         if routed {
             headers.ip_destination = match self.has_prefixes() {
                 true => prefixes::host(prefixes::prefixes(1)[0], 0).into(),
@@ -160,13 +155,7 @@ impl Setup {
             };
         }
         let mut stream = Stream {
-            id: 1,
-            from: 0,
-            to: 1,
-            frame_bytes: usize::from(frame_bytes),
-            headers,
             vary: self.vary(technology),
-            rate,
             arrival: if routed {
                 Arrival::Routed {
                     mac_source: addresses.target[1],
@@ -175,6 +164,7 @@ impl Setup {
             } else {
                 Arrival::Unchanged
             },
+            ..Stream::plain(1, frame_bytes.into(), headers, rate)
         };
         if stream.vary.is_empty() && matches!(technology, Technology::OpenFlow | Technology::Wire) {
             let flows = self.vary_flows(|_| Order::Sequential);

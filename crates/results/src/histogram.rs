@@ -78,6 +78,12 @@ impl Histogram {
         self.buckets.len()
     }
 
+    /// Every bucket that counted something: the longest time in it, and how many.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let recorded = self.buckets.iter_recorded();
+        recorded.map(|it| (it.value_iterated_to(), it.count_at_value()))
+    }
+
     /// Smallest time; absent if none was counted.
     pub fn ns_min(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.ns_min)

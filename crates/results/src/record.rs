@@ -10,6 +10,7 @@ mod environment;
 mod trial;
 mod cell;
 mod goal;
+mod sent;
 mod warning;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use cell::{
 };
 pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
+pub use sent::{Kept, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, Flag, FrameClasses,
     Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Within,

@@ -62,7 +62,7 @@ impl Course {
             Timing::Gap(gap) => Kind::Gap { gap, next: start },
             Timing::FramesPerSecond(pps) => {
                 let period = Period::new(Rate::FramesPerSecond(pps), 0);
-                let schedule = Schedule { start, period, count: u64::MAX };
+                let schedule = Schedule::endless(start, period);
                 Kind::Rate { schedule, cursor: schedule.seek(0) }
             }
             Timing::Link(bits) => Kind::Link { bits: bits.max(1), next: start, rest: 0 },

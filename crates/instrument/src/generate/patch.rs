@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use packet::header::{ipv4, udp};
+use packet::header::{arp, ethernet, ipv4, ipv6, mpls, udp, vlan};
 use ports::memif::view::View;
 
 use crate::mix::mix;
-use crate::stream::{Field, Headers, Order, Values, Vary};
+use crate::stream::{Field, Headers, Layout, Network, Order, Values, Vary};
 
 /// Calculated values are kept if they fit into so many bytes, together with those from lists.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
@@ -37,12 +37,14 @@ pub struct Patch {
     source: Source,
     at: usize,
     bytes: usize,
-    /// Bits of the 16-bit word that are not the field's (a VLAN's priority, the time to live).
+    /// How far the field lies from the end of its words, in bits.
+    shift: u32,
+    /// Bits of its words that are not the field's (a VLAN's priority, the time to live).
     around: u64,
     /// Ones if the checksum of IPv4 covers the field.
     in_ip: u64,
-    /// Ones if that of UDP does.
-    in_udp: u64,
+    /// Ones if that of the transport header does.
+    in_transport: u64,
 }
 
 /// Where a field's values come from.
@@ -56,7 +58,7 @@ enum Source {
 
 impl Group {
     /// A valid stream's group without those fields that are constant after all.
-    pub fn new(vary: &Vary, constant: &[Field], headers: &Headers, ip_at: usize) -> Self {
+    pub fn new(vary: &Vary, constant: &[Field], headers: &Headers) -> Self {
         let fields = || vary.fields.iter().filter(|(field, _)| !constant.contains(field));
         let kept_bytes: u64 = fields().map(|(field, _)| width(*field) as u64).sum();
         let keeps_all = vary.count.saturating_mul(kept_bytes) <= KEPT_BYTES_MAX;
@@ -70,25 +72,31 @@ impl Group {
         kept.sort_by_key(|(field, _)| *field);
         let (mut patches, mut row_bytes): (Vec<Patch>, usize) = (Vec::new(), 0);
         for &(field, _) in &kept {
-            let patch = Patch::new(field, Source::Row(row_bytes), headers, ip_at);
+            let patch = Patch::new(field, Source::Row(row_bytes), headers);
             row_bytes += patch.bytes;
+            let again = patch.again(field, headers);
             if !patches.last_mut().is_some_and(|last| last.join(&patch)) {
                 patches.push(patch);
             }
+            patches.extend(again);
         }
         for (field, values) in others {
             let source = Source::Values(field, values.clone());
-            patches.push(Patch::new(field, source, headers, ip_at));
+            let patch = Patch::new(field, source, headers);
+            let again = patch.again(field, headers);
+            patches.push(patch);
+            patches.extend(again);
         }
         let mut rows = Vec::new();
         for index in (0..vary.count).take_while(|_| !kept.is_empty()) {
             for &(field, values) in &kept {
-                let bytes = values.at(field, index).to_be_bytes();
+                let bytes = (values.at(field, index) << shift(field)).to_be_bytes();
                 rows.extend_from_slice(&bytes[8 - width(field)..]);
             }
         }
         rows.extend_from_slice(&[0; PATCH_BYTES_MAX]);
-        Group { count: vary.count, order: vary.order, patches, rows: rows.into(), row_bytes }
+        let (count, order) = (vary.count, vary.order.clone());
+        Group { count, order, patches, rows: rows.into(), row_bytes }
     }
 
     /// The fields.
@@ -100,7 +108,7 @@ impl Group {
     /// The index that frame `number` draws; what is kept for it is asked for.
     #[inline]
     pub fn draw(&self, number: u64) -> u64 {
-        let index = match self.order {
+        let index = match &self.order {
             Order::Sequential if self.count == 1 => 0,
             order => order.index_at(number, self.count),
         };
@@ -119,9 +127,9 @@ impl Group {
             let value = match &patch.source {
                 Source::Row(at) => load(patch.bytes, &row[*at..]),
                 Source::Values(field, Values::Scattered { seed }) if self.row_bytes == 0 => {
-                    Values::scattered(*field, *seed, stirred)
+                    Values::scattered(*field, *seed, stirred) << patch.shift
                 }
-                Source::Values(field, values) => values.at(*field, index),
+                Source::Values(field, values) => values.at(*field, index) << patch.shift,
             };
             (patch, value | patch.around)
         })
@@ -129,30 +137,29 @@ impl Group {
 }
 
 impl Patch {
-    fn new(field: Field, source: Source, headers: &Headers, ip_at: usize) -> Self {
-        let udp_at = ip_at + ipv4::HEADER_BYTES;
-        let at = match field {
-            Field::MacDestination => 0,
-            Field::MacSource => 6,
-            Field::VlanId => 14,
-            // With the time to live, whose word it shares.
-            Field::IpProtocol => ip_at + ipv4::PROTOCOL_AT - 1,
-            Field::IpSource => ip_at + ipv4::SOURCE_AT,
-            Field::IpDestination => ip_at + ipv4::DESTINATION_AT,
-            Field::PortSource => udp_at + udp::SOURCE_PORT_AT,
-            Field::PortDestination => udp_at + udp::DESTINATION_PORT_AT,
-        };
-        let around = match (field, headers.vlan) {
-            (Field::VlanId, Some(vlan)) => u64::from(vlan.priority) << 13,
-            (Field::IpProtocol, _) => u64::from(headers.ttl) << 8,
-            _ => 0,
-        };
+    fn new(field: Field, source: Source, headers: &Headers) -> Self {
+        let (at, around) = place(field, headers);
         let is_address = matches!(field, Field::IpSource | Field::IpDestination);
+        let is_long_address = matches!(field, Field::Ipv6Source | Field::Ipv6Destination);
         let is_port = matches!(field, Field::PortSource | Field::PortDestination);
         let ones = |is_summed: bool| if is_summed { u64::MAX } else { 0 };
-        let in_ip = ones(is_address || field == Field::IpProtocol);
-        let in_udp = ones(is_address || is_port);
-        Patch { source, at, bytes: width(field), around, in_ip, in_udp }
+        let in_ip = ones(is_address || matches!(field, Field::IpProtocol | Field::Tos));
+        let in_transport = ones(is_address || is_long_address || is_port);
+        let (bytes, shift) = (width(field), shift(field));
+        Patch { source, at, bytes, shift, around, in_ip, in_transport }
+    }
+
+    /// The same in the second place where ARP has an Ethernet address, if it has.
+    fn again(&self, field: Field, headers: &Headers) -> Option<Self> {
+        let network_at = headers.layout().network_at;
+        let at = match (headers.network, field) {
+            (Network::Arp { .. }, Field::MacSource) => network_at + arp::SENDER_MAC_AT,
+            (Network::Arp { operation: arp::REPLY }, Field::MacDestination) => {
+                network_at + arp::TARGET_MAC_AT
+            }
+            _ => return None,
+        };
+        Some(Patch { at, ..self.clone() })
     }
 
     /// Takes in `next`, if it lies just behind, in the frame and in the row, and counts alike.
@@ -161,7 +168,7 @@ impl Patch {
             return false;
         };
         let is_behind = self.places().end == next.at && from + self.bytes == *next_from;
-        let is_alike = (self.in_ip, self.in_udp) == (next.in_ip, next.in_udp);
+        let is_alike = (self.in_ip, self.in_transport) == (next.in_ip, next.in_transport);
         let has_room = self.bytes + next.bytes <= PATCH_BYTES_MAX;
         let is_plain = self.around == 0 && next.around == 0;
         let joins = is_behind && is_alike && has_room && is_plain;
@@ -179,16 +186,16 @@ impl Patch {
         self.in_ip != 0
     }
 
-    /// Whether the checksum of UDP covers the field.
-    pub fn is_in_udp(&self) -> bool {
-        self.in_udp != 0
+    /// Whether the checksum of the transport header covers the field.
+    pub fn is_in_transport(&self) -> bool {
+        self.in_transport != 0
     }
 
-    /// What a value adds to the sums of IPv4 and UDP: at most 33 bits.
+    /// What a value adds to the sums of IPv4 and of the transport header: at most 33 bits.
     #[inline]
     pub fn sums(&self, value: u64) -> (u64, u64) {
         let halves = (value >> 32) + (value & 0xffff_ffff);
-        (halves & self.in_ip, halves & self.in_udp)
+        (halves & self.in_ip, halves & self.in_transport)
     }
 
     /// Writes a value where it belongs.
@@ -211,14 +218,59 @@ impl Patch {
     }
 }
 
+/// Where the words of a field begin in frames with these headers, and what else is in them.
+fn place(field: Field, headers: &Headers) -> (usize, u64) {
+    let Layout { labels_at, network_at, transport_at, .. } = headers.layout();
+    let is_arp = matches!(headers.network, Network::Arp { .. });
+    let of_tag = |depth: usize| {
+        let priority = headers.vlans.get(depth).map_or(0, |vlan| vlan.priority);
+        (ethernet::HEADER_BYTES + depth * vlan::TAG_BYTES, u64::from(priority) << vlan::PCP_SHIFT)
+    };
+    match field {
+        Field::MacDestination => (ethernet::DESTINATION.start, 0),
+        Field::MacSource => (ethernet::SOURCE.start, 0),
+        Field::VlanId => of_tag(0),
+        Field::VlanInnerId => of_tag(1),
+        Field::MplsLabel => {
+            let bottom = if headers.labels.len() == 1 { u64::from(mpls::BOTTOM) } else { 0 };
+            let rest = headers.labels.first().map_or(0, |first| {
+                u64::from(first.class) << mpls::CLASS_SHIFT | u64::from(first.ttl)
+            });
+            (labels_at, rest | bottom)
+        }
+        // With version and header length, whose word it shares.
+        Field::Tos => (network_at, 0x45 << 8),
+        // With the time to live.
+        Field::IpProtocol => (network_at + ipv4::PROTOCOL_AT - 1, u64::from(headers.ttl) << 8),
+        Field::IpSource if is_arp => (network_at + arp::SENDER_IP_AT, 0),
+        Field::IpDestination if is_arp => (network_at + arp::TARGET_IP_AT, 0),
+        Field::IpSource => (network_at + ipv4::SOURCE_AT, 0),
+        Field::IpDestination => (network_at + ipv4::DESTINATION_AT, 0),
+        // With version and traffic class.
+        Field::FlowLabel => (network_at, 6 << 28 | u64::from(headers.tos) << 20),
+        Field::Ipv6Source => (network_at + ipv6::SOURCE_AT + 8, 0),
+        Field::Ipv6Destination => (network_at + ipv6::DESTINATION_AT + 8, 0),
+        // UDP, TCP and SCTP have them in the same places.
+        Field::PortSource => (transport_at + udp::SOURCE_PORT_AT, 0),
+        Field::PortDestination => (transport_at + udp::DESTINATION_PORT_AT, 0),
+    }
+}
+
 /// Bytes of a field and what surrounds it in its words.
 #[inline]
 fn width(field: Field) -> usize {
     match field {
+        Field::Ipv6Source | Field::Ipv6Destination => 8,
         Field::MacSource | Field::MacDestination => 6,
-        Field::IpSource | Field::IpDestination => 4,
-        Field::VlanId | Field::IpProtocol | Field::PortSource | Field::PortDestination => 2,
+        Field::IpSource | Field::IpDestination | Field::MplsLabel | Field::FlowLabel => 4,
+        Field::VlanId | Field::VlanInnerId | Field::IpProtocol | Field::Tos => 2,
+        Field::PortSource | Field::PortDestination => 2,
     }
+}
+
+/// How far a field lies from the end of its words, in bits.
+fn shift(field: Field) -> u32 {
+    if field == Field::MplsLabel { mpls::LABEL_SHIFT } else { 0 }
 }
 
 /// The first `count` of [`PATCH_BYTES_MAX`] bytes, at least one, as a number.

@@ -13,8 +13,10 @@ use ports::capture::read_ahead::{Chunk, Piece, Place, ReadAhead};
 use ports::port::{Port, PortError};
 
 use crate::generate::course::Course;
+use crate::generate::seal::Seal;
 use crate::generate::sender::{BATCH_FRAMES, Pace};
 use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
+use crate::signature::Sent;
 
 /// A replay on its way out.
 #[derive(Debug)]
@@ -36,6 +38,9 @@ pub struct Player {
     /// Frames that are due and that the port has not taken yet: all of this chunk.
     planned: Vec<Planned>,
     copies: Copies,
+    /// What marks frames, if they are to be marked, and which of the copies are.
+    seal: Option<Seal>,
+    sealed: Vec<bool>,
     counts: ReplayCounts,
     /// Frames of this pass that can be sent, and whether a pass has begun.
     fitting: u64,
@@ -85,6 +90,8 @@ impl Player {
             coming: None,
             planned: Vec::with_capacity(BATCH_FRAMES),
             copies: Copies::new(BATCH_FRAMES),
+            seal: None,
+            sealed: Vec::with_capacity(BATCH_FRAMES),
             counts: ReplayCounts::default(),
             fitting: 0,
             has_begun: false,
@@ -99,6 +106,14 @@ impl Player {
         };
         player.advance();
         player
+    }
+
+    /// The same with frames marked, if the replay's are to be, with the run's `key` as those of trial
+    /// `epoch`.
+    #[must_use]
+    pub fn sealed(self, key: u64, epoch: u16) -> Self {
+        let seal = self.replay.mark.map(|mark| Seal::new(mark, self.replay.id, key, epoch));
+        Player { seal, ..self }
     }
 
     /// When the next frame is due, as far as that is known; none when all are out.
@@ -142,7 +157,10 @@ impl Player {
             frame[..kept].copy_from_slice(&bytes[..kept]);
             frame[kept..].fill(0);
         }
+        self.seal(now);
         let taken = port.transmit_copies(&mut self.copies, now)?.min(self.planned.len());
+        let signed = self.sealed.iter().take(taken).filter(|&&is_sealed| is_sealed);
+        self.counts.signed += signed.count() as u64;
         let is_paced = self.course.is_paced();
         for sent in self.planned.drain(..taken) {
             self.counts.frames += 1;
@@ -155,13 +173,31 @@ impl Player {
         Ok(taken)
     }
 
+    /// Marks the copies, sent at `now`, if they are to be marked. What the port then does not take is
+    /// copied anew, and has the same number again.
+    fn seal(&mut self, now: Nanos) {
+        self.sealed.clear();
+        let Some(seal) = &self.seal else { return };
+        let mut number = self.counts.signed;
+        for frame in self.copies.frames_mut() {
+            let is_sealed = seal.write(number, Sent::new(now), frame);
+            number += u64::from(is_sealed);
+            self.sealed.push(is_sealed);
+        }
+    }
+
+    /// Sends no more, because nobody wants it to.
+    pub fn stop(&mut self) {
+        self.is_over = true;
+        self.coming = None;
+        self.planned.clear();
+    }
+
     /// Sends no more.
     pub fn close(&mut self) {
         let is_left = self.next_due().is_some() || self.is_starved && !self.is_over;
         self.is_behind |= is_left && self.course.is_paced();
-        self.is_over = true;
-        self.coming = None;
-        self.planned.clear();
+        self.stop();
     }
 
     /// What came of it.
@@ -175,6 +211,7 @@ impl Player {
             pacing: self.pace.finish(),
             warnings: self.warnings.list().collect(),
             failure: self.failure.clone(),
+            back: None,
         }
     }
 

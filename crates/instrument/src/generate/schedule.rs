@@ -1,13 +1,17 @@
 //! When each frame of a stream is due: exact integers, so that no rounding adds up.
 //!
-//! Frame k leaves at floor(k / rate), computed with 128 bits; the fast path adds a whole number of
-//! nanoseconds and carries the remainder, and gives the same moments. After hours of any rate the
-//! schedule is less than a nanosecond from the ideal one.
+//! Frame k of a constant rate leaves at floor(k / rate), computed with 128 bits; the fast path adds a
+//! whole number of nanoseconds and carries the remainder, and gives the same moments. After hours of
+//! any rate the schedule is less than a nanosecond from the ideal one. Bursts begin, and random blocks
+//! and ramps too, where exact fractions say, so that nothing adds up in them either; and the moment of
+//! any frame can be found without those of the frames before it.
 
 use packet::time::Nanos;
 
+use crate::generate::poisson::{BLOCK_FRAMES, Walk};
+use crate::generate::ramp::Ramp;
 use crate::signature::NUMBER_MAX;
-use crate::stream::{GAP_BYTES, Rate};
+use crate::stream::{GAP_BYTES, Rate, Shape, Stream};
 
 /// Rates and percentages are kept to one part in this.
 const PARTS: u128 = 1_000_000;
@@ -26,12 +30,26 @@ pub struct Period {
 /// Frames due between a beginning and an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// When frame 0 is due.
+    /// When frame 0 of a constant rate is due, and when others begin.
     pub start: Nanos,
-    /// Time between frames.
+    /// Time between frames, or what it is on average.
     pub period: Period,
     /// How many frames.
     pub count: u64,
+    course: Course,
+}
+
+/// How a schedule goes on from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// A period from frame to frame.
+    Even,
+    /// At random, in blocks.
+    Poisson { seed: u64 },
+    /// So many frames a period apart, and again after a cycle.
+    Bursts { frames: u64, inside: Period, cycle: Period },
+    /// Ever faster, or slower.
+    Ramp(Ramp),
 }
 
 /// A place in a schedule that moves on without dividing.
@@ -41,6 +59,7 @@ pub struct Cursor {
     pub number: u64,
     /// When it is due.
     pub due: Nanos,
+    /// What is left over: parts of a nanosecond, or where a random walk stands.
     rest: u64,
 }
 
@@ -48,17 +67,41 @@ impl Period {
     /// The period of this rate for frames of `frame_bytes` (frame check sequence included). The
     /// rate is one that [`crate::stream::Stream::validate`] accepts.
     pub fn new(rate: Rate, frame_bytes: usize) -> Self {
+        Period::of(rate, (frame_bytes as u64, 1))
+    }
+
+    /// The mean time between the frames of a valid stream; of one that is on and off while it is on.
+    pub fn of_stream(stream: &Stream) -> Self {
+        Period::of(stream.rate, stream.mean_bytes())
+    }
+
+    /// The period of this rate where so many frames have so many bytes together.
+    fn of(rate: Rate, (bytes, frames): (u64, u64)) -> Self {
         const SECOND: u128 = 1_000_000_000;
         let parts = |number: f64| ((number * PARTS as f64).round() as u128).max(1);
-        let (over, under) = match rate {
-            Rate::FramesPerSecond(pps) => (SECOND * PARTS, parts(pps)),
+        match rate {
+            Rate::FramesPerSecond(pps) => Period::fraction(SECOND * PARTS, parts(pps)),
             Rate::LinkPercent { percent, link_bits_per_second } => {
-                let frame_bits = 8 * (frame_bytes + GAP_BYTES) as u128;
-                let bits = u128::from(link_bits_per_second.max(1));
-                (SECOND * 100 * PARTS * frame_bits, bits * parts(percent))
+                let bits = 8 * u128::from(bytes + frames * GAP_BYTES as u64);
+                let capacity = u128::from(link_bits_per_second.max(1));
+                let over = SECOND * 100 * PARTS * bits;
+                Period::fraction(over, capacity * parts(percent) * u128::from(frames))
             }
-        };
-        let common = divisor(over, under);
+        }
+    }
+
+    /// So many nanoseconds.
+    fn whole(span: Nanos) -> Self {
+        Period::fraction(u128::from(span.0), 1)
+    }
+
+    /// As long as so many of it.
+    fn times(&self, count: u64) -> Self {
+        Period::fraction(self.over.saturating_mul(count.into()), self.under.into())
+    }
+
+    fn fraction(over: u128, under: u128) -> Self {
+        let common = divisor(over, under).max(1);
         let (mut over, mut under) = (over / common, under / common);
         // Only percentages of the strangest links have fractions as long as this.
         while under >> 63 != 0 {
@@ -69,9 +112,19 @@ impl Period {
         Period { over, under: under as u64, whole, rest }
     }
 
+    /// The place after `cursor`, this much later.
+    #[inline]
+    fn step(&self, cursor: Cursor) -> Cursor {
+        let rest = cursor.rest + self.rest;
+        let carry = rest >= self.under;
+        let whole = Nanos(self.whole + carry as u64);
+        let rest = if carry { rest - self.under } else { rest };
+        Cursor { number: cursor.number + 1, due: cursor.due.saturating_add(whole), rest }
+    }
+
     /// When frame `number` is due after frame 0, and the remainder in `under`ths of a nanosecond.
     fn at(&self, number: u64) -> (Nanos, u64) {
-        let ticks = u128::from(number.min(NUMBER_MAX)) * self.over;
+        let ticks = u128::from(number.min(NUMBER_MAX)).saturating_mul(self.over);
         let under = u128::from(self.under);
         (Nanos(u64::try_from(ticks / under).unwrap_or(u64::MAX)), (ticks % under) as u64)
     }
@@ -83,32 +136,132 @@ impl Period {
 
     /// How many frames are due within `span` after frame 0, which is due at once.
     pub fn frames_within(&self, span: Nanos) -> u64 {
-        let frames = (u128::from(span.0) * u128::from(self.under)).div_ceil(self.over);
+        let frames = (u128::from(span.0) * u128::from(self.under)).div_ceil(self.over.max(1));
         u64::try_from(frames).unwrap_or(u64::MAX).min(NUMBER_MAX)
     }
 }
 
+impl Course {
+    /// The course of a valid stream whose frames are a `period` apart on average, while they warm up or
+    /// afterwards.
+    fn of(stream: &Stream, period: Period, is_warmup: bool) -> Self {
+        match stream.shape {
+            Shape::Constant => Course::Even,
+            Shape::Poisson { seed } => Course::Poisson { seed },
+            Shape::Bursts { frames, gap } => {
+                Course::Bursts { frames, inside: Period::whole(gap), cycle: period.times(frames) }
+            }
+            Shape::OnOff { on, off } => Course::Bursts {
+                frames: period.frames_within(on).max(1),
+                inside: period,
+                cycle: Period::whole(on.saturating_add(off)),
+            },
+            Shape::Ramp { .. } if is_warmup => Course::Even,
+            Shape::Ramp { to, over } => {
+                let to_pps = to.pps_of(stream.mean_bytes());
+                Course::Ramp(Ramp::new(stream.rate_pps(), to_pps, over.0))
+            }
+        }
+    }
+
+    /// How many frames are due within `span` from the start.
+    fn frames_within(&self, period: &Period, span: Nanos) -> u64 {
+        match self {
+            Course::Even => period.frames_within(span),
+            Course::Ramp(ramp) => ramp.frames_within(span.0).min(NUMBER_MAX),
+            Course::Bursts { frames, inside, cycle } => {
+                let Some(full) = cycle.frames_within(span).checked_sub(1) else { return 0 };
+                let into = span.since(cycle.span(full));
+                let last = if inside.over == 0 { *frames } else { inside.frames_within(into) };
+                full.saturating_mul(*frames).saturating_add(last.min(*frames)).min(NUMBER_MAX)
+            }
+            Course::Poisson { seed } => {
+                let Some(last) = period.frames_within(span).checked_sub(1) else { return 0 };
+                let first = last / BLOCK_FRAMES * BLOCK_FRAMES;
+                let (begins, block) = block(period, first);
+                let into = span.since(begins).0;
+                let mut walk = Walk::begin(*seed);
+                let is_before = |number: &u64| {
+                    walk = walk.step(*number);
+                    walk.after(block.0) < into
+                };
+                first + (first..first + BLOCK_FRAMES).take_while(is_before).count() as u64
+            }
+        }
+    }
+}
+
+/// When the block that begins with this frame begins, and how long it takes.
+fn block(period: &Period, first: u64) -> (Nanos, Nanos) {
+    let begins = period.span(first);
+    (begins, period.span(first + BLOCK_FRAMES).since(begins))
+}
+
 impl Schedule {
-    /// The frames due in `[start + phase, start + span)`.
+    /// The frames due in `[start + phase, start + span)` at a constant rate.
     pub fn new(start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
-        let count = period.frames_within(span.since(phase));
-        Schedule { start: start.saturating_add(phase), period, count }
+        Schedule::on(Course::Even, start, phase, span, period)
+    }
+
+    /// The frames of a valid stream that are due in `[start + phase, start + span)`.
+    pub fn of(stream: &Stream, start: Nanos, phase: Nanos, span: Nanos, is_warmup: bool) -> Self {
+        let period = Period::of_stream(stream);
+        let course = Course::of(stream, period, is_warmup);
+        Schedule::on(course, start, phase, span, period)
+    }
+
+    /// A constant rate without end.
+    pub fn endless(start: Nanos, period: Period) -> Self {
+        Schedule { start, period, count: u64::MAX, course: Course::Even }
+    }
+
+    fn on(course: Course, start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
+        let count = course.frames_within(&period, span.since(phase));
+        Schedule { start: start.saturating_add(phase), period, count, course }
     }
 
     /// The place of frame `number`.
     pub fn seek(&self, number: u64) -> Cursor {
-        let (after, rest) = self.period.at(number);
+        let (after, rest) = match &self.course {
+            Course::Even => self.period.at(number),
+            Course::Ramp(ramp) => (Nanos(ramp.at(number.min(NUMBER_MAX))), 0),
+            Course::Bursts { frames, inside, cycle } => {
+                let (into, rest) = inside.at(number % frames);
+                (cycle.span(number / frames).saturating_add(into), rest)
+            }
+            Course::Poisson { seed } => {
+                let first = number.min(NUMBER_MAX) / BLOCK_FRAMES * BLOCK_FRAMES;
+                let (begins, block) = block(&self.period, first);
+                let walk = (first..=number.min(NUMBER_MAX)).fold(Walk::begin(*seed), Walk::step);
+                (begins.saturating_add(Nanos(walk.after(block.0))), walk.bits())
+            }
+        };
         Cursor { number, due: self.start.saturating_add(after), rest }
     }
 
     /// The place after `cursor`.
     #[inline]
     pub fn after(&self, cursor: Cursor) -> Cursor {
-        let rest = cursor.rest + self.period.rest;
-        let carry = rest >= self.period.under;
-        let whole = Nanos(self.period.whole + carry as u64);
-        let rest = if carry { rest - self.period.under } else { rest };
-        Cursor { number: cursor.number + 1, due: cursor.due.saturating_add(whole), rest }
+        match self.course {
+            Course::Even => self.period.step(cursor),
+            _ => self.after_uneven(cursor),
+        }
+    }
+
+    fn after_uneven(&self, cursor: Cursor) -> Cursor {
+        let number = cursor.number + 1;
+        match &self.course {
+            Course::Bursts { frames, inside, .. } if !number.is_multiple_of(*frames) => {
+                inside.step(cursor)
+            }
+            Course::Poisson { seed } if !number.is_multiple_of(BLOCK_FRAMES) => {
+                let (begins, block) = block(&self.period, number - number % BLOCK_FRAMES);
+                let walk = Walk::resume(*seed, cursor.rest).step(number);
+                let after = begins.saturating_add(Nanos(walk.after(block.0)));
+                Cursor { number, due: self.start.saturating_add(after), rest: walk.bits() }
+            }
+            _ => self.seek(number),
+        }
     }
 
     /// How many frames are due at `now` or before.
@@ -116,9 +269,8 @@ impl Schedule {
         if now < self.start {
             return 0;
         }
-        self.period
-            .frames_within(Nanos(now.0 - self.start.0).saturating_add(Nanos(1)))
-            .min(self.count)
+        let span = Nanos(now.0 - self.start.0).saturating_add(Nanos(1));
+        self.course.frames_within(&self.period, span).min(self.count)
     }
 
     /// When frame `number` is due, quick if `cursor` is at or a little before it; moves `cursor`
@@ -145,69 +297,4 @@ fn divisor(mut a: u128, mut b: u128) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schedule(rate: Rate, frame_bytes: usize, span: Nanos) -> Schedule {
-        Schedule::new(Nanos(5), Nanos::ZERO, span, Period::new(rate, frame_bytes))
-    }
-
-    #[test]
-    fn line_rate_of_64_byte_frames_on_a_gigabit_is_672_nanoseconds() {
-        let line = Rate::LinkPercent { percent: 100.0, link_bits_per_second: 1_000_000_000 };
-        let schedule = schedule(line, 64, Nanos::from_secs(1));
-        assert_eq!(schedule.seek(1).due, Nanos(5 + 672));
-        // 1,488,095.238 frames: the last of them begins within the second.
-        assert_eq!(schedule.count, 1_488_096);
-    }
-
-    #[test]
-    fn stepping_and_seeking_agree_and_do_not_drift_over_hours() {
-        for pps in [1.0, 3.0, 7e5, 1_488_095.238, 0.3] {
-            let schedule = schedule(Rate::FramesPerSecond(pps), 64, Nanos::from_secs(36_000));
-            let mut cursor = schedule.seek(0);
-            for _ in 0..100_000 {
-                cursor = schedule.after(cursor);
-            }
-            assert_eq!(cursor, schedule.seek(100_000));
-            // Ten hours on, against the ideal moment in integers: micro-frames per second.
-            let number = schedule.count - 1;
-            let micro = (pps * 1e6).round() as u128;
-            let ideal = u128::from(number) * 1_000_000_000_000_000 / micro;
-            assert_eq!(u128::from(schedule.seek(number).due.0 - 5), ideal, "{pps}");
-            let expected = (micro * 36_000).div_ceil(1_000_000) as u64;
-            assert_eq!(schedule.count, expected, "{pps}");
-        }
-    }
-
-    #[test]
-    fn due_counts_exactly_the_frames_whose_moment_has_come() {
-        let schedule = schedule(Rate::FramesPerSecond(3.0), 64, Nanos::from_secs(2));
-        assert_eq!(schedule.count, 6);
-        let moments: Vec<u64> = (0..6).map(|number| schedule.seek(number).due.0).collect();
-        assert_eq!(moments[..3], [5, 333_333_338, 666_666_671]);
-        for now in [0, 4, 5, 6, 333_333_337, 333_333_338, 666_666_671, 5_000_000_000] {
-            let want = moments.iter().filter(|&&moment| moment <= now).count() as u64;
-            assert_eq!(schedule.due(Nanos(now)), want, "at {now}");
-        }
-    }
-
-    #[test]
-    fn a_near_look_up_equals_a_far_one_forwards_and_backwards() {
-        let schedule = schedule(Rate::FramesPerSecond(123_457.0), 64, Nanos::from_secs(1));
-        let mut cursor = schedule.seek(0);
-        for number in [0, 1, 5, 4, 20, 21, 21, 60, 3, 9_000] {
-            assert_eq!(schedule.due_near(&mut cursor, number), schedule.seek(number).due);
-        }
-    }
-
-    #[test]
-    fn a_phase_moves_the_frames_but_not_the_end() {
-        let period = Period::new(Rate::FramesPerSecond(10.0), 64);
-        let late = Schedule::new(Nanos(0), Nanos(50_000_000), Nanos::from_secs(1), period);
-        assert_eq!((late.seek(0).due, late.count), (Nanos(50_000_000), 10));
-        assert!(late.seek(9).due < Nanos::from_secs(1));
-        let last = Schedule::new(Nanos(0), Nanos(100_000_000), Nanos::from_secs(1), period);
-        assert_eq!(last.count, 9);
-    }
-}
+mod tests;

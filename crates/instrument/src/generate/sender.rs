@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use ports::port::{Port, PortError};
 
 use crate::generate::schedule::{Cursor, Schedule};
-use crate::generate::template::Template;
+use crate::generate::template::Templates;
 use crate::signature::{Sent, Sequence};
 use crate::trial::{Pacing, STALL, Tally};
 
@@ -35,7 +35,7 @@ pub enum Leg {
 /// The frames of one stream on their way out.
 #[derive(Debug)]
 pub struct Outgoing {
-    template: Template,
+    templates: Templates,
     legs: [Schedule; 2],
     leg: Leg,
     cursor: Cursor,
@@ -44,6 +44,7 @@ pub struct Outgoing {
     /// When the last measured frame was sent and when it was due.
     last: Option<(Nanos, Nanos)>,
     counts: [Counts; 2],
+    pace: Pace,
 }
 
 /// What became of the frames that one leg called for.
@@ -72,6 +73,8 @@ pub struct Sender {
     frames: Copies,
     is_refused: bool,
     is_stalled: bool,
+    stalls: u64,
+    lateness_max: Nanos,
 }
 
 /// A frame that is to leave: whose it is, which one, and when it was due.
@@ -79,23 +82,23 @@ pub struct Sender {
 struct Planned {
     place: u32,
     leg: Leg,
-    number: u64,
-    due: Nanos,
+    cursor: Cursor,
 }
 
 impl Outgoing {
     /// A stream's frames: what they look like, when its two legs (warm-up first) are due, and by how many frames
     /// it may lag.
-    pub fn new(template: Template, legs: [Schedule; 2], catch_up: u32) -> Self {
+    pub fn new(templates: Templates, legs: [Schedule; 2], catch_up: u32) -> Self {
         let [warmup, measured] = legs;
         let mut outgoing = Outgoing {
-            template,
+            templates,
             legs,
             leg: Leg::Warmup,
             cursor: warmup.seek(0),
             catch_up: measured.period.span(u64::from(catch_up.max(1))),
             last: None,
             counts: Default::default(),
+            pace: Pace::new(),
         };
         outgoing.enter_next_leg();
         outgoing
@@ -108,6 +111,19 @@ impl Outgoing {
     /// What became of a leg's frames.
     pub fn counts(&self, leg: Leg) -> Counts {
         self.counts[leg as usize]
+    }
+
+    /// Frames that its measured leg calls for.
+    pub fn intended(&self) -> u64 {
+        self.legs[Leg::Measured as usize].count
+    }
+
+    /// Has its legs end with what is due at `now`.
+    fn stop(&mut self, now: Nanos) {
+        for leg in &mut self.legs {
+            leg.count = leg.due(now);
+        }
+        self.enter_next_leg();
     }
 
     fn due(&self) -> Option<Nanos> {
@@ -141,51 +157,76 @@ impl Outgoing {
 
     /// Notes that these frames of its were sent together at `now`.
     #[inline]
-    fn commit(&mut self, sent: &[Planned], now: Nanos, pacing: &mut Pace) {
-        let mut gaps = (0, 0);
-        for frame in sent {
-            self.counts[frame.leg as usize].offered += 1;
-            if frame.leg == Leg::Warmup {
+    fn commit(&mut self, sent: &[Planned], now: Nanos) {
+        let (mut errors, mut gaps) = (Run::default(), Run::default());
+        let pace = &mut self.pace;
+        for &Planned { leg, cursor: Cursor { due, .. }, .. } in sent {
+            self.counts[leg as usize].offered += 1;
+            if leg == Leg::Warmup {
                 continue;
             }
-            let lateness = now.since(frame.due);
-            pacing.lateness.record(lateness.0);
-            pacing.lateness_max = pacing.lateness_max.max(lateness);
+            let lateness = now.since(due);
+            pace.lateness.record(lateness.0);
+            pace.lateness_max = pace.lateness_max.max(lateness);
             if let Some((sent_before, due_before)) = self.last {
-                let (achieved, intended) = (now.since(sent_before), frame.due.since(due_before));
-                let error = achieved.0.abs_diff(intended.0);
-                if error != gaps.0 {
-                    pacing.gap_error.record_many(gaps.0, gaps.1);
-                    gaps = (error, 0);
-                }
-                gaps.1 += 1;
+                let (achieved, intended) = (now.since(sent_before), due.since(due_before));
+                errors.note(achieved.0.abs_diff(intended.0), &mut pace.gap_error);
+                gaps.note(achieved.0, &mut pace.gaps);
             }
-            self.last = Some((now, frame.due));
+            self.last = Some((now, due));
         }
-        pacing.gap_error.record_many(gaps.0, gaps.1);
+        errors.end(&mut pace.gap_error);
+        gaps.end(&mut pace.gaps);
     }
 
     /// Goes back to a frame that was planned and not sent.
     fn go_back(&mut self, to: &Planned) {
         self.leg = to.leg;
-        self.cursor = self.schedule().seek(to.number);
+        self.cursor = to.cursor;
     }
 
     /// Plans what is due at `now`, at most `limit` frames, and goes past it.
     #[inline]
     fn plan(&mut self, place: usize, now: Nanos, limit: usize, planned: &mut Vec<Planned>) {
-        // In variables of their own, so that the cursor does not go through memory each time.
-        let (leg, schedule, mut cursor) = (self.leg, *self.schedule(), self.cursor);
+        // In a variable of its own, so that the cursor does not go through memory each time.
+        let (leg, schedule, mut cursor) = (self.leg, self.schedule(), self.cursor);
         for _ in 0..limit {
             if cursor.number >= schedule.count || cursor.due > now {
                 break;
             }
-            let (number, due) = (cursor.number, cursor.due);
-            planned.push(Planned { place: place as u32, leg, number, due });
+            planned.push(Planned { place: place as u32, leg, cursor });
             cursor = schedule.after(cursor);
         }
         self.cursor = cursor;
         self.enter_next_leg();
+    }
+
+    /// How well its moments were kept.
+    pub fn pacing(&self) -> Pacing {
+        self.pace.finish()
+    }
+}
+
+/// The same time several times over, which is counted at once.
+#[derive(Debug, Default)]
+struct Run {
+    ns: u64,
+    times: u64,
+}
+
+impl Run {
+    #[inline]
+    fn note(&mut self, ns: u64, tally: &mut Tally) {
+        if ns != self.ns {
+            tally.record_many(self.ns, self.times);
+            *self = Run { ns, times: 0 };
+        }
+        self.times += 1;
+    }
+
+    #[inline]
+    fn end(self, tally: &mut Tally) {
+        tally.record_many(self.ns, self.times);
     }
 }
 
@@ -194,7 +235,7 @@ impl Sender {
     pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
         let mut sender = Sender {
             epoch,
-            varies: streams.iter().any(|stream| stream.template.groups() > 0),
+            varies: streams.iter().any(|stream| stream.templates.groups() > 0),
             streams,
             queue: VecDeque::new(),
             planned: Vec::with_capacity(BATCH_FRAMES),
@@ -202,6 +243,8 @@ impl Sender {
             frames: Copies::new(BATCH_FRAMES),
             is_refused: false,
             is_stalled: false,
+            stalls: 0,
+            lateness_max: Nanos::ZERO,
         };
         sender.rebuild_queue();
         sender
@@ -219,16 +262,11 @@ impl Sender {
 
     /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
     /// took.
-    pub fn send(
-        &mut self,
-        port: &mut dyn Port,
-        now: Nanos,
-        pacing: &mut Pace,
-    ) -> Result<usize, PortError> {
+    pub fn send(&mut self, port: &mut dyn Port, now: Nanos) -> Result<usize, PortError> {
         if self.next_due().is_none_or(|due| due > now) {
             return Ok(0);
         }
-        self.note_stall(now, pacing);
+        self.note_stall(now);
         self.planned.clear();
         self.plan(now);
         if self.planned.is_empty() {
@@ -237,13 +275,19 @@ impl Sender {
         self.write(now);
         let taken = port.transmit_copies(&mut self.frames, now)?.min(self.planned.len());
         for sent in self.planned[..taken].chunk_by(|one, next| one.place == next.place) {
-            self.streams[sent[0].place as usize].commit(sent, now, pacing);
+            self.streams[sent[0].place as usize].commit(sent, now);
         }
         self.is_refused = taken < self.planned.len();
         if self.is_refused {
             self.take_back(taken);
         }
         Ok(taken)
+    }
+
+    /// Plans nothing that is due after `now`.
+    pub fn stop(&mut self, now: Nanos) {
+        self.streams.iter_mut().for_each(|stream| stream.stop(now));
+        self.rebuild_queue();
     }
 
     /// Gives up whatever is left.
@@ -292,15 +336,17 @@ impl Sender {
         self.indices.clear();
         if self.varies {
             for planned in &self.planned {
-                let template = &self.streams[planned.place as usize].template;
-                template.draw(planned.number, &mut self.indices);
+                let number = planned.cursor.number;
+                let templates = &self.streams[planned.place as usize].templates;
+                templates.of(number).draw(number, &mut self.indices);
             }
         }
         self.frames.clear();
         let (mut indices, sent) = (&self.indices[..], Sent::new(now));
-        for &Planned { place, leg, number, .. } in &self.planned {
-            let template = &self.streams[place as usize].template;
-            let (of_frame, others) = indices.split_at(template.groups());
+        for &Planned { place, leg, cursor: Cursor { number, .. } } in &self.planned {
+            let templates = &self.streams[place as usize].templates;
+            let (of_frame, others) = indices.split_at(templates.groups());
+            let template = templates.of(number);
             let is_warmup = leg == Leg::Warmup;
             let sequence = Sequence { is_warmup, epoch: self.epoch, number };
             let frame = self.frames.push(template.bytes().len(), None);
@@ -325,15 +371,25 @@ impl Sender {
     }
 
     /// Counts once when the sender, not the port, comes late by [`STALL`] or more.
-    fn note_stall(&mut self, now: Nanos, pacing: &mut Pace) {
+    fn note_stall(&mut self, now: Nanos) {
         let late = self.next_due().map_or(Nanos::ZERO, |due| now.since(due));
         let was_stalled = std::mem::replace(&mut self.is_stalled, late >= STALL);
         if self.is_stalled && !was_stalled && !self.is_refused {
-            pacing.stalls += 1;
+            self.stalls += 1;
         }
         if !self.is_refused {
-            pacing.lateness_max = pacing.lateness_max.max(late);
+            self.lateness_max = self.lateness_max.max(late);
         }
+    }
+
+    /// How well all its streams' moments were kept, those of frames included that were too late to be
+    /// sent.
+    pub fn pacing(&self) -> Pacing {
+        let mut pacing = Pacing::empty();
+        self.streams.iter().for_each(|stream| pacing.merge(&stream.pacing()));
+        pacing.stalls = self.stalls;
+        pacing.lateness_max = pacing.lateness_max.max(self.lateness_max);
+        pacing
     }
 }
 
@@ -342,15 +398,15 @@ impl Sender {
 pub struct Pace {
     lateness: Tally,
     gap_error: Tally,
-    stalls: u64,
+    gaps: Tally,
     lateness_max: Nanos,
 }
 
 impl Pace {
     /// Nothing sent yet.
     pub fn new() -> Self {
-        let (lateness, gap_error) = (Tally::new(), Tally::new());
-        Pace { lateness, gap_error, stalls: 0, lateness_max: Nanos::ZERO }
+        let (lateness, gap_error, gaps) = (Tally::new(), Tally::new(), Tally::new());
+        Pace { lateness, gap_error, gaps, lateness_max: Nanos::ZERO }
     }
 
     /// Notes a frame that was sent at `now` and due at `due`; `last` is the same of the frame before.
@@ -362,6 +418,7 @@ impl Pace {
         if let Some((sent_before, due_before)) = last.replace((now, due)) {
             let (achieved, intended) = (now.since(sent_before), due.since(due_before));
             self.gap_error.record(achieved.0.abs_diff(intended.0));
+            self.gaps.record(achieved.0);
         }
     }
 
@@ -370,7 +427,8 @@ impl Pace {
         Pacing {
             lateness: self.lateness.finish(),
             gap_error: self.gap_error.finish(),
-            stalls: self.stalls,
+            gaps: self.gaps.finish(),
+            stalls: 0,
             lateness_max: self.lateness_max,
         }
     }

@@ -1,141 +1,231 @@
 //! What each frame looks like: a template, and the few bytes that differ from frame to frame.
 //!
 //! Checksums are kept right without touching the payload: the sum over everything constant is
-//! taken once (RFC 1071), and each frame adds what varies. A template of how frames should look
-//! on arrival serves the monitor, so that sending and checking agree by construction.
+//! taken once (RFC 1071), and each frame adds what varies, its signature included, so that the
+//! signature needs no bytes that make up for it. Only SCTP's CRC is computed anew over the whole
+//! packet. A template of how frames should look on arrival serves the monitor, so that sending and
+//! checking agree by construction.
 
-use packet::build::Builder;
-use packet::checksum::{Sum, pseudo_ipv4};
+use std::sync::Arc;
+
+use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
-use packet::header::{ipv4, udp};
+use packet::header::{ipv4, ipv6, sctp, tcp, udp};
 
-use crate::generate::patch::Group;
+use crate::generate::form::bytes_of;
+use crate::generate::patch::{Group, Patch};
 use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
-use crate::stream::{Arrival, Field, Headers, Stream};
+use crate::stream::{Arrival, Field, Headers, Network, Stream, Transport};
 
-/// Words of a frame's first bytes, which hold all headers before the signature.
+/// Words of a frame's first bytes, which hold all headers before the signature of most.
 const HEAD_WORDS: usize = 6;
 
-const _: () = assert!(crate::stream::HEADER_BYTES + crate::stream::TAG_BYTES <= HEAD_WORDS * 8);
+const HEAD_BYTES: usize = HEAD_WORDS * 8;
 
-/// Frames of one stream, up to what varies.
+const _: () = assert!(crate::stream::HEADER_BYTES + crate::stream::TAG_BYTES <= HEAD_BYTES);
+
+/// Frames of one stream and one size, up to what varies.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: Vec<u8>,
     key: u64,
     stream: u16,
     signature_at: usize,
-    ip_at: usize,
+    network: Network,
+    network_at: usize,
+    transport_at: usize,
     groups: Vec<Group>,
     /// Sum over the IPv4 header without what varies, or none where its checksum is constant.
     ip_sum: Option<Sum>,
-    /// Sum over the UDP datagram and pseudo header without what varies.
-    udp_sum: Sum,
+    guard: Guard,
+    /// Where the checksum of the transport header lies.
+    check_at: usize,
+    /// Sum over the transport header, what follows and the pseudo header, without what varies.
+    check_sum: Sum,
     /// The first bytes without what varies, and ones where they do not.
     head: [[u64; HEAD_WORDS]; 2],
+    /// The same of the bytes from there to the signature, if there are any.
+    middle: [Vec<u8>; 2],
 }
 
-impl Template {
+/// What guards the transport header and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// An Internet checksum, and what stands for a sum of zero: UDP's must not be zero.
+    Internet { protocol: u8, zero: u16 },
+    /// SCTP's CRC32c, up to this byte.
+    Crc { end: usize },
+    /// Nothing.
+    None,
+}
+
+/// The templates of a stream: one for each size of its frames, and which frame has which.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    all: Vec<Template>,
+    turns: Arc<[u8]>,
+}
+
+impl Templates {
     /// The frames of `stream` as they leave, signed with the run's `key`. The stream is valid.
     pub fn leaving(stream: &Stream, key: u64) -> Self {
-        Template::new(stream, stream.headers, &[], key)
-    }
-
-    /// The frames of `stream` as they ought to arrive.
-    pub fn arriving(stream: &Stream, key: u64) -> Self {
-        match stream.arrival {
-            Arrival::Unchanged => Template::leaving(stream, key),
-            Arrival::Routed { mac_source, mac_destination } => {
-                let ttl = stream.headers.ttl.saturating_sub(1);
-                let headers = Headers { mac_source, mac_destination, ttl, ..stream.headers };
-                Template::new(stream, headers, &[Field::MacSource, Field::MacDestination], key)
-            }
-        }
+        Templates::new(stream, &stream.headers, &[], key)
     }
 
     /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
     /// values that both share.
     pub fn both(stream: &Stream, key: u64) -> [Self; 2] {
-        let leaving = Template::leaving(stream, key);
+        let leaving = Templates::leaving(stream, key);
         let arriving = match stream.arrival {
             Arrival::Unchanged => leaving.clone(),
-            Arrival::Routed { .. } => Template::arriving(stream, key),
+            Arrival::Routed { .. } => Templates::arriving(stream, key),
         };
         [leaving, arriving]
     }
 
-    fn new(stream: &Stream, headers: Headers, constant: &[Field], key: u64) -> Self {
-        let signature_at = stream.signature_offset();
-        let ip_at = signature_at - udp::HEADER_BYTES - ipv4::HEADER_BYTES;
-        let group = |vary| Group::new(vary, constant, &headers, ip_at);
-        let groups = stream.vary.iter().map(group).collect();
+    /// The frames of `stream` as they ought to arrive.
+    pub fn arriving(stream: &Stream, key: u64) -> Self {
+        match stream.arrival {
+            Arrival::Unchanged => Templates::leaving(stream, key),
+            Arrival::Routed { mac_source, mac_destination } => {
+                let ttl = stream.headers.ttl.saturating_sub(1);
+                let headers =
+                    Headers { mac_source, mac_destination, ttl, ..stream.headers.clone() };
+                Templates::new(stream, &headers, &[Field::MacSource, Field::MacDestination], key)
+            }
+        }
+    }
+
+    fn new(stream: &Stream, headers: &Headers, constant: &[Field], key: u64) -> Self {
+        let group = |vary| Group::new(vary, constant, headers);
+        let groups: Vec<Group> = stream.vary.iter().map(group).collect();
+        let sized = |&size: &usize| Template::new(stream, headers, groups.clone(), size, key);
+        let all = stream.sizes().iter().map(sized).collect();
+        let turns = stream.genome.as_ref().map(|genome| Arc::clone(genome.turns()));
+        Templates { all, turns: turns.unwrap_or_default() }
+    }
+
+    /// What frame `number` is made from.
+    #[inline]
+    pub fn of(&self, number: u64) -> &Template {
+        if self.turns.is_empty() {
+            return &self.all[0];
+        }
+        &self.all[usize::from(self.turns[(number % self.turns.len() as u64) as usize])]
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> &[Template] {
+        &self.all
+    }
+
+    /// The number of the stream.
+    pub fn stream(&self) -> u16 {
+        self.all[0].stream
+    }
+
+    /// How many indices [`Template::draw`] appends.
+    #[inline]
+    pub fn groups(&self) -> usize {
+        self.all[0].groups.len()
+    }
+
+    /// Where the signature lies.
+    pub fn signature_at(&self) -> usize {
+        self.all[0].signature_at
+    }
+
+    /// Whether these bytes look like a damaged frame of this stream (see [`Template::resembles`]).
+    pub fn resembles(&self, bytes: &[u8]) -> bool {
+        self.all.iter().any(|template| template.resembles(bytes))
+    }
+}
+
+impl Template {
+    fn new(
+        stream: &Stream,
+        headers: &Headers,
+        groups: Vec<Group>,
+        frame_bytes: usize,
+        key: u64,
+    ) -> Self {
+        let layout = headers.layout();
+        let (bytes, packet_end) = bytes_of(headers, frame_bytes - FCS_BYTES);
+        let at = layout.transport_at;
+        let internet = |zero| Guard::Internet { protocol: headers.transport.protocol(), zero };
+        let (guard, check_at) = match (headers.network, headers.transport) {
+            (Network::Arp { .. }, _) => (Guard::None, at),
+            (_, Transport::Udp) => (internet(0xffff), at + udp::CHECKSUM_AT),
+            (_, Transport::Tcp { .. }) => (internet(0), at + tcp::CHECKSUM_AT),
+            (_, Transport::Sctp { .. }) => (Guard::Crc { end: packet_end }, at + sctp::CHECKSUM_AT),
+        };
         let mut template = Template {
-            bytes: bytes_of(&headers, stream.frame_bytes),
+            bytes,
             key,
             stream: stream.id,
-            signature_at,
-            ip_at,
+            signature_at: stream.signature_offset(),
+            network: headers.network,
+            network_at: layout.network_at,
+            transport_at: layout.transport_at,
             groups,
             ip_sum: None,
-            udp_sum: Sum::default(),
+            guard,
+            check_at,
+            check_sum: Sum::default(),
             head: Default::default(),
+            middle: Default::default(),
         };
-        template.sum_constant();
+        template.sum_constant(headers.transport);
         template.find_constant();
         template
     }
 
     /// Takes the sums over the template with zeros where something varies.
-    fn sum_constant(&mut self) {
+    fn sum_constant(&mut self, transport: Transport) {
         let mut blank = self.bytes.clone();
-        let udp_at = self.ip_at + ipv4::HEADER_BYTES;
         blank[self.signature_at..self.signature_at + SIGNATURE_BYTES].fill(0);
-        blank[udp_at + udp::CHECKSUM_AT..][..2].fill(0);
-        blank[self.ip_at + ipv4::CHECKSUM_AT..][..2].fill(0);
+        blank[self.check_at..][..self.guard.bytes()].fill(0);
         let patches = || self.groups.iter().flat_map(Group::patches);
-        for patch in patches().filter(|patch| patch.is_in_udp() || patch.is_in_ip()) {
+        for patch in patches().filter(|patch| patch.is_in_transport() || patch.is_in_ip()) {
             blank[patch.places()].fill(0);
         }
-        let (ip, datagram) = blank[self.ip_at..].split_at(ipv4::HEADER_BYTES);
-        let address = |at: usize| {
-            let bytes: [u8; 4] = *ip[at..].first_chunk().expect("a whole IPv4 header");
-            bytes.into()
-        };
-        let (source, destination) = (address(ipv4::SOURCE_AT), address(ipv4::DESTINATION_AT));
-        let pseudo = pseudo_ipv4(source, destination, ipv4::PROTOCOL_UDP, datagram.len() as u16);
-        self.udp_sum = pseudo.bytes(datagram);
-        let varies = patches().any(|patch| patch.is_in_ip());
-        self.ip_sum = varies.then(|| Sum::default().bytes(ip));
+        let protocol = transport.protocol();
+        let segment = &blank[self.transport_at..];
+        let pseudo = pseudo(self.network, &blank[self.network_at..], protocol, segment.len());
+        self.check_sum = pseudo.bytes(segment);
+        if self.network == Network::Ipv4 && patches().any(Patch::is_in_ip) {
+            let ip = &mut blank[self.network_at..self.transport_at];
+            ip[ipv4::CHECKSUM_AT..][..2].fill(0);
+            self.ip_sum = Some(Sum::default().bytes(ip));
+        }
     }
 
-    /// Notes which of the first bytes are the same in all frames.
+    /// Notes which of the bytes before the signature are the same in all frames.
     fn find_constant(&mut self) {
-        let mut mask = [0; HEAD_WORDS * 8];
+        let mut mask = vec![0; self.signature_at.max(HEAD_BYTES)];
         for (at, byte) in mask.iter_mut().enumerate().take(self.signature_at) {
             *byte = if self.varies_at(at) { 0 } else { 0xff };
         }
-        let ones = words_of(&mask);
+        let ones = words_of(mask.first_chunk().expect("no shorter than the head"));
         let mut head = words_of(self.bytes.first_chunk().expect("room for a signature"));
         head.iter_mut().zip(ones).for_each(|(word, ones)| *word &= ones);
         self.head = [head, ones];
+        let ones = mask.split_off(HEAD_BYTES);
+        let rest = self.bytes[HEAD_BYTES..].iter().zip(&ones);
+        self.middle = [rest.map(|(byte, ones)| byte & ones).collect(), ones];
     }
 
     /// Whether the byte at `at`, before the signature, differs from frame to frame.
     fn varies_at(&self, at: usize) -> bool {
-        let udp_checksum = self.signature_at - udp::HEADER_BYTES + udp::CHECKSUM_AT;
-        let ip_checksum = self.ip_at + ipv4::CHECKSUM_AT;
+        let ip_checksum = self.network_at + ipv4::CHECKSUM_AT;
         let mut patches = self.groups.iter().flat_map(Group::patches);
         patches.any(|patch| patch.places().contains(&at))
-            || (udp_checksum..udp_checksum + 2).contains(&at)
+            || (self.check_at..self.check_at + self.guard.bytes()).contains(&at)
             || self.ip_sum.is_some() && (ip_checksum..ip_checksum + 2).contains(&at)
     }
 
-    /// The number of the stream.
-    pub fn stream(&self) -> u16 {
-        self.stream
-    }
-
     /// The constant bytes; what varies holds values of no particular frame.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -143,12 +233,6 @@ impl Template {
     /// Where the signature lies.
     pub fn signature_at(&self) -> usize {
         self.signature_at
-    }
-
-    /// How many indices [`Template::draw`] appends.
-    #[inline]
-    pub fn groups(&self) -> usize {
-        self.groups.len()
     }
 
     /// Appends the indices that frame `number` draws, for [`Template::write`] and
@@ -176,12 +260,19 @@ impl Template {
         let end = self.signature_at + SIGNATURE_BYTES;
         let signature = Signature { stream: self.stream, sequence, sent };
         let signature_sum = signature.write(self.key, &mut frame[self.signature_at..end]);
-        let (ip, udp) = self.checksums(sums, signature_sum);
-        if let Some(checksum) = ip {
-            put(frame, self.ip_at + ipv4::CHECKSUM_AT, checksum);
+        if let Some(sum) = self.ip_sum {
+            put(frame, self.network_at + ipv4::CHECKSUM_AT, sum.u64(sums.0).checksum());
         }
-        let udp_at = self.signature_at - udp::HEADER_BYTES;
-        put(frame, udp_at + udp::CHECKSUM_AT, udp);
+        match self.guard {
+            Guard::Internet { zero, .. } => {
+                put(frame, self.check_at, self.checksum(sums.1, signature_sum, zero));
+            }
+            Guard::Crc { end } => {
+                let crc = sctp::checksum(&frame[self.transport_at..end]).to_le_bytes();
+                frame[self.check_at..][..4].copy_from_slice(&crc);
+            }
+            Guard::None => {}
+        }
     }
 
     /// Whether `bytes`, in which a signature of this stream was found at `signature_at`, are to
@@ -205,27 +296,43 @@ impl Template {
                 add(&mut sums, patch.sums(value));
             }
         }
-        let (ip, udp) = self.checksums(sums, sum);
-        if let Some(checksum) = ip {
-            difference |= u64::from(take(bytes, self.ip_at + ipv4::CHECKSUM_AT) ^ checksum);
+        if let Some(ip) = self.ip_sum {
+            let checksum = ip.u64(sums.0).checksum();
+            difference |= u64::from(take(bytes, self.network_at + ipv4::CHECKSUM_AT) ^ checksum);
         }
-        let udp_at = self.signature_at - udp::HEADER_BYTES;
-        difference |= u64::from(take(bytes, udp_at + udp::CHECKSUM_AT) ^ udp);
+        match self.guard {
+            Guard::Internet { zero, .. } => {
+                let checksum = self.checksum(sums.1, sum, zero);
+                difference |= u64::from(take(bytes, self.check_at) ^ checksum);
+            }
+            Guard::Crc { .. } => difference |= u64::from(!self.is_guarded(bytes)),
+            Guard::None => {}
+        }
         let end = signature_at + SIGNATURE_BYTES;
-        difference == 0 && (bytes.len() == end || bytes[end..] == self.bytes[end..])
+        difference == 0
+            && (self.middle[0].is_empty() || self.is_middle_right(bytes))
+            && (bytes.len() == end || bytes[end..] == self.bytes[end..])
     }
 
-    /// The checksum of the IPv4 header, if it varies, and that of UDP, from the sums of what varies
-    /// in them.
+    /// The checksum of the transport header, from the sum of what varies in it and the signature's.
     #[inline(always)]
-    fn checksums(&self, (ip, udp): (u64, u64), signature: Sum) -> (Option<u16>, u16) {
-        let ip = self.ip_sum.map(|sum| sum.u64(ip).checksum());
-        (ip, self.udp_sum.plus(signature).u64(udp).checksum_udp())
+    fn checksum(&self, varied: u64, signature: Sum, zero: u16) -> u16 {
+        match self.check_sum.plus(signature).u64(varied).checksum() {
+            0 => zero,
+            checksum => checksum,
+        }
+    }
+
+    /// Whether what does not vary between the first bytes and the signature is right.
+    fn is_middle_right(&self, bytes: &[u8]) -> bool {
+        let [want, ones] = &self.middle;
+        let have = bytes[HEAD_BYTES..].iter();
+        have.zip(ones).zip(want).all(|((have, ones), want)| have & ones == *want)
     }
 
     /// Whether these bytes, which carry no valid signature, look like a damaged frame of this
     /// stream: as long, with at least three quarters of the constant header bytes right, and
-    /// with an Internet checksum that says they were damaged. A frame that is whole is somebody
+    /// with a checksum that says they were damaged. A frame that is whole is somebody
     /// else's.
     pub fn resembles(&self, bytes: &[u8]) -> bool {
         if bytes.len() != self.bytes.len() || self.is_whole(bytes) {
@@ -236,40 +343,57 @@ impl Template {
         same * 4 >= constant().count() * 3
     }
 
-    /// Whether both checksums are right, read as a frame of this template's shape.
+    /// Whether all checksums are right, read as a frame of this template's shape that has one.
     fn is_whole(&self, bytes: &[u8]) -> bool {
-        let (ip, datagram) = bytes[self.ip_at..].split_at(ipv4::HEADER_BYTES);
-        let addresses = &ip[ipv4::SOURCE_AT..ipv4::SOURCE_AT + 8];
-        let pseudo = Sum::default().bytes(addresses).u16(ipv4::PROTOCOL_UDP.into());
-        let udp_sum = pseudo.u16(datagram.len() as u16).bytes(datagram);
-        Sum::default().bytes(ip).checksum() == 0 && udp_sum.checksum() == 0
+        let ip = &bytes[self.network_at..self.transport_at];
+        let is_header_right =
+            self.network != Network::Ipv4 || Sum::default().bytes(ip).checksum() == 0;
+        self.guard != Guard::None && is_header_right && self.is_guarded(bytes)
+    }
+
+    /// Whether the transport header's checksum is right, read as a frame of this template's shape.
+    fn is_guarded(&self, bytes: &[u8]) -> bool {
+        let segment = &bytes[self.transport_at..];
+        match self.guard {
+            Guard::Internet { protocol, .. } => {
+                let ip = &bytes[self.network_at..];
+                pseudo(self.network, ip, protocol, segment.len()).bytes(segment).checksum() == 0
+            }
+            Guard::Crc { end } => {
+                let crc = sctp::checksum(&bytes[self.transport_at..end]).to_le_bytes();
+                bytes[self.check_at..][..4] == crc
+            }
+            Guard::None => true,
+        }
     }
 }
 
-/// A frame with these headers and zeros for payload; `frame_bytes` includes the frame check
-/// sequence.
-fn bytes_of(headers: &Headers, frame_bytes: usize) -> Vec<u8> {
-    let mut builder = Builder::new(headers.mac_destination, headers.mac_source);
-    let mut head_bytes = crate::stream::HEADER_BYTES;
-    if let Some(vlan) = headers.vlan {
-        builder = builder.vlan(u16::from(vlan.priority) << 13 | vlan.id);
-        head_bytes += crate::stream::TAG_BYTES;
+impl Guard {
+    /// Bytes of the checksum.
+    fn bytes(self) -> usize {
+        match self {
+            Guard::Internet { .. } => 2,
+            Guard::Crc { .. } => 4,
+            Guard::None => 0,
+        }
     }
-    let ip = ipv4::Header {
-        ttl: headers.ttl,
-        tos: headers.tos,
-        ..ipv4::Header::new(headers.ip_source, headers.ip_destination)
-    };
-    let payload = vec![0; frame_bytes - FCS_BYTES - head_bytes];
-    let builder = builder.ipv4(ip).udp(headers.port_source, headers.port_destination);
-    let mut bytes = builder.payload(&payload).bytes();
-    let ip_at = head_bytes - udp::HEADER_BYTES - ipv4::HEADER_BYTES;
-    let ip = &mut bytes[ip_at..][..ipv4::HEADER_BYTES];
-    ip[ipv4::PROTOCOL_AT] = headers.ip_protocol;
-    put(ip, ipv4::CHECKSUM_AT, 0);
-    let checksum = Sum::default().bytes(ip).checksum();
-    put(ip, ipv4::CHECKSUM_AT, checksum);
-    bytes
+}
+
+/// What the network header that `bytes` begin with adds to a checksum of so many bytes of this protocol.
+fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
+    let short = |at: usize| -> [u8; 4] { *bytes[at..].first_chunk().expect("a whole header") };
+    let long = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a whole header") };
+    match network {
+        Network::Ipv4 => {
+            let (source, destination) = (short(ipv4::SOURCE_AT), short(ipv4::DESTINATION_AT));
+            pseudo_ipv4(source.into(), destination.into(), protocol, length as u16)
+        }
+        Network::Ipv6 { .. } => {
+            let (source, destination) = (long(ipv6::SOURCE_AT), long(ipv6::DESTINATION_AT));
+            pseudo_ipv6(source.into(), destination.into(), protocol, length as u32)
+        }
+        Network::Arp { .. } => Sum::default(),
+    }
 }
 
 /// Copies `from` over `to`, which is as long. Most frames are short, and a known length is
@@ -290,7 +414,7 @@ fn add(sums: &mut (u64, u64), more: (u64, u64)) {
 }
 
 #[inline]
-fn words_of(bytes: &[u8; HEAD_WORDS * 8]) -> [u64; HEAD_WORDS] {
+fn words_of(bytes: &[u8; HEAD_BYTES]) -> [u64; HEAD_WORDS] {
     let mut words = [0; HEAD_WORDS];
     for (place, word) in words.iter_mut().enumerate() {
         *word = u64::from_ne_bytes(bytes.as_chunks::<8>().0[place]);

@@ -51,13 +51,15 @@ impl Delay {
         }
     }
 
-    /// A frame arrived at `at` that says it was sent at `sent` and was due at `due`.
+    /// A frame arrived at `at` that says it was sent at `sent` and was due at `due`, if that is known.
     #[inline]
-    pub fn record(&mut self, sent: Sent, due: Nanos, at: Nanos) {
+    pub fn record(&mut self, sent: Sent, due: Option<Nanos>, at: Nanos) {
         let span = sent.until(at);
         self.negative += (span < 0) as u64;
         self.from_sent.record(span.max(0) as u64);
-        self.from_scheduled.record(at.since(due).0);
+        if let Some(due) = due {
+            self.from_scheduled.record(at.since(due).0);
+        }
         self.note_edges(span);
         if let Some(last) = self.last_ns.replace(span) {
             let change = span.abs_diff(last);
@@ -130,7 +132,7 @@ mod tests {
         let mut delay = Delay::new();
         for (at, latency_ns) in (0u64..).step_by(1000).zip(latencies_ns) {
             let sent = Nanos(at);
-            delay.record(Sent::new(sent), sent, sent + Nanos(latency_ns));
+            delay.record(Sent::new(sent), Some(sent), sent + Nanos(latency_ns));
         }
         delay.stretch()
     }

@@ -13,21 +13,21 @@ fn monitor(streams: &[Stream]) -> Monitor {
     let with = |stream: &Stream| {
         let period = Period::new(stream.rate, 64);
         let schedule = Schedule::new(Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(1), period);
-        let template = Template::arriving(stream, KEY);
-        Expected { template, to: stream.to, legs: [schedule, schedule] }
+        let templates = Templates::arriving(stream, KEY);
+        Expected { templates, to: stream.to, legs: [schedule, schedule] }
     };
     Monitor::new(KEY, 4, streams.iter().map(with).collect(), 2)
 }
 
 fn frame(stream: &Stream, number: u64) -> Vec<u8> {
     let sequence = Sequence { is_warmup: false, epoch: 4, number };
-    made(&Template::leaving(stream, KEY), sequence, Sent::new(Nanos(number)))
+    made(Templates::leaving(stream, KEY).of(number), sequence, Sent::new(Nanos(number)))
 }
 
 #[test]
 fn every_mutation_is_counted_exactly_once() {
     let mut tagged = Stream { id: 8, ..stream(100) };
-    tagged.headers.vlan = Some(Vlan { id: 3, priority: 1 });
+    tagged.headers.vlans = vec![Vlan { priority: 1, ..Vlan::new(3) }];
     let streams = [stream(64), tagged];
     let mut monitor = monitor(&streams);
     let count = 20_000;

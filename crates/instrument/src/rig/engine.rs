@@ -11,14 +11,15 @@ use ports::port::{Port, PortCounters, PortDrop};
 use crate::account::{Account, Place};
 use crate::generate::player::Player;
 use crate::generate::schedule::{Period, Schedule};
-use crate::generate::sender::{Leg, Outgoing, Pace, Sender};
-use crate::generate::template::Template;
+use crate::generate::sender::{Leg, Outgoing, Sender};
+use crate::generate::template::Templates;
 use crate::monitor::{Arrivals, Expected, Monitor};
-use crate::replay::Replay;
+use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Flag, Load, OFFERED_SHARE_MIN, PortReport, STRETCH_SHARE_MIN, StreamReport, Trial, TrialReport,
+    Flag, Load, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN, StreamReport, Trial,
+    TrialReport,
 };
 
 /// Streams in one trial.
@@ -46,7 +47,6 @@ pub struct Engine {
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
     monitor: Monitor,
-    pacing: Pace,
     counters: Vec<PortCounters>,
     received: Copies,
     stamps: Option<Clock>,
@@ -63,7 +63,7 @@ pub struct Prepared {
     trial: Trial,
     key: u64,
     /// Of each stream, how its frames leave and how they ought to arrive.
-    templates: Vec<[Template; 2]>,
+    templates: Vec<[Templates; 2]>,
     /// Of each replay, its file, and whether it is waited for.
     files: Vec<ReadAhead>,
     waits: bool,
@@ -73,15 +73,18 @@ impl Prepared {
     /// Prepares a trial over these ports, whose frames are signed with `key`.
     pub fn new(trial: &Trial, ports: &PortRow, key: u64) -> Result<Self, RigError> {
         check(trial, ports)?;
-        let templates = trial.streams.iter().map(|stream| Template::both(stream, key)).collect();
+        let templates = trial.streams.iter().map(|stream| Templates::both(stream, key)).collect();
         let bare = |stream: &Stream| Stream {
             vary: Vec::new(),
             id: stream.id,
             from: stream.from,
             to: stream.to,
             frame_bytes: stream.frame_bytes,
-            headers: stream.headers,
+            genome: stream.genome.clone(),
+            headers: stream.headers.clone(),
             rate: stream.rate,
+            shape: stream.shape,
+            signature_at: stream.signature_at,
             arrival: stream.arrival,
         };
         let streams = trial.streams.iter().map(bare).collect();
@@ -120,28 +123,32 @@ impl Engine {
         let counts = schedules.iter().map(|legs| legs[1].count).collect();
         let mut outgoing: Vec<Vec<Outgoing>> = ports.iter().map(|_| Vec::new()).collect();
         let (mut places, mut expected) = (Vec::new(), Vec::new());
-        for ((stream, legs), [leaving, template]) in
+        for ((stream, legs), [leaving, templates]) in
             trial.streams.iter().zip(schedules).zip(templates)
         {
             places.push((stream.from, outgoing[stream.from].len()));
             let frames = Outgoing::new(leaving, legs, trial.catch_up_frames);
             outgoing[stream.from].push(frames);
-            expected.push(Expected { template, to: stream.to, legs });
+            expected.push(Expected { templates, to: stream.to, legs });
         }
         let sending_ends = started_at.saturating_add(trial.duration);
         let player = |(replay, file): (&Replay, ReadAhead)| {
             let frame_bytes_max = ports[replay.from].facts().frame_bytes_max;
-            Player::new(replay.clone(), file, frame_bytes_max, [started_at, sending_ends], waits)
+            let span = [started_at, sending_ends];
+            let player = Player::new(replay.clone(), file, frame_bytes_max, span, waits);
+            player.sealed(key, epoch)
         };
         let players = trial.replays.iter().zip(files).map(player).collect();
+        let marks = trial.replays.iter().filter_map(|replay| Some((replay.id, replay.mark?)));
+        let monitor = Monitor::new(key, epoch, expected, ports.len());
+        let monitor = marks.fold(monitor, |monitor, (id, mark)| monitor.with_marked(id, mark));
         Engine {
             players,
             started_at,
             counts,
-            monitor: Monitor::new(key, epoch, expected, ports.len()),
+            monitor,
             senders: outgoing.into_iter().map(|streams| Sender::new(epoch, streams)).collect(),
             places,
-            pacing: Pace::new(),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
@@ -157,9 +164,8 @@ impl Engine {
     pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
         let mut sent = 0;
         for (index, (sender, port)) in self.senders.iter_mut().zip(ports.iter_mut()).enumerate() {
-            sent += sender
-                .send(port.as_mut(), now, &mut self.pacing)
-                .map_err(|error| RigError::Port(index, error))?;
+            let failed = |error| RigError::Port(index, error);
+            sent += sender.send(port.as_mut(), now).map_err(failed)?;
         }
         for player in &mut self.players {
             let index = player.from();
@@ -191,6 +197,19 @@ impl Engine {
             self.stamps = clock.or(self.stamps);
         }
         Ok(count)
+    }
+
+    /// Has nothing be sent that is due after `now`: the trial is then one that was so long.
+    pub fn stop(&mut self, now: Nanos) -> Result<(), RigError> {
+        self.senders.iter_mut().for_each(|sender| sender.stop(now));
+        self.players.iter_mut().for_each(Player::stop);
+        for (place, &(port, at)) in self.places.iter().enumerate() {
+            self.counts[place] = self.senders[port].streams()[at].intended();
+        }
+        self.trial.duration = self.trial.duration.min(now.since(self.started_at));
+        self.sending_ends = self.sending_ends.min(now);
+        self.closes_at = self.closes_at.min(now.saturating_add(SEND_GRACE));
+        Ok(())
     }
 
     /// When the next frame is due; none when all are out.
@@ -244,19 +263,38 @@ impl Engine {
         let stamps = self
             .stamps
             .unwrap_or(ports.first().map_or(Clock::UserSpace, |port| port.facts().stamps));
+        let replays = self.replay_reports(&mut account);
         let streams = self.stream_reports(&mut account);
+        let mut pacing = Pacing::empty();
+        self.senders.iter().for_each(|sender| pacing.merge(&sender.pacing()));
         let mut report = TrialReport {
             started_at: self.started_at,
             streams,
-            replays: self.players.iter().map(Player::report).collect(),
+            replays,
             ports: reports,
-            pacing: self.pacing.finish(),
+            pacing,
             account,
             stamps,
             ..TrialReport::unmeasured(&self.trial, self.started_at, Load::default())
         };
         report.sum_up();
         report
+    }
+
+    /// Takes the replays' reports out of monitor and players, and adds marked frames to the account.
+    fn replay_reports(&mut self, account: &mut Account) -> Vec<ReplayReport> {
+        let mut arrivals = self.monitor.take_marked().into_iter();
+        let report = |(player, replay): (&Player, &Replay)| {
+            let report = player.report();
+            account.offered += report.counts.signed;
+            let back = replay.mark.and_then(|Mark { to, .. }| {
+                let Arrivals { classes, received, latency, jitter, .. } = arrivals.next()?;
+                account.received += received;
+                Some(Back { to, classes, received, latency, jitter })
+            });
+            ReplayReport { back, ..report }
+        };
+        self.players.iter().zip(&self.trial.replays).map(report).collect()
     }
 
     /// Takes the streams' reports out of monitor and senders, and adds them to the account.
@@ -283,9 +321,11 @@ impl Engine {
                 from: stream.from,
                 to: stream.to,
                 frame_bytes: stream.frame_bytes,
+                frame_bytes_mean: stream.frame_bytes_mean(),
                 load,
                 unsent_late: counts.unsent_late,
                 unsent_refused: counts.unsent_refused,
+                pacing: outgoing.pacing(),
                 classes: measured.classes,
                 latency: measured.latency,
                 jitter: measured.jitter,
@@ -364,11 +404,11 @@ fn schedules(trial: &Trial, start: Nanos) -> Vec<[Schedule; 2]> {
         let before = |other: &&Stream| other.from == stream.from;
         let index = trial.streams[..place].iter().filter(before).count() as u64;
         let streams = trial.streams.iter().filter(before).count() as u64;
-        let period = Period::new(stream.rate, stream.frame_bytes);
+        let period = Period::of_stream(stream);
         let parts = u128::from(period.span(1).0) * u128::from(index) / u128::from(streams);
         let phase = Nanos(parts as u64);
-        let warmup = Schedule::new(start, phase, trial.warmup, period);
-        [warmup, Schedule::new(started_at, phase, trial.duration, period)]
+        let warmup = Schedule::of(stream, start, phase, trial.warmup, true);
+        [warmup, Schedule::of(stream, started_at, phase, trial.duration, false)]
     };
     trial.streams.iter().enumerate().map(schedule).collect()
 }

@@ -58,23 +58,31 @@ impl LiveRig {
         Ok(engine.finish(ports))
     }
 
-    /// The ports, for whoever has to use them between trials.
-    pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
-        &mut self.ports
+    /// As [`Rig::trial`], but whoever stops it gets the report of what was sent until then, and is told
+    /// so.
+    pub fn trial_until_stopped(&mut self, trial: &Trial) -> Result<(TrialReport, bool), RigError> {
+        let stop = Arc::clone(&self.stop);
+        let report = self.play(trial, Engine::stop)?;
+        Ok((report, stop.load(Ordering::Relaxed)))
     }
-}
 
-impl Rig for LiveRig {
-    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+    /// Sends and receives until all is over. Where it is stopped, `on_stop` ends the sending or refuses
+    /// to go on.
+    fn play(
+        &mut self,
+        trial: &Trial,
+        on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
+    ) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
-        let mut now = clock::now();
+        let (mut now, mut is_stopped) = (clock::now(), false);
         while now < engine.ends_at() {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(RigError::Interrupted);
+            if self.stop.load(Ordering::Relaxed) && !is_stopped {
+                is_stopped = true;
+                on_stop(&mut engine, now)?;
             }
             engine.send(ports, now)?;
             for _ in 0..RECEIVE_ROUNDS {
@@ -86,6 +94,17 @@ impl Rig for LiveRig {
             now = clock::now();
         }
         Ok(engine.finish(ports))
+    }
+
+    /// The ports, for whoever has to use them between trials.
+    pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
+        &mut self.ports
+    }
+}
+
+impl Rig for LiveRig {
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        self.play(trial, |_, _| Err(RigError::Interrupted))
     }
 
     fn ports(&self) -> usize {

@@ -16,7 +16,7 @@
 //!
 //!     [[stream.vary]]               # fields of one group vary together
 //!     count = 1000
-//!     order = "random"              # or "zipf" or "sequential"
+//!     order = "random"              # or "sequential", "zipf", "odometer", or weights = [...]
 //!     seed = 1
 //!     ip_destination = { first = "10.0.1.1", step = 1 }
 //!     port_source = { scattered = 7 }
@@ -42,26 +42,33 @@
 //! assert_eq!(contents.replays[0].passes, Some(10));
 //! ```
 //!
-//! Left out, a replay's gaps are the file's own; a stream's `ttl` is 64, `tos` 0, `ip_protocol` 17 (UDP), `port_source` 49152, `port_destination` 9 (discard), `arrival`
-//! "unchanged". An unknown key is an error: a misspelt one would change what is measured.
+//! Left out, a replay's gaps are the file's own; a stream's `schedule` is "constant", `transport` "udp", `ttl` 64,
+//! `tos` 0, `ip_protocol` that of the transport, `port_source` 49152, `port_destination` 9 (discard), `arrival`
+//! "unchanged". An unknown key is an error: a misspelt one would change what is measured. The user guide
+//! tells all keys.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 
-use packet::header::ipv4;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
 use crate::replay::Replay;
-use crate::stream::{
-    Arrival, Field, Headers, LIST_VALUES_MAX, Order, Problem, Rate, Stream, Values, Vary, Vlan,
-    validate,
-};
+use crate::stream::{Problem, Stream, validate};
 
+/// Streams in a stream file.
+mod entry;
+/// Their headers.
+mod headers;
+/// Their rates, schedules and sizes.
+mod pace;
+/// What varies in them.
+mod vary;
+/// Values as they are written.
+mod literal;
 /// Replays in a stream file.
 mod replay;
 
+use entry::Entry;
 use replay::ReplayEntry;
 
 /// Bytes of a stream file.
@@ -178,286 +185,6 @@ struct File {
     stream: Vec<Spanned<Entry>>,
     #[serde(default)]
     replay: Vec<Spanned<ReplayEntry>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    id: u16,
-    from: usize,
-    to: usize,
-    frame_bytes: usize,
-    rate_pps: Option<f64>,
-    rate_percent: Option<f64>,
-    link_bits_per_second: Option<u64>,
-    mac_source: Mac,
-    mac_destination: Mac,
-    vlan_id: Option<u16>,
-    vlan_priority: Option<u8>,
-    ip_source: Ipv4Addr,
-    ip_destination: Ipv4Addr,
-    ttl: Option<u8>,
-    tos: Option<u8>,
-    ip_protocol: Option<u8>,
-    port_source: Option<u16>,
-    port_destination: Option<u16>,
-    #[serde(default)]
-    arrival: ArrivalEntry,
-    #[serde(default)]
-    vary: Vec<VaryEntry>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-enum ArrivalEntry {
-    #[default]
-    Unchanged,
-    Routed(RoutedEntry),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RoutedEntry {
-    mac_source: Mac,
-    mac_destination: Mac,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VaryEntry {
-    count: Option<u64>,
-    #[serde(default)]
-    order: OrderEntry,
-    seed: Option<u64>,
-    mac_source: Option<ValuesEntry>,
-    mac_destination: Option<ValuesEntry>,
-    vlan_id: Option<ValuesEntry>,
-    ip_protocol: Option<ValuesEntry>,
-    ip_source: Option<ValuesEntry>,
-    ip_destination: Option<ValuesEntry>,
-    port_source: Option<ValuesEntry>,
-    port_destination: Option<ValuesEntry>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-enum OrderEntry {
-    #[default]
-    Sequential,
-    Random,
-    Zipf,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ValuesEntry {
-    list: Option<Vec<Literal>>,
-    first: Option<Literal>,
-    step: Option<u64>,
-    scattered: Option<u64>,
-}
-
-impl Entry {
-    fn stream(self, problems: &mut Vec<Problem>) -> Stream {
-        let rate = self.rate(problems);
-        if self.vlan_id.is_none() && self.vlan_priority.is_some() {
-            problems.push(Problem::MissingKey("vlan_id"));
-        }
-        let tag = |id| Vlan { id, priority: self.vlan_priority.unwrap_or(0) };
-        let headers = Headers {
-            mac_source: self.mac_source.0,
-            mac_destination: self.mac_destination.0,
-            vlan: self.vlan_id.map(tag),
-            ip_source: self.ip_source,
-            ip_destination: self.ip_destination,
-            ttl: self.ttl.unwrap_or(64),
-            tos: self.tos.unwrap_or(0),
-            ip_protocol: self.ip_protocol.unwrap_or(ipv4::PROTOCOL_UDP),
-            port_source: self.port_source.unwrap_or(49152),
-            port_destination: self.port_destination.unwrap_or(9),
-        };
-        let arrival = match self.arrival {
-            ArrivalEntry::Unchanged => Arrival::Unchanged,
-            ArrivalEntry::Routed(RoutedEntry { mac_source, mac_destination }) => {
-                Arrival::Routed { mac_source: mac_source.0, mac_destination: mac_destination.0 }
-            }
-        };
-        Stream {
-            id: self.id,
-            // Port 0 does not exist in a file; it becomes one that no rig has.
-            from: self.from.wrapping_sub(1),
-            to: self.to.wrapping_sub(1),
-            frame_bytes: self.frame_bytes,
-            headers,
-            vary: self.vary.into_iter().map(|group| group.vary(problems)).collect(),
-            rate,
-            arrival,
-        }
-    }
-
-    fn rate(&self, problems: &mut Vec<Problem>) -> Rate {
-        match (self.rate_pps, self.rate_percent, self.link_bits_per_second) {
-            (Some(pps), None, None) => Rate::FramesPerSecond(pps),
-            (None, Some(percent), Some(link_bits_per_second)) => {
-                Rate::LinkPercent { percent, link_bits_per_second }
-            }
-            (Some(pps), _, _) => {
-                problems.push(Problem::Contradiction("rate_pps", "rate_percent"));
-                Rate::FramesPerSecond(pps)
-            }
-            (None, percent, link) => {
-                let missing = match (percent, link) {
-                    (Some(_), None) => "link_bits_per_second",
-                    (None, Some(_)) => "rate_percent",
-                    _ => "rate_pps",
-                };
-                problems.push(Problem::MissingKey(missing));
-                Rate::FramesPerSecond(1.0)
-            }
-        }
-    }
-}
-
-impl VaryEntry {
-    fn vary(self, problems: &mut Vec<Problem>) -> Vary {
-        let listed = [
-            (Field::MacSource, self.mac_source),
-            (Field::MacDestination, self.mac_destination),
-            (Field::VlanId, self.vlan_id),
-            (Field::IpProtocol, self.ip_protocol),
-            (Field::IpSource, self.ip_source),
-            (Field::IpDestination, self.ip_destination),
-            (Field::PortSource, self.port_source),
-            (Field::PortDestination, self.port_destination),
-        ];
-        let mut fields = Vec::new();
-        for (field, entry) in listed {
-            if let Some(entry) = entry {
-                fields.push((field, entry.values(field, problems)));
-            }
-        }
-        let listed = fields.iter().find_map(|(_, values)| match values {
-            Values::List(list) => Some(list.len() as u64),
-            _ => None,
-        });
-        let count = self.count.or(listed).unwrap_or_else(|| {
-            problems.push(Problem::MissingKey("count"));
-            1
-        });
-        let order = match self.order {
-            OrderEntry::Sequential => Order::Sequential,
-            OrderEntry::Random => Order::Random { seed: self.seed.unwrap_or(0) },
-            OrderEntry::Zipf => Order::Zipf { seed: self.seed.unwrap_or(0) },
-        };
-        Vary { count, order, fields }
-    }
-}
-
-impl ValuesEntry {
-    fn values(self, field: Field, problems: &mut Vec<Problem>) -> Values {
-        let mut literal = |literal: Literal| {
-            if !literal.suits(field) {
-                problems.push(Problem::BadValue { field, value: literal.value });
-            }
-            literal.value
-        };
-        match (self.list, self.first, self.scattered) {
-            (Some(list), None, None) => {
-                Values::List(list.into_iter().take(LIST_VALUES_MAX + 1).map(literal).collect())
-            }
-            (None, Some(first), None) => {
-                Values::Range { first: literal(first), step: self.step.unwrap_or(1) }
-            }
-            (None, None, Some(seed)) => Values::Scattered { seed },
-            (list, first, _) => {
-                problems.push(match (list, first) {
-                    (None, None) => Problem::MissingKey("list, first or scattered"),
-                    (Some(_), Some(_)) => Problem::Contradiction("list", "first"),
-                    (Some(_), None) => Problem::Contradiction("list", "scattered"),
-                    (None, Some(_)) => Problem::Contradiction("first", "scattered"),
-                });
-                Values::Scattered { seed: 0 }
-            }
-        }
-    }
-}
-
-/// A hardware address as text, `02:00:00:00:00:01`.
-struct Mac([u8; 6]);
-
-impl<'de> Deserialize<'de> for Mac {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let wrong = || de::Error::custom(format!("{text:?} is not an Ethernet address"));
-        mac(&text).map(Mac).ok_or_else(wrong)
-    }
-}
-
-/// A field's value: a number, or an address as text.
-struct Literal {
-    value: u64,
-    kind: Kind,
-}
-
-#[derive(PartialEq)]
-enum Kind {
-    Number,
-    Mac,
-    Address,
-}
-
-impl Literal {
-    fn suits(&self, field: Field) -> bool {
-        match field {
-            Field::MacSource | Field::MacDestination => self.kind != Kind::Address,
-            Field::IpSource | Field::IpDestination => self.kind != Kind::Mac,
-            Field::PortSource | Field::PortDestination | Field::VlanId | Field::IpProtocol => {
-                self.kind == Kind::Number
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Literal {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl Visitor<'_> for Reader {
-            type Value = Literal;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, an Ethernet address or an IPv4 address")
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Literal, E> {
-                let value = u64::try_from(number)
-                    .map_err(|_| E::custom(format!("{number} is negative")))?;
-                Ok(Literal { value, kind: Kind::Number })
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Literal, E> {
-                Ok(Literal { value, kind: Kind::Number })
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Literal, E> {
-                if let Some(bytes) = mac(text) {
-                    let value = bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
-                    return Ok(Literal { value, kind: Kind::Mac });
-                }
-                let address: Ipv4Addr = text
-                    .parse()
-                    .map_err(|_| E::custom(format!("{text:?} is no Ethernet or IPv4 address")))?;
-                Ok(Literal { value: address.to_bits().into(), kind: Kind::Address })
-            }
-        }
-        from.deserialize_any(Reader)
-    }
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let mut bytes = [0; 6];
-    let mut parts = text.split(':');
-    for byte in &mut bytes {
-        let part = parts.next()?;
-        let is_hex = part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
-        *byte = if is_hex { u8::from_str_radix(part, 16).ok()? } else { return None };
-    }
-    parts.next().is_none().then_some(bytes)
 }
 
 /// Line and column, from 1, of a byte offset.

@@ -5,7 +5,16 @@
 
 use packet::frame::{FCS_BYTES, FRAME_BYTES_MAX};
 
-use super::{Arrival, Field, LIST_VALUES_MAX, Rate, Stream, VARY_GROUPS_MAX, Values, Vlan};
+use packet::time::Nanos;
+
+use super::genome::GenomeError;
+use super::headers::{LABELS_MAX, TAGS_MAX};
+use super::shape::RAMP_MAX;
+use super::{
+    Arrival, Field, LIST_VALUES_MAX, Label, Network, Order, Rate, Shape, Stream, VARY_GROUPS_MAX,
+    Values, Vlan,
+};
+use crate::signature::SIGNATURE_BYTES;
 
 /// What is wrong with a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +26,15 @@ pub enum Problem {
         frame_bytes: usize,
         /// The smallest that would do, frame check sequence included.
         smallest_bytes: usize,
+    },
+    /// The signature is to lie where it cannot.
+    BadSignaturePlace {
+        /// Where it is to begin, in bytes from the frame's beginning.
+        at: usize,
+        /// Where it can at first: behind the headers.
+        first: usize,
+        /// Where it can at last, in the smallest of the stream's frames.
+        last: usize,
     },
     /// The frame is larger than any port takes.
     TooLarge {
@@ -46,6 +64,33 @@ pub enum Problem {
     BadTtl(u8),
     /// VLAN identifier or priority out of range.
     BadVlan(Vlan),
+    /// MPLS label or traffic class out of range.
+    BadLabel(Label),
+    /// The IPv6 flow label has more than 20 bits.
+    BadFlowLabel(u32),
+    /// Frames that no router sends on as IP's are to be expected from one.
+    NotRouted,
+    /// Bursts that last longer than it is from one to the next, or are empty.
+    BadBurst {
+        /// Frames of a burst.
+        frames: u64,
+        /// From one to the next.
+        gap: Nanos,
+        /// From one burst to the next, by the stream's rate.
+        cycle: Nanos,
+    },
+    /// No time in which frames are sent.
+    BadOnOff,
+    /// A ramp that takes no time, or more than [`RAMP_MAX`].
+    BadRamp(Nanos),
+    /// A genome that cannot be read.
+    BadGenome(GenomeError),
+    /// Weights that are no numbers from 0 up, or are all 0.
+    BadWeights,
+    /// A letter that stands for a size is none.
+    BadLetter(String),
+    /// Something that cannot be done here, and what could.
+    NotHere(&'static str),
     /// A group of varying fields that varies nothing: no values, or no fields.
     EmptyVary,
     /// A list whose length is not the group's count.
@@ -57,6 +102,13 @@ pub enum Problem {
         /// The list's length.
         length: usize,
     },
+    /// There are not as many weights as the group's count.
+    WeightsLength {
+        /// The group's count.
+        count: u64,
+        /// The number of weights.
+        length: usize,
+    },
     /// A value does not fit into its field.
     BadValue {
         /// The field.
@@ -66,8 +118,8 @@ pub enum Problem {
     },
     /// The field is set by more than one group.
     VariedTwice(Field),
-    /// The VLAN identifier varies in a stream without a tag.
-    NoVlan,
+    /// A field varies that the stream's frames have not.
+    NoSuchField(Field),
     /// A key that a stream file needs is missing.
     MissingKey(&'static str),
     /// Two keys of a stream file exclude each other.
@@ -98,32 +150,88 @@ impl Stream {
     /// Everything that is wrong with the stream by itself.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let smallest_bytes = self.frame_bytes_min();
+        self.validate_sizes(&mut problems);
+        self.rate.validate(self, &mut problems);
+        self.validate_shape(&mut problems);
+        self.validate_headers(&mut problems);
+        self.validate_vary(&mut problems);
+        problems
+    }
+
+    fn validate_sizes(&self, problems: &mut Vec<Problem>) {
         let largest_bytes = FRAME_BYTES_MAX + FCS_BYTES;
-        if self.frame_bytes < smallest_bytes {
-            problems.push(Problem::TooSmall { frame_bytes: self.frame_bytes, smallest_bytes });
+        let first = self.headers.layout().payload_at;
+        let smallest = self.sizes().iter().copied().min().unwrap_or(self.frame_bytes);
+        if let Some(at) = self.signature_at {
+            let last = smallest.saturating_sub(FCS_BYTES + SIGNATURE_BYTES) & !1;
+            if at < first || at > last || at % 2 == 1 {
+                problems.push(Problem::BadSignaturePlace { at, first, last });
+                return;
+            }
         }
-        if self.frame_bytes > largest_bytes {
-            problems.push(Problem::TooLarge { frame_bytes: self.frame_bytes, largest_bytes });
+        let smallest_bytes = self.frame_bytes_min();
+        for &frame_bytes in self.sizes() {
+            if frame_bytes < smallest_bytes {
+                problems.push(Problem::TooSmall { frame_bytes, smallest_bytes });
+            }
+            if frame_bytes > largest_bytes {
+                problems.push(Problem::TooLarge { frame_bytes, largest_bytes });
+            }
         }
-        match self.rate {
-            Rate::LinkPercent { link_bits_per_second: 0, .. } => problems.push(Problem::BadLink(0)),
-            rate if !rate.is_usable(self.frame_bytes) => {
-                problems.push(Problem::BadRate(rate.number()))
+    }
+
+    fn validate_shape(&self, problems: &mut Vec<Problem>) {
+        match self.shape {
+            Shape::Constant | Shape::Poisson { .. } => {}
+            Shape::Bursts { frames, gap } => {
+                let cycle = Nanos::from_secs_f64((frames as f64 / self.rate_pps()).clamp(0.0, 1e9));
+                if frames == 0 || frames.saturating_mul(gap.0) > cycle.0 {
+                    problems.push(Problem::BadBurst { frames, gap, cycle });
+                }
+            }
+            Shape::OnOff { on, off } => {
+                if on == Nanos::ZERO || on.saturating_add(off) == Nanos(u64::MAX) {
+                    problems.push(Problem::BadOnOff);
+                }
+            }
+            Shape::Ramp { to, over } => {
+                to.validate(self, problems);
+                if self.rate_pps() < 0.001 || to.pps_of(self.mean_bytes()) < 0.001 {
+                    problems.push(Problem::BadRate(self.rate_pps().min(to.number())));
+                }
+                if over == Nanos::ZERO || over > RAMP_MAX {
+                    problems.push(Problem::BadRamp(over));
+                }
+            }
+        }
+    }
+
+    fn validate_headers(&self, problems: &mut Vec<Problem>) {
+        let headers = &self.headers;
+        let is_routed = matches!(self.arrival, Arrival::Routed { .. });
+        if headers.ttl < if is_routed { 2 } else { 1 } {
+            problems.push(Problem::BadTtl(headers.ttl));
+        }
+        let is_bad = |vlan: &&Vlan| vlan.id > 0xfff || vlan.priority > 7;
+        problems.extend(headers.vlans.iter().find(is_bad).copied().map(Problem::BadVlan));
+        let is_bad = |label: &&Label| label.label > 0xf_ffff || label.class > 7;
+        problems.extend(headers.labels.iter().find(is_bad).copied().map(Problem::BadLabel));
+        if headers.vlans.len() > TAGS_MAX {
+            problems.push(Problem::LimitReached("TAGS_MAX"));
+        }
+        if headers.labels.len() > LABELS_MAX {
+            problems.push(Problem::LimitReached("LABELS_MAX"));
+        }
+        let is_arp = matches!(headers.network, Network::Arp { .. });
+        if is_routed && (is_arp || !headers.labels.is_empty()) {
+            problems.push(Problem::NotRouted);
+        }
+        match headers.network {
+            Network::Ipv6 { flow_label, .. } if flow_label > 0xf_ffff => {
+                problems.push(Problem::BadFlowLabel(flow_label));
             }
             _ => {}
         }
-        let least_ttl = if matches!(self.arrival, Arrival::Routed { .. }) { 2 } else { 1 };
-        if self.headers.ttl < least_ttl {
-            problems.push(Problem::BadTtl(self.headers.ttl));
-        }
-        if let Some(vlan) = self.headers.vlan
-            && (vlan.id > 0xfff || vlan.priority > 7)
-        {
-            problems.push(Problem::BadVlan(vlan));
-        }
-        self.validate_vary(&mut problems);
-        problems
     }
 
     fn validate_vary(&self, problems: &mut Vec<Problem>) {
@@ -135,13 +243,19 @@ impl Stream {
             if group.count == 0 || group.fields.is_empty() {
                 problems.push(Problem::EmptyVary);
             }
+            if let Order::Weighted { weights, .. } = &group.order
+                && weights.count() != group.count
+            {
+                let (count, length) = (group.count, weights.count() as usize);
+                problems.push(Problem::WeightsLength { count, length });
+            }
             for (field, values) in &group.fields {
                 if seen.contains(field) {
                     problems.push(Problem::VariedTwice(*field));
                 }
                 seen.push(*field);
-                if *field == Field::VlanId && self.headers.vlan.is_none() {
-                    problems.push(Problem::NoVlan);
+                if !self.headers.has(*field) {
+                    problems.push(Problem::NoSuchField(*field));
                 }
                 values.validate(*field, group.count, problems);
             }
@@ -182,8 +296,15 @@ impl Rate {
         }
     }
 
-    fn is_usable(self, frame_bytes: usize) -> bool {
-        self.number() >= 1e-6 && self.number() < 1e12 && self.pps(frame_bytes) <= 1e9
+    fn validate(self, stream: &Stream, problems: &mut Vec<Problem>) {
+        let pps = self.pps_of(stream.mean_bytes());
+        match self {
+            Rate::LinkPercent { link_bits_per_second: 0, .. } => problems.push(Problem::BadLink(0)),
+            rate if !(rate.number() >= 1e-6 && rate.number() < 1e12 && pps <= 1e9) => {
+                problems.push(Problem::BadRate(rate.number()));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -194,6 +315,16 @@ impl std::fmt::Display for Problem {
                 f,
                 "{frame_bytes}-byte frames cannot carry headers and signature: \
                  the smallest possible size is {smallest_bytes} bytes (FCS included)"
+            ),
+            Problem::BadSignaturePlace { at, first, last } if first > last => write!(
+                f,
+                "signature_at = {at}: the headers end at {first}, and a signature of \
+                 {SIGNATURE_BYTES} bytes would have to begin at {last}: take larger frames"
+            ),
+            Problem::BadSignaturePlace { at, first, last } => write!(
+                f,
+                "signature_at = {at}: the signature of {SIGNATURE_BYTES} bytes has to begin at an \
+                 even place from {first}, behind the headers, to {last}"
             ),
             Problem::TooLarge { frame_bytes, largest_bytes } => {
                 write!(f, "{frame_bytes}-byte frames are too large: at most {largest_bytes} bytes")
@@ -214,6 +345,34 @@ impl std::fmt::Display for Problem {
             Problem::BadVlan(vlan) => {
                 write!(f, "VLAN {} priority {}: at most 4095 and 7", vlan.id, vlan.priority)
             }
+            Problem::BadLabel(label) => {
+                write!(f, "label {} class {}: at most 1048575 and 7", label.label, label.class)
+            }
+            Problem::BadFlowLabel(label) => write!(f, "flow_label {label}: at most 1048575"),
+            Problem::NotRouted => f.write_str(
+                "arrival: what a router sends on is IP, not ARP and not behind MPLS labels",
+            ),
+            Problem::BadBurst { frames, gap, cycle } => write!(
+                f,
+                "bursts of {frames} frames {} ns apart do not fit: by the rate one begins every \
+                 {} ns",
+                gap.0, cycle.0
+            ),
+            Problem::BadOnOff => f.write_str("on_off: on_ns has to be at least 1"),
+            Problem::BadRamp(over) => {
+                write!(f, "a ramp cannot take {} ns: from 1 to {} ns", over.0, RAMP_MAX.0)
+            }
+            Problem::BadGenome(error) => write!(f, "genome: {error}"),
+            Problem::BadWeights => f.write_str(
+                "weights: numbers from 0 up that are not all 0, at most LIST_VALUES_MAX of them",
+            ),
+            Problem::BadLetter(letter) => {
+                write!(f, "genome_sizes: {letter:?} is neither one capital letter nor z, the MTU")
+            }
+            Problem::NotHere(what) => f.write_str(what),
+            Problem::WeightsLength { count, length } => {
+                write!(f, "weights: {length} of them where the count is {count}")
+            }
             Problem::EmptyVary => write!(f, "a group of varying fields varies nothing"),
             Problem::ListLength { field, count, length } => {
                 write!(f, "{field}: a list of {length} values where the count is {count}")
@@ -222,7 +381,9 @@ impl std::fmt::Display for Problem {
                 write!(f, "{field}: {value:#x} does not fit into the field")
             }
             Problem::VariedTwice(field) => write!(f, "{field} varies in more than one place"),
-            Problem::NoVlan => write!(f, "vlan_id varies, but the stream has no VLAN tag"),
+            Problem::NoSuchField(field) => {
+                write!(f, "{field} varies, but the stream's frames have no such field")
+            }
             Problem::MissingKey(key) => write!(f, "the key {key} is missing"),
             Problem::Contradiction(one, other) => write!(f, "{one} and {other} exclude each other"),
             Problem::LimitReached(limit) => write!(f, "more than {limit} allows"),

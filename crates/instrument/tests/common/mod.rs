@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use instrument::rig::sim::{Device, SimRig};
-use instrument::stream::{Arrival, Headers, Rate, Stream};
+use instrument::stream::{Headers, Rate, Stream};
 use instrument::trial::Trial;
 use packet::frame::{Batch, Frame};
 use packet::time::{Clock, Nanos};
@@ -106,21 +106,12 @@ pub fn wire(_: u64, port: usize, frame: &Frame, now: Nanos) -> Vec<Copy> {
 
 /// A stream from port 0 to port 1.
 pub fn stream(id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
-    let headers = Headers {
-        mac_source: [2, 0, 0, 0, 0, 1],
-        mac_destination: [2, 0, 0, 0, 0, 2],
-        vlan: None,
-        ip_source: [10, 0, 0, 1].into(),
-        ip_destination: [10, 0, 1, 2].into(),
-        ttl: 64,
-        tos: 0,
-        ip_protocol: 17,
-        port_source: 4000,
-        port_destination: 5000,
-    };
-    let (vary, arrival) = (Vec::new(), Arrival::Unchanged);
-    let rate = Rate::FramesPerSecond(rate_pps);
-    Stream { id, from: 0, to: 1, frame_bytes, headers, vary, rate, arrival }
+    let headers = Headers::udp(
+        ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        ([10, 0, 0, 1].into(), [10, 0, 1, 2].into()),
+        (4000, 5000),
+    );
+    Stream::plain(id, frame_bytes, headers, Rate::FramesPerSecond(rate_pps))
 }
 
 /// A trial of `milliseconds`, with 5 ms of drain and no warm-up.

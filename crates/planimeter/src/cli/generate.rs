@@ -2,22 +2,27 @@
 //! of them.
 //!
 //! What comes back on the ports is counted too: a stream's frames at the port where it expects them,
-//! a capture file's by the ports' own counters. The account goes to stdout, one line for each stream,
-//! replay and port.
+//! a capture file's too if they are marked, and else by the ports' own counters. The account goes to
+//! stdout, as lines or as JSON. Whoever interrupts it gets the account of what was sent until then.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use instrument::replay::{Cut, Replay, ReplayReport, Short, Timing};
+use instrument::replay::{Cut, Mark, Replay, Short, Timing};
+use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
 use instrument::stream::file::{Contents, read_all};
-use instrument::trial::{Trial, TrialReport};
+use instrument::trial::Trial;
 use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::port::Port;
 
 use super::failure::{Failure, FailureKind};
+
+/// What came of it, for people.
+mod told;
+/// What came of it, for programs.
+mod recorded;
 
 /// Seconds that streams are sent for, unless told otherwise.
 const SECONDS: f64 = 10.0;
@@ -54,6 +59,13 @@ pub struct Arguments {
     /// Do not send frames that were captured in part, instead of filling them up with zeros
     #[arg(long, requires = "pcap")]
     refuse_cut: bool,
+    /// Put a signature into the payload of the capture file's frames, and count those that arrive at
+    /// this port, from 1
+    #[arg(long, value_name = "PORT", requires = "pcap")]
+    to: Option<usize>,
+    /// Print what was sent and what came back as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// When the frames of a capture file are due; with nothing said, as they were captured.
@@ -89,8 +101,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let trial = trial(arguments, contents);
     let key = ports::clock::since_1970().0;
     let mut rig = LiveRig::new(ports, key, stop);
-    let report = rig.trial(&trial).map_err(failure)?;
-    print(&report);
+    let (report, is_stopped) = rig.trial_until_stopped(&trial).map_err(failure)?;
+    if arguments.json {
+        println!("{}", recorded::json(&report, is_stopped));
+    } else {
+        told::print(&report);
+    }
+    if is_stopped {
+        return Err(failure(RigError::Interrupted));
+    }
     let failed =
         report.replays.iter().find_map(|replay| Some((replay.id, replay.failure.as_ref()?)));
     match failed {
@@ -113,6 +132,7 @@ fn contents(arguments: &Arguments) -> Result<Contents, Failure> {
         passes: (arguments.passes > 0).then_some(arguments.passes),
         short: if arguments.refuse_short { Short::Refuse } else { Short::Pad },
         cut: if arguments.refuse_cut { Cut::Refuse } else { Cut::Fill },
+        mark: arguments.to.map(|to| Mark { to: to.wrapping_sub(1), before_end: 0 }),
         ..Replay::once(1, 0, file.to_path_buf())
     };
     Ok(Contents { streams: Vec::new(), replays: vec![replay] })
@@ -147,58 +167,4 @@ fn failure(error: RigError) -> Failure {
         }
         other => Failure::usage(other.to_string()),
     }
-}
-
-fn print(report: &TrialReport) {
-    for stream in &report.streams {
-        let (load, classes) = (&stream.load, &stream.classes);
-        println!(
-            "stream {}: {} frames intended, {} sent, {} back as they should be, {} elsewhere",
-            stream.id, load.intended, load.offered, classes.correct, classes.elsewhere
-        );
-    }
-    report.replays.iter().for_each(print_replay);
-    for (place, port) in report.ports.iter().enumerate() {
-        let counters = &port.counters;
-        println!(
-            "port {} ({}): {} frames and {} bytes out, {} frames and {} bytes in",
-            place + 1,
-            port.name,
-            counters.tx_frames,
-            counters.tx_bytes,
-            counters.rx_frames,
-            counters.rx_bytes
-        );
-    }
-}
-
-fn print_replay(replay: &ReplayReport) {
-    let counts = &replay.counts;
-    let end = match (replay.is_complete, replay.is_behind) {
-        (true, _) => "whole",
-        (false, true) => "cut short, with frames still due",
-        (false, false) => "cut short",
-    };
-    print!(
-        "replay {}: {} frames and {} bytes sent, {} passes, {end}",
-        replay.id, counts.frames, counts.bytes, counts.passes
-    );
-    for (count, what) in [
-        (counts.refused_long, "too long"),
-        (counts.refused_short, "too short"),
-        (counts.refused_cut, "captured in part and not sent"),
-        (counts.padded, "padded"),
-        (counts.filled, "filled up"),
-        (counts.starved, "times the file was late"),
-    ] {
-        if count > 0 {
-            print!(", {count} {what}");
-        }
-    }
-    let gaps = &replay.pacing.gap_error;
-    if let (Some(most), Some(usual)) = (gaps.ns_max(), gaps.ns_at_quantile(0.5)) {
-        print!("; gaps wrong by {usual} ns in the median and {most} ns at most");
-    }
-    println!();
-    replay.warnings.iter().for_each(|warning| println!("replay {}: {warning}", replay.id));
 }

@@ -56,9 +56,11 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
     let drops = drops(report, around);
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
     let bytes = |count: fn(&StreamReport) -> u64| -> u64 {
-        report.streams.iter().map(|stream| count(stream) * stream.frame_bytes as u64).sum()
+        let bytes = |it: &StreamReport| (count(it) as f64 * it.frame_bytes_mean).round() as u64;
+        report.streams.iter().map(bytes).sum()
     };
-    let mut sizes: Vec<usize> = report.streams.iter().map(|stream| stream.frame_bytes).collect();
+    let both = |it: &StreamReport| [it.frame_bytes as f64, it.frame_bytes_mean];
+    let mut sizes: Vec<f64> = report.streams.iter().flat_map(both).collect();
     sizes.dedup();
     Trial {
         id: facts.id,
@@ -91,7 +93,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         ports: ports(report),
         latency: distribution(&report.latency.from_sent),
         latency_scheduled: distribution(&report.latency.from_scheduled),
-        jitter: jitter(report),
+        jitter: report.streams.first().and_then(jitter),
         pacing_error: distribution(&report.pacing.gap_error),
         clock: clock(report.stamps),
         calibration: facts.calibration.clone(),
@@ -164,7 +166,8 @@ pub fn distribution(histogram: &Histogram) -> Option<Distribution> {
     histogram.distribution(None)
 }
 
-fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
+/// What became of a stream's frames, in the record's words.
+pub fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
     FrameClasses {
         correct: classes.correct,
         misrouted: classes.misrouted,
@@ -198,29 +201,30 @@ fn ports(report: &TrialReport) -> Vec<PortCount> {
     report.ports.iter().enumerate().map(count).collect()
 }
 
-fn jitter(report: &TrialReport) -> Option<Jitter> {
-    let first = report.streams.first().filter(|stream| stream.load.forwarded > 1)?;
-    Some(Jitter {
-        jitter_ns_rfc3550: first.jitter.smoothed_ns,
-        pdv_ns_p999: first.jitter.pdv_ns,
-        ipdv_ns_mean: Some(first.jitter.ipdv_ns_mean),
-        ipdv_ns_max: Some(first.jitter.ipdv_ns_max),
+/// Variation of a stream's latency, if it has any.
+pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
+    (stream.load.forwarded > 1).then_some(Jitter {
+        jitter_ns_rfc3550: stream.jitter.smoothed_ns,
+        pdv_ns_p999: stream.jitter.pdv_ns,
+        ipdv_ns_mean: Some(stream.jitter.ipdv_ns_mean),
+        ipdv_ns_max: Some(stream.jitter.ipdv_ns_max),
     })
+}
+
+/// What the tester's ports lost.
+pub fn own_drops(report: &TrialReport) -> Vec<Drop> {
+    let drop = |(drop, &frames): (&instrument::account::Drop, &u64)| Drop {
+        place: place(drop.place),
+        at: "tester's port".into(),
+        reason: drop.reason.clone(),
+        frames,
+    };
+    report.account.drops.iter().map(drop).collect()
 }
 
 /// The tester's own drops, then what kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
-    let mut drops: Vec<Drop> = report
-        .account
-        .drops
-        .iter()
-        .map(|(drop, &frames)| Drop {
-            place: place(drop.place),
-            at: "tester's port".into(),
-            reason: drop.reason.clone(),
-            frames,
-        })
-        .collect();
+    let mut drops = own_drops(report);
     for ((who, at, reason), &after) in &around.after.drops {
         let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
         let frames = after.saturating_sub(before.unwrap_or(0));
@@ -247,7 +251,8 @@ impl From<LossPlace> for DropPlace {
     }
 }
 
-fn flags(report: &TrialReport) -> Vec<record::Flag> {
+/// What is remarkable about a trial, in the record's words.
+pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
     // As a load that falls short of what was intended does: from one in a thousand on.
     let matters = |lost: u64| lost * 1000 > report.total.offered;
     let mut flags: Vec<record::Flag> = report

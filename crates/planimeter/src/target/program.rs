@@ -62,7 +62,7 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let is_second = move |entry: u32| inputs == 2 && entry >= half;
     (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
-        let headers = Headers { port_source, port_destination, ..headers };
+        let headers = Headers { port_source, port_destination, ..headers.clone() };
         let (headers, port_in) = match is_second(entry) {
             true => (Headers { ip_source: SENDER_SECOND, mac_source, ..headers }, PORT_IN_SECOND),
             false => (headers, PORT_IN),

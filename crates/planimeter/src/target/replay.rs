@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::generate::schedule::Period;
-use instrument::generate::template::Template;
+use instrument::generate::template::Templates;
 use instrument::rig::RigError;
 use instrument::signature::{Sent, Sequence};
-use instrument::stream::{Problem, Stream, validate};
+use instrument::stream::{Problem, Shape, Stream, validate};
 use instrument::trial::{
-    Classes, Flag, Jitter, Latency, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial,
-    TrialReport,
+    Classes, Flag, Jitter, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, StreamReport,
+    Trial, TrialReport,
 };
 use lab::pin;
 use packet::frame::{Batch, FCS_BYTES};
@@ -129,6 +129,11 @@ impl ReplayRig {
         let problems = validate(&trial.streams, self.players.len());
         match trial.streams.as_slice() {
             _ if !problems.is_empty() => Err(RigError::Unusable(problems)),
+            [one] if one.genome.is_some() || one.shape != Shape::Constant => {
+                let why = "frames from memory have one size and a constant rate: \
+                           leave out genome and schedule";
+                Err(RigError::Unusable(vec![(one.id, Problem::NotHere(why))]))
+            }
             [one] => Ok(one),
             streams => {
                 let id = streams.get(1).map_or(0, |second| second.id);
@@ -156,7 +161,8 @@ fn is_same(one: &Stream, other: &Stream) -> bool {
 
 /// The first frames of a stream, as a generator would send them.
 fn recorded(stream: &Stream, key: u64) -> Tape {
-    let template = Template::leaving(stream, key);
+    let templates = Templates::leaving(stream, key);
+    let template = templates.of(0);
     let frames = if stream.vary.is_empty() { SAME_FRAMES } else { VARIED_FRAMES };
     let mut tape = Tape::new(frames, stream.frame_bytes - FCS_BYTES);
     let mut frame = template.bytes().to_vec();
@@ -286,9 +292,11 @@ fn report(
         from: stream.from,
         to: stream.to,
         frame_bytes: stream.frame_bytes,
+        frame_bytes_mean: stream.frame_bytes as f64,
         load,
         unsent_late: 0,
         unsent_refused: 0,
+        pacing: Pacing::empty(),
         classes: report.classes,
         latency: Latency::empty(),
         jitter: Jitter::default(),

@@ -73,7 +73,7 @@ impl Setup {
             let order = self.order(place as u64);
             let range = |field, first, step| Vary {
                 count: count.into(),
-                order,
+                order: order.clone(),
                 fields: vec![(field, Values::Range { first, step })],
             };
             stream.vary = match technology {
@@ -85,7 +85,7 @@ impl Setup {
                     vec![range(Field::IpDestination, first, 256)]
                 }
                 Technology::OpenFlow | Technology::Wire => {
-                    vary_udp_ports((first..first + count).map(udp_ports).collect(), order)
+                    vary_udp_ports((first..first + count).map(udp_ports).collect(), order.clone())
                 }
             };
             stream

@@ -2,7 +2,8 @@
 //!
 //! A tally has the buckets of [`Histogram`] and nothing else that costs time: one addition to one
 //! of them for each time. What it comes to is equal to the histogram that had counted each time by
-//! itself.
+//! itself. There are as many buckets as the largest time needed: a generator has several tallies for
+//! each of its streams, and nearly all of their times are short.
 
 use super::{DIGITS, Histogram, NS_MAX};
 
@@ -23,7 +24,7 @@ pub struct Tally {
 impl Tally {
     /// An empty tally.
     pub fn new() -> Self {
-        Tally { counts: vec![0; bucket(NS_MAX) + 1], sum_ns: 0, ns_min: u64::MAX, ns_max: 0 }
+        Tally { counts: vec![0; 2 << EXACT_LOG2], sum_ns: 0, ns_min: u64::MAX, ns_max: 0 }
     }
 
     /// Counts one time.
@@ -36,7 +37,11 @@ impl Tally {
     #[inline]
     pub fn record_many(&mut self, ns: u64, times: u64) {
         let ns = ns.min(NS_MAX);
-        self.counts[bucket(ns)] += times;
+        let place = bucket(ns);
+        match self.counts.get_mut(place) {
+            Some(count) => *count += times,
+            None => self.grow(place, times),
+        }
         self.sum_ns += u128::from(ns) * u128::from(times);
         if times > 0 && ns < self.ns_min {
             self.ns_min = ns;
@@ -44,6 +49,14 @@ impl Tally {
         if times > 0 && ns > self.ns_max {
             self.ns_max = ns;
         }
+    }
+
+    /// Counts a time that is longer than all before.
+    #[cold]
+    fn grow(&mut self, place: usize, times: u64) {
+        let buckets = (place + 1).next_power_of_two().min(bucket(NS_MAX) + 1);
+        self.counts.resize(buckets, 0);
+        self.counts[place] += times;
     }
 
     /// What was counted.

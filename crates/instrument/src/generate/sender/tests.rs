@@ -19,7 +19,7 @@ fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
     let period = Period::new(one.rate, 64);
     let warmup = Schedule::new(start, phase, Nanos::ZERO, period);
     let measured = Schedule::new(start, phase, Nanos::from_millis(1), period);
-    Outgoing::new(Template::leaving(&one, KEY), [warmup, measured], catch_up)
+    Outgoing::new(Templates::leaving(&one, KEY), [warmup, measured], catch_up)
 }
 
 /// Stream and number of every frame that has arrived, and when it says it was sent.
@@ -39,33 +39,31 @@ fn numbers(port: &mut MemoryPort) -> Vec<u64> {
 fn nothing_leaves_before_it_is_due() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(500), Nanos::ZERO, 256)]);
-    let mut pacing = Pace::new();
     assert_eq!(sender.next_due(), Some(Nanos(500)));
-    assert_eq!(sender.send(&mut near, Nanos(499), &mut pacing).unwrap(), 0);
-    assert_eq!(sender.send(&mut near, Nanos(500), &mut pacing).unwrap(), 1);
-    assert_eq!(sender.send(&mut near, Nanos(1_499), &mut pacing).unwrap(), 0);
-    assert_eq!(sender.send(&mut near, Nanos(3_500), &mut pacing).unwrap(), 3);
+    assert_eq!(sender.send(&mut near, Nanos(499)).unwrap(), 0);
+    assert_eq!(sender.send(&mut near, Nanos(500)).unwrap(), 1);
+    assert_eq!(sender.send(&mut near, Nanos(1_499)).unwrap(), 0);
+    assert_eq!(sender.send(&mut near, Nanos(3_500)).unwrap(), 3);
     assert_eq!(arrived(&mut far)[3], (1, 3, Sent::new(Nanos(3_500))));
-    assert_eq!(pacing.finish().lateness.ns_max(), Some(2 * MICRO));
+    assert_eq!(sender.pacing().lateness.ns_max(), Some(2 * MICRO));
     // Frames 1, 2 and 3 left together: one gap 2 us too long, two 1 us too short.
-    assert_eq!(pacing.finish().gap_error.ns_max(), Some(2 * MICRO));
-    assert_eq!(pacing.finish().gap_error.count(), 3);
+    assert_eq!(sender.pacing().gap_error.ns_max(), Some(2 * MICRO));
+    assert_eq!(sender.pacing().gap_error.count(), 3);
 }
 
 #[test]
 fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 16)]);
-    let mut pacing = Pace::new();
-    sender.send(&mut near, Nanos(0), &mut pacing).unwrap();
+    sender.send(&mut near, Nanos(0)).unwrap();
     assert_eq!(numbers(&mut far), [0]);
     // Away for 500 us: of the 500 frames due, only the last 16 leave.
-    assert_eq!(sender.send(&mut near, Nanos(500 * MICRO), &mut pacing).unwrap(), 16);
+    assert_eq!(sender.send(&mut near, Nanos(500 * MICRO)).unwrap(), 16);
     assert_eq!(numbers(&mut far), (485..=500).collect::<Vec<_>>());
-    assert_eq!(pacing.stalls, 0);
+    assert_eq!(sender.pacing().stalls, 0);
     // Away until 1.2 ms after the end: nothing is worth sending any more.
-    assert_eq!(sender.send(&mut near, Nanos(2_200 * MICRO), &mut pacing).unwrap(), 0);
-    assert_eq!((pacing.stalls, pacing.lateness_max), (1, Nanos(1_699 * MICRO)));
+    assert_eq!(sender.send(&mut near, Nanos(2_200 * MICRO)).unwrap(), 0);
+    assert_eq!((sender.pacing().stalls, sender.pacing().lateness_max), (1, Nanos(1_699 * MICRO)));
     let counts = sender.streams()[0].counts(Leg::Measured);
     assert_eq!(counts, Counts { offered: 17, unsent_late: 983, unsent_refused: 0 });
     assert_eq!(sender.next_due(), None);
@@ -75,22 +73,21 @@ fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
 fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
     let (mut near, mut far) = pair(8, "narrow");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 256)]);
-    let mut pacing = Pace::new();
-    assert_eq!(sender.send(&mut near, Nanos(19 * MICRO), &mut pacing).unwrap(), 8);
-    assert_eq!(sender.send(&mut near, Nanos(20 * MICRO), &mut pacing).unwrap(), 0);
+    assert_eq!(sender.send(&mut near, Nanos(19 * MICRO)).unwrap(), 8);
+    assert_eq!(sender.send(&mut near, Nanos(20 * MICRO)).unwrap(), 0);
     assert_eq!(numbers(&mut far), (0..8).collect::<Vec<_>>());
-    assert_eq!(sender.send(&mut near, Nanos(21 * MICRO), &mut pacing).unwrap(), 8);
+    assert_eq!(sender.send(&mut near, Nanos(21 * MICRO)).unwrap(), 8);
     let again = arrived(&mut far);
     assert_eq!((again[0].1, again[7].1), (8, 15));
     assert!(again.iter().all(|frame| frame.2 == Sent::new(Nanos(21 * MICRO))));
     // Refused for so long that frames are given up: that is the port's doing, and no stall.
-    assert_eq!(sender.send(&mut near, Nanos(23 * MICRO), &mut pacing).unwrap(), 8);
-    assert_eq!(sender.send(&mut near, Nanos(24 * MICRO), &mut pacing).unwrap(), 0);
-    sender.send(&mut near, Nanos(1_900 * MICRO), &mut pacing).unwrap();
+    assert_eq!(sender.send(&mut near, Nanos(23 * MICRO)).unwrap(), 8);
+    assert_eq!(sender.send(&mut near, Nanos(24 * MICRO)).unwrap(), 0);
+    sender.send(&mut near, Nanos(1_900 * MICRO)).unwrap();
     sender.close();
     let counts = sender.streams()[0].counts(Leg::Measured);
     assert_eq!(counts, Counts { offered: 24, unsent_late: 0, unsent_refused: 976 });
-    assert_eq!(pacing.stalls, 0);
+    assert_eq!(sender.pacing().stalls, 0);
 }
 
 #[test]
@@ -99,10 +96,9 @@ fn streams_leave_in_the_order_in_which_they_are_due_also_after_a_refusal() {
     let first = outgoing(1, Nanos(0), Nanos::ZERO, 256);
     let second = outgoing(2, Nanos(0), Nanos(500), 256);
     let mut sender = Sender::new(0, vec![first, second]);
-    let mut pacing = Pace::new();
     let mut all = Vec::new();
     for turn in 0..40 {
-        sender.send(&mut near, Nanos(15 * MICRO + turn), &mut pacing).unwrap();
+        sender.send(&mut near, Nanos(15 * MICRO + turn)).unwrap();
         all.extend(arrived(&mut far).into_iter().map(|(stream, number, _)| (number, stream)));
     }
     let want: Vec<(u64, u16)> = (0..16).flat_map(|number| [(number, 1), (number, 2)]).collect();
@@ -116,10 +112,9 @@ fn the_warm_up_comes_first_and_is_marked() {
     let period = Period::new(Rate::FramesPerSecond(1e6), 64);
     let warmup = Schedule::new(Nanos(0), Nanos::ZERO, Nanos(3 * MICRO), period);
     let measured = Schedule::new(Nanos(3 * MICRO), Nanos::ZERO, Nanos(2 * MICRO), period);
-    let outgoing = Outgoing::new(Template::leaving(&one, KEY), [warmup, measured], 256);
+    let outgoing = Outgoing::new(Templates::leaving(&one, KEY), [warmup, measured], 256);
     let mut sender = Sender::new(9, vec![outgoing]);
-    let mut pacing = Pace::new();
-    sender.send(&mut near, Nanos(10 * MICRO), &mut pacing).unwrap();
+    sender.send(&mut near, Nanos(10 * MICRO)).unwrap();
     let mut batch = Batch::new(16);
     far.receive(&mut batch, Nanos::ZERO).unwrap();
     let read = |frame: &packet::frame::Frame| Signature::read(KEY, &frame.bytes()[42..]).unwrap();
@@ -131,5 +126,5 @@ fn the_warm_up_comes_first_and_is_marked() {
         .collect();
     let want = [(true, 9, 0), (true, 9, 1), (true, 9, 2), (false, 9, 0), (false, 9, 1)];
     assert_eq!(sequences, want);
-    assert_eq!(pacing.finish().lateness.count(), 2);
+    assert_eq!(sender.pacing().lateness.count(), 2);
 }

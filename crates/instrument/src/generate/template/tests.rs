@@ -1,34 +1,27 @@
 //! Every frame made from a template is the frame that building it from its headers gives.
 
+use packet::header::ethernet;
 use packet::parse::Packet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::stream::{Order, Rate, Values, Vary, Vlan};
+use crate::stream::{Genome, Label, Order, Rate, Values, Vary, Vlan};
 
 const KEY: u64 = 77;
 
 pub(crate) fn stream(frame_bytes: usize) -> Stream {
-    let headers = Headers {
-        mac_source: [2, 0, 0, 0, 0, 1],
-        mac_destination: [2, 0, 0, 0, 0, 2],
-        vlan: None,
-        ip_source: [10, 0, 0, 1].into(),
-        ip_destination: [10, 0, 1, 2].into(),
-        ttl: 64,
-        tos: 0,
-        ip_protocol: ipv4::PROTOCOL_UDP,
-        port_source: 4000,
-        port_destination: 5000,
-    };
-    let (vary, rate) = (Vec::new(), Rate::FramesPerSecond(1000.0));
-    Stream { id: 9, from: 0, to: 1, frame_bytes, headers, vary, rate, arrival: Arrival::Unchanged }
+    let headers = Headers::udp(
+        ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        ([10, 0, 0, 1].into(), [10, 0, 1, 2].into()),
+        (4000, 5000),
+    );
+    Stream::plain(9, frame_bytes, headers, Rate::FramesPerSecond(1000.0))
 }
 
 fn varied(frame_bytes: usize) -> Stream {
     let scattered = |seed| Values::Scattered { seed };
     let mut stream = stream(frame_bytes);
-    stream.headers.vlan = Some(Vlan { id: 5, priority: 6 });
+    stream.headers.vlans = vec![Vlan { priority: 6, ..Vlan::new(5) }];
     stream.vary = vec![
         Vary {
             count: 1000,
@@ -68,27 +61,163 @@ fn sequence(number: u64) -> Sequence {
 }
 
 /// The slow way: headers of that frame, built whole, then the signature, then all checksums anew.
-/// What follows the IPv4 header is that of UDP, whatever protocol that says.
+/// What follows IP is the stream's transport header, whatever protocol IP names.
 fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
-    let ip_protocol = ipv4::PROTOCOL_UDP;
-    let mut bytes = bytes_of(&Headers { ip_protocol, ..headers }, stream.frame_bytes);
+    let frame_bytes = templates(stream).of(number).bytes().len();
+    let ip_protocol = headers.transport.protocol();
+    let mut bytes = bytes_of(&Headers { ip_protocol, ..headers.clone() }, frame_bytes).0;
     let signature = Signature { stream: stream.id, sequence: sequence(number), sent };
     signature.write(KEY, &mut bytes[stream.signature_offset()..][..SIGNATURE_BYTES]);
-    assert!(packet::parse::set_transport_checksum(&mut bytes));
-    let ip = stream.signature_offset() - 28..stream.signature_offset() - 8;
-    bytes[ip.clone()].copy_from_slice(&bytes_of(&headers, stream.frame_bytes)[ip]);
+    let labels = headers.layout().labels_at..headers.layout().network_at;
+    let mut bare = without_labels(&headers, &bytes);
+    let is_arp = matches!(headers.network, Network::Arp { .. });
+    assert!(packet::parse::set_transport_checksum(&mut bare) != is_arp);
+    bytes.truncate(labels.end);
+    bytes.extend_from_slice(&bare[labels.start..]);
+    let ip = labels.end..headers.layout().transport_at;
+    bytes[ip.clone()].copy_from_slice(&bytes_of(&headers, frame_bytes).0[ip]);
     bytes
+}
+
+/// The frame without its MPLS entries, behind which a parser does not look.
+fn without_labels(headers: &Headers, bytes: &[u8]) -> Vec<u8> {
+    let labels = headers.layout().labels_at..headers.layout().network_at;
+    let mut bare = [&bytes[..labels.start], &bytes[labels.end..]].concat();
+    if !labels.is_empty() {
+        let is_v6 = matches!(headers.network, Network::Ipv6 { .. });
+        let type_ = if is_v6 { ethernet::TYPE_IPV6 } else { ethernet::TYPE_IPV4 };
+        bare[labels.start - 2..labels.start].copy_from_slice(&type_.to_be_bytes());
+    }
+    bare
+}
+
+fn templates(stream: &Stream) -> Templates {
+    Templates::leaving(stream, KEY)
+}
+
+/// Streams of every kind of header, each with something in it that varies.
+pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
+    let v6 = Network::Ipv6 {
+        source: "2001:db8::1".parse().unwrap(),
+        destination: "2001:db8:1::2".parse().unwrap(),
+        flow_label: 0x12345,
+    };
+    let service = Vlan { kind: ethernet::TYPE_SERVICE_VLAN, id: 100, priority: 3 };
+    let label = Label { label: 1000, class: 5, ttl: 63 };
+    let tcp = Transport::Tcp { flags: tcp::SYN | tcp::ACK };
+    let sctp = Transport::Sctp { verification_tag: 0xdead_beef };
+    let of = |vlans: &[Vlan], labels: &[Label], network, transport: Transport, fields: &[Field]| {
+        let mut stream = stream(200);
+        stream.headers = Headers {
+            vlans: vlans.to_vec(),
+            labels: labels.to_vec(),
+            network,
+            transport,
+            ip_protocol: transport.protocol(),
+            ..stream.headers
+        };
+        let seeded = |(seed, field): (u64, &Field)| (*field, Values::Scattered { seed });
+        let fields = (1..).zip(fields).map(seeded).collect();
+        stream.vary = vec![Vary { count: 5000, order: Order::Random { seed: 8 }, fields }];
+        assert_eq!(stream.validate(), []);
+        stream
+    };
+    use Field::*;
+    let (arp, udp) = (Network::Arp { operation: 1 }, Transport::Udp);
+    let stack = [label, Label { label: 7, ..label }];
+    vec![
+        ("tcp", of(&[], &[], Network::Ipv4, tcp, &[IpSource, IpDestination, PortSource, Tos])),
+        ("sctp", of(&[], &[], Network::Ipv4, sctp, &[IpSource, PortSource])),
+        ("udp6", of(&[], &[], v6, udp, &[Ipv6Source, Ipv6Destination, FlowLabel, PortSource])),
+        ("tcp6", of(&[], &[], v6, tcp, &[Ipv6Destination, PortDestination])),
+        ("sctp6", of(&[], &[], v6, sctp, &[Ipv6Source, PortSource])),
+        ("qinq", of(&[service, Vlan::new(7)], &[], Network::Ipv4, udp, &[VlanId, VlanInnerId])),
+        ("mpls", of(&[], &[label], Network::Ipv4, udp, &[MplsLabel, IpSource])),
+        ("all", of(&[service, Vlan::new(7)], &stack, v6, tcp, &[VlanId, MplsLabel, Ipv6Source])),
+        ("arp", of(&[], &[], arp, udp, &[MacSource, IpSource, IpDestination])),
+    ]
+}
+
+#[test]
+fn frames_of_every_kind_are_right_to_the_last_checksum_and_matched_to_the_last_bit() {
+    for (name, mut stream) in of_all_kinds() {
+        for signature_at in [None, Some(150)] {
+            stream.signature_at = signature_at;
+            assert_eq!(stream.validate(), [], "{name}");
+            let templates = templates(&stream);
+            let template = templates.of(0);
+            for number in 0..200 {
+                let sent = Sent::new(Nanos(number << 20));
+                let frame = made(template, sequence(number), sent);
+                let headers = stream.headers_at(number);
+                assert_eq!(frame, built(&stream, headers.clone(), number, sent), "{name}");
+                let bare = without_labels(&headers, &frame);
+                let packet = Packet::parse(&bare).unwrap();
+                assert_eq!(packet.verify_checksums(), Ok(()), "{name} {number}");
+            }
+            let (mut indices, at) = (Vec::new(), template.signature_at());
+            template.draw(6, &mut indices);
+            let frame = made(template, sequence(6), Sent::new(Nanos(1)));
+            assert!(template.matches(at, &indices, &frame), "{name}");
+            for place in (0..frame.len()).filter(|place| !(at..at + 18).contains(place)) {
+                let mut damaged = frame.clone();
+                damaged[place] ^= 1 << (place % 8);
+                assert!(!template.matches(at, &indices, &damaged), "{name}: byte {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_genome_has_each_frame_be_as_long_as_its_turn_says() {
+    let stream = stream(64).with_genome(Genome::read("3abg", &[]).unwrap());
+    assert_eq!((stream.frame_bytes, stream.validate()), (1518, vec![]));
+    let templates = templates(&stream);
+    assert_eq!(templates.all().len(), 3);
+    for number in 0..50 {
+        let sent = Sent::new(Nanos(number));
+        let frame = made(templates.of(number), sequence(number), sent);
+        assert_eq!(frame.len() + 4, [64, 64, 64, 128, 1518][number as usize % 5]);
+        assert_eq!(frame, built(&stream, stream.headers.clone(), number, sent));
+    }
+    let tagged = Headers { vlans: vec![Vlan::new(1)], ..stream.headers.clone() };
+    let problem = &Stream { headers: tagged, ..stream }.validate()[0];
+    assert!(problem.to_string().starts_with("64-byte frames cannot carry"), "{problem}");
+}
+
+#[test]
+fn a_signature_lies_where_it_is_put_or_the_place_is_refused() {
+    let placed = |at| Stream { signature_at: Some(at), ..stream(128) };
+    assert_eq!(templates(&placed(100)).signature_at(), 100);
+    for at in [42, 100, 106] {
+        assert_eq!(placed(at).validate(), [], "{at}");
+    }
+    for at in [40, 43, 108, usize::MAX] {
+        let problem = placed(at).validate()[0].to_string();
+        assert!(problem.contains(&format!("signature_at = {at}")), "{problem}");
+        assert!(problem.contains("from 42, behind the headers, to 106"), "{problem}");
+    }
+    let sctp = Stream {
+        headers: Headers {
+            transport: Transport::Sctp { verification_tag: 1 },
+            ..stream(64).headers
+        },
+        ..stream(64)
+    };
+    let problem = sctp.validate()[0].to_string();
+    assert!(problem.contains("smallest possible size is 86 bytes"), "{problem}");
 }
 
 #[test]
 fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
-    let template = Template::leaving(&stream(64), KEY);
+    let templates = templates(&stream(64));
+    let template = templates.of(0);
     assert_eq!(template.bytes().len(), 60);
     assert_eq!(template.signature_at() + SIGNATURE_BYTES, 60);
     let problem = &stream(63).validate()[0];
     assert!(problem.to_string().contains("smallest possible size is 64 bytes"), "{problem}");
     let mut tagged = stream(64);
-    tagged.headers.vlan = Some(Vlan { id: 1, priority: 0 });
+    tagged.headers.vlans = vec![Vlan::new(1)];
     let problem = &tagged.validate()[0];
     assert!(problem.to_string().contains("smallest possible size is 68 bytes"), "{problem}");
 }
@@ -96,11 +225,12 @@ fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
 #[test]
 fn patched_frames_equal_frames_built_whole() {
     for stream in [stream(64), stream(1518), varied(68), varied(333)] {
-        let template = Template::leaving(&stream, KEY);
+        let templates = templates(&stream);
+        let template = templates.of(0);
         let mut indices = Vec::new();
         for number in (0..3000u64).chain([1 << 40, (1 << 48) - 1]) {
             let sent = Sent::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-            let frame = made(&template, sequence(number), sent);
+            let frame = made(template, sequence(number), sent);
             let want = built(&stream, stream.headers_at(number), number, sent);
             assert_eq!(frame, want, "frame {number}");
             assert_eq!(Packet::of(&frame).verify_checksums(), Ok(()));
@@ -114,10 +244,11 @@ fn patched_frames_equal_frames_built_whole() {
 #[test]
 fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
     for stream in [stream(64), varied(68), varied(333)] {
-        let template = Template::leaving(&stream, KEY);
+        let templates = templates(&stream);
+        let template = templates.of(0);
         let (mut indices, at) = (Vec::new(), template.signature_at());
         template.draw(6, &mut indices);
-        let frame = made(&template, sequence(6), Sent::new(Nanos(1)));
+        let frame = made(template, sequence(6), Sent::new(Nanos(1)));
         assert!(template.matches(at, &indices, &frame));
         assert!(!template.matches(at - 4, &indices, &frame), "a signature elsewhere");
         assert!(!template.matches(at, &indices, &frame[..frame.len() - 1]), "a byte less");
@@ -138,10 +269,11 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
     let mut stream = varied(100);
     let (mac_source, mac_destination) = ([2, 9, 9, 9, 9, 1], [2, 9, 9, 9, 9, 2]);
     stream.arrival = Arrival::Routed { mac_source, mac_destination };
-    let template = Template::arriving(&stream, KEY);
+    let templates = Templates::arriving(&stream, KEY);
+    let template = templates.of(0);
     for number in 0..50 {
         let sent = Sent::new(Nanos(number));
-        let frame = made(&template, sequence(number), sent);
+        let frame = made(template, sequence(number), sent);
         let leaving = stream.headers_at(number);
         let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
         assert_eq!(frame, built(&stream, headers, number, sent));
@@ -150,8 +282,9 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
 
 #[test]
 fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
-    let template = Template::leaving(&varied(100), KEY);
-    let frame = made(&template, sequence(5), Sent::new(Nanos(1)));
+    let templates = templates(&varied(100));
+    let template = templates.of(0);
+    let frame = made(template, sequence(5), Sent::new(Nanos(1)));
     for at in 14..frame.len() {
         let mut damaged = frame.clone();
         damaged[at] ^= 0x10;
@@ -159,8 +292,8 @@ fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
         assert_eq!(template.resembles(&damaged), at >= 18, "byte {at}");
     }
     assert!(!template.resembles(&frame), "a whole frame");
-    let other_run = Template::leaving(&varied(100), KEY + 1);
-    let frame = made(&other_run, sequence(5), Sent::new(Nanos(1)));
+    let other_run = Templates::leaving(&varied(100), KEY + 1);
+    let frame = made(other_run.of(5), sequence(5), Sent::new(Nanos(1)));
     assert!(!template.resembles(&frame), "another run's frame");
     assert!(!template.resembles(&[0; 96]), "zeros");
     assert!(!template.resembles(&frame[..95]), "a shorter one");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use packet::time::Nanos;
 use serde::Deserialize;
 
-use crate::replay::{Cut, Replay, Short, Timing};
+use crate::replay::{Cut, Mark, Replay, Short, Timing};
 use crate::stream::Problem;
 
 #[derive(Deserialize)]
@@ -25,6 +25,8 @@ pub struct ReplayEntry {
     short: ShortEntry,
     #[serde(default)]
     cut: CutEntry,
+    to: Option<usize>,
+    signature_before_end: Option<usize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -59,7 +61,12 @@ impl ReplayEntry {
         if let (Some((one, _)), Some((other, _))) = (&first, said.next()) {
             problems.push(Problem::Contradiction(one, other));
         }
+        if self.to.is_none() && self.signature_before_end.is_some() {
+            problems.push(Problem::MissingKey("to"));
+        }
+        let before_end = self.signature_before_end.unwrap_or(0);
         Replay {
+            mark: self.to.map(|to| Mark { to: to.wrapping_sub(1), before_end }),
             id: self.id,
             // Port 0 does not exist in a file; it becomes one that no rig has.
             from: self.from.wrapping_sub(1),

@@ -1,9 +1,13 @@
 //! Good files become streams; bad ones say where and why.
 
+use std::net::Ipv4Addr;
+
+use packet::header::ethernet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::replay::{Cut, Short, Timing};
+use crate::replay::{Cut, Mark, Short, Timing};
+use crate::stream::{Arrival, Field, Label, Network, Order, Rate, Shape, Transport, Vlan};
 
 const HEAD: &str = r#"[[stream]]
 id = 7
@@ -53,7 +57,7 @@ port_source = {{ first = 100, step = 10 }}
     let streams = read(&text, 2).unwrap();
     let stream = &streams[0];
     assert_eq!((stream.id, stream.from, stream.to, stream.frame_bytes), (7, 0, 1, 128));
-    assert_eq!(stream.headers.vlan, Some(Vlan { id: 0, priority: 7 }));
+    assert_eq!(stream.headers.vlans, [Vlan { priority: 7, ..Vlan::new(0) }]);
     assert_eq!((stream.headers.tos, stream.headers.ttl), (0xb8, 64));
     assert_eq!(
         stream.rate,
@@ -98,11 +102,10 @@ fn every_fault_of_every_stream_is_told_at_once() {
     };
     told(1, Problem::NoSuchPort { port: usize::MAX, ports: 2 });
     told(1, Problem::BadRate(0.0));
-    told(1, Problem::BadVlan(Vlan { id: 5000, priority: 0 }));
+    told(1, Problem::BadVlan(Vlan::new(5000)));
     told(1, Problem::TooSmall { frame_bytes: 64, smallest_bytes: 68 });
     told(12, Problem::DuplicateId(7));
     told(12, Problem::MissingKey("link_bits_per_second"));
-    told(12, Problem::MissingKey("count"));
     told(12, Problem::Contradiction("list", "first"));
     assert!(FileError::Streams(faults.clone()).to_string().contains("there is no port 0 "));
     let wrong = Problem::BadValue { field: Field::PortSource, value: 70000 };
@@ -158,4 +161,174 @@ fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again(
     assert!(said.contains("line 11, stream 7: another stream has the number 7 too"), "{said}");
     let said = read_all(&text.replace("from = 2", "from = 3"), 2).unwrap_err().to_string();
     assert!(said.contains("there is no port 3 (there are 2)"), "{said}");
+}
+
+/// The stream of a file with these lines behind the head.
+fn one(head: &str, rest: &str) -> Stream {
+    let text = format!("{head}rate_pps = 1000.0\n{rest}");
+    read(&text, 2).unwrap_or_else(|error| panic!("{rest}: {error}")).remove(0)
+}
+
+#[test]
+fn every_schedule_is_read() {
+    for (rest, shape) in [
+        ("schedule = \"constant\"\n", Shape::Constant),
+        ("schedule = { poisson = { seed = 7 } }\n", Shape::Poisson { seed: 7 }),
+        (
+            "schedule = { bursts = { frames = 16, gap_ns = 700 } }\n",
+            Shape::Bursts { frames: 16, gap: Nanos(700) },
+        ),
+        (
+            "schedule = { on_off = { on_ns = 5_000_000, off_ns = 1 } }\n",
+            Shape::OnOff { on: Nanos(5_000_000), off: Nanos(1) },
+        ),
+        (
+            "schedule = { ramp = { to_pps = 5.0, over_ns = 60_000_000_000 } }\n",
+            Shape::Ramp { to: Rate::FramesPerSecond(5.0), over: Nanos::from_secs(60) },
+        ),
+    ] {
+        assert_eq!(one(HEAD, rest).shape, shape);
+    }
+    let percent = "rate_percent = 10.0\nlink_bits_per_second = 1_000_000\n\
+                   schedule = { ramp = { to_percent = 20.0, over_ns = 9 } }\n";
+    let stream = read(&format!("{HEAD}{percent}"), 2).unwrap().remove(0);
+    let to = Rate::LinkPercent { percent: 20.0, link_bits_per_second: 1_000_000 };
+    assert_eq!(stream.shape, Shape::Ramp { to, over: Nanos(9) });
+    for (schedule, words) in [
+        ("{ poisson = {} }", "missing field `seed`"),
+        ("{ poisson = { seed = 1, mean = 2 } }", "unknown field `mean`"),
+        ("\"poison\"", "unknown variant `poison`"),
+        ("{ bursts = { frames = 0, gap_ns = 1 } }", "bursts of 0 frames"),
+        ("{ bursts = { frames = 11, gap_ns = 10_000_000 } }", "one begins every 11000000 ns"),
+        ("{ on_off = { on_ns = 0, off_ns = 1 } }", "on_ns has to be at least 1"),
+        ("{ ramp = { over_ns = 1 } }", "the key to_pps or to_percent is missing"),
+        ("{ ramp = { to_percent = 1.0, over_ns = 1 } }", "link_bits_per_second is missing"),
+        ("{ ramp = { to_pps = 1.0, to_percent = 1.0, over_ns = 1 } }", "exclude each other"),
+        ("{ ramp = { to_pps = 0.0, over_ns = 1 } }", "0 is not a rate"),
+        ("{ ramp = { to_pps = 9.0, over_ns = 0 } }", "a ramp cannot take 0 ns"),
+        ("{ ramp = { to_pps = 9.0, over_ns = 3_600_000_000_001 } }", "to 3600000000000 ns"),
+    ] {
+        let said = error(&format!("rate_pps = 1000.0\nschedule = {schedule}\n"));
+        assert!(said.starts_with("line ") && said.contains(words), "{said:?} lacks {words:?}");
+    }
+}
+
+#[test]
+fn sizes_may_be_a_genome() {
+    let head = HEAD.replace("frame_bytes = 64\n", "");
+    let stream = one(&head, "genome = \"28a 16A 4g\"\ngenome_sizes = { A = 570 }\n");
+    assert_eq!((stream.frame_bytes, stream.sizes()), (1518, &[64, 570, 1518][..]));
+    assert_eq!(stream.genome.unwrap().frames(), 48);
+    for (rest, words) in [
+        ("", "the key frame_bytes is missing"),
+        ("genome = \"aaz\"\n", "genome: the letter z has no size"),
+        ("genome = \"a)\"\n", "genome: cannot be read at its character 2"),
+        ("frame_bytes = 64\ngenome = \"a\"\n", "frame_bytes and genome exclude each other"),
+        ("frame_bytes = 64\ngenome_sizes = { A = 1 }\n", "the key genome is missing"),
+        ("genome = \"a\"\ngenome_sizes = { a = 64 }\n", "\"a\" is neither one capital letter"),
+        ("genome = \"aA\"\ngenome_sizes = { A = 63 }\n", "63-byte frames cannot carry"),
+        ("genome = \"aj\"\nsignature_at = 44\n", "signature_at = 44"),
+    ] {
+        let said = read(&format!("{head}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
+        assert!(said.contains(words), "{said:?} lacks {words:?}");
+        assert!(!said.contains("; "), "one fault is told as several: {said}");
+    }
+}
+
+#[test]
+fn headers_of_every_kind_are_read() {
+    let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
+    let bare: String = head
+        .lines()
+        .filter(|line| !line.starts_with("ip_"))
+        .fold(String::new(), |text, line| format!("{text}{line}\n"));
+    let v6 = "ipv6_source = \"2001:db8::1\"\nipv6_destination = \"2001:db8::2\"\n";
+    let stream = one(
+        &bare,
+        &format!(
+            "{v6}flow_label = 5\ntransport = \"tcp\"\ntcp_flags = [\"syn\", \"ack\"]\n\
+             vlans = [{{ kind = \"802.1ad\", id = 9, priority = 2 }}, {{ id = 3 }}]\n\
+             mpls = [{{ label = 77, class = 1, ttl = 9 }}, {{ label = 78 }}]\nsignature_at = 150\n"
+        ),
+    );
+    let headers = &stream.headers;
+    let service = Vlan { kind: ethernet::TYPE_SERVICE_VLAN, id: 9, priority: 2 };
+    assert_eq!(headers.vlans, [service, Vlan::new(3)]);
+    let second = Label { label: 78, class: 0, ttl: 64 };
+    assert_eq!(headers.labels, [Label { label: 77, class: 1, ttl: 9 }, second]);
+    assert!(matches!(headers.network, Network::Ipv6 { flow_label: 5, .. }));
+    assert_eq!((headers.transport, headers.ip_protocol), (Transport::Tcp { flags: 0x12 }, 6));
+    assert_eq!((stream.signature_at, headers.layout().payload_at), (Some(150), 90));
+    let arp = one(&head, "arp = \"reply\"\n");
+    assert_eq!(arp.headers.network, Network::Arp { operation: 2 });
+    let sctp = one(&head, "transport = \"sctp\"\nsctp_tag = 7\n");
+    assert_eq!(sctp.headers.transport, Transport::Sctp { verification_tag: 7 });
+    for (rest, words) in [
+        (String::new(), "the key ip_source is missing"),
+        (v6.replace("ipv6_source", "ip_source").replace("2001:db8::1", "10.0.0.1"), "exclude"),
+        (format!("{v6}arp = \"request\"\n"), "arp and ipv6_source exclude each other"),
+        (format!("{v6}tcp_flags = []\n"), "tcp_flags and transport exclude each other"),
+        (format!("{v6}sctp_tag = 1\n"), "sctp_tag and transport exclude each other"),
+        (format!("{v6}flow_label = 1048576\n"), "flow_label 1048576: at most 1048575"),
+        (format!("{v6}mpls = [{{ label = 1048576 }}]\n"), "label 1048576 class 0: at most"),
+        (format!("{v6}vlan_id = 1\nvlans = []\n"), "vlan_id and vlans exclude each other"),
+        (format!("{v6}vlans = [{{ id = 4096 }}]\n"), "VLAN 4096 priority 0: at most"),
+        (format!("{v6}signature_at = 9\n"), "from 62, behind the headers, to 234"),
+    ] {
+        let said = read(&format!("{bare}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
+        assert!(said.contains(words), "{said:?} lacks {words:?}");
+    }
+}
+
+#[test]
+fn every_order_and_every_kind_of_values_is_read() {
+    let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
+    let vary = |rest: &str| one(&head, &format!("[[stream.vary]]\n{rest}")).vary;
+    let group =
+        vary("ip_source = { first = \"10.0.0.0\", last = \"10.255.255.255\", step = 16 }\n");
+    assert_eq!((group[0].count, &group[0].order), (1 << 20, &Order::Sequential));
+    let group = vary("every = 100\nport_source = { list = [1, 2, 3] }\n");
+    assert_eq!((group[0].count, &group[0].order), (3, &Order::Slow { frames: 100 }));
+    let group = vary("weights = [1, 0.5]\nseed = 3\ntos = { list = [0, 184] }\n");
+    assert!(
+        matches!(&group[0].order, Order::Weighted { seed: 3, weights } if weights.count() == 2)
+    );
+    let wheels = "order = \"odometer\"\nip_source = { first = 1, last = 10 }\n[[stream.vary]]\n\
+                  order = \"random\"\ncount = 9\ntos = { scattered = 1 }\n[[stream.vary]]\n\
+                  order = \"odometer\"\nport_source = { first = 1, last = 20 }\n[[stream.vary]]\n\
+                  order = \"odometer\"\nport_destination = { first = 1, last = 30 }\n";
+    let orders: Vec<Order> = vary(wheels).into_iter().map(|group| group.order).collect();
+    let slow = |frames| Order::Slow { frames };
+    assert_eq!(orders, [Order::Sequential, Order::Random { seed: 0 }, slow(10), slow(200)]);
+    for (rest, words) in [
+        ("every = 2\norder = \"random\"\ntos = { list = [1] }\n", "every and order exclude"),
+        ("weights = [1]\norder = \"zipf\"\ntos = { list = [1] }\n", "weights and order exclude"),
+        ("weights = [0, 0]\ntos = { list = [1, 2] }\n", "weights: numbers from 0 up"),
+        ("weights = [1]\ntos = { list = [1, 2] }\n", "weights: 1 of them where the count is 2"),
+        ("order = \"weighted\"\ntos = { list = [1, 2] }\n", "the key weights is missing"),
+        ("tos = { first = 9 }\n", "the key count is missing"),
+        ("tos = { first = 9, last = 3 }\n", "tos: 0x3 does not fit"),
+        ("tos = { last = 3 }\ncount = 2\n", "the key first is missing"),
+        ("tos = { list = [256] }\n", "tos: 0x100 does not fit"),
+        ("count = 2\nvlan_id = { first = 1 }\n", "vlan_id varies, but the stream's frames have no"),
+        ("count = 2\nipv6_source = { first = \"::1\" }\n", "ipv6_source varies, but"),
+        ("count = 2\nip_source = { first = \"::1\" }\n", "ip_source: 0x1 does not fit"),
+    ] {
+        let text = format!("{head}rate_pps = 1.0\n[[stream.vary]]\n{rest}");
+        let said = read(&text, 2).unwrap_err().to_string();
+        assert!(said.contains(words), "{said:?} lacks {words:?}");
+    }
+}
+
+#[test]
+fn a_replay_may_be_marked() {
+    let text = "[[replay]]\nid = 9\nfrom = 1\nfile = \"a.pcap\"\n";
+    let mark = |rest: &str| read_all(&format!("{text}{rest}"), 2).map(|all| all.replays[0].mark);
+    assert_eq!(mark("to = 2\n"), Ok(Some(Mark { to: 1, before_end: 0 })));
+    let placed = mark("to = 1\nsignature_before_end = 40\n");
+    assert_eq!(placed, Ok(Some(Mark { to: 0, before_end: 40 })));
+    let said = mark("to = 3\n").unwrap_err().to_string();
+    assert!(said.contains("there is no port 3"), "{said}");
+    let said = mark("signature_before_end = 4\n").unwrap_err().to_string();
+    assert!(said.contains("the key to is missing"), "{said}");
 }

@@ -1,0 +1,121 @@
+//! A signature in a frame of somebody else's, so that it is known again.
+//!
+//! It takes the place of payload, and two bytes of it make up for the rest, so that no Internet
+//! checksum changes. Headers are not touched, and neither is a border between a packet and its padding:
+//! a frame in which the place is not wholly payload, or wholly padding, is left as it is.
+
+use packet::parse::{Packet, Transport, set_transport_checksum};
+
+use crate::replay::Mark;
+use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
+
+/// What marks the frames of one replay in one trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Seal {
+    mark: Mark,
+    stream: u16,
+    key: u64,
+    epoch: u16,
+}
+
+impl Seal {
+    /// Marks frames of replay `stream` in trial `epoch` with the run's `key`.
+    pub fn new(mark: Mark, stream: u16, key: u64, epoch: u16) -> Self {
+        Seal { mark, stream, key, epoch }
+    }
+
+    /// Marks a frame, if it has room for that; whether it has.
+    pub fn write(&self, number: u64, sent: Sent, frame: &mut [u8]) -> bool {
+        let packet = Packet::of(frame);
+        let (payload, is_sctp) =
+            (packet.layers.payload(), packet.layers.transport == Transport::Sctp);
+        let Some(at) = frame.len().checked_sub(self.mark.before_end + NEUTRAL_BYTES) else {
+            return false;
+        };
+        let is_payload = at >= payload.start && at + NEUTRAL_BYTES <= payload.end;
+        if !is_payload && at < payload.end {
+            return false;
+        }
+        let sequence = Sequence { is_warmup: false, epoch: self.epoch, number };
+        let signature = Signature { stream: self.stream, sequence, sent };
+        signature.write_neutral(self.key, &mut frame[at..]);
+        if is_sctp {
+            // A CRC cannot be kept as it was by two bytes.
+            set_transport_checksum(frame);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::build::Builder;
+    use packet::header::{arp, ipv4, ipv6, tcp};
+    use packet::time::Nanos;
+
+    use super::*;
+
+    fn seal(before_end: usize) -> Seal {
+        Seal::new(Mark { to: 1, before_end }, 5, 77, 3)
+    }
+
+    fn ethernet() -> Builder {
+        Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
+    }
+
+    fn v4() -> ipv4::Header {
+        ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
+    }
+
+    #[test]
+    fn checksums_of_all_kinds_stay_right_and_headers_as_they_were() {
+        let v6 = ipv6::Header::new("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+        let text: Vec<u8> = (0..77).map(|at| at * 3).collect();
+        for frame in [
+            ethernet().ipv4(v4()).udp(1, 2),
+            ethernet().vlan(5).ipv4(v4()).tcp(tcp::Header::new(1, 2, tcp::ACK)),
+            ethernet().ipv6(v6).udp(1, 2),
+            ethernet().ipv4(v4()).sctp(1, 2, 3),
+            ethernet().ether_type(0x88b5),
+        ] {
+            let whole = frame.payload(&text).bytes();
+            for before_end in 0..=57 {
+                let mut marked = whole.clone();
+                assert!(seal(before_end).write(9, Sent::new(Nanos(4)), &mut marked));
+                assert_eq!(Packet::of(&marked).verify_checksums(), Ok(()), "{before_end}");
+                let at = marked.len() - before_end - NEUTRAL_BYTES;
+                let found = Signature::read(77, &marked[at..]).unwrap();
+                assert_eq!((found.stream, found.sequence.number), (5, 9));
+                assert_eq!(marked[at + NEUTRAL_BYTES..], whole[at + NEUTRAL_BYTES..]);
+            }
+            let mut marked = whole.clone();
+            assert!(!seal(58).write(9, Sent::new(Nanos(4)), &mut marked), "in the header");
+            assert!(!seal(usize::MAX / 2).write(9, Sent::new(Nanos(4)), &mut marked));
+            assert_eq!(marked, whole);
+        }
+    }
+
+    #[test]
+    fn frames_without_room_are_left_as_they_are() {
+        let request = arp::Header {
+            operation: arp::REQUEST,
+            sender_mac: [2, 0, 0, 0, 0, 1],
+            sender_ip: [10, 0, 0, 1].into(),
+            target_mac: [0; 6],
+            target_ip: [10, 0, 0, 2].into(),
+        };
+        let short = ethernet().ipv4(v4()).udp(1, 2).payload(&[1; 17]).bytes();
+        let acknowledged = ethernet().ipv4(v4()).tcp(tcp::Header::new(1, 2, tcp::ACK)).bytes();
+        for frame in [ethernet().arp(request).bytes(), short, acknowledged, vec![1; 10], vec![]] {
+            let mut marked = frame.clone();
+            assert!(!seal(0).write(0, Sent::new(Nanos(4)), &mut marked));
+            assert_eq!(marked, frame);
+        }
+        // What stands behind the packet is not guarded by anything.
+        let mut trailed = ethernet().ipv4(v4()).udp(1, 2).payload(&[1; 30]).bytes();
+        trailed.extend_from_slice(&[0; 25]);
+        assert!(seal(0).write(0, Sent::new(Nanos(4)), &mut trailed));
+        assert!(!seal(10).write(0, Sent::new(Nanos(4)), &mut trailed), "across the border");
+        assert_eq!(Packet::of(&trailed).verify_checksums(), Ok(()));
+    }
+}

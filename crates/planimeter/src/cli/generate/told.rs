@@ -1,0 +1,112 @@
+//! What was sent and what came back, in lines: one or two for each stream and replay, one for each port.
+
+use instrument::replay::ReplayReport;
+use instrument::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
+
+/// Prints the account.
+pub fn print(report: &TrialReport) {
+    report.streams.iter().for_each(print_stream);
+    report.replays.iter().for_each(print_replay);
+    for (place, port) in report.ports.iter().enumerate() {
+        let counters = &port.counters;
+        println!(
+            "port {} ({}): {} frames and {} bytes out, {} frames and {} bytes in",
+            place + 1,
+            port.name,
+            counters.tx_frames,
+            counters.tx_bytes,
+            counters.rx_frames,
+            counters.rx_bytes
+        );
+    }
+    let share = report.total.offered_share();
+    if share < OFFERED_SHARE_MIN {
+        println!(
+            "only {:.1} % of what was intended was sent: the limit was {}",
+            share * 100.0,
+            report.limit()
+        );
+    }
+}
+
+fn print_stream(stream: &StreamReport) {
+    let load = &stream.load;
+    println!(
+        "stream {}: {} frames intended, {} sent, {}",
+        stream.id,
+        load.intended,
+        load.offered,
+        back(&stream.classes)
+    );
+    if let Some(gaps) = gaps(&stream.pacing) {
+        println!("stream {}: {gaps}", stream.id);
+    }
+}
+
+/// What came back.
+fn back(classes: &Classes) -> String {
+    let mut line =
+        format!("{} back as they should be, {} elsewhere", classes.correct, classes.elsewhere);
+    for (count, what) in [
+        (classes.duplicate, "twice"),
+        (classes.reordered, "out of order"),
+        (classes.corrupt, "corrupt"),
+        (classes.late, "too late to tell"),
+    ] {
+        if count > 0 {
+            line += &format!(", {count} {what}");
+        }
+    }
+    line
+}
+
+/// Which gaps there were, and how far from those that were intended.
+fn gaps(pacing: &Pacing) -> Option<String> {
+    let (gaps, wrong) = (&pacing.gaps, &pacing.gap_error);
+    let (least, most) = (gaps.ns_min()?, gaps.ns_max()?);
+    let (usual, wrong_usual) = (gaps.ns_at_quantile(0.5)?, wrong.ns_at_quantile(0.5)?);
+    let wrong_most = wrong.ns_max()?;
+    Some(format!(
+        "gaps of {usual} ns in the median, from {least} to {most}; \
+         wrong by {wrong_usual} ns in the median and {wrong_most} ns at most"
+    ))
+}
+
+fn print_replay(replay: &ReplayReport) {
+    let counts = &replay.counts;
+    let end = match (replay.is_complete, replay.is_behind) {
+        (true, _) => "whole",
+        (false, true) => "cut short, with frames still due",
+        (false, false) => "cut short",
+    };
+    print!(
+        "replay {}: {} frames and {} bytes sent, {} passes, {end}",
+        replay.id, counts.frames, counts.bytes, counts.passes
+    );
+    for (count, what) in [
+        (counts.refused_long, "too long"),
+        (counts.refused_short, "too short"),
+        (counts.refused_cut, "captured in part and not sent"),
+        (counts.padded, "padded"),
+        (counts.filled, "filled up"),
+        (counts.starved, "times the file was late"),
+    ] {
+        if count > 0 {
+            print!(", {count} {what}");
+        }
+    }
+    println!();
+    if let Some(seen) = &replay.back {
+        println!(
+            "replay {}: {} with a signature and {} too short for one; {}",
+            replay.id,
+            counts.signed,
+            counts.frames - counts.signed,
+            back(&seen.classes)
+        );
+    }
+    if let Some(gaps) = gaps(&replay.pacing) {
+        println!("replay {}: {gaps}", replay.id);
+    }
+    replay.warnings.iter().for_each(|warning| println!("replay {}: {warning}", replay.id));
+}
