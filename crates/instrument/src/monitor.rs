@@ -18,10 +18,12 @@ use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Signature};
 use crate::stream::TAG_BYTES;
-use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency};
+use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
 /// Latency and its variation.
 pub mod delay;
+/// Differences between the latencies of successive frames.
+pub mod variation;
 /// Which frames were seen on which port.
 pub mod seen;
 
@@ -62,6 +64,8 @@ pub struct Expected {
     pub to: usize,
     /// The schedules of its warm-up and of its measured frames.
     pub legs: [Schedule; 2],
+    /// Whether differences between successive latencies are counted.
+    pub tells_variation: bool,
 }
 
 /// Frames of somebody else's that carry a signature: nothing else is known of them.
@@ -121,6 +125,8 @@ struct Track {
     delay: Option<Delay>,
     first: Option<Nanos>,
     last: Option<Nanos>,
+    /// The longest time between arrivals.
+    silence: Nanos,
     corruption: Option<Corruption>,
 }
 
@@ -135,6 +141,8 @@ pub struct Arrivals {
     pub first: Option<Nanos>,
     /// When the last frame arrived.
     pub last: Option<Nanos>,
+    /// When frames were missed; moments are those of the schedule.
+    pub missed: Missed,
     /// By how much the last frames took longer than the first ones.
     pub stretch: Nanos,
     /// Latency of the correct frames.
@@ -153,9 +161,10 @@ impl Monitor {
         numbers().enumerate().for_each(|(place, number)| places[number] = place as u16);
         let incoming = |stream: Expected| {
             let [warmup, measured] = stream.legs;
+            let delay = Delay::new().varying(stream.tells_variation);
             let legs = [
                 Track::new(Some(warmup), ports, stream.to, None),
-                Track::new(Some(measured), ports, stream.to, Some(Delay::new())),
+                Track::new(Some(measured), ports, stream.to, Some(delay)),
             ];
             Incoming { to: stream.to, templates: stream.templates, legs }
         };
@@ -348,6 +357,7 @@ impl Track {
             delay,
             first: None,
             last: None,
+            silence: Nanos::ZERO,
             corruption: None,
         }
     }
@@ -357,7 +367,8 @@ impl Track {
     fn note(&mut self, at: Nanos) {
         // Frames that came together have the same time.
         if self.last != Some(at) {
-            self.first.get_or_insert(at);
+            let before = *self.first.get_or_insert(at);
+            self.silence = self.silence.max(at.since(self.last.unwrap_or(before)));
             self.last = self.last.max(Some(at));
         }
     }
@@ -387,7 +398,7 @@ impl Track {
         }
         if let Some(delay) = &mut self.delay {
             let due = self.due.as_mut().map(|(schedule, near)| schedule.due_near(near, number));
-            delay.record(signature.sent, due, at);
+            delay.record(number, signature.sent, due, at);
         }
     }
 
@@ -402,6 +413,12 @@ impl Track {
 
     fn finish(self) -> Arrivals {
         let Tally { seen, misrouted, flooded } = self.seen.tally();
+        let moments = self.due.as_ref().and_then(|(schedule, _)| {
+            let numbers = self.seen.missed(schedule.count)?;
+            Some(numbers.map(|number| schedule.seek(number).due))
+        });
+        let [first, last] = moments.map_or([None; 2], |moments| moments.map(Some));
+        let missed = Missed { first, last, silence: self.silence };
         let classes = Classes { misrouted, flooded, ..self.classes };
         let stretch = self.delay.as_ref().map_or(Nanos::ZERO, Delay::stretch);
         let (latency, jitter) = match self.delay {
@@ -413,6 +430,7 @@ impl Track {
             received: seen + classes.late,
             first: self.first,
             last: self.last,
+            missed,
             stretch,
             latency,
             jitter,

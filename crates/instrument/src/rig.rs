@@ -54,6 +54,8 @@ pub enum RigError {
     Interrupted,
     /// The orders that a controller was to give meanwhile could not be given.
     Orders(ControlError),
+    /// The target was to be reset meanwhile, and was not: why.
+    Reset(String),
     /// The simulated device wants to go on at the same moment without end.
     Restless(Nanos),
 }
@@ -70,6 +72,7 @@ impl std::fmt::Display for RigError {
             }
             RigError::Port(port, error) => write!(f, "port {}: {error}", port + 1),
             RigError::Orders(error) => write!(f, "{error}"),
+            RigError::Reset(why) => write!(f, "resetting the target: {why}"),
             RigError::Interrupted => write!(f, "interrupted"),
             RigError::Restless(now) => {
                 write!(f, "the simulated device does not come to rest at {now}")

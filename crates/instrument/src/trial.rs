@@ -19,6 +19,11 @@ use crate::stream::Stream;
 pub use results::histogram::{Histogram, Tally};
 use results::record::Work;
 
+/// Times within a trial: when a stream is sent, and when its frames were missed.
+mod window;
+
+pub use window::{Missed, Variation, Window};
+
 /// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
 pub const CATCH_UP_FRAMES: u32 = 256;
 
@@ -52,6 +57,13 @@ pub struct Trial {
     pub orders: Option<Arc<Script>>,
     /// Whether the target is to meet the frames unprepared: no cache is filled before.
     pub is_cold: bool,
+    /// When each stream is sent, in the order of the streams; those beyond the end, from the beginning
+    /// of the measured frames to their end.
+    pub windows: Vec<Window>,
+    /// Whether the variation of each stream's latency is counted frame by frame ([`Variation`]).
+    pub tells_variation: bool,
+    /// When the target is reset, after the first measured frame was due; never, for most.
+    pub reset_at: Option<Nanos>,
 }
 
 /// What was seen of a trial.
@@ -163,6 +175,8 @@ pub struct StreamReport {
     pub arrival_first: Option<Nanos>,
     /// When the last measured frame arrived.
     pub arrival_last: Option<Nanos>,
+    /// When its frames were missed.
+    pub missed: Missed,
     /// The first frame that was found corrupt, for diagnosis.
     pub corruption: Option<Corruption>,
 }
@@ -196,6 +210,9 @@ pub struct Latency {
 /// Variation of latency. All in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Jitter {
+    /// Differences of the latencies of frames that were sent one after the other, where the trial asked
+    /// for them and two such frames arrived.
+    pub variation: Option<Variation>,
     /// The smoothed interarrival jitter of RFC 3550, 6.4.1, at the end of the trial.
     pub smoothed_ns: f64,
     /// Mean absolute difference between the latencies of successive arrivals (RFC 3393's IPDV).
@@ -279,8 +296,27 @@ impl Trial {
     /// A trial of these streams with the usual catch-up.
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
         let (catch_up_frames, orders, is_cold) = (CATCH_UP_FRAMES, None, false);
-        let replays = Vec::new();
-        Trial { streams, replays, warmup, duration, drain, catch_up_frames, orders, is_cold }
+        let (replays, windows, tells_variation) = (Vec::new(), Vec::new(), false);
+        let reset_at = None;
+        Trial {
+            streams,
+            replays,
+            warmup,
+            duration,
+            drain,
+            catch_up_frames,
+            orders,
+            is_cold,
+            windows,
+            tells_variation,
+            reset_at,
+        }
+    }
+
+    /// When the stream at this place is sent.
+    pub fn window(&self, place: usize) -> Window {
+        let whole = Window { from: Nanos::ZERO, until: self.duration };
+        self.windows.get(place).copied().unwrap_or(whole)
     }
 
     /// A trial without frames, in which only these orders are given.
@@ -370,6 +406,30 @@ impl std::ops::AddAssign for Classes {
         self.reordered += other.reordered;
         self.corrupt += other.corrupt;
         self.late += other.late;
+    }
+}
+
+impl StreamReport {
+    /// A report of what is known of a stream as a whole: what else could have been seen is empty.
+    pub fn unmeasured(stream: &Stream, load: Load) -> Self {
+        StreamReport {
+            id: stream.id,
+            from: stream.from,
+            to: stream.to,
+            frame_bytes: stream.frame_bytes,
+            frame_bytes_mean: stream.frame_bytes_mean(),
+            load,
+            unsent_late: 0,
+            unsent_refused: 0,
+            pacing: Pacing::empty(),
+            classes: Classes::default(),
+            latency: Latency::empty(),
+            jitter: Jitter::default(),
+            arrival_first: None,
+            arrival_last: None,
+            missed: Missed::default(),
+            corruption: None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::experiments::{
     Context, Method, bianco2010, cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate,
-    latency, memory_per_flow, rfc9971, throughput,
+    latency, memory_per_flow, rfc2544, rfc8219, rfc9004, rfc9971, throughput,
 };
 use crate::target::name::{NameError, TargetKind, Technology};
 
@@ -32,6 +32,8 @@ pub struct Entry {
     pub technologies: &'static [Technology],
     /// Ports by which frames are sent into a target.
     pub inputs: u8,
+    /// Whether the target is reset meanwhile.
+    pub resets: bool,
 }
 
 /// What has two tables, one of exact entries and one of others.
@@ -45,7 +47,17 @@ const FORWARDERS: &[Technology] =
 const ALL: &[Technology] =
     &[Technology::OpenFlow, Technology::Bridging, Technology::Routing, Technology::Wire];
 
+/// The set that an experiment of this name belongs to: what is before the stroke.
+pub fn set_of(id: &str) -> &str {
+    id.split('/').next().unwrap_or(id)
+}
+
 impl Entry {
+    /// The set that it belongs to.
+    pub fn set(&self) -> &'static str {
+        set_of(self.id)
+    }
+
     /// Whether the experiment is about this target.
     pub fn applies(&self, kind: TargetKind) -> bool {
         self.technologies.contains(&kind.technology())
@@ -174,6 +186,79 @@ pub const ENTRIES: &[Entry] = &[
         ..WORKLOAD
     },
     Entry {
+        id: "rfc2544/throughput",
+        title: "Throughput (RFC 2544, 26.1)",
+        axis: rfc2544::AXIS,
+        method: "Binary search without a lost frame at each of the standard's frame sizes, confirmed by a \
+                 trial four times as long; the whole search is repeated.",
+        build: rfc2544::throughput,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2544/latency",
+        title: "Latency at the throughput (RFC 2544, 26.2)",
+        axis: rfc2544::AXIS,
+        method: "Trials at the throughput of each frame size. The standard's number is the mean; every frame \
+                 is stamped, so that median and tails stand beside it.",
+        build: rfc2544::latency::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2544/loss",
+        title: "Frame loss rate (RFC 2544, 26.3)",
+        axis: rfc2544::loss::AXIS,
+        method: "Each frame size at 100 % of the nominal link, 90 % and so on, until two successive trials \
+                 lost nothing.",
+        build: rfc2544::loss::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2544/back-to-back",
+        title: "Back-to-back frames (RFC 2544, 26.4, by RFC 9004)",
+        axis: rfc9004::AXIS,
+        method: BURSTS,
+        build: rfc9004::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2544/recovery",
+        title: "System recovery (RFC 2544, 26.5)",
+        axis: rfc2544::AXIS,
+        method: "110 % of the throughput, then at once 50 % for as long: the time from that change to the last \
+                 frame that was lost.",
+        build: rfc2544::recovery::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2544/reset",
+        title: "Reset (RFC 2544, 26.6, by RFC 6201)",
+        axis: rfc2544::AXIS,
+        method: "The smallest frames at the throughput; the target is ended and started anew meanwhile, and \
+                 given what it held: the longest time without a frame.",
+        build: rfc2544::reset::method,
+        technologies: FORWARDERS,
+        resets: true,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc9004",
+        title: "Back-to-back frames and buffer time (RFC 9004)",
+        axis: rfc9004::AXIS,
+        method: BURSTS,
+        build: rfc9004::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc8219",
+        title: "Latency, PDV and IPDV (RFC 8219)",
+        axis: rfc8219::AXIS,
+        method: "At least 20 trials at the throughput of each frame size: median (typical latency), 99.9th \
+                 percentile (worst case), that less the minimum (PDV), and signed differences of successive \
+                 frames (IPDV).",
+        build: rfc8219::method,
+        ..WORKLOAD
+    },
+    Entry {
         id: "rfc9971",
         title: "Throughput for several goals in one search (MLRsearch, RFC 9971)",
         axis: rfc9971::AXIS,
@@ -254,6 +339,11 @@ pub const ENTRIES: &[Entry] = &[
     },
 ];
 
+/// How bursts are searched for.
+const BURSTS: &str = "Where the throughput is below what link and tester carry, bursts at that rate: the longest \
+                      without a lost frame, to a frame, the whole search repeated. Its time on the link is the \
+                      implied buffer time; less what was forwarded meanwhile, the corrected one.";
+
 /// What most experiments have in common.
 const WORKLOAD: Entry = Entry {
     id: "",
@@ -267,14 +357,13 @@ const WORKLOAD: Entry = Entry {
     flows: 0,
     technologies: ALL,
     inputs: 1,
+    resets: false,
 };
 
 /// The experiments that a name stands for: one, or every item of a study.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
-    let found: Vec<&Entry> = ENTRIES
-        .iter()
-        .filter(|entry| entry.id == name || entry.paper.is_some_and(|(study, _)| study == name))
-        .collect();
+    let found: Vec<&Entry> =
+        ENTRIES.iter().filter(|entry| entry.id == name || entry.set() == name).collect();
     if !found.is_empty() {
         return Ok(found);
     }
@@ -283,9 +372,6 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
         "costa2017",
         "oflops2018",
         "gelberger2013",
-        "rfc2544",
-        "rfc8219",
-        "rfc9004",
         "rfc2889",
         "fairness",
         "rule-activation",

@@ -7,12 +7,15 @@
 pub mod control;
 /// What a search with several goals is to find.
 pub mod goals;
+/// Standard methods.
+pub mod methods;
 
 use std::fmt;
 
 use control::Control;
 use goals::Goals;
 use instrument::stream::Stream;
+use methods::Methods;
 
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +154,8 @@ pub struct Parameters {
     pub service_ns: u64,
     /// Streams of a file, which take the place of the experiment's own; empty for those.
     pub streams: Vec<Stream>,
+    /// Frames that the ring of a link in memory holds.
+    pub ring_frames: u32,
     /// How many flow-table entries our exact table holds.
     pub exact_entries_max: u32,
     /// How many entries our linear table holds.
@@ -159,6 +164,10 @@ pub struct Parameters {
     pub control: Control,
     /// What a search with several goals is to find.
     pub goals: Goals,
+    /// What standard methods can be told.
+    pub methods: Methods,
+    /// How many addresses our bridge holds.
+    pub macs_max: u32,
 }
 
 impl Parameters {
@@ -184,10 +193,13 @@ impl Parameters {
             simulated: false,
             service_ns: 0,
             streams: Vec::new(),
+            ring_frames: 1024,
             exact_entries_max: 131_072,
             wildcard_entries_max: 100,
             control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
             goals: Goals::at(effort),
+            methods: Methods::at(effort),
+            macs_max: 262_144,
         }
     }
 
@@ -250,6 +262,10 @@ impl Parameters {
             "service_ns" => {
                 self.service_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
             }
+            "ring_frames" => {
+                self.ring_frames =
+                    number(value, 64.0, 65_536.0).ok_or_else(|| bad("64 to 65536"))? as u32;
+            }
             "exact_entries_max" => {
                 self.exact_entries_max =
                     number(value, 1.0, 4e6).ok_or_else(|| bad("1 to 4000000"))? as u32;
@@ -258,12 +274,19 @@ impl Parameters {
                 self.wildcard_entries_max =
                     number(value, 1.0, 1e6).ok_or_else(|| bad("1 to 1000000"))? as u32;
             }
+            "macs_max" => {
+                self.macs_max = number(value, 2.0, 4e6).ok_or_else(|| bad("2 to 4000000"))? as u32;
+            }
             // A file: whoever may read files has read it and set `streams`.
             STREAM => {}
-            _ => match self.control.set(key, value).or_else(|| self.goals.set(key, value)) {
-                Some(outcome) => outcome.map_err(bad)?,
-                None => return Err(ParameterError::UnknownKey(key.into())),
-            },
+            _ => {
+                let others = self.control.set(key, value);
+                let others = others.or_else(|| self.goals.set(key, value));
+                match others.or_else(|| self.methods.set(key, value)) {
+                    Some(outcome) => outcome.map_err(bad)?,
+                    None => return Err(ParameterError::UnknownKey(key.into())),
+                }
+            }
         }
         Ok(())
     }
@@ -272,8 +295,8 @@ impl Parameters {
 /// The key whose value is a stream file.
 pub const STREAM: &str = "stream";
 
-/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`] and [`goals::KEYS`] come to
-/// these.
+/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`], [`goals::KEYS`] and
+/// [`methods::KEYS`] come to these.
 pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "capacity",
@@ -310,8 +333,10 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
     ("rig", "live or sim", "real time, or virtual time over memory (live)"),
     ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
+    ("ring_frames", "64 to 65536", "over memory: frames that the ring of a link holds (1024)"),
     ("exact_entries_max", "entries", "size of our exact-match table (131072)"),
     ("wildcard_entries_max", "entries", "size of our linear table (100)"),
+    ("macs_max", "entries", "size of our bridge's address table (262144)"),
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
@@ -350,6 +375,7 @@ impl fmt::Display for ParameterError {
                     .iter()
                     .chain(&control::KEYS)
                     .chain(&goals::KEYS)
+                    .chain(&methods::KEYS)
                     .map(|(key, ..)| *key)
                     .collect();
                 write!(

@@ -35,7 +35,7 @@ const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
 /// What each target is compared with the first by.
-const COMPARED: [Metric; 24] = [
+const COMPARED: [Metric; 32] = [
     Metric::RatePpsForwarded,
     Metric::CyclesBusyPerFrame,
     Metric::ThroughputPps,
@@ -60,6 +60,14 @@ const COMPARED: [Metric; 24] = [
     Metric::FlowStatsNs,
     Metric::FlowStatsNsFirst,
     Metric::MemoryBytesPerFlow,
+    Metric::BurstFrames,
+    Metric::BufferNsCorrected,
+    Metric::RecoveryNs,
+    Metric::ResetNs,
+    Metric::RatePpsMaximum,
+    Metric::AddressesCached,
+    Metric::AddressesLearnedPerS,
+    Metric::MemoryBytes,
 ];
 
 /// Computes everything derived: cells, ratios, the verdict on each claim that concerns one of the
@@ -112,7 +120,26 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
             let work = trial.work.as_ref().filter(|work| work.frames > 0)?;
             Some(work.cycles_busy as f64 / work.frames as f64)
         }
-        Metric::CyclesBusyRatio | Metric::RateColdRatio => None,
+        Metric::IpdvNsMin => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_min as f64),
+        Metric::IpdvNsP50 => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_p50 as f64),
+        Metric::IpdvNsMax => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_max as f64),
+        Metric::MemoryBytes => trial.memory_bytes.map(whole),
+        // What a method finds out of trials, and says itself.
+        Metric::BurstFrames
+        | Metric::BufferNsImplied
+        | Metric::BufferNsCorrected
+        | Metric::RecoveryNs
+        | Metric::ResetNs
+        | Metric::ResetNsByLoss
+        | Metric::RatePpsMaximum
+        | Metric::LoadPpsOfMaximum
+        | Metric::LossRatioUncongested
+        | Metric::LossRatioCongested
+        | Metric::LossRatioBroadcast
+        | Metric::AddressesCached
+        | Metric::AddressesLearnedPerS
+        | Metric::CyclesBusyRatio
+        | Metric::RateColdRatio => None,
         Metric::FlowModsAddedPerS => orders(trial, Deed::Add)?.flow_mods_per_s(),
         Metric::FlowModsModifiedPerS => orders(trial, Deed::Modify)?.flow_mods_per_s(),
         Metric::FlowModsDeletedPerS => orders(trial, Deed::Delete)?.flow_mods_per_s(),

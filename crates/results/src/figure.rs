@@ -9,6 +9,7 @@ mod scale;
 mod palette;
 mod draw;
 mod view;
+mod standard;
 #[cfg(test)]
 mod tests;
 

@@ -111,8 +111,8 @@ impl Histogram {
     pub fn interval_of_quantile(&self, quantile: f64) -> Option<Interval> {
         let ranks = interval::ranks_of_quantile(self.count(), quantile, LEVEL_PERCENT)?;
         Some(Interval {
-            low: self.value_at_rank(ranks.low) as f64,
-            high: self.value_at_rank(ranks.high) as f64,
+            low: self.ns_at_rank(ranks.low) as f64,
+            high: self.ns_at_rank(ranks.high) as f64,
             level_percent: ranks.level_percent,
             method: IntervalMethod::OrderStatistics,
         })
@@ -139,8 +139,8 @@ impl Histogram {
         self.buckets.value_at_quantile(quantile).clamp(self.ns_min, self.ns_max)
     }
 
-    /// The sample of this rank in rising order, from 1.
-    fn value_at_rank(&self, rank: u64) -> u64 {
+    /// The sample of this rank in rising order, from 1, to three digits.
+    pub fn ns_at_rank(&self, rank: u64) -> u64 {
         // Half a rank down, so that rounding in the division cannot reach the next sample.
         self.value_at_quantile((rank as f64 - 0.5) / self.count() as f64)
     }

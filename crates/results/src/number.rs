@@ -22,6 +22,11 @@ pub fn shown(metric: Metric) -> Shown {
         Metric::FairnessIndexJain | Metric::MaxMinShareRatio => {
             return Shown { unit: "of 1", factor: 1.0 };
         }
+        Metric::RecoveryNs | Metric::ResetNs | Metric::ResetNsByLoss => {
+            return Shown { unit: "ms", factor: 1e-6 };
+        }
+        Metric::AddressesLearnedPerS => return Shown { unit: "addresses/s", factor: 1.0 },
+        Metric::MemoryBytes => return Shown { unit: "MB", factor: 1e-6 },
         _ => {}
     }
     match metric.unit() {
@@ -31,6 +36,8 @@ pub fn shown(metric: Metric) -> Shown {
         "cycles" => Shown { unit: "cycles", factor: 1.0 },
         "per_s" => Shown { unit: "flows/s", factor: 1.0 },
         "bytes" => Shown { unit: "bytes", factor: 1.0 },
+        "frames" => Shown { unit: "frames", factor: 1.0 },
+        "addresses" => Shown { unit: "addresses", factor: 1.0 },
         _ => Shown { unit: "µs", factor: 1e-3 },
     }
 }
@@ -77,6 +84,23 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::LossRatioDifference => "loss of F1 less loss of F2",
         Metric::FairnessIndexJain => "Jain's index",
         Metric::MaxMinShareRatio => "max-min share",
+        Metric::IpdvNsMin => "least latency difference",
+        Metric::IpdvNsP50 => "median latency difference",
+        Metric::IpdvNsMax => "greatest latency difference",
+        Metric::BurstFrames => "longest burst without loss",
+        Metric::BufferNsImplied => "implied buffer time",
+        Metric::BufferNsCorrected => "corrected buffer time",
+        Metric::RecoveryNs => "recovery time",
+        Metric::ResetNs => "reset time",
+        Metric::ResetNsByLoss => "reset time by loss",
+        Metric::RatePpsMaximum => "maximum forwarding rate",
+        Metric::LoadPpsOfMaximum => "load of a port at the maximum",
+        Metric::LossRatioUncongested => "loss at the uncongested port",
+        Metric::LossRatioCongested => "loss at the congested port",
+        Metric::AddressesCached => "addresses learned",
+        Metric::AddressesLearnedPerS => "learning rate",
+        Metric::LossRatioBroadcast => "loss of broadcast copies",
+        Metric::MemoryBytes => "memory",
     }
 }
 
@@ -146,6 +170,7 @@ pub fn axis(name: &str) -> String {
         "rate_pps_intended" => "load, frames/s".into(),
         "linear_percent" => "traffic for the linear table, %".into(),
         "f2_percent" => "load of F2, % of C".into(),
+        "time_s" => "time, s".into(),
         "flow_mods_per_answer" => "flow-mods for one answer".into(),
         other => other.replace('_', " "),
     }
@@ -156,6 +181,7 @@ pub fn curve(within: &Within) -> String {
     let value = setting(within.value);
     match within.name.as_str() {
         "entries" => format!("{value} entries"),
+        "frame_bytes" => format!("{value} bytes"),
         "hash_entries" => format!("hash table, {value}"),
         "linear_entries" => format!("linear table, {value}"),
         other => format!("{} {value}", other.replace('_', " ")),

@@ -135,21 +135,12 @@ fn section(record: &Record, experiment: &Experiment, index: usize, runs: usize) 
             @for view in views(record, experiment) {
                 (view_of(record, experiment, &view, (index, runs)))
             }
-            (goals(record, experiment))
+            @for sheet in table::sheets(record, experiment) {
+                h3 { (sheet.title) }
+                p { (sheet.reading) }
+                @for table in &sheet.tables { (rows(table)) }
+            }
             (claims::of(record, experiment))
-        }
-    }
-}
-
-/// The goals of a search with several of them; nothing for other experiments.
-fn goals(record: &Record, experiment: &Experiment) -> Markup {
-    let found = table::of_goals(record, experiment);
-    html! {
-        @if !found.rows.is_empty() {
-            h3 { "Goals and bounds" }
-            p { (table::GOALS_READING) }
-            (rows(&table::of_goal_attributes(record, experiment)))
-            (rows(&found))
         }
     }
 }

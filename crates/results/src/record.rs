@@ -10,22 +10,24 @@ mod environment;
 mod trial;
 mod cell;
 mod goal;
+mod metric;
 mod sent;
 mod warning;
 #[cfg(test)]
 mod tests;
 
 pub use cell::{
-    Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Limit, Metric, Published, Ratio,
-    Relation, Verdict,
+    Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Limit, Published, Ratio, Relation,
+    Verdict,
 };
 pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
+pub use metric::Metric;
 pub use sent::{Kept, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use trial::{
-    ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, Flag, FrameClasses,
-    Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount, Trial, Within,
-    Work,
+    ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,
+    FrameClasses, Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount,
+    Trial, Within, Work,
 };
 pub use warning::{Notice, Warning, gathered};
 

@@ -167,6 +167,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
             pdv_ns_p999: Some((low_ns * spread * 3.0) as u64),
             ipdv_ns_mean: None,
             ipdv_ns_max: None,
+            ipdv_signed: None,
         }),
         pacing_error: Some(spread_from(180.0, 1.0, offered)),
         clock: ClockSource::Kernel,
@@ -182,6 +183,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         work: None,
         orders: None,
         memory: None,
+        memory_bytes: None,
         goal: None,
     }
 }

@@ -55,17 +55,12 @@ fn run(out: &mut String, record: &Record) {
             let _ = write!(out, "\n### {} ({})\n\n", view.title(experiment), experiment.id);
             rows(out, &table::of_view(record, experiment, &view));
         }
-        let goals = table::of_goals(record, experiment);
-        if !goals.rows.is_empty() {
-            let _ = write!(
-                out,
-                "\n### Goals and bounds ({})\n\n{}\n\n",
-                experiment.id,
-                table::GOALS_READING
-            );
-            rows(out, &table::of_goal_attributes(record, experiment));
-            out.push('\n');
-            rows(out, &goals);
+        for sheet in table::sheets(record, experiment) {
+            let _ = write!(out, "\n### {} ({})\n\n{}\n", sheet.title, experiment.id, sheet.reading);
+            for table in &sheet.tables {
+                out.push('\n');
+                rows(out, table);
+            }
         }
     }
     out.push_str("\n### Account of frames\n\n");

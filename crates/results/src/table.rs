@@ -5,8 +5,10 @@
 
 /// Goals of a search, and what was found for each.
 mod goals;
+/// The reports that standards prescribe.
+mod sheets;
 
-pub use goals::{READING as GOALS_READING, of_goal_attributes, of_goals};
+pub use sheets::{Sheet, sheets};
 
 use crate::derive::counts;
 use crate::figure::{View, curves};

@@ -8,6 +8,7 @@
 
 use packet::time::Nanos;
 
+use crate::monitor::variation::Varying;
 use crate::signature::Sent;
 use crate::trial::{Jitter, Latency, Tally};
 
@@ -31,6 +32,8 @@ pub struct Delay {
     last_ns_edge: Vec<i64>,
     /// Where the next of them goes, once there are enough.
     edge_at: usize,
+    /// Where it is asked for, since it costs time for each frame.
+    varying: Option<Box<Varying>>,
 }
 
 impl Delay {
@@ -48,13 +51,23 @@ impl Delay {
             first_ns: Vec::with_capacity(EDGE_FRAMES),
             last_ns_edge: Vec::with_capacity(EDGE_FRAMES),
             edge_at: 0,
+            varying: None,
         }
     }
 
-    /// A frame arrived at `at` that says it was sent at `sent` and was due at `due`, if that is known.
+    /// The same, with the variation of successive frames counted where that is wanted.
+    #[must_use]
+    pub fn varying(self, is_wanted: bool) -> Self {
+        Delay { varying: is_wanted.then(Box::default), ..self }
+    }
+
+    /// Frame `number` arrived at `at`; it says it was sent at `sent`, and was due at `due`, if that is known.
     #[inline]
-    pub fn record(&mut self, sent: Sent, due: Option<Nanos>, at: Nanos) {
+    pub fn record(&mut self, number: u64, sent: Sent, due: Option<Nanos>, at: Nanos) {
         let span = sent.until(at);
+        if let Some(varying) = &mut self.varying {
+            varying.record(number, span);
+        }
         self.negative += (span < 0) as u64;
         self.from_sent.record(span.max(0) as u64);
         if let Some(due) = due {
@@ -103,6 +116,7 @@ impl Delay {
         let pdv = |worst: u64| worst.saturating_sub(histogram.ns_min().unwrap_or(worst));
         let pdv_ns = histogram.ns_at_quantile(0.999).map(pdv);
         let jitter = Jitter {
+            variation: self.varying.and_then(|varying| varying.finish()),
             smoothed_ns: self.smoothed_ns,
             ipdv_ns_mean: self.ipdv_ns_sum as f64 / self.ipdv_count.max(1) as f64,
             ipdv_ns_max: self.ipdv_ns_max,
@@ -130,9 +144,9 @@ mod tests {
 
     fn stretch(latencies_ns: impl Iterator<Item = u64>) -> Nanos {
         let mut delay = Delay::new();
-        for (at, latency_ns) in (0u64..).step_by(1000).zip(latencies_ns) {
-            let sent = Nanos(at);
-            delay.record(Sent::new(sent), Some(sent), sent + Nanos(latency_ns));
+        for (number, latency_ns) in (0u64..).zip(latencies_ns) {
+            let sent = Nanos(number * 1000);
+            delay.record(number, Sent::new(sent), Some(sent), sent + Nanos(latency_ns));
         }
         delay.stretch()
     }

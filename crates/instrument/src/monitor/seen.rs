@@ -53,13 +53,16 @@ pub struct Seen {
     pages: VecDeque<Option<Box<[u64]>>>,
     spare: Vec<Box<[u64]>>,
     retired: Tally,
+    /// The first and the last number before the window that did not come to the port where it belongs.
+    missed: Option<[u64; 2]>,
 }
 
 impl Seen {
     /// Nothing seen on any of `ports`; frames belong on port `expected`.
     pub fn new(ports: usize, expected: usize) -> Self {
         let (pages, spare) = (VecDeque::new(), Vec::new());
-        Seen { ports, expected, base: 0, pages, spare, retired: Tally::default() }
+        let retired = Tally::default();
+        Seen { ports, expected, base: 0, pages, spare, retired, missed: None }
     }
 
     /// The lane for corrupt frames.
@@ -86,7 +89,10 @@ impl Seen {
     fn page(&mut self, page: u64) -> &mut [u64] {
         while page >= self.base + WINDOW_PAGES {
             if self.pages.is_empty() {
-                self.base = page + 1 - WINDOW_PAGES;
+                let base = page + 1 - WINDOW_PAGES;
+                let leapt = [self.base * PAGE_FRAMES, base * PAGE_FRAMES - 1];
+                self.missed = joined(self.missed, Some(leapt));
+                self.base = base;
                 break;
             }
             self.retire();
@@ -106,7 +112,10 @@ impl Seen {
     }
 
     fn retire(&mut self) {
-        if let Some(page) = self.pages.pop_front().flatten() {
+        let page = self.pages.pop_front().flatten();
+        let lane = page.as_deref().map(|page| self.lane(page));
+        self.missed = joined(self.missed, missing(lane, self.base, u64::MAX));
+        if let Some(page) = page {
             self.digest(&page);
             if self.spare.len() < SPARE_PAGES {
                 self.spare.push(page);
@@ -119,6 +128,22 @@ impl Seen {
         self.retired += tally(page, self.ports, self.expected);
     }
 
+    /// The words of the port where frames belong.
+    fn lane<'a>(&self, page: &'a [u64]) -> &'a [u64] {
+        &page[self.expected * LANE_WORDS..][..LANE_WORDS]
+    }
+
+    /// The first and the last of the numbers below `count` that did not come to the port where they belong.
+    pub fn missed(&self, count: u64) -> Option<[u64; 2]> {
+        let mut found = self.missed;
+        for (page, number) in self.pages.iter().zip(self.base..) {
+            let lane = page.as_deref().map(|page| self.lane(page));
+            found = joined(found, missing(lane, number, count));
+        }
+        let beyond = (self.base + self.pages.len() as u64) * PAGE_FRAMES;
+        joined(found, (beyond < count).then(|| [beyond, count - 1]))
+    }
+
     /// What was seen up to now, those in the window included.
     pub fn tally(&self) -> Tally {
         let mut sum = self.retired;
@@ -126,6 +151,33 @@ impl Seen {
             sum += tally(page, self.ports, self.expected);
         }
         sum
+    }
+}
+
+/// The first and the last number below `count` that is missing in page `number`, of which this lane was
+/// seen, or nothing.
+fn missing(lane: Option<&[u64]>, number: u64, count: u64) -> Option<[u64; 2]> {
+    let base = number * PAGE_FRAMES;
+    let frames = count.saturating_sub(base).min(PAGE_FRAMES);
+    let Some(lane) = lane else { return (frames > 0).then(|| [base, base + frames - 1]) };
+    let absent = |word: usize| {
+        let asked = frames.saturating_sub(word as u64 * 64).min(64) as u32;
+        !lane[word] & u64::MAX.checked_shr(64 - asked).unwrap_or(0)
+    };
+    let first = (0..LANE_WORDS).find(|&word| absent(word) != 0)?;
+    let last = (0..LANE_WORDS).rev().find(|&word| absent(word) != 0)?;
+    let number = |word: usize, bit: u32| base + word as u64 * 64 + u64::from(bit);
+    Some([
+        number(first, absent(first).trailing_zeros()),
+        number(last, 63 - absent(last).leading_zeros()),
+    ])
+}
+
+/// From the first of both to the last of both.
+fn joined(one: Option<[u64; 2]>, other: Option<[u64; 2]>) -> Option<[u64; 2]> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some([one[0].min(other[0]), one[1].max(other[1])]),
+        (one, other) => one.or(other),
     }
 }
 
@@ -188,6 +240,41 @@ mod tests {
         assert!(seen.pages.len() as u64 <= WINDOW_PAGES);
         assert_eq!(seen.mark(5, 1), Arrived::TooLate);
         assert_eq!(seen.mark((count - 1) * step, 1), Arrived::Again);
+    }
+
+    #[test]
+    fn the_first_and_the_last_missed_are_told_wherever_they_lie() {
+        let marked = |count: u64, lost: &[u64]| {
+            let mut seen = Seen::new(2, 1);
+            for number in (0..count).filter(|number| !lost.contains(number)) {
+                seen.mark(number, 1);
+            }
+            seen
+        };
+        assert_eq!(marked(10_000, &[]).missed(10_000), None);
+        assert_eq!(marked(10_000, &[7, 4096, 9_000]).missed(10_000), Some([7, 9_000]));
+        assert_eq!(
+            marked(10_000, &[]).missed(20_000),
+            Some([10_000, 19_999]),
+            "the end is missing"
+        );
+        assert_eq!(marked(0, &[]).missed(5), Some([0, 4]));
+        assert_eq!(marked(0, &[]).missed(0), None);
+        // One that went elsewhere is missed where it belongs.
+        let mut seen = marked(100, &[50]);
+        seen.mark(50, 0);
+        assert_eq!(seen.missed(100), Some([50, 50]));
+        // Frames that the window has passed are remembered.
+        let long = 2 * WINDOW_FRAMES;
+        let mut seen = Seen::new(1, 0);
+        for number in (0..long).filter(|&number| number != 10 && number != 5_000) {
+            seen.mark(number, 0);
+        }
+        assert_eq!(seen.missed(long), Some([10, 5_000]));
+        let mut leapt = Seen::new(1, 0);
+        leapt.mark(0, 0);
+        leapt.mark(3 * WINDOW_FRAMES, 0);
+        assert_eq!(leapt.missed(3 * WINDOW_FRAMES + 1), Some([1, 3 * WINDOW_FRAMES - 1]));
     }
 
     #[test]

@@ -14,7 +14,8 @@ fn monitor(streams: &[Stream]) -> Monitor {
         let period = Period::new(stream.rate, 64);
         let schedule = Schedule::new(Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(1), period);
         let templates = Templates::arriving(stream, KEY);
-        Expected { templates, to: stream.to, legs: [schedule, schedule] }
+        let legs = [schedule, schedule];
+        Expected { templates, to: stream.to, legs, tells_variation: false }
     };
     Monitor::new(KEY, 4, streams.iter().map(with).collect(), 2)
 }

@@ -18,8 +18,8 @@ use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Flag, Load, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN, StreamReport, Trial,
-    TrialReport,
+    Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN, StreamReport,
+    Trial, TrialReport,
 };
 
 /// Streams in one trial.
@@ -103,6 +103,9 @@ impl Prepared {
             drain: trial.drain,
             catch_up_frames: trial.catch_up_frames,
             is_cold: trial.is_cold,
+            windows: trial.windows.clone(),
+            tells_variation: trial.tells_variation,
+            reset_at: trial.reset_at,
         };
         Ok(Prepared { trial, key, templates, files, waits: false })
     }
@@ -129,7 +132,8 @@ impl Engine {
             places.push((stream.from, outgoing[stream.from].len()));
             let frames = Outgoing::new(leaving, legs, trial.catch_up_frames);
             outgoing[stream.from].push(frames);
-            expected.push(Expected { templates, to: stream.to, legs });
+            let tells_variation = trial.tells_variation;
+            expected.push(Expected { templates, to: stream.to, legs, tells_variation });
         }
         let sending_ends = started_at.saturating_add(trial.duration);
         let player = |(replay, file): (&Replay, ReadAhead)| {
@@ -309,12 +313,18 @@ impl Engine {
             account.offered += counts.offered + outgoing.counts(Leg::Warmup).offered;
             account.received += measured.received + warmup.received;
             let stream = &self.trial.streams[place];
+            let duration = self.trial.window(place).span();
+            let missed = Missed {
+                first: measured.missed.first.map(|due| due.since(self.started_at)),
+                last: measured.missed.last.map(|due| due.since(self.started_at)),
+                ..measured.missed
+            };
             let load = Load {
                 intended: self.counts[place],
                 offered: counts.offered,
                 forwarded: measured.classes.correct,
-                duration_offered: self.trial.duration,
-                duration_forwarded: duration_forwarded(&measured, self.trial.duration),
+                duration_offered: duration,
+                duration_forwarded: duration_forwarded(&measured, duration),
             };
             reports.push(StreamReport {
                 id: stream.id,
@@ -331,6 +341,7 @@ impl Engine {
                 jitter: measured.jitter,
                 arrival_first: measured.first,
                 arrival_last: measured.last,
+                missed,
                 corruption: measured.corruption,
             });
         }
@@ -396,19 +407,26 @@ fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
     if problems.is_empty() { Ok(()) } else { Err(RigError::Unusable(problems)) }
 }
 
-/// Each stream's schedules for warm-up and measurement. Streams that leave from one port at equal
-/// rates do so evenly in between each other, not at the same moment.
+/// Each stream's schedules for warm-up and measurement, the latter in its window. Streams that leave from
+/// one port at equal rates in the same window do so evenly in between each other, not at the same moment.
 fn schedules(trial: &Trial, start: Nanos) -> Vec<[Schedule; 2]> {
     let started_at = start.saturating_add(trial.warmup);
     let schedule = |(place, stream): (usize, &Stream)| {
-        let before = |other: &&Stream| other.from == stream.from;
-        let index = trial.streams[..place].iter().filter(before).count() as u64;
-        let streams = trial.streams.iter().filter(before).count() as u64;
+        let window = trial.window(place);
+        let shares = |(other, it): &(usize, &Stream)| {
+            it.from == stream.from && trial.window(*other) == window
+        };
+        let index = trial.streams[..place].iter().enumerate().filter(shares).count() as u64;
+        let streams = trial.streams.iter().enumerate().filter(shares).count() as u64;
         let period = Period::of_stream(stream);
         let parts = u128::from(period.span(1).0) * u128::from(index) / u128::from(streams);
         let phase = Nanos(parts as u64);
-        let warmup = Schedule::of(stream, start, phase, trial.warmup, true);
-        [warmup, Schedule::of(stream, started_at, phase, trial.duration, false)]
+        let warms = if window.from == Nanos::ZERO { trial.warmup } else { Nanos::ZERO };
+        let opens = started_at.saturating_add(window.from);
+        [
+            Schedule::of(stream, start, phase, warms, true),
+            Schedule::of(stream, opens, phase, window.span(), false),
+        ]
     };
     trial.streams.iter().enumerate().map(schedule).collect()
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use crate::catalog;
-use crate::parameter::{KEYS, control, goals};
+use crate::parameter::{KEYS, control, goals, methods};
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
 
@@ -98,6 +98,7 @@ fn sections() -> Vec<Section> {
         .iter()
         .chain(&control::KEYS)
         .chain(&goals::KEYS)
+        .chain(&methods::KEYS)
         .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
     vec![
         Section { what: What::Experiments, heading: "experiments", rows: experiments },

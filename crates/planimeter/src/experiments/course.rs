@@ -104,16 +104,8 @@ impl Course {
             let reports = std::mem::take(&mut self.reports);
             let Some((x, metric, sum)) = self.sum else { return };
             let repeat = (self.yielded / self.legs.len() as u64) as u32;
-            self.findings.extend(sum(&reports).map(|value| Finding {
-                repeat,
-                axis: self.axis,
-                x,
-                metric,
-                value,
-                irregular: false,
-                tester_limited: false,
-                goal: None,
-            }));
+            let found = |value| Finding::new(repeat, self.axis, x, metric, value);
+            self.findings.extend(sum(&reports).map(found));
         }
     }
 

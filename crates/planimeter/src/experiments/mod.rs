@@ -16,6 +16,14 @@ pub mod throughput;
 pub mod rfc9971;
 /// Latency at shares of the throughput.
 pub mod latency;
+/// What is measured at loads that follow from the throughput.
+pub mod based;
+/// The methods of RFC 2544.
+pub mod rfc2544;
+/// Back-to-back frames and buffer time (RFC 9004).
+pub mod rfc9004;
+/// Latency and its variation (RFC 8219).
+pub mod rfc8219;
 /// A row of trials again and again.
 pub mod course;
 /// What controllers say.
@@ -32,7 +40,7 @@ pub mod cold_start;
 pub mod bianco2010;
 
 use instrument::experiment::Experiment;
-use instrument::stream::{Rate, Stream};
+use instrument::stream::{Rate, Stream, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::record::{self, GoalResult, Metric, Role};
@@ -56,6 +64,10 @@ pub struct Context {
     pub parameters: Parameters,
     /// Seed of everything random.
     pub seed: u64,
+    /// What the tester can offer without a target, frames per second, where it was measured.
+    pub ceiling_pps: Option<f64>,
+    /// Whether throughputs are found by an earlier experiment of the same run.
+    pub has_throughputs: bool,
 }
 
 /// What the trial that was yielded last was for.
@@ -76,6 +88,8 @@ pub struct Finding {
     pub axis: &'static str,
     /// Where on the axis it lies.
     pub x: f64,
+    /// Which of the target's curves it belongs to, where there are several.
+    pub curve: Option<(&'static str, f64)>,
     /// What was found.
     pub metric: Metric,
     /// Its value.
@@ -86,6 +100,14 @@ pub struct Finding {
     pub tester_limited: bool,
     /// The goal that it was found for, where the search had several.
     pub goal: Option<GoalResult>,
+}
+
+impl Finding {
+    /// A result about which there is nothing to say.
+    pub fn new(repeat: u32, axis: &'static str, x: f64, metric: Metric, value: f64) -> Self {
+        let (curve, irregular, tester_limited, goal) = (None, false, false, None);
+        Finding { repeat, axis, x, curve, metric, value, irregular, tester_limited, goal }
+    }
 }
 
 /// A method at work on one target.
@@ -124,6 +146,9 @@ pub trait Method: Experiment<Setup = Setup> + Send {
 
     /// Another target of the experiment found this.
     fn learn(&mut self, _found: &record::Outcome) {}
+
+    /// An earlier experiment of the same set found this on the same target. It may be told twice.
+    fn inherit(&mut self, _found: &record::Outcome) {}
 }
 
 impl Context {
@@ -146,6 +171,18 @@ impl Context {
     /// This share of the nominal link.
     pub fn link_percent(&self, percent: f64) -> Rate {
         Rate::LinkPercent { percent, link_bits_per_second: self.capacity_bps }
+    }
+
+    /// Frames per second of this size at the most that is to be offered: what the nominal link carries, as
+    /// far as the tester can offer it.
+    pub fn most_pps(&self, frame_bytes: u16) -> f64 {
+        let link = line_rate_pps(self.capacity_bps, usize::from(frame_bytes));
+        self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling))
+    }
+
+    /// How often a whole search is repeated: it is many trials, so half as often as a single one.
+    pub fn searches(&self) -> u32 {
+        self.parameters.repeats.div_ceil(2)
     }
 
     /// What one entry and one flow are, unless the user asked for something else.

@@ -122,15 +122,13 @@ impl Goals {
         for (place, (preset, goal)) in self.goals.iter().enumerate() {
             let found = found.get(place);
             let is = |remark| found.is_some_and(|found| found.irregular.contains(&remark));
+            let metric = metric_of_goal(preset.name()).expect("every preset has its metric");
+            let value = found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0);
             self.findings.push(Finding {
-                repeat,
-                axis: AXIS,
-                x: f64::from(frame_bytes),
-                metric: metric_of_goal(preset.name()).expect("every preset has its metric"),
-                value: found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0),
                 irregular: !found.is_some_and(Found::is_regular),
                 tester_limited: is(Irregularity::TesterLimited),
                 goal: found.map(|found| result(preset.name(), goal, found)),
+                ..Finding::new(repeat, AXIS, f64::from(frame_bytes), metric, value)
             });
         }
         self.search = None;

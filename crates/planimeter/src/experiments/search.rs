@@ -89,14 +89,15 @@ impl Searches {
             !matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
         };
         self.findings.push(Finding {
-            repeat: self.repeat(),
-            axis: self.axis,
-            x: f64::from(task.frame_bytes),
-            metric: task.metric,
-            value: found.rate_pps,
             irregular: found.irregular.iter().any(broken),
             tester_limited: found.irregular.iter().any(limited),
-            goal: None,
+            ..Finding::new(
+                self.repeat(),
+                self.axis,
+                f64::from(task.frame_bytes),
+                task.metric,
+                found.rate_pps,
+            )
         });
         self.search = None;
         self.done += 1;

@@ -6,10 +6,10 @@
 //! before the next table.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::trial::Trial;
-use results::record::Role;
+use instrument::trial::{Trial, TrialReport};
+use results::record::{Metric, Role};
 
-use super::{Method, Tag};
+use super::{Finding, Method, Tag};
 use crate::workload::Setup;
 
 /// One point of a sweep.
@@ -26,6 +26,20 @@ pub struct SweepPoint {
     pub trial: Trial,
 }
 
+/// What a trial says beyond its own numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// What was found.
+    pub metric: Metric,
+    /// Its value.
+    pub value: f64,
+    /// Whether the trial did not do what it was to show.
+    pub is_irregular: bool,
+}
+
+/// Reads what a trial, of which this came, says.
+pub type Read = fn(&Trial, &TrialReport) -> Vec<Reading>;
+
 /// A sweep at work.
 #[derive(Debug)]
 pub struct Sweep {
@@ -38,13 +52,21 @@ pub struct Sweep {
     /// Trials that have been yielded.
     yielded: usize,
     installed: Option<Setup>,
+    /// What its trials say, and what they have said.
+    read: Option<Read>,
+    findings: Vec<Finding>,
 }
 
 impl Sweep {
     /// These points, each `repeats` times.
     pub fn new(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
         let order = rounds(0..points.len(), repeats).collect();
-        Sweep { axis, points, order, renews: false, yielded: 0, installed: None }
+        Sweep::of(axis, points, order)
+    }
+
+    fn of(axis: &'static str, points: Vec<SweepPoint>, order: Vec<(usize, u32)>) -> Self {
+        let (renews, yielded, installed, read) = (false, 0, None, None);
+        Sweep { axis, points, order, renews, yielded, installed, read, findings: Vec::new() }
     }
 
     /// The same with all repeats of points that lie side by side and need the same setup before
@@ -56,13 +78,38 @@ impl Sweep {
             order.extend(rounds(from..from + block.len(), repeats));
             from += block.len();
         }
-        Sweep { axis, points, order, renews: false, yielded: 0, installed: None }
+        Sweep::of(axis, points, order)
+    }
+
+    /// The same with what each trial says beyond its own numbers.
+    #[must_use]
+    pub fn reading(self, read: Read) -> Self {
+        Sweep { read: Some(read), ..self }
     }
 
     /// The same with each table filled anew for each repeat, if so told.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Sweep { renews, ..self }
+    }
+}
+
+impl Sweep {
+    /// Takes what the last trial says.
+    fn take(&mut self, last: Option<&Outcome>) {
+        let Some((read, Outcome::Trial { report, .. })) = self.read.zip(last) else { return };
+        let Some(&(place, repeat)) = self.yielded.checked_sub(1).and_then(|at| self.order.get(at))
+        else {
+            return;
+        };
+        let SweepPoint { x, curve, trial, .. } = &self.points[place];
+        let limited = report.is_tester_limited();
+        self.findings.extend(read(trial, report).into_iter().map(|found| Finding {
+            curve: *curve,
+            irregular: found.is_irregular,
+            tester_limited: limited,
+            ..Finding::new(repeat, self.axis, *x, found.metric, found.value)
+        }));
     }
 }
 
@@ -74,7 +121,8 @@ fn rounds(points: std::ops::Range<usize>, repeats: u32) -> impl Iterator<Item = 
 impl Experiment for Sweep {
     type Setup = Setup;
 
-    fn next(&mut self, _last: Option<&Outcome>) -> Step<Setup> {
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        self.take(last);
         let Some(&(place, repeat)) = self.order.get(self.yielded) else { return Step::Done };
         let point = &self.points[place];
         let shift = if self.renews { repeat } else { point.setup.shift };
@@ -93,6 +141,10 @@ impl Method for Sweep {
     fn tag(&self) -> Tag {
         let last = self.order.get(self.yielded.saturating_sub(1));
         Tag { role: Role::Measure, repeat: last.map_or(1, |&(_, repeat)| repeat) }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
     }
 
     fn trials_expected(&self) -> u64 {

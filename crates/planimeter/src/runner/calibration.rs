@@ -142,6 +142,8 @@ fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
         capacity_bps: 0,
         parameters,
         seed: 1,
+        ceiling_pps: None,
+        has_throughputs: false,
     };
     context.trial(&Setup::single(1), FRAME_BYTES, Rate::FramesPerSecond(rate_pps))
 }

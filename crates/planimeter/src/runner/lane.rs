@@ -1,13 +1,14 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
 use instrument::experiment::{Outcome, Point, Step};
-use instrument::trial::{Flag, Load, Trial, TrialReport};
+use instrument::stream::Stream;
+use instrument::trial::{Flag, Load, Missed, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 use results::record;
 
 use super::RunError;
 use super::recording::{self, Around, Facts};
-use crate::catalog::Entry;
+use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
 use crate::target::name::TargetKind;
 use crate::target::{Bench, Target, TargetError};
@@ -76,10 +77,16 @@ impl Lane {
         self.method.waits()
     }
 
-    /// Another target found this.
+    /// Another target found this, or this one in another experiment of the same set.
     pub fn learn(&mut self, found: &record::Outcome) {
-        if found.experiment == self.entry.id && found.target != self.kind.name() {
+        let is_own = found.experiment == self.entry.id;
+        if is_own && found.target != self.kind.name() {
             self.method.learn(found);
+        } else if !is_own
+            && found.target == self.kind.name()
+            && catalog::set_of(&found.experiment) == self.entry.set()
+        {
+            self.method.inherit(found);
         }
     }
 
@@ -203,7 +210,12 @@ impl Lane {
             experiment: self.entry.id.into(),
             target: self.kind.name().into(),
             repeat: finding.repeat,
-            point: record::Point::new(finding.axis, finding.x),
+            point: match finding.curve {
+                Some((name, value)) => {
+                    record::Point::new(finding.axis, finding.x).within(name, value)
+                }
+                None => record::Point::new(finding.axis, finding.x),
+            },
             metric: finding.metric,
             value: finding.value,
             trials,
@@ -242,5 +254,30 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     report.flags.extend(limited.then(|| Flag::TesterLimited(total.offered_share())));
     report.played = stored.orders.as_ref().map(recording::played);
     report.work = stored.work;
+    report.streams =
+        stored.streams.iter().zip(&trial.streams).zip(0..).map(restored_stream(trial)).collect();
     report
+}
+
+/// What a method digests of a stream.
+fn restored_stream(
+    trial: &Trial,
+) -> impl Fn(((&record::StreamCount, &Stream), usize)) -> StreamReport + use<'_> {
+    |((stored, stream), place)| {
+        let duration = trial.window(place).span();
+        let load = Load {
+            intended: stored.frames_intended,
+            offered: stored.frames_offered,
+            forwarded: stored.classes.correct,
+            duration_offered: duration,
+            duration_forwarded: duration,
+        };
+        let missed = Missed {
+            first: stored.missed_ns_first.map(Nanos),
+            last: stored.missed_ns_last.map(Nanos),
+            silence: Nanos(stored.silence_ns),
+        };
+        let classes = recording::restored_classes(&stored.classes);
+        StreamReport { missed, classes, ..StreamReport::unmeasured(stream, load) }
+    }
 }

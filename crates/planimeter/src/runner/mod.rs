@@ -137,6 +137,12 @@ impl Plan {
         kinds
     }
 
+    /// Whether an earlier experiment of the same set finds the throughputs that this one needs.
+    fn finds_throughputs_before(&self, entry: &Entry) -> bool {
+        let mut before = self.measured().take_while(|other| other.id != entry.id);
+        before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
+    }
+
     /// The experiments whose trials are run, with their targets, about how many trials each target
     /// gets, and how many seconds each takes.
     pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
@@ -149,6 +155,8 @@ impl Plan {
                 capacity_bps: 1_000_000_000,
                 parameters: self.parameters.clone(),
                 seed: self.seed,
+                ceiling_pps: None,
+                has_throughputs: self.finds_throughputs_before(entry),
             };
             let method = (entry.build)(&context);
             let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
@@ -291,6 +299,9 @@ impl<'a> Run<'a> {
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
+            for found in &self.record.outcomes {
+                lanes.iter_mut().for_each(|lane| lane.learn(found));
+            }
             self.take_turns(&mut lanes, (targets, bench), calibration.as_deref(), stop, watcher)?;
         }
         Ok(())
@@ -304,6 +315,7 @@ impl<'a> Run<'a> {
     ) -> Vec<Lane> {
         let kinds = self.plan.kinds_of(entry);
         let open = self.plan.all_kinds();
+        let ceiling = self.record.calibrations.first();
         let place = |kind| open.iter().position(|it| *it == (kind, entry.inputs));
         let lane = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
@@ -314,6 +326,8 @@ impl<'a> Run<'a> {
                 capacity_bps: capacity,
                 parameters: self.plan.parameters.clone(),
                 seed: self.plan.seed,
+                ceiling_pps: ceiling.map(|ceiling| ceiling.rate_pps_ceiling as f64),
+                has_throughputs: self.plan.finds_throughputs_before(entry),
             };
             Lane::new(entry, target, kind, (entry.build)(&context))
         };
@@ -458,6 +472,11 @@ fn new_record(plan: &Plan, bench: &Bench) -> Record {
     parameters.insert("warmup_s".into(), plan.parameters.warmup_s.into());
     let drain = crate::experiments::drain(plan.parameters.seconds);
     parameters.insert("drain_s".into(), drain.as_secs_f64().into());
+    let has_bursts = |entry: &&Entry| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
+    if plan.entries.iter().any(has_bursts) {
+        parameters.insert("burst_seconds".into(), plan.parameters.methods.burst_s.into());
+        parameters.insert("burst_step".into(), plan.parameters.methods.burst_step.into());
+    }
     for (name, value) in bench.settings() {
         parameters.insert(name, value.into());
     }

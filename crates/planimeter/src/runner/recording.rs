@@ -9,8 +9,8 @@ use instrument::experiment::Point;
 use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::{Clock, Nanos};
 use results::record::{
-    self, ClockSource, CounterChange, CpuUse, Deed, Distribution, Drop, DropPlace, FrameClasses,
-    Jitter, Memory, Orders, PortCount, StreamCount, Trial, Work,
+    self, ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
+    FrameClasses, Jitter, Memory, Orders, PortCount, StreamCount, Trial, Work,
 };
 
 use crate::experiments::Tag;
@@ -104,6 +104,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         work: work(around),
         orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
         memory: memory(around),
+        memory_bytes: around.after.memory_bytes,
         goal: facts.goal.map(Into::into),
     }
 }
@@ -179,6 +180,19 @@ pub fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
     }
 }
 
+/// What a line keeps of classes, read back.
+pub fn restored_classes(classes: &FrameClasses) -> Classes {
+    Classes {
+        correct: classes.correct,
+        misrouted: classes.misrouted,
+        flooded: classes.flooded,
+        duplicate: classes.duplicate,
+        reordered: classes.reordered,
+        corrupt: classes.corrupt,
+        ..Classes::default()
+    }
+}
+
 fn stream(stream: &StreamReport) -> StreamCount {
     StreamCount {
         stream: stream.id.into(),
@@ -188,6 +202,9 @@ fn stream(stream: &StreamReport) -> StreamCount {
         frames_intended: stream.load.intended,
         frames_offered: stream.load.offered,
         classes: classes(&stream.classes, 0),
+        missed_ns_first: stream.missed.first.map(|after| after.0),
+        missed_ns_last: stream.missed.last.map(|after| after.0),
+        silence_ns: stream.missed.silence.0,
     }
 }
 
@@ -208,6 +225,12 @@ pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
         pdv_ns_p999: stream.jitter.pdv_ns,
         ipdv_ns_mean: Some(stream.jitter.ipdv_ns_mean),
         ipdv_ns_max: Some(stream.jitter.ipdv_ns_max),
+        ipdv_signed: stream.jitter.variation.map(|found| Differences {
+            count: found.count,
+            ns_min: found.ns_min,
+            ns_p50: found.ns_median,
+            ns_max: found.ns_max,
+        }),
     })
 }
 

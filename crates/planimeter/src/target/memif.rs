@@ -38,9 +38,7 @@ use results::derive::RING_TO_TESTER_FULL;
 use results::record::Work;
 
 use super::name::{TargetKind, Technology};
-use super::veth::{
-    AGEING, BRIDGE_MACS_MAX, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, plan, router_addresses,
-};
+use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, plan, router_addresses};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
     orders, program, work_of_ours,
@@ -136,7 +134,7 @@ impl MemifBench {
         Ok(match kind {
             TargetKind::Ours => Box::new(Ours::new(&self.program, Mode::Switch, self.arguments())),
             TargetKind::Bridge => {
-                let macs = ["--macs".into(), BRIDGE_MACS_MAX.to_string().into()];
+                let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 let polling = ["--spin".into(), SPIN_US.into()];
                 let words = macs.into_iter().chain(polling).collect();
                 Box::new(Ours::new(&self.program, Mode::Bridge { ageing: AGEING }, words))

@@ -36,15 +36,12 @@ use switch::node::Node;
 
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
-use super::veth::{BRIDGE_MACS_MAX, ROUTER_CACHE_ENTRIES};
+use super::veth::ROUTER_CACHE_ENTRIES;
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, work_of_ours,
 };
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
-
-/// Frames that fit into a link's ring: about what a network interface's descriptor ring holds.
-const RING_FRAMES: usize = 1024;
 
 /// Bytes that fit into a control channel in memory.
 const CHANNEL_BYTES: usize = 1 << 20;
@@ -141,7 +138,7 @@ impl MemoryBench {
         vec![
             ("cores_instrument".into(), format!("{:?}", self.cores.instrument)),
             target,
-            ("ring_frames".into(), RING_FRAMES.to_string()),
+            ("ring_frames".into(), self.parameters.ring_frames.to_string()),
         ]
     }
 
@@ -153,7 +150,7 @@ impl MemoryBench {
         let simulated = self.parameters.simulated;
         let clock = if simulated { Clock::Virtual } else { Clock::UserSpace };
         let link = |label: &str| -> (Box<dyn Port>, Box<dyn Port>) {
-            let (near, far) = pair_stamped(RING_FRAMES, label, clock);
+            let (near, far) = pair_stamped(self.parameters.ring_frames as usize, label, clock);
             (self.end(near), self.end(far))
         };
         let (near, made) = if kind == TargetKind::Direct {
@@ -205,7 +202,7 @@ impl MemoryBench {
     fn end(&self, port: MemoryPort) -> Box<dyn Port> {
         match (self.parameters.simulated, self.parameters.capacity) {
             (true, Capacity::BitsPerSecond(bits)) => {
-                let queue_frames_max = RING_FRAMES;
+                let queue_frames_max = self.parameters.ring_frames as usize;
                 let options = RateOptions { bits_per_second: bits as u64, queue_frames_max };
                 Box::new(Rate::new(port, options))
             }
@@ -228,7 +225,7 @@ impl MemoryBench {
                 ..OpenFlowConfig::default()
             }),
             TargetKind::Bridge => {
-                let macs_max = BRIDGE_MACS_MAX as usize;
+                let macs_max = self.parameters.macs_max as usize;
                 Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
             }
             TargetKind::Router => Kind::Router(router_config(0, count)),

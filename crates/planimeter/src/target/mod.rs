@@ -162,7 +162,7 @@ impl From<lab::peer::Description> for Description {
 }
 
 /// The addresses where what joins instrument and target has none of its own.
-const ADDRESSES: Addresses = Addresses {
+pub(crate) const ADDRESSES: Addresses = Addresses {
     instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2], [2, 0x49, 0, 0, 0, 3]],
     target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2], [2, 0x54, 0, 0, 0, 3]],
 };

@@ -15,8 +15,7 @@ use instrument::rig::RigError;
 use instrument::signature::{Sent, Sequence};
 use instrument::stream::{Problem, Shape, Stream, validate};
 use instrument::trial::{
-    Classes, Flag, Jitter, Latency, Load, OFFERED_SHARE_MIN, Pacing, PortReport, StreamReport,
-    Trial, TrialReport,
+    Classes, Flag, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial, TrialReport,
 };
 use lab::pin;
 use packet::frame::{Batch, FCS_BYTES};
@@ -287,23 +286,8 @@ fn report(
             },
         });
     }
-    report.streams.push(StreamReport {
-        id: stream.id,
-        from: stream.from,
-        to: stream.to,
-        frame_bytes: stream.frame_bytes,
-        frame_bytes_mean: stream.frame_bytes as f64,
-        load,
-        unsent_late: 0,
-        unsent_refused: 0,
-        pacing: Pacing::empty(),
-        classes: report.classes,
-        latency: Latency::empty(),
-        jitter: Jitter::default(),
-        arrival_first: None,
-        arrival_last: None,
-        corruption: None,
-    });
+    let classes = report.classes;
+    report.streams.push(StreamReport { classes, ..StreamReport::unmeasured(stream, load) });
     let share = load.offered_share();
     if is_tester && share < OFFERED_SHARE_MIN {
         report.flags.push(Flag::TesterLimited(share));

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
-use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
 use lab::account::Account;
 use lab::need::{self, Feature};
@@ -29,6 +29,7 @@ use lab::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::channel::Url;
+use ports::clock;
 use ports::port::{Port, PortError};
 
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
@@ -169,7 +170,7 @@ impl VethBench {
                 ours(Mode::Switch, words)
             }
             TargetKind::Bridge => {
-                let macs = ["--macs".into(), BRIDGE_MACS_MAX.to_string().into()];
+                let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
             }
             TargetKind::Router => ours(router(0), Vec::new()),
@@ -209,32 +210,72 @@ pub(super) fn router_addresses() -> Vec<PortAddress> {
 /// Makes a peer, any number of times.
 type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
 
-/// Addresses that our bridge holds: the largest setup's, and the stations beside them.
-pub const BRIDGE_MACS_MAX: u32 = 262_144;
-
 /// Destinations that our router's cache holds where it has one.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
 
 impl VethTarget {
-    fn restart(&mut self) -> Result<(), TargetError> {
-        self.peer.stop().map_err(lab_error)?;
-        self.peer = (self.remake)();
-        self.peer.start(&self.site).map_err(lab_error)?;
-        self.access = self.peer.ready(PATIENCE).map_err(lab_error)?;
-        Ok(())
+    /// A trial in which the target is ended, started anew and given what it held.
+    fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
+        let resets_at = clock::now().saturating_add(trial.warmup).saturating_add(at);
+        let (setup, addresses) = (self.holds, self.addresses());
+        let Self { kind, site, peer, access, rig, remake, .. } = self;
+        std::thread::scope(|scope| {
+            let reset = scope.spawn(|| {
+                // Where the system does not let us choose, the scheduler does.
+                let _ = lab::pin::pin(0, &site.wiring.cores.target);
+                clock::sleep_until(resets_at);
+                *access = restarted(peer, remake, site)?;
+                let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+                setup.as_ref().map_or(Ok(()), holds)
+            });
+            let report = rig.trial(trial);
+            let done = reset.join().expect("a reset does not panic");
+            done.map_err(|error| RigError::Reset(error.to_string()))?;
+            report
+        })
     }
+}
 
-    fn install_flows(&self, channel: &str, setup: &Setup) -> Result<(), TargetError> {
-        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
-        let url: Url = channel
-            .parse()
-            .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-        let mut controller = Controller::connect(&url, Settings::new()).map_err(failed)?;
-        controller.delete_all(&mut RealTime::default()).map_err(failed)?;
-        let flows = program::flows(setup, &self.addresses());
-        let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
-        program::checked(&installed)
+/// Ends a peer and starts another of its kind in its place.
+fn restarted(
+    peer: &mut Box<dyn Peer>,
+    remake: &mut Maker,
+    site: &Site,
+) -> Result<Access, TargetError> {
+    peer.stop().map_err(lab_error)?;
+    *peer = remake();
+    peer.start(site).map_err(lab_error)?;
+    peer.ready(PATIENCE).map_err(lab_error)
+}
+
+/// Makes a peer hold what the setup says.
+fn give(
+    kind: TargetKind,
+    access: &Access,
+    peer: &mut dyn Peer,
+    site: &Site,
+    (addresses, setup): (&Addresses, &Setup),
+) -> Result<(), TargetError> {
+    match access {
+        Access::OpenFlow { channel } => install_flows(channel, addresses, setup),
+        Access::Control { .. } | Access::Install => {
+            let plan = plan(kind.technology(), addresses, setup);
+            peer.install(site, &plan).map_err(lab_error)
+        }
+        Access::Nothing => Ok(()),
     }
+}
+
+fn install_flows(channel: &str, addresses: &Addresses, setup: &Setup) -> Result<(), TargetError> {
+    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+    let url: Url = channel
+        .parse()
+        .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+    let mut controller = Controller::connect(&url, Settings::new()).map_err(failed)?;
+    controller.delete_all(&mut RealTime::default()).map_err(failed)?;
+    let flows = program::flows(setup, addresses);
+    let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
+    program::checked(&installed)
 }
 
 /// What a bridge or router needs besides its settings so that it holds the setup's entries.
@@ -300,17 +341,10 @@ impl Target for VethTarget {
             return Ok(());
         }
         if self.holds.is_some() && !matches!(self.access, Access::OpenFlow { .. }) {
-            self.restart()?;
-        }
-        match &self.access {
-            Access::OpenFlow { channel } => self.install_flows(&channel.clone(), setup)?,
-            Access::Control { .. } | Access::Install => {
-                let plan = plan(self.kind.technology(), &self.addresses(), setup);
-                self.peer.install(&self.site, &plan).map_err(lab_error)?;
-            }
-            Access::Nothing => {}
+            self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
         }
         let addresses = self.addresses();
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, (&addresses, setup))?;
         let Self { rig, peer, .. } = self;
         lesson::teach(self.kind, setup, &addresses, |trial| {
             rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
@@ -328,6 +362,9 @@ impl Target for VethTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if let Some(at) = trial.reset_at {
+            return self.trial_with_reset(trial, at);
+        }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
             _ => "",

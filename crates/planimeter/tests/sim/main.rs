@@ -12,6 +12,7 @@ mod bianco2010;
 mod common;
 mod control;
 mod goals;
+mod standards;
 
 use std::fmt::Write;
 use std::fs;

@@ -13,7 +13,7 @@
 use crate::record::{Experiment, Metric, Record, StreamCount, Trial};
 
 /// Preamble and gap, which take time on a wire and are in no frame.
-const WIRE_OVERHEAD_BYTES: f64 = 20.0;
+pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 
 /// What the link of a record adds to the latency of a frame, each way.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,10 @@ pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
         | Metric::LossRatioF2
         | Metric::LossRatioDifference
         | Metric::FairnessIndexJain
-        | Metric::MaxMinShareRatio => matches!(item, "fig9" | "fig10"),
+        | Metric::MaxMinShareRatio => {
+            matches!(item, "fig9" | "fig10") || experiment.id == "fairness"
+        }
+        Metric::MemoryBytes => experiment.id == "soak",
         _ => true,
     }
 }
@@ -121,6 +124,9 @@ mod tests {
             frames_intended: frames_offered,
             frames_offered,
             classes: FrameClasses { correct, ..FrameClasses::default() },
+            missed_ns_first: None,
+            missed_ns_last: None,
+            silence_ns: 0,
         };
         trial.streams = flows.iter().enumerate().map(flow).collect();
         trial

@@ -5,7 +5,8 @@
 //! several curves on each target, they are drawn in one figure, or in one for each. Invariant: a
 //! curve has a point only where a cell has a value.
 
-use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, styles};
+use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, standard, styles};
+use crate::derive::study::{WIRE_OVERHEAD_BYTES, one_way};
 use crate::number;
 use crate::record::{Cell, Experiment, GOALS, Metric, Record, Within};
 
@@ -24,10 +25,12 @@ pub struct View {
     pub curve: Option<Within>,
     /// Whether it is a table alone, as the study printed it.
     pub is_table: bool,
+    /// Whether what the link carries at most is drawn beside, where it really serialises.
+    pub has_theory: bool,
 }
 
 impl View {
-    fn new(columns: &[Metric]) -> View {
+    pub(super) fn new(columns: &[Metric]) -> View {
         View {
             metric: columns[0],
             reference: None,
@@ -35,6 +38,7 @@ impl View {
             logarithmic: false,
             curve: None,
             is_table: false,
+            has_theory: false,
         }
     }
 
@@ -82,6 +86,13 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let has = |metric: Metric| {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == metric)
     };
+    if let Some(views) = standard::views(experiment) {
+        let shown = views.into_iter().filter(|view| has(view.metric));
+        return match has_figure_for_each_curve(record, experiment) {
+            true => for_each_curve(record, experiment, shown).collect(),
+            false => shown.collect(),
+        };
+    }
     let over_size = experiment.x_name == "frame_bytes";
     let rate = View {
         metric: if over_size { Metric::RateBpsForwarded } else { Metric::RatePpsForwarded },
@@ -127,20 +138,30 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         }
     };
     let found = found.into_iter().filter(|view| has(view.metric));
-    if !has_figure_for_each_curve(experiment) {
+    if !has_figure_for_each_curve(record, experiment) {
         return found.collect();
     }
-    let curves = curves(record, experiment);
-    let each = |view: View| {
-        curves.iter().map(move |curve| View { curve: Some(curve.clone()), ..view.clone() })
-    };
     let drops = View { is_table: true, ..View::new(&[Metric::LossRatio]) };
-    found.flat_map(each).chain([drops]).collect()
+    for_each_curve(record, experiment, found).chain([drops]).collect()
 }
 
-/// Six targets with three tables each are too many curves for one figure.
-fn has_figure_for_each_curve(experiment: &Experiment) -> bool {
-    is_of_study(experiment, "fig5")
+/// Each view once for each curve.
+fn for_each_curve(
+    record: &Record,
+    experiment: &Experiment,
+    views: impl Iterator<Item = View>,
+) -> impl Iterator<Item = View> {
+    let curves = curves(record, experiment);
+    views.flat_map(move |view| {
+        let one = |curve| View { curve: Some(curve), ..view.clone() };
+        curves.clone().into_iter().map(one).collect::<Vec<View>>()
+    })
+}
+
+/// Six targets with three tables each are too many curves for one figure, as are two targets with seven
+/// frame sizes.
+fn has_figure_for_each_curve(record: &Record, experiment: &Experiment) -> bool {
+    is_of_study(experiment, "fig5") || (experiment.id == "rfc2544/loss" && record.targets.len() > 1)
 }
 
 /// The time in the target, laid out as the study's table I.
@@ -256,6 +277,10 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         let points = reference(record, experiment, (view, metric), (unit.factor, x_factor));
         series.insert(0, Series { name: "offered load".into(), style: Style::REFERENCE, points });
     }
+    if let Some(points) = view.has_theory.then(|| theory(record, &series, unit.factor)).flatten() {
+        let name = "theoretical maximum of the link".into();
+        series.insert(0, Series { name, style: Style::REFERENCE, points });
+    }
     let y_label = format!("{}, {}", number::title(view.metric), unit.unit);
     let is_percent = over_load || experiment.x_name.ends_with("_percent");
     Some(Figure {
@@ -285,6 +310,8 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     match view.metric {
         Metric::ThroughputPps => format!("{stem}{dash}throughput"),
         Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
+        Metric::BufferNsCorrected => format!("{plain}-buffer"),
+        Metric::PdvNsP999 => format!("{plain}-pdv"),
         metric => match GOALS.iter().find(|(_, known)| *known == metric) {
             Some((goal, _)) => format!("{plain}-{goal}"),
             None => plain,
@@ -328,6 +355,19 @@ fn reference(
     }
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
+}
+
+/// Frames per second that the link carries at each size that was measured; none where nothing serialises.
+fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigurePoint>> {
+    let capacity_bps = one_way(record)?.capacity_bps?;
+    let mut sizes: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|at| at.x).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let point = |x: f64| {
+        let y = capacity_bps / (8.0 * (x + WIRE_OVERHEAD_BYTES)) * factor;
+        FigurePoint { x, y, interval: None, note: String::new() }
+    };
+    Some(sizes.into_iter().map(point).collect())
 }
 
 /// The target's name with what it does.

@@ -37,6 +37,7 @@ fn full() -> Record {
     let classes = FrameClasses::default();
     let trial = &mut record.trials[0];
     trial.goal = Some("ndr".into());
+    trial.memory_bytes = Some(1);
     trial.streams = vec![StreamCount {
         stream: 1,
         port_out: 0,
@@ -45,12 +46,16 @@ fn full() -> Record {
         frames_intended: 1,
         frames_offered: 1,
         classes,
+        missed_ns_first: Some(1),
+        missed_ns_last: Some(2),
+        silence_ns: 3,
     }];
     trial.ports = vec![PortCount { port: 0, name: "a".into(), frames_sent: 1, frames_received: 0 }];
     let latency = trial.latency.as_mut().expect("the sample has latencies");
     latency.file = Some("latency/00001.hgrm".into());
     let jitter = trial.jitter.as_mut().expect("the sample has jitter");
     (jitter.ipdv_ns_mean, jitter.ipdv_ns_max) = (Some(1.0), Some(2));
+    jitter.ipdv_signed = Some(Differences { count: 1, ns_min: -1, ns_p50: 0, ns_max: 1 });
     record.outcomes = vec![Outcome {
         experiment: "throughput".into(),
         target: "ours".into(),

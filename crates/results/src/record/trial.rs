@@ -115,6 +115,9 @@ pub struct Trial {
     /// Memory of the target's processes, where it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// Resident memory of the target's processes after it, huge pages counted, where it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// The goal for which a search with several of them chose the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -304,6 +307,15 @@ pub struct StreamCount {
     pub frames_offered: u64,
     /// What received frames were.
     pub classes: FrameClasses,
+    /// When the first frame was due that did not arrive, after the counted part began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed_ns_first: Option<u64>,
+    /// The same of the last such frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed_ns_last: Option<u64>,
+    /// The longest time between two arrivals.
+    #[serde(default)]
+    pub silence_ns: u64,
 }
 
 /// The account of one port of the tester.
@@ -365,6 +377,23 @@ pub struct Jitter {
     /// Largest such difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipdv_ns_max: Option<u64>,
+    /// Differences between the latencies of frames that were sent one after the other, where they were
+    /// asked for (RFC 8219 section 7.3.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv_signed: Option<Differences>,
+}
+
+/// Differences in nanoseconds, below zero where the later frame was quicker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differences {
+    /// How many there were.
+    pub count: u64,
+    /// Smallest.
+    pub ns_min: i64,
+    /// Median.
+    pub ns_p50: i64,
+    /// Largest.
+    pub ns_max: i64,
 }
 
 /// Who stamped received frames.

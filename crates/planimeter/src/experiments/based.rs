@@ -1,0 +1,154 @@
+//! What is measured at loads that follow from the throughput at each frame size.
+//!
+//! Several standards measure at the throughput, or at shares of it, and so begin with a search. Where an
+//! earlier experiment of the same set has found the throughputs of the target, these are taken; otherwise they
+//! are searched for. Either way they stand among the findings, so that a report shows what loads
+//! were derived from.
+
+use std::collections::BTreeMap;
+
+use instrument::experiment::{Experiment, Outcome, Step};
+use results::record::{self, Flag, Metric, Role};
+use results::series;
+
+use super::search::{Searches, Task};
+use super::{Context, Finding, Method, Tag};
+use crate::workload::Setup;
+
+/// Name of the axis of throughputs.
+const AXIS: &str = "frame_bytes";
+
+/// Throughput in frames per second by frame size.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Throughputs(BTreeMap<u16, f64>);
+
+/// Makes the method that the throughputs are for.
+pub type Make = fn(&Context, &Throughputs) -> Box<dyn Method>;
+
+/// A method behind the search for throughputs.
+pub struct Based {
+    context: Context,
+    frames: Vec<u16>,
+    /// What is known, by frame size and repeat.
+    known: BTreeMap<(u16, u32), Finding>,
+    search: Option<Searches>,
+    make: Make,
+    then: Option<Box<dyn Method>>,
+    findings: Vec<Finding>,
+}
+
+impl Throughputs {
+    /// The throughput of frames of this size; 0 where every load lost frames.
+    pub fn at(&self, frame_bytes: u16) -> f64 {
+        self.0.get(&frame_bytes).copied().unwrap_or(0.0)
+    }
+
+    /// Those sizes at which something passed without loss, each with its throughput.
+    pub fn each(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
+        self.0.iter().map(|(size, pps)| (*size, *pps)).filter(|(_, pps)| *pps > 0.0)
+    }
+}
+
+impl Based {
+    /// What `make` gives, at the throughputs of frames of these sizes.
+    pub fn new(context: &Context, frames: Vec<u16>, make: Make) -> Self {
+        let (context, known) = (context.clone(), BTreeMap::new());
+        let (search, then, findings) = (None, None, Vec::new());
+        Based { context, frames, known, search, make, then, findings }
+    }
+
+    /// A search for what is not known yet.
+    fn missing(&self) -> Searches {
+        let is_missing = |size: &u16| self.known.keys().all(|(known, _)| known != size);
+        let task = |&frame_bytes: &u16| {
+            let metric = Metric::ThroughputPps;
+            is_missing(&frame_bytes).then_some(Task { frame_bytes, loss_ratio: 0.0, metric })
+        };
+        let tasks = self.frames.iter().filter_map(task).collect();
+        Searches::new(&self.context, AXIS, tasks, self.context.searches())
+    }
+
+    fn know(&mut self, finding: Finding) {
+        self.known.insert((finding.x as u16, finding.repeat), finding);
+    }
+
+    fn throughputs(&self) -> Throughputs {
+        let of = |size: u16| {
+            let found = self.known.range((size, 0)..=(size, u32::MAX));
+            let values: Vec<f64> = found.map(|(_, finding)| finding.value).collect();
+            (size, series::median(&values).unwrap_or(0.0))
+        };
+        Throughputs(self.frames.iter().copied().map(of).collect())
+    }
+}
+
+impl Experiment for Based {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if let Some(then) = &mut self.then {
+            return then.next(last);
+        }
+        if self.search.is_none() {
+            self.search = Some(self.missing());
+        }
+        let search = self.search.as_mut().expect("it was made just now");
+        if search.trials_expected() > 0 {
+            match search.next(last) {
+                Step::Done => {}
+                step => return step,
+            }
+            let found = search.findings();
+            found.into_iter().for_each(|finding| self.know(finding));
+        }
+        self.findings.extend(self.known.values().cloned());
+        let mut then = (self.make)(&self.context, &self.throughputs());
+        let step = then.next(None);
+        self.then = Some(then);
+        step
+    }
+}
+
+impl Method for Based {
+    fn tag(&self) -> Tag {
+        let searching = || self.search.as_ref().map_or(1, |search| search.tag().repeat);
+        match &self.then {
+            Some(then) => then.tag(),
+            // Its trials, the longer ones that confirm included, only lead to the loads.
+            None => Tag { role: Role::Search, repeat: searching() },
+        }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        let mut found = std::mem::take(&mut self.findings);
+        found.extend(self.then.iter_mut().flat_map(|then| then.findings()));
+        found
+    }
+
+    fn trials_expected(&self) -> u64 {
+        // Half of what the link carries, since nobody knows better.
+        let half = |&size: &u16| (size, self.context.most_pps(size) / 2.0);
+        let assumed = Throughputs(self.frames.iter().map(half).collect());
+        let then = (self.make)(&self.context, &assumed).trials_expected();
+        let search =
+            if self.context.has_throughputs { 0 } else { self.missing().trials_expected() };
+        then + search
+    }
+
+    fn trial_seconds(&self) -> Option<f64> {
+        let then = (self.make)(&self.context, &self.throughputs());
+        then.trial_seconds()
+    }
+
+    fn inherit(&mut self, found: &record::Outcome) {
+        if found.metric != Metric::ThroughputPps || found.point.name != AXIS {
+            return;
+        }
+        let is = |flag| found.flags.contains(&flag);
+        self.know(Finding {
+            irregular: is(Flag::Irregular),
+            tester_limited: is(Flag::TesterLimited),
+            ..Finding::new(found.repeat, AXIS, found.point.value, found.metric, found.value)
+        });
+    }
+}

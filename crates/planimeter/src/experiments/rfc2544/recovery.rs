@@ -1,0 +1,73 @@
+//! System recovery (RFC 2544, 26.5): how long an overload is felt after it has ended.
+//!
+//! Method: at each frame size 110 % of the throughput, as far as link and tester carry it, for the length of a
+//! trial (the standard's 60 seconds with full effort), then at once 50 % of it for as long. The recovery time is
+//! from that change to the last frame that was lost, by the moments at which frames were due, so that it is
+//! known to a frame; 0 where nothing was lost after the change. Where the overload lost nothing, or loss
+//! went on to the end, the result is irregular.
+
+use instrument::stream::{Rate, Stream};
+use instrument::trial::{Trial, TrialReport, Window};
+use packet::time::Nanos;
+use results::record::Metric;
+
+use super::super::based::{Based, Throughputs};
+use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::{Context, Method, drain};
+use super::{AXIS, FRAME_BYTES};
+
+/// The overload, as a share of the throughput.
+const OVER: f64 = 1.1;
+
+/// What follows it, as a share of the throughput.
+const UNDER: f64 = 0.5;
+
+/// Loss in this last share of the lower load is loss that goes on.
+const END_SHARE: f64 = 0.02;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), at_throughput))
+}
+
+fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    let points = found.each().map(|(frame_bytes, pps)| point(context, frame_bytes, pps)).collect();
+    Box::new(Sweep::new(AXIS, points, context.searches()).reading(read))
+}
+
+fn point(context: &Context, frame_bytes: u16, throughput_pps: f64) -> SweepPoint {
+    let setup = context.setup();
+    let most_pps = context.most_pps(frame_bytes).max(throughput_pps);
+    let rates = [(throughput_pps * OVER).min(most_pps), throughput_pps * UNDER];
+    let stream = |place: usize| Stream {
+        id: place as u16 + 1,
+        ..setup.stream(
+            context.technology,
+            &context.addresses,
+            frame_bytes,
+            Rate::FramesPerSecond(rates[place]),
+        )
+    };
+    let phase = Nanos::from_secs_f64(context.parameters.seconds);
+    let whole = phase.saturating_add(phase);
+    let windows =
+        vec![Window { from: Nanos::ZERO, until: phase }, Window { from: phase, until: whole }];
+    let trial = Trial {
+        windows,
+        duration: whole,
+        drain: drain(whole.as_secs_f64()),
+        ..context.trial_of(vec![stream(0), stream(1)])
+    };
+    SweepPoint { x: f64::from(frame_bytes), curve: None, setup, trial }
+}
+
+fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
+    let [over, under] = &report.streams[..] else { return Vec::new() };
+    let fell_at = trial.window(1).from;
+    let last = over.missed.last.max(under.missed.last);
+    let took = last.map_or(Nanos::ZERO, |last| last.since(fell_at));
+    let end = trial.window(1).span().as_secs_f64() * END_SHARE;
+    let goes_on = last.is_some_and(|last| trial.duration.since(last).as_secs_f64() < end);
+    let is_irregular = over.missed.last.is_none() || goes_on;
+    vec![Reading { metric: Metric::RecoveryNs, value: took.0 as f64, is_irregular }]
+}

@@ -1,0 +1,62 @@
+//! Reset (RFC 2544, 26.6, by RFC 6201): how long a software reset of the target is felt.
+//!
+//! Method: frames of the smallest size at the throughput; a second into the trial the target is ended, started anew
+//! and given what it held (a real device reads that from its settings). The reset time is the longest time
+//! without a frame, from the last of the old to the first of the new (6201's time stamps); beside it stands what was
+//! lost over the rate (its loss-based time). Where no frame came back, the result is irregular. Targets that no
+//! process or device of the lab is cannot be reset, and are left out.
+
+use instrument::stream::Rate;
+use instrument::trial::{Trial, TrialReport};
+use packet::time::Nanos;
+use results::record::Metric;
+
+use super::super::based::{Based, Throughputs};
+use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::{Context, Method, drain};
+use super::{AXIS, FRAME_BYTES};
+
+/// When the target is reset.
+const RESET_AT: Nanos = Nanos::from_secs(1);
+
+/// Loss so near the end of a trial is loss that goes on.
+const END: Nanos = Nanos::from_millis(10);
+
+/// Shortest trial, in seconds: the slowest start of a target, and a second before and after.
+const SECONDS_MIN: f64 = 6.0;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let smallest = context.frames_or(&FRAME_BYTES).into_iter().min().unwrap_or(FRAME_BYTES[0]);
+    Box::new(Based::new(context, vec![smallest], at_throughput))
+}
+
+fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    let setup = context.setup();
+    let seconds = context.parameters.seconds.max(SECONDS_MIN);
+    let point = |(frame_bytes, pps)| {
+        let trial = Trial {
+            duration: Nanos::from_secs_f64(seconds),
+            drain: drain(seconds),
+            reset_at: Some(RESET_AT),
+            ..context.trial(&setup, frame_bytes, Rate::FramesPerSecond(pps))
+        };
+        SweepPoint { x: f64::from(frame_bytes), curve: None, setup, trial }
+    };
+    let points = found.each().map(point).collect();
+    Box::new(Sweep::new(AXIS, points, context.searches()).reading(read))
+}
+
+fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
+    let [stream] = &report.streams[..] else { return Vec::new() };
+    let lost = stream.load.offered.saturating_sub(stream.load.forwarded);
+    let by_loss = lost as f64 / stream.load.pps_offered().max(1.0) * 1e9;
+    // What is still away at the end has no first new frame.
+    let came_back = stream.missed.last.is_none_or(|last| trial.duration.since(last) > END);
+    let is_irregular = !came_back || stream.load.forwarded == 0;
+    let value = stream.missed.silence.0 as f64;
+    vec![
+        Reading { metric: Metric::ResetNs, value, is_irregular },
+        Reading { metric: Metric::ResetNsByLoss, value: by_loss, is_irregular },
+    ]
+}

@@ -1,0 +1,277 @@
+//! Back-to-back frames and buffer time (RFC 9004, which updates RFC 2544, 26.4).
+//!
+//! Method: at each frame size at which the throughput is below what link and tester carry, bursts at that rate
+//! after a pause, each followed by the time that the target needs for it at its throughput and a drain. A binary
+//! search finds the longest burst of which no frame is lost, to a frame (TST009 12.3.2; with `--set verify=`
+//! a burst that lost frames is tried again); the whole search is repeated. With a burst of `b` frames at `L`
+//! frames/s and a throughput of `T` frames/s the implied buffer time is `b / L`, and the corrected one, which leaves out
+//! what is forwarded while the burst comes, `b / L (1 - T / L)`. A burst near the longest that is tried
+//! tells nothing but that the buffer is larger, and is irregular: raise `--set burst_seconds=`.
+//! Parameters: `--set burst_seconds=`, the longest burst; `--set burst_step=`, the resolution in frames.
+
+use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::generate::schedule::Period;
+use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
+use instrument::stream::Rate;
+use instrument::trial::Trial;
+use packet::time::Nanos;
+use results::record::{Metric, Role};
+
+use super::based::{Based, Throughputs};
+use super::{Context, Finding, Method, Tag, rfc2544};
+use crate::workload::Setup;
+
+/// Name of the axis.
+pub const AXIS: &str = rfc2544::AXIS;
+
+/// A throughput from this share of the highest load on shows no buffer.
+const FULL_SHARE: f64 = 0.99;
+
+/// From this share of the longest burst on, a result is a bound and no more.
+const NEAR_LIMIT_SHARE: f64 = 0.9;
+
+/// The longest time that is given to the target to empty its buffer.
+const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    Box::new(Based::new(context, context.frames_or(&rfc2544::FRAME_BYTES), bursts))
+}
+
+fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    let size = |(frame_bytes, throughput_pps)| {
+        let burst_pps = context.most_pps(frame_bytes);
+        let is_below = throughput_pps < burst_pps * FULL_SHARE;
+        is_below.then_some(Size { frame_bytes, throughput_pps, burst_pps })
+    };
+    Box::new(Bursts {
+        setup: context.setup(),
+        sizes: found.each().filter_map(size).collect(),
+        context: context.clone(),
+        done: 0,
+        search: None,
+        is_installed: false,
+        findings: Vec::new(),
+    })
+}
+
+/// A frame size at which there is a buffer to be found.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    frame_bytes: u16,
+    throughput_pps: f64,
+    burst_pps: f64,
+}
+
+/// Searches at work, one after the other.
+struct Bursts {
+    context: Context,
+    setup: Setup,
+    sizes: Vec<Size>,
+    /// Searches that have ended.
+    done: usize,
+    /// For a length in frames.
+    search: Option<BinarySearch>,
+    is_installed: bool,
+    findings: Vec<Finding>,
+}
+
+impl Size {
+    /// Frames of the longest burst that is tried.
+    fn limit(&self, context: &Context) -> f64 {
+        (self.burst_pps * context.parameters.methods.burst_s).floor().max(2.0)
+    }
+
+    fn goal(&self, context: &Context) -> Goal {
+        Goal {
+            loss_ratio: 0.0,
+            rate_pps_min: 1.0,
+            rate_pps_max: self.limit(context),
+            resolution_pps: f64::from(context.parameters.methods.burst_step),
+            is_confirmed: false,
+            verifications: context.parameters.verify,
+        }
+    }
+
+    /// A burst of so many frames, after which the target has time to send them on.
+    fn trial(&self, context: &Context, setup: &Setup, frames: u64) -> Trial {
+        let rate = Rate::FramesPerSecond(self.burst_pps);
+        let duration = Period::new(rate, usize::from(self.frame_bytes)).span(frames);
+        let emptying = Nanos::from_secs_f64(frames as f64 / self.throughput_pps).min(EMPTYING_MAX);
+        let trial = context.trial(setup, self.frame_bytes, rate);
+        let drain = trial.drain.saturating_add(emptying);
+        Trial { warmup: Nanos::ZERO, duration, drain, ..trial }
+    }
+
+    fn findings(&self, repeat: u32, frames: f64, limit: f64, is_cut: bool) -> [Finding; 3] {
+        let implied_s = frames / self.burst_pps;
+        let corrected_s = implied_s * (1.0 - self.throughput_pps / self.burst_pps);
+        let irregular = is_cut || frames < 1.0 || frames >= limit * NEAR_LIMIT_SHARE;
+        [
+            (Metric::BurstFrames, frames),
+            (Metric::BufferNsImplied, implied_s * 1e9),
+            (Metric::BufferNsCorrected, corrected_s * 1e9),
+        ]
+        .map(|(metric, value)| Finding {
+            irregular,
+            ..Finding::new(repeat, AXIS, f64::from(self.frame_bytes), metric, value)
+        })
+    }
+}
+
+impl Bursts {
+    fn size(&self) -> Option<Size> {
+        let count = self.sizes.len();
+        let is_left = self.done < count * self.context.searches() as usize;
+        is_left.then(|| self.sizes[self.done % count])
+    }
+
+    fn repeat(&self) -> u32 {
+        (self.done / self.sizes.len().max(1)) as u32 + 1
+    }
+}
+
+impl Experiment for Bursts {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if !std::mem::replace(&mut self.is_installed, true) {
+            return Step::Install(self.setup);
+        }
+        if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
+            search.record(Measured::from(&**report));
+        }
+        loop {
+            let Some(size) = self.size() else { return Step::Done };
+            let goal = size.goal(&self.context);
+            match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
+                Ask::Search { rate_pps: frames } | Ask::Confirm { rate_pps: frames } => {
+                    let point = Point::new(&[(AXIS, f64::from(size.frame_bytes))]);
+                    let trial = size.trial(&self.context, &self.setup, frames as u64);
+                    return Step::Trial { point, trial };
+                }
+                Ask::Found(found) => {
+                    let is_cut = found.irregular.contains(&Irregularity::TrialsExhausted);
+                    let (repeat, frames) = (self.repeat(), found.rate_pps.floor());
+                    self.findings.extend(size.findings(repeat, frames, goal.rate_pps_max, is_cut));
+                    (self.search, self.done) = (None, self.done + 1);
+                }
+            }
+        }
+    }
+}
+
+impl Method for Bursts {
+    fn tag(&self) -> Tag {
+        Tag { role: Role::Search, repeat: self.repeat() }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn trials_expected(&self) -> u64 {
+        let trials = |size: &Size| {
+            let steps =
+                size.limit(&self.context) / f64::from(self.context.parameters.methods.burst_step);
+            steps.max(2.0).log2().ceil() as u64 + 1
+        };
+        self.sizes.iter().map(trials).sum::<u64>() * u64::from(self.context.searches())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use instrument::stream::line_rate_pps;
+    use instrument::trial::{Load, TrialReport};
+    use results::record::{self, Flag};
+
+    use super::*;
+    use crate::parameter::{Effort, Parameters};
+    use crate::target::ADDRESSES;
+    use crate::target::name::{TargetKind, Technology};
+
+    const THROUGHPUT_PPS: f64 = 500_000.0;
+
+    fn context(assignments: &[&str]) -> Context {
+        let mut parameters = Parameters::at(Effort::Quick);
+        assignments.iter().for_each(|it| parameters.set(it).expect("the test knows its keys"));
+        Context {
+            kind: TargetKind::Ours,
+            technology: Technology::OpenFlow,
+            addresses: ADDRESSES,
+            capacity_bps: 1_000_000_000,
+            parameters,
+            seed: 1,
+            ceiling_pps: None,
+            has_throughputs: true,
+        }
+    }
+
+    /// What is found of a target that holds so many frames and forwards at a known rate.
+    fn found(buffer: f64, set: &[&str]) -> Vec<Finding> {
+        let context = context(&[&["frame=64", "repeats=1"], set].concat());
+        let line_pps = line_rate_pps(context.capacity_bps, 64);
+        let mut method = method(&context);
+        method.inherit(&record::Outcome {
+            experiment: "rfc2544/throughput".into(),
+            target: "ours".into(),
+            repeat: 1,
+            point: record::Point::new(AXIS, 64.0),
+            metric: Metric::ThroughputPps,
+            value: THROUGHPUT_PPS,
+            trials: Vec::new(),
+            flags: Vec::<Flag>::new(),
+            goal: None,
+        });
+        let mut last = None;
+        loop {
+            last = Some(match method.next(last.as_ref()) {
+                Step::Done => return method.findings(),
+                Step::Install(_) => Outcome::Installed,
+                Step::Trial { point, trial } => {
+                    let stream = &trial.streams[0];
+                    let period = Period::new(stream.rate, stream.frame_bytes);
+                    let offered = period.frames_within(trial.duration);
+                    let held = offered as f64 * (1.0 - THROUGHPUT_PPS / line_pps);
+                    let lost = (held - buffer).max(0.0).ceil() as u64;
+                    let load = Load {
+                        intended: offered,
+                        offered,
+                        forwarded: offered - lost.min(offered),
+                        ..Load::default()
+                    };
+                    let report = Box::new(TrialReport::unmeasured(&trial, Nanos::ZERO, load));
+                    Outcome::Trial { point, report }
+                }
+            });
+        }
+    }
+
+    fn value(findings: &[Finding], metric: Metric) -> &Finding {
+        findings.iter().find(|it| it.metric == metric).expect("it was searched for")
+    }
+
+    #[test]
+    fn a_buffer_of_known_size_is_found_to_the_frame() {
+        let line_pps = line_rate_pps(1_000_000_000, 64);
+        for buffer in [1.0, 64.0, 1000.0, 4096.0, 65_536.0] {
+            let found = found(buffer, &[]);
+            let burst = value(&found, Metric::BurstFrames);
+            let wanted = (buffer / (1.0 - THROUGHPUT_PPS / line_pps)).floor();
+            assert_eq!((burst.value, burst.irregular), (wanted, false), "{buffer}");
+            let corrected_s = value(&found, Metric::BufferNsCorrected).value * 1e-9;
+            assert!((corrected_s * line_pps - buffer).abs() <= 1.0, "{buffer}: {corrected_s} s");
+        }
+    }
+
+    #[test]
+    fn a_burst_near_the_longest_is_a_bound_and_a_coarser_step_is_kept() {
+        let found_short = found(1e6, &["burst_seconds=0.01"]);
+        assert!(value(&found_short, Metric::BurstFrames).irregular);
+        let coarse = found(1000.0, &["burst_step=100"]);
+        let burst = value(&coarse, Metric::BurstFrames).value;
+        let wanted = 1000.0 / (1.0 - THROUGHPUT_PPS / line_rate_pps(1_000_000_000, 64));
+        assert!(burst <= wanted && burst > wanted - 101.0, "{burst} of {wanted}");
+    }
+}

@@ -1,0 +1,64 @@
+//! Which figures and tables the standards' methods give.
+//!
+//! Source: the reporting formats of RFC 2544 (section 26), RFC 9004, RFC 8219 and RFC 2889: what they want in
+//! a table is a column, what they want drawn is the view's own metric. Experiments are known by their ids.
+
+use super::View;
+use crate::record::{Experiment, Metric};
+
+/// The views of a standard's method, the most important first; none for other experiments.
+pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
+    let view = View::new;
+    Some(match experiment.id.as_str() {
+        "rfc2544/throughput" => {
+            vec![View { has_theory: true, ..view(&[Metric::ThroughputPps]) }]
+        }
+        "rfc2544/latency" => vec![View { logarithmic: true, ..view(&LATENCY) }],
+        "rfc2544/loss" => {
+            vec![view(&[Metric::LossRatio, Metric::RatePpsOffered, Metric::RatePpsForwarded])]
+        }
+        "rfc2544/back-to-back" | "rfc9004" => vec![
+            view(&[
+                Metric::BurstFrames,
+                Metric::BufferNsImplied,
+                Metric::BufferNsCorrected,
+                Metric::ThroughputPps,
+            ]),
+            view(&[Metric::BufferNsCorrected]),
+        ],
+        "rfc2544/recovery" => vec![view(&[Metric::RecoveryNs, Metric::ThroughputPps])],
+        "rfc2544/reset" => {
+            vec![view(&[Metric::ResetNs, Metric::ResetNsByLoss, Metric::ThroughputPps])]
+        }
+        "rfc8219" => vec![
+            View { logarithmic: true, ..view(&VARIATION) },
+            View { logarithmic: true, ..view(&[Metric::PdvNsP999]) },
+        ],
+        _ => return None,
+    })
+}
+
+/// Latency at the throughput, the standard's own number first.
+const LATENCY: [Metric; 9] = [
+    Metric::LatencyNsMean,
+    Metric::LatencyNsMin,
+    Metric::LatencyNsP50,
+    Metric::LatencyNsP90,
+    Metric::LatencyNsP99,
+    Metric::LatencyNsP999,
+    Metric::LatencyNsMax,
+    Metric::RatePpsOffered,
+    Metric::LossRatio,
+];
+
+/// Typical and worst-case latency, PDV and IPDV.
+const VARIATION: [Metric; 8] = [
+    Metric::LatencyNsP50,
+    Metric::LatencyNsP999,
+    Metric::PdvNsP999,
+    Metric::IpdvNsMin,
+    Metric::IpdvNsP50,
+    Metric::IpdvNsMax,
+    Metric::RatePpsOffered,
+    Metric::LossRatio,
+];
