@@ -52,6 +52,11 @@ const VERSIONS: [&str; 6] = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
 /// Where the samples are.
 const SAMPLES: &str = "crates/openflow/tests/bytes";
 
+/// Filter entries with every word.
+const FILTER_FILE: &[u8] =
+    b"drop,src=10.0.0.0/8,dst=10.1.2.3,proto=udp,sport=7,dport=0x1000/0xf000\n\
+    capture,src=fe80::/10,proto=58 # a remark\ndst=192.0.2.7/255.0.0.255\nany\n";
+
 /// Bytes of [`FRAME`] before the frame itself.
 const FRAME_PREFIX_BYTES: usize = 4;
 
@@ -66,6 +71,9 @@ pub fn write(root: &Path) -> io::Result<()> {
     }
     fs::create_dir_all(corpus.join("stream_file"))?;
     fs::write(corpus.join("stream_file/both"), STREAM_FILE)?;
+    fs::create_dir_all(corpus.join("filter_text"))?;
+    let frame = &FRAME[FRAME_PREFIX_BYTES..];
+    fs::write(corpus.join("filter_text/all"), [FILTER_FILE, &[0], frame].concat())?;
     for (place, version) in VERSIONS.iter().enumerate() {
         let folder = root.join(SAMPLES).join(version);
         for entry in fs::read_dir(folder)? {

@@ -21,6 +21,10 @@ pub mod parse;
 pub mod build;
 /// The sums that guard headers and payloads, whole and incremental.
 pub mod checksum;
+/// Which frames a capture keeps.
+pub mod filter;
+/// Frames and bytes by protocol and size.
+pub mod traffic;
 /// Any bytes as one line of text.
 pub mod show;
 /// Capture files: frames and what is known of them as pcap and pcapng, and back.

@@ -1,0 +1,156 @@
+//! Entries that can never decide, because one before them matches all that they match; and pairs
+//! that decide differently about frames which both match, so that their order decides.
+//!
+//! Entries are held against each other in pairs: one that is hidden only by several others together
+//! is not found. An exception before what it is an exception from is usual and nothing to tell.
+
+use super::{Entry, Network, PortRange, Version};
+
+/// Two entries of a list, by their places from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overlap {
+    /// The one that decides first.
+    pub first: usize,
+    /// The one behind it.
+    pub second: usize,
+    /// What the first leaves for the second.
+    pub kind: Kind,
+}
+
+/// What an entry leaves for one behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing: the second never decides.
+    Hides,
+    /// Not those frames that both match, about which the two decide differently.
+    Crosses,
+}
+
+/// The first that hides an entry, or else the first that crosses it, for each entry that has one.
+pub fn find(entries: &[Entry]) -> Vec<Overlap> {
+    let overlap = |second: usize| {
+        let before = &entries[..second];
+        let entry = &entries[second];
+        let hides = before.iter().position(|first| first.covers(entry));
+        let crosses = || {
+            before.iter().position(|first| {
+                first.verdict != entry.verdict && first.meets(entry) && !entry.covers(first)
+            })
+        };
+        let kind = if hides.is_some() { Kind::Hides } else { Kind::Crosses };
+        hides.or_else(crosses).map(|first| Overlap { first, second, kind })
+    };
+    (0..entries.len()).filter_map(overlap).collect()
+}
+
+impl Overlap {
+    /// What to know, and what to do about it; `entries` are those that it was found in.
+    pub fn describe(&self, entries: &[Entry]) -> String {
+        let (first, second) = (&entries[self.first], &entries[self.second]);
+        let (before, behind) = (self.first + 1, self.second + 1);
+        match self.kind {
+            Kind::Hides => format!(
+                "filter entry {behind} ({second}) never decides: entry {before} ({first}) matches all that \
+                 it matches; leave it out or put it before"
+            ),
+            Kind::Crosses => format!(
+                "filter entries {before} ({first}) and {behind} ({second}) match some of the same frames \
+                 and decide differently: entry {before} decides about those"
+            ),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether it matches all that `other` matches.
+    pub fn covers(&self, other: &Entry) -> bool {
+        network_covers(self.source, other.source, other.version())
+            && network_covers(self.destination, other.destination, other.version())
+            && self.protocol.is_none_or(|protocol| other.protocol == Some(protocol))
+            && port_covers(self.source_port, other.source_port)
+            && port_covers(self.destination_port, other.destination_port)
+    }
+
+    /// Whether there can be a frame that both match.
+    pub fn meets(&self, other: &Entry) -> bool {
+        let same = |one: Option<u8>, two: Option<u8>| one.zip(two).is_none_or(|(a, b)| a == b);
+        let networks = |one: Option<Network>, two: Option<Network>| {
+            one.zip(two).is_none_or(|(a, b)| (a.value ^ b.value) & a.mask & b.mask == 0)
+        };
+        let ports = |one: Option<PortRange>, two: Option<PortRange>| {
+            one.zip(two).is_none_or(|(a, b)| (a.value ^ b.value) & a.mask & b.mask == 0)
+        };
+        self.version().zip(other.version()).is_none_or(|(a, b)| a == b)
+            && networks(self.source, other.source)
+            && networks(self.destination, other.destination)
+            && same(self.protocol, other.protocol)
+            && ports(self.source_port, other.source_port)
+            && ports(self.destination_port, other.destination_port)
+    }
+
+    /// The Internet protocol that its addresses are of.
+    pub fn version(&self) -> Option<Version> {
+        self.source.or(self.destination).map(|network| network.version)
+    }
+}
+
+fn network_covers(wide: Option<Network>, narrow: Option<Network>, of: Option<Version>) -> bool {
+    let Some(wide) = wide else { return true };
+    let (value, mask) = narrow.map_or((0, 0), |narrow| (narrow.value, narrow.mask));
+    of == Some(wide.version) && wide.mask & !mask == 0 && value & wide.mask == wide.value
+}
+
+fn port_covers(wide: Option<PortRange>, narrow: Option<PortRange>) -> bool {
+    let Some(wide) = wide else { return true };
+    narrow.is_some_and(|narrow| {
+        wide.mask & !narrow.mask == 0 && narrow.value & wide.mask == wide.value
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::entry;
+    use super::*;
+
+    fn found(texts: &[&str]) -> Vec<(usize, usize, Kind)> {
+        let entries: Vec<Entry> = texts.iter().map(|text| entry(text).unwrap()).collect();
+        find(&entries).iter().map(|it| (it.first, it.second, it.kind)).collect()
+    }
+
+    #[test]
+    fn an_entry_that_another_hides_is_found() {
+        for (wide, narrow) in [
+            ("any", "any"),
+            ("any", "drop,src=10.0.0.1"),
+            ("src=10.0.0.0/8", "src=10.1.0.0/16,dport=5"),
+            ("src=0.0.0.0/0", "dst=10.0.0.1"),
+            ("proto=udp", "drop,src=::1,proto=17"),
+            ("dport=0x10/0xf0", "dport=0x1f,sport=3"),
+            ("src=10.0.0.2/255.0.0.255", "src=10.7.9.2"),
+        ] {
+            assert_eq!(found(&[wide, narrow]), [(0, 1, Kind::Hides)], "{wide} then {narrow}");
+            if wide != narrow {
+                assert_eq!(found(&[narrow, wide]), [], "{narrow} then {wide}");
+            }
+        }
+        assert_eq!(found(&["proto=6", "dst=::1", "proto=6,dport=80"]), [(0, 2, Kind::Hides)]);
+    }
+
+    #[test]
+    fn entries_whose_order_decides_are_found() {
+        let two = ["src=10.0.0.0/8", "drop,dport=53"];
+        assert_eq!(found(&two), [(0, 1, Kind::Crosses)]);
+        for apart in [
+            ["src=10.0.0.0/8", "dport=53"],
+            ["src=10.0.0.0/8", "drop,dst=::1"],
+            ["src=10.0.0.0/8", "drop,src=11.0.0.0/8"],
+            ["proto=tcp,sport=1", "drop,proto=udp"],
+            ["sport=1,proto=6", "drop,sport=2"],
+        ] {
+            assert_eq!(found(&apart), [], "{apart:?}");
+        }
+        let entries = two.map(|text| entry(text).unwrap());
+        let said = find(&entries)[0].describe(&entries);
+        assert!(said.contains("1 (capture,src=10.0.0.0/8) and 2 (drop,dport=53)"), "{said}");
+    }
+}

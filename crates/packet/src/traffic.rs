@@ -1,0 +1,326 @@
+//! Frames and bytes by protocol and by size, of one port or one stream.
+//!
+//! A frame counts under each protocol that it carries: a datagram behind a VLAN tag under `vlan`, `ipv4`
+//! and `udp`. What carries no ARP, MPLS or Internet protocol counts under `other`, and what carries none
+//! of the known protocols behind IP (or a later fragment) under `other_ip`. Bytes are without frame check
+//! sequence; the classes of sizes are those of RFC 2819 (`etherStatsPkts64Octets` and on), which include it.
+
+use crate::frame::FCS_BYTES;
+use crate::header::ethernet;
+use crate::parse::{Layers, Network, Transport};
+
+/// Ethernet types that are counted apart; further ones count together.
+pub const TYPES_MAX: usize = 32;
+
+/// How many protocols are told apart.
+const PROTOCOLS: usize = Protocol::ALL.len();
+
+/// How many classes of sizes there are.
+pub const SIZES: usize = 7;
+
+/// The names of the classes of sizes, in bytes with frame check sequence.
+pub const SIZE_NAMES: [&str; SIZES] =
+    ["to_64", "65_to_127", "128_to_255", "256_to_511", "512_to_1023", "1024_to_1518", "from_1519"];
+
+/// The last size of each class but the last.
+const SIZE_ENDS: [usize; SIZES - 1] = [64, 127, 255, 511, 1023, 1518];
+
+/// Protocols that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// IEEE 802.1Q or 802.1ad: at least one tag.
+    Vlan,
+    /// MPLS, unicast or multicast.
+    Mpls,
+    /// ARP.
+    Arp,
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// ICMP.
+    Icmp,
+    /// ICMPv6.
+    Icmpv6,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+    /// Anything else behind IP.
+    OtherIp,
+    /// Anything else behind Ethernet.
+    Other,
+}
+
+/// Frames and their bytes, without frame check sequence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// How a frame counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// A bit for each protocol.
+    protocols: u16,
+    ether_type: u16,
+    size: u8,
+    bytes: u32,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// All frames.
+    pub total: Count,
+    protocols: [Count; PROTOCOLS],
+    sizes: [u64; SIZES],
+    /// By Ethernet type, in the order in which they were first seen.
+    types: Vec<(u16, Count)>,
+    /// Frames of Ethernet types for which there was no more room.
+    pub further_types: Count,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Protocol; 12] = [
+        Protocol::Vlan,
+        Protocol::Mpls,
+        Protocol::Arp,
+        Protocol::Ipv4,
+        Protocol::Ipv6,
+        Protocol::Icmp,
+        Protocol::Icmpv6,
+        Protocol::Tcp,
+        Protocol::Udp,
+        Protocol::Sctp,
+        Protocol::OtherIp,
+        Protocol::Other,
+    ];
+
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Vlan => "vlan",
+            Protocol::Mpls => "mpls",
+            Protocol::Arp => "arp",
+            Protocol::Ipv4 => "ipv4",
+            Protocol::Ipv6 => "ipv6",
+            Protocol::Icmp => "icmp",
+            Protocol::Icmpv6 => "icmpv6",
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+            Protocol::Sctp => "sctp",
+            Protocol::OtherIp => "other_ip",
+            Protocol::Other => "other",
+        }
+    }
+}
+
+impl Count {
+    /// Adds so many frames with so many bytes in all.
+    pub fn add(&mut self, frames: u64, bytes: u64) {
+        self.frames += frames;
+        self.bytes += bytes;
+    }
+
+    /// What was added since `earlier`.
+    pub fn since(self, earlier: Count) -> Count {
+        Count {
+            frames: self.frames.saturating_sub(earlier.frames),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+        }
+    }
+}
+
+impl Class {
+    /// How a frame of these bytes counts; `bytes_original` is its length, if not all of it is here.
+    #[inline]
+    pub fn of(bytes: &[u8], bytes_original: usize) -> Self {
+        let layers = Layers::of(bytes);
+        let mut protocols = 0;
+        let mut set = |protocol: Protocol| protocols |= 1 << protocol as u16;
+        if layers.tags > 0 {
+            set(Protocol::Vlan);
+        }
+        match layers.network {
+            Network::Arp => set(Protocol::Arp),
+            Network::Ipv4 => set(Protocol::Ipv4),
+            Network::Ipv6 => set(Protocol::Ipv6),
+            Network::None if is_mpls(layers.ether_type) => set(Protocol::Mpls),
+            Network::None => set(Protocol::Other),
+        }
+        match layers.transport {
+            Transport::Icmp => set(Protocol::Icmp),
+            Transport::Icmpv6 => set(Protocol::Icmpv6),
+            Transport::Tcp => set(Protocol::Tcp),
+            Transport::Udp => set(Protocol::Udp),
+            Transport::Sctp => set(Protocol::Sctp),
+            Transport::None if matches!(layers.network, Network::Ipv4 | Network::Ipv6) => {
+                set(Protocol::OtherIp);
+            }
+            Transport::None => {}
+        }
+        let with_fcs = bytes_original + FCS_BYTES;
+        let size = SIZE_ENDS.iter().filter(|&&end| with_fcs > end).count() as u8;
+        let bytes = u32::try_from(bytes_original).unwrap_or(u32::MAX);
+        Class { protocols, ether_type: layers.ether_type, size, bytes }
+    }
+}
+
+fn is_mpls(ether_type: u16) -> bool {
+    matches!(ether_type, ethernet::TYPE_MPLS | ethernet::TYPE_MPLS_MULTICAST)
+}
+
+impl Traffic {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Traffic::default()
+    }
+
+    /// Counts a frame of these bytes.
+    #[inline]
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.add_alike(Class::of(bytes, bytes.len()), 1);
+    }
+
+    /// Counts so many frames of one class.
+    #[inline]
+    pub fn add_alike(&mut self, class: Class, frames: u64) {
+        if frames == 0 {
+            return;
+        }
+        let bytes = frames * u64::from(class.bytes);
+        self.total.add(frames, bytes);
+        let mut left = class.protocols;
+        while left != 0 {
+            self.protocols[left.trailing_zeros() as usize].add(frames, bytes);
+            left &= left - 1;
+        }
+        self.sizes[usize::from(class.size)] += frames;
+        self.of_type(class.ether_type).add(frames, bytes);
+    }
+
+    #[inline]
+    fn of_type(&mut self, ether_type: u16) -> &mut Count {
+        let known = self.types.iter().position(|(known, _)| *known == ether_type);
+        match known {
+            Some(place) => &mut self.types[place].1,
+            None if self.types.len() < TYPES_MAX => {
+                self.types.push((ether_type, Count::default()));
+                &mut self.types.last_mut().expect("one was just added").1
+            }
+            None => &mut self.further_types,
+        }
+    }
+
+    /// Frames that carry a protocol.
+    pub fn protocol(&self, protocol: Protocol) -> Count {
+        self.protocols[protocol as usize]
+    }
+
+    /// Frames of each class of sizes, by the names of [`SIZE_NAMES`].
+    pub fn sizes(&self) -> &[u64; SIZES] {
+        &self.sizes
+    }
+
+    /// Frames by Ethernet type, behind tags; 0 is for frames of IEEE 802.3 without one.
+    pub fn types(&self) -> &[(u16, Count)] {
+        &self.types
+    }
+
+    /// Adds what somebody else counted.
+    pub fn merge(&mut self, other: &Traffic) {
+        self.total.add(other.total.frames, other.total.bytes);
+        for (own, other) in self.protocols.iter_mut().zip(&other.protocols) {
+            own.add(other.frames, other.bytes);
+        }
+        for (own, other) in self.sizes.iter_mut().zip(&other.sizes) {
+            *own += other;
+        }
+        for (ether_type, count) in &other.types {
+            self.of_type(*ether_type).add(count.frames, count.bytes);
+        }
+        self.further_types.add(other.further_types.frames, other.further_types.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::Builder;
+    use crate::header::{ipv4, mpls};
+
+    fn ethernet() -> Builder {
+        Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
+    }
+
+    fn ip() -> ipv4::Header {
+        ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
+    }
+
+    #[test]
+    fn a_frame_counts_under_each_protocol_that_it_carries() {
+        let frames = [
+            ethernet().vlan(5).ipv4(ip()).udp(1, 2).payload(&[0; 100]).bytes(),
+            ethernet().ipv4(ipv4::Header { protocol: 47, ..ip() }).payload(&[0; 30]).bytes(),
+            ethernet()
+                .mpls(mpls::Header { label: 7, class: 0, bottom: true, ttl: 9 })
+                .payload(&[0; 50])
+                .bytes(),
+            ethernet().ether_type(0x88b5).payload(&[0; 1600]).bytes(),
+            vec![0; 5],
+        ];
+        let mut traffic = Traffic::new();
+        frames.iter().for_each(|frame| traffic.add(frame));
+        let counted = |protocol| traffic.protocol(protocol).frames;
+        assert_eq!(traffic.total.frames, 5);
+        assert_eq!(traffic.total.bytes, frames.iter().map(|it| it.len() as u64).sum::<u64>());
+        for (protocol, frames) in [
+            (Protocol::Vlan, 1),
+            (Protocol::Ipv4, 2),
+            (Protocol::Udp, 1),
+            (Protocol::OtherIp, 1),
+            (Protocol::Mpls, 1),
+            (Protocol::Other, 2),
+            (Protocol::Tcp, 0),
+            (Protocol::Arp, 0),
+        ] {
+            assert_eq!(counted(protocol), frames, "{}", protocol.name());
+        }
+        assert_eq!(traffic.protocol(Protocol::Vlan).bytes, frames[0].len() as u64);
+        assert_eq!(traffic.sizes().iter().sum::<u64>(), 5);
+        assert_eq!((traffic.sizes()[6], traffic.sizes()[2]), (1, 1));
+        let long = Count { frames: 1, bytes: frames[3].len() as u64 };
+        assert!(traffic.types().contains(&(0x88b5, long)));
+    }
+
+    #[test]
+    fn sizes_are_classed_with_their_frame_check_sequence() {
+        let class = |bytes: usize| usize::from(Class::of(&[0; 20], bytes).size);
+        for (place, &end) in SIZE_ENDS.iter().enumerate() {
+            assert_eq!((class(end - 4), class(end - 3)), (place, place + 1));
+        }
+    }
+
+    #[test]
+    fn types_without_room_count_together_and_sums_agree() {
+        let (mut one, mut other) = (Traffic::new(), Traffic::new());
+        let frame = |kind: u16| ethernet().ether_type(0x9000 + kind).payload(&[0; 46]).bytes();
+        (0..20).for_each(|kind| one.add(&frame(kind)));
+        (10..50).for_each(|kind| other.add(&frame(kind)));
+        one.merge(&other);
+        assert_eq!((one.total.frames, one.types().len()), (60, TYPES_MAX));
+        let told: u64 = one.types().iter().map(|(_, count)| count.frames).sum();
+        assert_eq!(told + one.further_types.frames, 60);
+        let mut alike = Traffic::new();
+        alike.add_alike(Class::of(&frame(3), 60), 7);
+        assert_eq!(alike.total, Count { frames: 7, bytes: 420 });
+        assert_eq!(one.total.since(alike.total).frames, 53);
+    }
+}
