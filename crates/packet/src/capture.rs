@@ -7,6 +7,8 @@
 
 use crate::time::Nanos;
 
+/// What was cut off frames.
+pub mod cut;
 /// The older format: a header, and records.
 mod classic;
 /// What is wrong with a capture file, and what is odd.

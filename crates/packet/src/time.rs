@@ -92,10 +92,28 @@ pub enum Clock {
     UserSpace,
     /// Taken by the kernel when its network stack received the frame.
     Kernel,
+    /// Taken by a program at the interface, where the frame entered the host.
+    XdpProgram,
     /// Taken by the network interface (untested on hardware).
     Hardware,
     /// The simulation's virtual clock: exact by construction.
     Virtual,
+    /// Taken by whoever wrote a capture file: nanoseconds since 1970, on no line of this host.
+    File,
+}
+
+impl Clock {
+    /// Its name in files and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::UserSpace => "user_space",
+            Clock::Kernel => "kernel",
+            Clock::XdpProgram => "xdp_program",
+            Clock::Hardware => "hardware",
+            Clock::Virtual => "virtual",
+            Clock::File => "file",
+        }
+    }
 }
 
 /// When something happened, and who says so.

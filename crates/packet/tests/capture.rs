@@ -73,6 +73,7 @@ fn interface(resolution: u8) -> Interface {
 fn frame(number: u64) -> Frame<'static> {
     const BYTES: [u8; 100] = [0x5a; 100];
     let notes = Notes {
+        cut: None,
         direction: [None, Some(Direction::Inbound), Some(Direction::Outbound)][number as usize % 3],
         dropped: number.is_multiple_of(4).then_some(number),
         comment: number.is_multiple_of(5).then_some("odd one"),

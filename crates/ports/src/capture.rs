@@ -64,6 +64,8 @@ pub struct CaptureOptions {
     pub interface: String,
     /// Its hardware address; pcapng only.
     pub mac: Option<[u8; 6]>,
+    /// What is said of the interface; pcapng only.
+    pub interface_comment: Option<String>,
     /// What is said of the whole file; pcapng only.
     pub comment: Option<String>,
     /// Frames are cut to so many bytes, at most [`CAPTURED_BYTES_MAX`].
@@ -205,12 +207,37 @@ impl<R: Read> CaptureReader<R> {
     }
 }
 
+impl Format {
+    /// The format that a file's name asks for: `.pcap` for pcap with nanoseconds, else pcapng.
+    pub fn of(path: &Path) -> Self {
+        let is_pcap = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("pcap"));
+        if is_pcap { Format::PcapNanos } else { Format::PcapNg }
+    }
+}
+
 impl CaptureOptions {
     /// Pcapng, whole frames, of an interface of this name.
     pub fn pcapng(interface: &str) -> Self {
-        let (format, interface) = (Format::PcapNg, interface.to_owned());
-        let snap_bytes = CAPTURED_BYTES_MAX;
-        CaptureOptions { format, interface, mac: None, comment: None, snap_bytes }
+        CaptureOptions {
+            format: Format::PcapNg,
+            interface: interface.to_owned(),
+            mac: None,
+            interface_comment: None,
+            comment: None,
+            snap_bytes: CAPTURED_BYTES_MAX,
+        }
+    }
+
+    /// The interface as a file describes it.
+    fn described(&self) -> Interface {
+        Interface {
+            name: self.interface.clone(),
+            mac: self.mac,
+            snap_bytes: self.snap_bytes.min(CAPTURED_BYTES_MAX) as u32,
+            resolution: Resolution::NANO,
+            offset_seconds: 0,
+            fcs_bytes: 0,
+        }
     }
 }
 
@@ -230,15 +257,8 @@ impl<W: Write> CaptureWriter<W> {
             Format::PcapNg => {
                 let comment = options.comment.as_deref();
                 let mut ng = PcapNg::begin(&mut item, order, "planimeter", comment);
-                let interface = Interface {
-                    name: options.interface.clone(),
-                    mac: options.mac,
-                    snap_bytes: snap_bytes as u32,
-                    resolution: Resolution::NANO,
-                    offset_seconds: 0,
-                    fcs_bytes: 0,
-                };
-                ng.interface(&mut item, &interface, None)?;
+                let about = options.interface_comment.as_deref();
+                ng.interface(&mut item, &options.described(), about)?;
                 Written::Ng(ng)
             }
         };
@@ -263,20 +283,39 @@ impl<W: Write> CaptureWriter<W> {
         original_bytes: u32,
         notes: Notes<'_>,
     ) -> Result<(), CaptureError> {
-        let frame = Frame { interface: 0, at, bytes, original_bytes, notes };
+        self.write(&Frame { interface: 0, at, bytes, original_bytes, notes })
+    }
+
+    /// Adds a frame as it is, of any interface that was described.
+    pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), CaptureError> {
         match &self.file {
-            Written::Pcap(pcap) => pcap.frame(&mut self.item, &frame)?,
-            Written::Ng(ng) => ng.frame(&mut self.item, &frame)?,
+            Written::Pcap(pcap) => pcap.frame(&mut self.item, frame)?,
+            Written::Ng(ng) => ng.frame(&mut self.item, frame)?,
         }
+        self.put()
+    }
+
+    /// Describes a further interface, and returns its number. Pcap has no place for it.
+    pub fn add_interface(&mut self, about: &CaptureOptions) -> Result<u32, CaptureError> {
+        let Written::Ng(ng) = &mut self.file else { return Ok(0) };
+        let comment = about.interface_comment.as_deref();
+        let number = ng.interface(&mut self.item, &about.described(), comment)?;
+        self.put()?;
+        Ok(number)
+    }
+
+    /// Adds what was counted at an interface; pcap has no place for it.
+    pub fn statistics(&mut self, counted: &Statistics) -> Result<(), CaptureError> {
+        let Written::Ng(ng) = &self.file else { return Ok(()) };
+        ng.statistics(&mut self.item, counted)?;
         self.put()
     }
 
     /// Ends the file with what was counted (in pcapng; pcap has no place for it), and gives the
     /// output back.
     pub fn finish(mut self, counted: Option<&Statistics>) -> Result<W, CaptureError> {
-        if let (Written::Ng(ng), Some(counted)) = (&self.file, counted) {
-            ng.statistics(&mut self.item, counted)?;
-            self.put()?;
+        if let Some(counted) = counted {
+            self.statistics(counted)?;
         }
         self.output.into_inner().map_err(|error| error.into_error().into())
     }

@@ -108,10 +108,23 @@ impl RealtimeLine {
     /// than a tenth of a second is measured again first.
     #[inline]
     pub fn monotonic(&mut self, realtime_ns: u64, now: Nanos) -> Nanos {
+        self.renew(now);
+        Nanos(realtime_ns.wrapping_sub(self.offset))
+    }
+
+    /// Nanoseconds since 1970 at the monotonic moment `at`; the offset's age is looked at as for
+    /// [`RealtimeLine::monotonic`].
+    #[inline]
+    pub fn since_1970(&mut self, at: Nanos, now: Nanos) -> Nanos {
+        self.renew(now);
+        Nanos(at.0.wrapping_add(self.offset))
+    }
+
+    #[inline]
+    fn renew(&mut self, now: Nanos) {
         if now.since(self.measured) > OFFSET_AGE_MAX {
             *self = Self::measure();
         }
-        Nanos(realtime_ns.wrapping_sub(self.offset))
     }
 }
 
@@ -209,6 +222,7 @@ mod tests {
     fn an_old_offset_is_measured_again() {
         let mut line = RealtimeLine { offset: 7, measured: Nanos::ZERO, error: Nanos::ZERO };
         assert_eq!(line.monotonic(1_007, Nanos(5)), Nanos(1_000));
+        assert_eq!(line.since_1970(Nanos(1_000), Nanos(5)), Nanos(1_007));
         line.monotonic(since_1970().0, now());
         assert_ne!(line.offset, 7);
     }

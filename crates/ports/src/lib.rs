@@ -24,6 +24,8 @@ pub mod tap;
 pub mod memif;
 /// A port to a virtual machine, or whoever plays one, by shared memory.
 pub mod vhost;
+/// A port that is a capture file in and another one out.
+pub mod pcap;
 /// A port that plays frames from memory.
 pub mod replay;
 /// Ports around a port.

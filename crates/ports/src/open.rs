@@ -5,6 +5,7 @@
 use crate::afpacket::{AfPacketPort, Options};
 use crate::memif::port::MemifPort;
 use crate::memif::spec::Spec;
+use crate::pcap::{self, PcapPort};
 use crate::port::{Port, PortError};
 use crate::tap::TapPort;
 use crate::vhost;
@@ -12,11 +13,8 @@ use crate::vhost::port::VhostPort;
 use crate::xdp;
 
 /// What a specification can be.
-const KNOWN: &str =
-    "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH";
-
-/// Kinds of port that have a name already and no code yet.
-const LATER: [&str; 1] = ["pcap"];
+const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH, vhost:PATH \
+    and pcap:IN.pcap,out=OUT.pcap";
 
 /// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
@@ -38,9 +36,10 @@ pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
             Ok(vhost) => Ok(Box::new(VhostPort::open(&vhost)?)),
             Err(why) => bad(why),
         },
-        kind if LATER.contains(&kind) => bad(
-            "not in this version; known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH",
-        ),
+        "pcap" => match pcap::Spec::parse(what) {
+            Ok(pcap) => Ok(Box::new(PcapPort::open(&pcap)?)),
+            Err(why) => bad(why),
+        },
         _ => bad(KNOWN),
     }
 }
@@ -54,7 +53,8 @@ mod tests {
         for (spec, word) in [
             (
                 "",
-                "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH and vhost:PATH",
+                "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH, vhost:PATH and \
+                 pcap:IN.pcap,out=OUT.pcap",
             ),
             ("eth0", KNOWN),
             ("raw:eth0", KNOWN),
@@ -66,7 +66,9 @@ mod tests {
             ("memif:/nowhere/at/all", "listening on /nowhere/at/all#0"),
             ("vhost:", "path is missing"),
             ("vhost:/nowhere/at/all", "listening on /nowhere/at/all"),
-            ("pcap:x.pcap", "not in this version"),
+            ("pcap:", "no file is named"),
+            ("pcap:/nowhere/x.pcap", "/nowhere/x.pcap: No such file"),
+            ("pcap:out=/nowhere/x.pcap", "/nowhere/x.pcap: No such file"),
             ("afpacket:", "name is missing"),
             ("tap:", "name is missing"),
             ("afpacket:nosuchif0", "there is no interface nosuchif0"),

@@ -6,8 +6,10 @@
 use std::os::fd::RawFd;
 
 use packet::copies::Copies;
+use packet::filter::Entry;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
+use packet::traffic::Count;
 
 use crate::link::Link;
 use crate::memif::receive::Views;
@@ -53,6 +55,18 @@ pub trait Port: Send {
         Vec::new()
     }
 
+    /// Has the port keep back, where frames enter the host, what a filter of these entries drops;
+    /// false where it cannot. It need not decide about every frame: whoever receives the others decides.
+    fn keep_back(&mut self, _entries: &[Entry]) -> bool {
+        false
+    }
+
+    /// What was kept back, by entry as far as the port decides by them, and last what matched none;
+    /// nothing if nothing can be.
+    fn kept_back(&mut self) -> Vec<Count> {
+        Vec::new()
+    }
+
     /// The port's own account since it was opened.
     fn counters(&mut self) -> PortCounters;
 
@@ -72,6 +86,11 @@ pub trait Port: Send {
     /// next frames are received.
     fn descriptor(&self) -> Option<RawFd> {
         None
+    }
+
+    /// Whether no frame will ever arrive here again, because they came from a file that has ended.
+    fn is_over(&self) -> bool {
+        false
     }
 
     /// When a frame that is already inside (delayed, serialising) can be received or leaves, if
@@ -134,6 +153,14 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).divide(parts)
     }
 
+    fn keep_back(&mut self, entries: &[Entry]) -> bool {
+        (**self).keep_back(entries)
+    }
+
+    fn kept_back(&mut self) -> Vec<Count> {
+        (**self).kept_back()
+    }
+
     fn counters(&mut self) -> PortCounters {
         (**self).counters()
     }
@@ -148,6 +175,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn descriptor(&self) -> Option<RawFd> {
         (**self).descriptor()
+    }
+
+    fn is_over(&self) -> bool {
+        (**self).is_over()
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -209,6 +240,22 @@ impl PortCounters {
         other.drops.iter().for_each(|&(reason, count)| self.lose(reason, count));
     }
 
+    /// What was counted since it stood at `before`.
+    pub fn since(&self, before: &PortCounters) -> PortCounters {
+        let mut counters = PortCounters {
+            rx_frames: self.rx_frames.saturating_sub(before.rx_frames),
+            rx_bytes: self.rx_bytes.saturating_sub(before.rx_bytes),
+            tx_frames: self.tx_frames.saturating_sub(before.tx_frames),
+            tx_bytes: self.tx_bytes.saturating_sub(before.tx_bytes),
+            drops: Vec::new(),
+            peer_faults: self.peer_faults.saturating_sub(before.peer_faults),
+        };
+        for &(reason, frames) in &self.drops {
+            counters.lose(reason, frames.saturating_sub(before.lost(reason)));
+        }
+        counters
+    }
+
     /// Frames lost for `reason`.
     pub fn lost(&self, reason: PortDrop) -> u64 {
         self.drops.iter().find(|(known, _)| *known == reason).map_or(0, |&(_, lost)| lost)
@@ -232,6 +279,20 @@ pub enum PortDrop {
     PeerBroken,
 }
 
+impl PortDrop {
+    /// Its name in accounts.
+    pub fn name(self) -> &'static str {
+        match self {
+            PortDrop::ReceiveRingFull => "receive_ring_full",
+            PortDrop::TransmitRefused => "transmit_refused",
+            PortDrop::TooLong => "too_long",
+            PortDrop::InjectedLoss => "injected_loss",
+            PortDrop::LinkQueueFull => "link_queue_full",
+            PortDrop::PeerBroken => "peer_broken",
+        }
+    }
+}
+
 /// What goes wrong with a port as a whole. Lost frames are counters, not errors.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -244,6 +305,8 @@ pub enum PortError {
     NotPermitted(&'static str),
     /// The other end went away (a memory port's other half was dropped).
     PeerGone(String),
+    /// A capture file that is a port cannot be read or written on (its path, and why).
+    File(String, String),
     /// A port specification cannot be read (the text, and what is wrong with it).
     BadSpec(String, &'static str),
     /// Any other refusal of the system: what was attempted, on what, and its error.
@@ -264,6 +327,7 @@ impl std::fmt::Display for PortError {
             PortError::InterfaceDown(name) => write!(f, "interface {name} is down"),
             PortError::NotPermitted(doing) => write!(f, "not permitted: {doing}"),
             PortError::PeerGone(what) => write!(f, "the other end of {what} is gone"),
+            PortError::File(path, error) => write!(f, "{path}: {error}"),
             PortError::BadSpec(spec, why) => write!(f, "port {spec:?}: {why}"),
             PortError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
         }

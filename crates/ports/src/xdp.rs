@@ -7,6 +7,7 @@
 //! which it became. The kernel is trusted as for any system call, but no index or address from a
 //! ring is used before it is checked, so that no error there reaches memory outside.
 
+mod filter;
 mod partial;
 /// The port.
 pub mod port;

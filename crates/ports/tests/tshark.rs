@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use packet::capture::cut::Cut;
 use packet::capture::resolution::Resolution;
 use packet::capture::write::{Frame, Notes, PcapNg};
 use packet::capture::{Direction, Event, Interface, Order, Statistics};
@@ -100,6 +101,7 @@ fn ours(format: Format, name: &str) -> PathBuf {
         format,
         interface: "port1".into(),
         mac: Some([2, 0, 0, 0, 0, 7]),
+        interface_comment: None,
         comment: Some("a whole file".into()),
         snap_bytes: 200,
     };
@@ -110,6 +112,7 @@ fn ours(format: Format, name: &str) -> PathBuf {
             direction: Some(Direction::Inbound),
             dropped: (number == 7).then_some(5),
             comment: (number == 9).then_some("the ninth"),
+            cut: None,
         };
         writer.frame(at(number), &bytes(number), notes).unwrap();
     }
@@ -150,6 +153,39 @@ fn what_we_write_tshark_reads_as_we_do() {
     let capinfos = run("capinfos", &[file.to_str().unwrap()]);
     for words in ["a whole file", "port1", "planimeter", "Time precision = nanoseconds"] {
         assert!(capinfos.contains(words), "{words:?} is not in {capinfos}");
+    }
+}
+
+#[test]
+fn tshark_shows_what_was_cut_and_who_stamped() {
+    if !have("tshark") {
+        return;
+    }
+    let options = CaptureOptions {
+        interface_comment: Some("stamps by kernel".into()),
+        ..CaptureOptions::pcapng("port1")
+    };
+    let file = std::fs::File::create(place("cut.pcapng")).unwrap();
+    let mut writer = CaptureWriter::new(file, &options).unwrap();
+    let second = CaptureOptions::pcapng("port2");
+    assert_eq!(writer.add_interface(&second).unwrap(), 1);
+    let whole = bytes(40);
+    let cut = Cut::of(&whole[60..]);
+    let notes = Notes { comment: Some("a remark"), cut: Some(cut), ..Notes::default() };
+    let original_bytes = whole.len() as u32;
+    for interface in [0, 1] {
+        let frame = Frame { interface, at: at(0), bytes: &whole[..60], original_bytes, notes };
+        writer.write(&frame).unwrap();
+    }
+    writer
+        .statistics(&Statistics { interface: 1, received: Some(9), ..Statistics::default() })
+        .unwrap();
+    writer.finish(None).unwrap();
+    let lines =
+        tshark(&place("cut.pcapng"), &["frame.comment", "frame.interface_name", "frame.len"]);
+    for (line, name) in lines.iter().zip(["port1", "port2"]) {
+        assert!(line[0].contains("a remark") && line[0].contains(&cut.to_string()), "{line:?}");
+        assert_eq!(line[1..], [name.to_owned(), original_bytes.to_string()]);
     }
 }
 

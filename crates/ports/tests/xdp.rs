@@ -12,12 +12,15 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, ip, may_not_skip, number, numbered, ours,
     recovery, send, veth,
 };
+use packet::build::Builder;
 use packet::copies::Copies;
+use packet::filter::{Entry, Filter, text};
 use packet::frame::Batch;
+use packet::header::{ipv4, ipv6};
 use packet::time::{Clock, Nanos};
 use ports::afpacket::{AfPacketPort, Options};
 use ports::bpf::program::Mode;
-use ports::clock;
+use ports::clock::{self, Wait};
 use ports::open::open;
 use ports::port::{Port, PortDrop, PortError};
 use ports::xdp::port::XdpPort;
@@ -118,7 +121,7 @@ fn copies_go_and_come_as_frames_do() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) = (xdp("left,stamps=kernel"), xdp("right,stamps=kernel"));
-        assert_eq!(left.facts().stamps, Clock::Kernel);
+        assert_eq!(left.facts().stamps, Clock::XdpProgram);
         let frames = frames();
         let mut copies = Copies::new(frames.len());
         for bytes in &frames {
@@ -133,7 +136,7 @@ fn copies_go_and_come_as_frames_do() {
             right.receive_copies(&mut some, clock::now()).unwrap();
             for (place, bytes) in some.frames().enumerate().filter(|(_, bytes)| ours(bytes)) {
                 let stamp = some.stamp(place).unwrap();
-                assert_eq!(stamp.clock, Clock::Kernel);
+                assert_eq!(stamp.clock, Clock::XdpProgram);
                 assert!(stamp.at >= last && stamp.at <= clock::now(), "{stamp:?} after {last:?}");
                 last = stamp.at;
                 arrived.push(bytes.to_vec());
@@ -155,6 +158,147 @@ fn without_the_kernels_stamps_frames_carry_the_programs() {
         while right.receive(&mut batch, now).unwrap() == 0 {}
         let stamp = batch.frames()[0].stamp.unwrap();
         assert_eq!((stamp.at, stamp.clock), (now, Clock::UserSpace));
+    });
+}
+
+/// Whoever receives is away for two milliseconds while a frame lies in the ring.
+#[test]
+fn the_programs_stamp_is_from_before_the_receivers_stall() {
+    in_namespace(|| {
+        veth();
+        for (stamps, is_before) in [("kernel", true), ("none", false)] {
+            let (mut left, mut right) = (xdp("left"), xdp(&format!("right,stamps={stamps}")));
+            for round in 0..20 {
+                let begun = clock::now();
+                send(&mut left, &[numbered(round)]);
+                let mut wait = Wait::new();
+                wait.add(right.descriptor().unwrap(), false);
+                assert_eq!(wait.until(Some(begun + PATIENCE)).unwrap(), 1);
+                let was_there = clock::now();
+                clock::sleep_until(was_there + Nanos::from_millis(2));
+                let mut batch = Batch::new(4);
+                while right.receive(&mut batch, clock::now()).unwrap() == 0 {}
+                let stamp = batch.frames()[0].stamp.unwrap();
+                assert_eq!(stamp.clock == Clock::XdpProgram, is_before);
+                assert_eq!(stamp.at <= was_there, is_before, "{stamp:?}, there at {was_there}");
+                assert!(stamp.at >= begun);
+            }
+        }
+    });
+}
+
+/// A row of numbers that is the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+
+    fn entry(&mut self) -> Entry {
+        let mut text = ["capture", "drop"][self.below(2) as usize].to_owned();
+        let is_six = self.below(3) == 0;
+        for key in ["src", "dst"] {
+            let (number, open) = (self.below(4), self.below(3) as u32);
+            let number = number >> open << open;
+            match (self.below(3), is_six) {
+                (0, false) => text += &format!(",{key}=10.0.0.{number}/{}", 32 - open),
+                (0, true) => text += &format!(",{key}=2001:db8::{number}/{}", 128 - open),
+                _ => {}
+            }
+        }
+        if self.below(2) == 0 {
+            text += &format!(",proto={}", [6, 17, 132, 1, 58, 47][self.below(6) as usize]);
+        }
+        for key in ["sport", "dport"] {
+            let number = self.below(4);
+            match self.below(6) {
+                0 => text += &format!(",{key}={number}"),
+                1 => text += &format!(",{key}={}/0xfffe", number & !1),
+                _ => {}
+            }
+        }
+        if !text.contains(',') {
+            text += ",any";
+        }
+        text::entry(&text).unwrap()
+    }
+
+    /// A frame of up to three tags and mostly an IP packet; now and then cut or bent.
+    fn frame(&mut self) -> Vec<u8> {
+        let mut frame = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
+        for _ in 0..self.below(8).saturating_sub(4) {
+            frame = frame.tag([0x8100, 0x88a8, 0x9100][self.below(3) as usize], 5);
+        }
+        let (one, two) = (self.below(4) as u8, self.below(4) as u8);
+        frame = match self.below(8) {
+            0 => frame.ether_type(0x88b5),
+            1..=3 => {
+                let address = |last: u8| format!("2001:db8::{last}").parse().unwrap();
+                let header = ipv6::Header::new(address(one), address(two));
+                let frame = frame.ipv6(header);
+                if self.below(6) == 0 { frame.extension(0, &[0, 1, 4, 0, 0, 0, 0]) } else { frame }
+            }
+            _ => {
+                let header = ipv4::Header::new([10, 0, 0, one].into(), [10, 0, 0, two].into());
+                frame.ipv4(ipv4::Header { protocol: 47, ..header })
+            }
+        };
+        let (from, to) = (self.below(4) as u16, self.below(4) as u16);
+        frame = if self.below(4) > 0 { frame.udp(from, to) } else { frame };
+        let mut bytes = frame.payload(&[7; 30]).bytes();
+        match self.below(6) {
+            0 => bytes.truncate(14 + self.below(60) as usize),
+            1 => {
+                let at = 12 + self.below(50) as usize % (bytes.len() - 12);
+                bytes[at] ^= 1 << self.below(8);
+            }
+            _ => {}
+        }
+        bytes
+    }
+}
+
+#[test]
+fn what_a_filter_drops_is_kept_back_and_counted_and_everything_else_comes_up() {
+    in_namespace(|| {
+        veth();
+        let (mut left, mut right) = (xdp("left"), xdp("right,stamps=kernel"));
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        // What has a length in place of a type is always handed up.
+        let last = frame(&[0, 46], 46);
+        let (mut kept_back, mut came_needlessly) = (0, 0);
+        for round in 0..80 {
+            let entries: Vec<Entry> = (0..1 + round % 20).map(|_| random.entry()).collect();
+            let mut filter = Filter::closed();
+            filter.load(entries.clone()).unwrap();
+            assert!(right.keep_back(&entries), "{entries:?}");
+            let frames: Vec<Vec<u8>> = (0..48).map(|_| random.frame()).collect();
+            let wanted: Vec<&Vec<u8>> = frames.iter().filter(|it| filter.keeps(it)).collect();
+            send(&mut left, &frames);
+            send(&mut left, std::slice::from_ref(&last));
+            let mut came = Vec::new();
+            while came.last() != Some(&last) {
+                came.extend(collect(&mut right, 1, |_| true));
+            }
+            came.pop();
+            let count = came.len();
+            came.retain(|bytes| filter.keeps(bytes));
+            assert!(came.iter().eq(wanted), "{entries:?}");
+            let counted: u64 = right.kept_back().iter().map(|count| count.frames).sum();
+            assert_eq!(counted as usize, frames.len() - count, "{entries:?}");
+            (kept_back, came_needlessly) =
+                (kept_back + counted, came_needlessly + count - came.len());
+        }
+        assert!(kept_back > came_needlessly as u64, "{kept_back} and {came_needlessly}");
+        let all = [text::entry("any").unwrap()];
+        assert!(right.keep_back(&all));
+        send(&mut left, &[numbered(1)]);
+        collect(&mut right, 1, |bytes| *bytes == numbered(1)[..]);
+        assert_eq!(right.kept_back().iter().map(|count| count.frames).sum::<u64>(), 0);
     });
 }
 

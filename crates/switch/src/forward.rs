@@ -270,6 +270,12 @@ impl<F: Forwarder> ForwardLoop<F> {
         ports.chain(self.due).chain(self.outputs.wake).min()
     }
 
+    /// Whether no frame waits and none will arrive at any port any more.
+    pub fn is_over(&self) -> bool {
+        let is_over = |lane: &Lane| lane.is_empty() && lane.port.is_over();
+        !self.lanes.is_empty() && self.lanes.iter().all(is_over)
+    }
+
     /// Sends what waits in the outputs, beside the frames of a turn. Returns how many were sent.
     pub fn send_waiting(&mut self, now: Nanos) -> usize {
         let mut turn = Turn::default();

@@ -199,6 +199,11 @@ impl Node {
     pub fn is_pollable(&self) -> bool {
         self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
     }
+
+    /// Whether all ports are files that have come to their end, and none of their frames waits.
+    pub fn is_over(&self) -> bool {
+        self.forward.is_over()
+    }
 }
 
 /// The data plane's answer, and in the counters what the agent counts.

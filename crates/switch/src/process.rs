@@ -92,7 +92,8 @@ pub fn open_apart(
     Ok(node)
 }
 
-/// Runs a node until `stop` is set. `spin` is how long it keeps polling after the last frame; after a
+/// Runs a node until `stop` is set, or until nothing can arrive any more at any port because they
+/// all are files that have ended. `spin` is how long it keeps polling after the last frame; after a
 /// controller's last message it does so for a moment.
 pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMut(Event)) {
     let mut wait = Wait::new();
@@ -111,6 +112,11 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         let turn = node.turn(now);
         if turn.frames > 0 {
             spin_until = now.saturating_add(spin);
+        }
+        if turn.frames == 0 && turn.frames_sent == 0 && node.is_over() {
+            node.serve(now);
+            node.events.drain(..).for_each(&mut *log);
+            return;
         }
         let idle = now >= spin_until;
         let listens = talk.goes_on(now) && turn.frames == 0;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::cut::Cut;
 use super::ng::{BYTE_ORDER_MAGIC, block, code};
 use super::option::{COMMENT, END};
 use super::resolution::Resolution;
@@ -53,6 +54,8 @@ pub struct Notes<'a> {
     pub dropped: Option<u64>,
     /// A remark, of which at most [`TEXT_BYTES_MAX`] bytes are written.
     pub comment: Option<&'a str>,
+    /// What was cut off at its end.
+    pub cut: Option<Cut>,
 }
 
 /// The older format, pcap.
@@ -159,8 +162,10 @@ impl PcapNg {
             Some(Direction::Outbound) => 2,
         });
         let dropped = frame.notes.dropped.map(|dropped| self.number(dropped));
+        let cut = frame.notes.cut.map(|cut| cut.to_string());
         let options = [
             (COMMENT, frame.notes.comment.map(str::as_bytes)),
+            (COMMENT, cut.as_ref().map(|text| text.as_bytes())),
             (code::EPB_FLAGS, frame.notes.direction.map(|_| &flags[..])),
             (code::EPB_DROPCOUNT, dropped.as_ref().map(|bytes| &bytes[..])),
         ];

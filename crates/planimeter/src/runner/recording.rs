@@ -157,8 +157,10 @@ pub fn clock(clock: Clock) -> ClockSource {
     match clock {
         Clock::UserSpace => ClockSource::UserSpace,
         Clock::Kernel => ClockSource::Kernel,
+        Clock::XdpProgram => ClockSource::XdpProgram,
         Clock::Hardware => ClockSource::Hardware,
         Clock::Virtual => ClockSource::Virtual,
+        Clock::File => ClockSource::File,
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) enum Command {
     MapUpdate = 2,
     ProgramLoad = 5,
     LinkCreate = 28,
+    LinkUpdate = 29,
 }
 
 /// An argument of the call: what of `union bpf_attr` a command looks at.

@@ -78,15 +78,26 @@ const STORE: u8 = 0x63;
 const STORE_IMMEDIATE: u8 = 0x62;
 const LOAD_WIDE: u8 = 0x18;
 const ADD_IMMEDIATE: u8 = 0x07;
+const ADD: u8 = 0x0f;
+const SUBTRACT: u8 = 0x1f;
+const AND_WORD: u8 = 0x54;
+const SHIFT_LEFT: u8 = 0x67;
+const TO_BIG_ENDIAN: u8 = 0xdc;
+const ATOMIC_ADD: u8 = 0xdb;
 const MOVE_IMMEDIATE: u8 = 0xb7;
 const MOVE: u8 = 0xbf;
 const JUMP_IMMEDIATE: u8 = 0x05;
 const JUMP_REGISTER: u8 = 0x0d;
+const JUMP_WORD: u8 = 0x06;
+const JUMP: u8 = 0x05;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
 /// The source of a wide load whose number is a map's descriptor.
 const FROM_MAP: u8 = 1;
+
+/// The source of a wide load of the address of a map's first value, by the map's descriptor.
+const FROM_MAP_VALUE: u8 = 2;
 
 /// The source of a call whose number is that of a kernel function's type.
 const OF_KERNEL: u8 = 2;
@@ -156,6 +167,42 @@ impl Assembly {
         self.push(ADD_IMMEDIATE, register, 0, 0, number);
     }
 
+    /// Adds what another register holds.
+    pub fn add_register(&mut self, to: Register, what: Register) {
+        self.push(ADD, to, what as u8, 0, 0);
+    }
+
+    /// Subtracts what another register holds.
+    pub fn subtract(&mut self, from: Register, what: Register) {
+        self.push(SUBTRACT, from, what as u8, 0, 0);
+    }
+
+    /// Keeps those bits of a register's lower 32 that a mask has; the upper 32 become zero.
+    pub fn and_word(&mut self, register: Register, mask: u32) {
+        self.push(AND_WORD, register, 0, 0, mask as i32);
+    }
+
+    /// Shifts a register's bits up.
+    pub fn shift_left(&mut self, register: Register, bits: i32) {
+        self.push(SHIFT_LEFT, register, 0, 0, bits);
+    }
+
+    /// Makes two bytes that were read as they lie the number that they are in the order of networks.
+    pub fn network_half(&mut self, register: Register) {
+        self.push(TO_BIG_ENDIAN, register, 0, 0, 16);
+    }
+
+    /// Adds a register to the number of 8 bytes at `to` + `offset`, whoever else does so meanwhile.
+    pub fn atomic_add(&mut self, to: Register, offset: i16, what: Register) {
+        self.push(ATOMIC_ADD, to, what as u8, offset, 0);
+    }
+
+    /// Sets a register to the address of a byte of a map's first value, by the map's descriptor.
+    pub fn load_map_value(&mut self, into: Register, descriptor: i32, byte: i32) {
+        self.push(LOAD_WIDE, into, FROM_MAP_VALUE, 0, descriptor);
+        self.push(0, Register::R0, 0, 0, byte);
+    }
+
     /// Sets a register to a map, by the map's descriptor.
     pub fn load_map(&mut self, into: Register, descriptor: i32) {
         self.push(LOAD_WIDE, into, FROM_MAP, 0, descriptor);
@@ -172,6 +219,18 @@ impl Assembly {
     pub fn jump_if_both(&mut self, one: Register, condition: Condition, two: Register, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP_REGISTER | condition as u8, one, two as u8, 0, 0);
+    }
+
+    /// Goes to a label if a register's lower 32 bits compare so with a number.
+    pub fn jump_if_word(&mut self, one: Register, condition: Condition, number: u32, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(JUMP_WORD | condition as u8, one, 0, 0, number as i32);
+    }
+
+    /// Goes to a label.
+    pub fn jump(&mut self, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(JUMP, Register::R0, 0, 0, 0);
     }
 
     /// Calls a helper, with arguments in R1 to R5 and a result in R0.
@@ -219,9 +278,18 @@ mod tests {
         program.store_number(Width::Byte, Register::R2, 1, 5); // *(u8 *)(r2 + 1) = 5
         program.copy(Register::R6, Register::R1); // r6 = r1
         program.add(Register::R4, -1); // r4 += -1
-        program.jump_if_both(Register::R4, Condition::Greater, Register::R3, end); // if r4 > r3 goto +3
+        program.jump_if_both(Register::R4, Condition::Greater, Register::R3, end); // if r4 > r3 goto +13
         program.load_map(Register::R1, 9); // r1 = 9 ll
         program.call(Helper::RedirectMap); // call 51
+        program.add_register(Register::R1, Register::R2); // r1 += r2
+        program.subtract(Register::R3, Register::R2); // r3 -= r2
+        program.and_word(Register::R5, 0xffff_ff00); // w5 &= 0xffffff00
+        program.shift_left(Register::R0, 2); // r0 <<= 2
+        program.network_half(Register::R5); // r5 = be16 r5
+        program.atomic_add(Register::R1, 8, Register::R0); // lock *(u64 *)(r1 + 8) += r0
+        program.load_map_value(Register::R1, 9, 16); // r1 = map_value(9) + 16
+        program.jump_if_word(Register::R0, Condition::NotEqual, 0x8000_0000, end); // if w0 != .. goto +1
+        program.jump(end); // goto +0
         program.place(end);
         program.exit(); // exit
         let words: Vec<[u8; 8]> = program
@@ -240,10 +308,20 @@ mod tests {
             [0x72, 0x02, 1, 0, 5, 0, 0, 0],
             [0xbf, 0x16, 0, 0, 0, 0, 0, 0],
             [0x07, 0x04, 0, 0, 0xff, 0xff, 0xff, 0xff],
-            [0x2d, 0x34, 3, 0, 0, 0, 0, 0],
+            [0x2d, 0x34, 13, 0, 0, 0, 0, 0],
             [0x18, 0x11, 0, 0, 9, 0, 0, 0],
             [0; 8],
             [0x85, 0, 0, 0, 51, 0, 0, 0],
+            [0x0f, 0x21, 0, 0, 0, 0, 0, 0],
+            [0x1f, 0x23, 0, 0, 0, 0, 0, 0],
+            [0x54, 0x05, 0, 0, 0, 0xff, 0xff, 0xff],
+            [0x67, 0x00, 0, 0, 2, 0, 0, 0],
+            [0xdc, 0x05, 0, 0, 16, 0, 0, 0],
+            [0xdb, 0x01, 8, 0, 0, 0, 0, 0],
+            [0x18, 0x21, 0, 0, 9, 0, 0, 0],
+            [0, 0, 0, 0, 16, 0, 0, 0],
+            [0x56, 0x00, 1, 0, 0, 0, 0, 0x80],
+            [0x05, 0, 0, 0, 0, 0, 0, 0],
             [0x95, 0, 0, 0, 0, 0, 0, 0],
         ];
         assert_eq!(words, expected);

@@ -1,4 +1,4 @@
-//! A table in the kernel that programs and this process share, from 4 bytes to 4 bytes.
+//! A table in the kernel that programs and this process share: from 4 bytes to 4 bytes, or a row of counters.
 //!
 //! Source: Linux `include/uapi/linux/bpf.h` (`BPF_MAP_CREATE`, `BPF_MAP_UPDATE_ELEM`).
 
@@ -66,6 +66,43 @@ impl Map {
     }
 }
 
+/// A row of counters of 8 bytes, that a program adds to and this process reads together.
+#[derive(Debug)]
+pub struct Counters {
+    map: Map,
+    count: usize,
+}
+
+impl Counters {
+    /// So many counters, all 0.
+    pub fn new(count: usize) -> io::Result<Self> {
+        let value_bytes = (count.max(1) * 8) as u32;
+        let kind = Kind::Array as u32;
+        let argument = Create { kind, key_bytes: 4, value_bytes, entries: 1, flags: 0 };
+        Ok(Counters { map: Map { descriptor: call::open(Command::MapCreate, &argument)? }, count })
+    }
+
+    /// All of them, by one call.
+    pub fn read(&self) -> io::Result<Vec<u64>> {
+        let (key, mut values) = (0_u32, vec![0_u64; self.count.max(1)]);
+        let argument = Element {
+            map: self.map.descriptor() as u32,
+            padding: 0,
+            key: std::ptr::from_ref(&key) as u64,
+            value: values.as_mut_ptr() as u64,
+            flags: 0,
+        };
+        call::call(Command::MapLookUp, &argument)?;
+        values.truncate(self.count);
+        Ok(values)
+    }
+
+    /// By which programs name it.
+    pub fn descriptor(&self) -> RawFd {
+        self.map.descriptor()
+    }
+}
+
 #[repr(C)]
 struct Create {
     kind: u32,
@@ -87,7 +124,7 @@ struct Element {
     flags: u64,
 }
 
-// SAFETY: integers without padding; the addresses are those of a key and a value of 4 bytes each,
-// as every map here has them, which live throughout the call, the value being writable where it
+// SAFETY: integers without padding; the addresses are those of a key of 4 bytes and of a value of as
+// many as the map was made with, which live throughout the call, the value being writable where it
 // is looked up.
 unsafe impl Argument for Element {}

@@ -1,7 +1,7 @@
 //! A program in the kernel, and its place at an interface.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`, `BPF_LINK_CREATE`, the latter for
-//! interfaces since Linux 5.9) and `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
+//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`,
+//! `BPF_LINK_CREATE` and `BPF_LINK_UPDATE`, the latter two for interfaces since Linux 5.9) and `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
 //! Invariant: an attached program goes from its interface when its [`Attached`] is dropped or the
 //! process ends, however that comes about.
 
@@ -39,7 +39,20 @@ pub enum Mode {
 /// A program at an interface. It is taken off when this is dropped.
 #[derive(Debug)]
 pub struct Attached {
-    _link: OwnedFd,
+    link: OwnedFd,
+}
+
+impl Attached {
+    /// Puts another program in its place; no frame meets neither.
+    pub fn replace(&self, program: &Program) -> io::Result<()> {
+        let argument = Update {
+            link: self.link.as_raw_fd() as u32,
+            program: program.descriptor.as_raw_fd() as u32,
+            flags: 0,
+            old_program: 0,
+        };
+        call::call(Command::LinkUpdate, &argument).map(drop)
+    }
 }
 
 impl Program {
@@ -69,7 +82,7 @@ impl Program {
             place: AT_XDP,
             flags: mode as u32,
         };
-        Ok(Attached { _link: call::open(Command::LinkCreate, &argument)? })
+        Ok(Attached { link: call::open(Command::LinkCreate, &argument)? })
     }
 }
 
@@ -89,6 +102,17 @@ struct Load {
 // SAFETY: integers without padding; the addresses are those of so many instructions and of a
 // string that ends in zero, both borrowed throughout the call, and of no log.
 unsafe impl Argument for Load {}
+
+#[repr(C)]
+struct Update {
+    link: u32,
+    program: u32,
+    flags: u32,
+    old_program: u32,
+}
+
+// SAFETY: four integers of 4 bytes, none of them an address.
+unsafe impl Argument for Update {}
 
 #[repr(C)]
 struct Link {

@@ -151,7 +151,7 @@ impl ReadAhead {
     /// Waits for the first frames, or says why there are none.
     pub fn begun(mut self) -> Result<Self, CaptureError> {
         loop {
-            match self.wait_next() {
+            match self.pieces.recv().unwrap_or(Piece::Ended) {
                 Piece::Failed(error) => return Err(error),
                 piece => self.waiting.push_back(piece),
             }

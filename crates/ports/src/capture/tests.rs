@@ -27,7 +27,12 @@ fn at(number: u64) -> Nanos {
 fn write(format: Format, frames: u64, bytes: usize) -> Vec<u8> {
     let options = CaptureOptions { format, snap_bytes: 300_000, ..CaptureOptions::pcapng("a") };
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
-    let notes = Notes { direction: Some(Direction::Inbound), dropped: Some(2), comment: Some("c") };
+    let notes = Notes {
+        direction: Some(Direction::Inbound),
+        dropped: Some(2),
+        comment: Some("c"),
+        cut: None,
+    };
     for number in 0..frames {
         let frame = vec![number as u8; bytes];
         writer.frame(at(number), &frame, notes).unwrap();

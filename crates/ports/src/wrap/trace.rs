@@ -106,7 +106,7 @@ impl<W: Write> File<W> {
             return;
         }
         let dropped = (drops > 0).then_some(drops);
-        let notes = Notes { direction: Some(direction), dropped, comment: None };
+        let notes = Notes { direction: Some(direction), dropped, ..Notes::default() };
         let at = at.saturating_add(self.options.epoch);
         match self.writer.frame(at, frame.bytes(), notes) {
             Ok(()) => self.frames += 1,

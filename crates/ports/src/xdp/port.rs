@@ -7,8 +7,10 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use packet::copies::Copies;
+use packet::filter::Entry;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
+use packet::traffic::Count;
 
 use super::partial;
 use super::program::Redirect;
@@ -47,6 +49,9 @@ pub struct XdpPort {
     opened: Opened,
     /// What the port counted on interfaces of its name that are gone.
     past: PortCounters,
+    /// What it keeps back, and what it did keep back there.
+    filter: Vec<Entry>,
+    past_kept_back: Vec<Count>,
     /// A socket through which the interface can be asked about.
     asking: OwnedFd,
     /// Readable when a socket of any queue is.
@@ -58,7 +63,7 @@ pub struct XdpPort {
 /// An interface with sockets at its queues.
 struct Opened {
     // Before the queues: no frame is on its way to a socket that goes.
-    _redirect: Redirect,
+    redirect: Redirect,
     queues: Vec<Queue>,
     /// Whose turn it is to be received from first.
     first: usize,
@@ -91,13 +96,15 @@ impl XdpPort {
         let waiting = sys::epoll()
             .map_err(|error| interface::system("preparing to wait for", &name, error))?;
         let opened = Opened::new(spec, interface, asking.as_raw_fd(), &waiting)?;
-        let stamps = if spec.stamps { Clock::Kernel } else { Clock::UserSpace };
+        let stamps = if spec.stamps { Clock::XdpProgram } else { Clock::UserSpace };
         let facts = PortFacts { name, kind: "xdp", mac: [0; 6], frame_bytes_max: 0, stamps };
         let mut port = XdpPort {
             facts,
             spec: spec.clone(),
             opened,
             past: PortCounters::default(),
+            filter: Vec::new(),
+            past_kept_back: Vec::new(),
             asking,
             waiting,
             state: State::Up,
@@ -174,10 +181,14 @@ impl XdpPort {
         if is_same {
             self.opened.interface = interface;
         } else {
-            let account = self.counters();
-            let opened =
+            let (account, kept_back) = (self.counters(), self.kept_back());
+            let mut opened =
                 Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
-            (self.opened, self.past) = (opened, account);
+            if !self.filter.is_empty() {
+                let failed = |error| interface::system("filtering at", &self.facts.name, error);
+                opened.redirect.filter(&self.filter).map_err(failed)?;
+            }
+            (self.opened, self.past, self.past_kept_back) = (opened, account, kept_back);
         }
         self.know();
         self.state = State::Up;
@@ -268,7 +279,7 @@ impl Opened {
         let is_zero_copy = queues[0].socket.is_zero_copy();
         Ok(Opened {
             path: Path { mode: redirect.mode, is_zero_copy },
-            _redirect: redirect,
+            redirect,
             queues,
             first: 0,
             interface,
@@ -367,6 +378,24 @@ impl Port for XdpPort {
         counters
     }
 
+    fn keep_back(&mut self, entries: &[Entry]) -> bool {
+        let is_kept = self.opened.redirect.filter(entries).is_ok();
+        if is_kept {
+            self.filter = entries.to_vec();
+            self.past_kept_back.clear();
+        }
+        is_kept
+    }
+
+    fn kept_back(&mut self) -> Vec<Count> {
+        let mut counts = self.opened.redirect.kept_back();
+        counts.resize(counts.len().max(self.past_kept_back.len()), Count::default());
+        for (count, past) in counts.iter_mut().zip(&self.past_kept_back) {
+            count.add(past.frames, past.bytes);
+        }
+        counts
+    }
+
     fn has_link(&self) -> bool {
         interface::has_link(self.asking.as_raw_fd(), &self.facts.name)
     }
@@ -385,6 +414,6 @@ impl Port for XdpPort {
 fn stamp(received: &Received<'_>, now: Nanos) -> Stamp {
     match received.stamp_ns {
         0 => Stamp { at: now, clock: Clock::UserSpace },
-        at => Stamp { at: Nanos(at), clock: Clock::Kernel },
+        at => Stamp { at: Nanos(at), clock: Clock::XdpProgram },
     }
 }

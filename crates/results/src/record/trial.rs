@@ -404,10 +404,14 @@ pub enum ClockSource {
     UserSpace,
     /// The kernel, when its stack received the frame.
     Kernel,
+    /// A program at the interface, where the frame entered the host.
+    XdpProgram,
     /// The network interface.
     Hardware,
     /// The simulation.
     Virtual,
+    /// Whoever wrote the file that the frame came from.
+    File,
 }
 
 impl ClockSource {
@@ -416,8 +420,10 @@ impl ClockSource {
         match self {
             ClockSource::UserSpace => "the program",
             ClockSource::Kernel => "the kernel",
+            ClockSource::XdpProgram => "an XDP program",
             ClockSource::Hardware => "the network interface",
             ClockSource::Virtual => "the simulation",
+            ClockSource::File => "a capture file",
         }
     }
 }

@@ -112,3 +112,15 @@ fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
     let (numbers, ..) = numbers(ahead);
     assert_eq!((numbers.len(), read.load(Ordering::Relaxed)), (1_000_000, size));
 }
+
+#[test]
+fn a_file_of_one_frame_has_begun_with_it() {
+    for frames in [1, 10_000] {
+        let ahead = ReadAhead::of(Cursor::new(file(frames)), Some(2)).unwrap().begun().unwrap();
+        let (numbers, firsts, ended) = numbers(ahead);
+        assert_eq!((numbers.len() as u64, firsts), (2 * frames, vec![0, frames]));
+        assert!(ended.is_none(), "{ended:?}");
+    }
+    let nothing = ReadAhead::of(Cursor::new(file(0)), None).unwrap();
+    assert!(matches!(nothing.begun(), Err(CaptureError::NoFrames)));
+}
