@@ -27,6 +27,8 @@ pub mod calibrate;
 pub mod signature;
 /// Sorting what comes back.
 pub mod monitor;
+/// Frames as they arrive, filtered, counted and kept.
+pub mod capture;
 /// A test controller.
 pub mod controller;
 /// Repeatable scatter.

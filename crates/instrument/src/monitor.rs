@@ -9,11 +9,13 @@
 
 use packet::copies::Copies;
 use packet::time::{Clock, Nanos};
+use packet::traffic::{Count, Traffic};
 
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::sender::Leg;
 use crate::generate::template::Templates;
 use crate::monitor::delay::Delay;
+use crate::monitor::frozen::Alike;
 use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Signature};
@@ -24,6 +26,8 @@ use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 pub mod delay;
 /// Differences between the latencies of successive frames.
 pub mod variation;
+/// Every counter at one moment.
+pub mod frozen;
 /// Which frames were seen on which port.
 pub mod seen;
 
@@ -43,6 +47,8 @@ pub struct Monitor {
     offsets: Vec<usize>,
     offsets_from_end: Vec<usize>,
     ports: Vec<PortTally>,
+    /// By port, the frames that are not counted as a stream's intact ones.
+    others: Vec<Traffic>,
     /// What is known of the frames that are being sorted.
     found: Vec<Found>,
     /// What they draw, if anything ever varies.
@@ -112,6 +118,9 @@ struct Incoming {
     to: usize,
     templates: Templates,
     legs: [Track; 2],
+    alike: Alike,
+    /// Intact frames that had to be taken to pieces.
+    unlike: Count,
 }
 
 /// One leg of a stream as it arrives.
@@ -166,7 +175,9 @@ impl Monitor {
                 Track::new(Some(warmup), ports, stream.to, None),
                 Track::new(Some(measured), ports, stream.to, Some(delay)),
             ];
-            Incoming { to: stream.to, templates: stream.templates, legs }
+            let alike = Alike::new(&stream.templates, ports);
+            let (to, templates) = (stream.to, stream.templates);
+            Incoming { to, templates, legs, alike, unlike: Count::default() }
         };
         Monitor {
             key,
@@ -178,6 +189,7 @@ impl Monitor {
             offsets_from_end: Vec::new(),
             places,
             ports: vec![PortTally::default(); ports],
+            others: vec![Traffic::new(); ports],
             found: Vec::new(),
             indices: Vec::new(),
             expected: Vec::new(),
@@ -295,9 +307,14 @@ impl Monitor {
                 stream.legs[leg as usize].note(at);
                 let template = stream.templates.of(signature.sequence.number);
                 if template.matches(signature_at, indices, bytes) {
+                    if !stream.alike.count(port, bytes) {
+                        stream.unlike.add(1, bytes.len() as u64);
+                        self.others[port].add(bytes);
+                    }
                     let is_elsewhere = stream.arrive(port, signature, leg, at);
                     tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
+                    self.others[port].add(bytes);
                     let Signature { sequence, sent, .. } = signature;
                     self.expected.resize(template.bytes().len(), 0);
                     template.write(sequence, sent, indices, &mut self.expected);
@@ -318,6 +335,7 @@ impl Monitor {
             Found::Stale => tally.stale += 1,
             Found::Broken => tally.broken += 1,
         }
+        self.others[port].add(bytes);
         0
     }
 

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use packet::time::{Clock, Nanos};
+use packet::traffic::Traffic;
 use ports::port::{PortCounters, PortDrop};
 
 use crate::account::Account;
@@ -247,6 +248,8 @@ pub struct PortReport {
     pub broken: u64,
     /// What the port itself counted during the trial, from the first warm-up frame on.
     pub counters: PortCounters,
+    /// What arrived here, of all kinds, by protocol and size.
+    pub traffic: Traffic,
 }
 
 /// How well the tester kept its schedule. Histograms in nanoseconds.

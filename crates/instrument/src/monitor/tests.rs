@@ -1,5 +1,7 @@
 //! Whatever bytes arrive, each frame is counted once, and nothing panics.
 
+use packet::traffic::Protocol;
+
 use super::*;
 use crate::generate::schedule::Period;
 use crate::generate::template::tests::{made, stream};
@@ -32,6 +34,7 @@ fn every_mutation_is_counted_exactly_once() {
     let streams = [stream(64), tagged];
     let mut monitor = monitor(&streams);
     let count = 20_000;
+    let mut counted = [Traffic::new(), Traffic::new()];
     for round in 0..count {
         let random = |salt: u64| mix(round << 8 | salt);
         let mut bytes = frame(&streams[(round % 2) as usize], random(0) % 1_200);
@@ -52,7 +55,25 @@ fn every_mutation_is_counted_exactly_once() {
                 }
             }
         }
-        monitor.observe((round / 2 % 2) as usize, &bytes, Nanos(round));
+        let port = (round / 2 % 2) as usize;
+        monitor.observe(port, &bytes, Nanos(round));
+        counted[port].add(&bytes);
+    }
+    let frozen = monitor.freeze(Nanos(count));
+    for (port, counted) in frozen.ports.iter().zip(&counted) {
+        assert_eq!(port.traffic.total, counted.total);
+        assert_eq!(port.traffic.sizes(), counted.sizes());
+        for protocol in Protocol::ALL {
+            assert_eq!(port.traffic.protocol(protocol), counted.protocol(protocol));
+        }
+    }
+    for stream in &frozen.streams {
+        let Classes { correct, elsewhere, duplicate, late, .. } = stream.classes;
+        let frames = stream.arrived.frames;
+        assert!(
+            frames >= correct + elsewhere + duplicate
+                && frames <= correct + elsewhere + duplicate + late
+        );
     }
     let tallies = monitor.ports().to_vec();
     let mut sorted: u64 = tallies.iter().map(|it| it.foreign + it.stale + it.broken).sum();

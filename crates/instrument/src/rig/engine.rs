@@ -245,7 +245,7 @@ impl Engine {
         let mut account = Account::default();
         let mut reports: Vec<PortReport> = Vec::new();
         for (index, (port, tally)) in ports.iter_mut().zip(tallies).enumerate() {
-            let counters = difference(&port.counters(), &self.counters[index]);
+            let counters = port.counters().since(&self.counters[index]);
             account.received += tally.broken;
             for &(reason, frames) in &counters.drops {
                 let (place, reason) = name_of(reason);
@@ -262,6 +262,7 @@ impl Engine {
                 stale: tally.stale,
                 broken: tally.broken,
                 counters,
+                traffic: self.monitor.traffic(index),
             });
         }
         let stamps = self
@@ -437,30 +438,14 @@ fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
     if is_queue { duration.saturating_add(arrivals.stretch) } else { duration }
 }
 
-/// What a port counted since `before`.
-fn difference(after: &PortCounters, before: &PortCounters) -> PortCounters {
-    let mut counters = PortCounters {
-        rx_frames: after.rx_frames.saturating_sub(before.rx_frames),
-        rx_bytes: after.rx_bytes.saturating_sub(before.rx_bytes),
-        tx_frames: after.tx_frames.saturating_sub(before.tx_frames),
-        tx_bytes: after.tx_bytes.saturating_sub(before.tx_bytes),
-        drops: Vec::new(),
-        peer_faults: after.peer_faults.saturating_sub(before.peer_faults),
-    };
-    for &(reason, frames) in &after.drops {
-        counters.lose(reason, frames.saturating_sub(before.lost(reason)));
-    }
-    counters
-}
-
 /// Where a port's loss belongs in the account, and its name there.
 fn name_of(reason: PortDrop) -> (Place, &'static str) {
-    match reason {
-        PortDrop::ReceiveRingFull => (Place::Tester, "receive_ring_full"),
-        PortDrop::TransmitRefused => (Place::Link, "transmit_refused"),
-        PortDrop::TooLong => (Place::Tester, "too_long"),
-        PortDrop::InjectedLoss => (Place::Link, "injected_loss"),
-        PortDrop::LinkQueueFull => (Place::Link, "link_queue_full"),
-        PortDrop::PeerBroken => (Place::Link, "peer_broken"),
-    }
+    let place = match reason {
+        PortDrop::ReceiveRingFull | PortDrop::TooLong => Place::Tester,
+        PortDrop::TransmitRefused
+        | PortDrop::InjectedLoss
+        | PortDrop::LinkQueueFull
+        | PortDrop::PeerBroken => Place::Link,
+    };
+    (place, reason.name())
 }

@@ -20,6 +20,7 @@ use instrument::trial::{
 use lab::pin;
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
+use packet::traffic::Traffic;
 use ports::clock;
 use ports::port::{Port, PortCounters};
 use ports::replay::{Play, Player, ReplayPort, Tape};
@@ -284,6 +285,7 @@ fn report(
                 tx_bytes: counted.rx_bytes - begun.counters[port].rx_bytes,
                 ..PortCounters::default()
             },
+            traffic: Traffic::new(),
         });
     }
     let classes = report.classes;

@@ -1,0 +1,328 @@
+//! Frames as they arrive at ports, filtered, counted and written to a capture file.
+//!
+//! All frames are counted by protocol and size as they arrive, before the filter, and again those that it
+//! keeps. [`Capture::freeze`] reads every counter at one moment: nothing is received between the
+//! first and the last. A frame is dated by its stamp, and a stamp names its source; what is cut off
+//! a frame can leave its sum behind ([`packet::capture::cut`]). A port that fails is told and not asked
+//! again; the others go on, and the file stays whole.
+
+use std::io::Write;
+
+use packet::capture::Statistics;
+use packet::capture::cut::Cut;
+use packet::capture::write::{Frame, Notes};
+use packet::copies::Copies;
+use packet::filter::{Counts, Entry, Filter, TooMany};
+use packet::time::{Clock, Nanos, Stamp};
+use packet::traffic::{Class, Count, Traffic};
+use ports::capture::{CaptureError, CaptureOptions, CaptureWriter, Format};
+use ports::clock::RealtimeLine;
+use ports::port::{Port, PortCounters, PortDrop, PortError};
+
+/// Frames taken from a port at once.
+const RECEIVE_FRAMES: usize = 64;
+
+/// How frames are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// In which format.
+    pub format: Format,
+    /// Bytes of each frame that are kept.
+    pub snap_bytes: usize,
+    /// Whether what is cut off leaves its sum behind; pcapng only.
+    pub sums: bool,
+    /// Frames that are written at most.
+    pub frames_max: u64,
+    /// The file begins no further frame when it has so many bytes.
+    pub bytes_max: u64,
+    /// What is said of the whole file; pcapng only.
+    pub comment: Option<String>,
+}
+
+/// A capture in progress.
+pub struct Capture<W: Write> {
+    lanes: Vec<Lane>,
+    filter: Filter,
+    settings: Settings,
+    file: Option<CaptureWriter<W>>,
+    frames_written: u64,
+    /// Frames that the filter kept and that came too late for the file.
+    frames_late: u64,
+    received: Copies,
+    line: RealtimeLine,
+    begun: Nanos,
+}
+
+/// A port that is listened at.
+struct Lane {
+    port: Box<dyn Port>,
+    arrived: Traffic,
+    captured: Traffic,
+    written: u64,
+    failure: Option<PortError>,
+    before: PortCounters,
+}
+
+/// All counters at one moment.
+#[derive(Debug, Clone)]
+pub struct Frozen {
+    /// That moment, on the monotonic line.
+    pub at: Nanos,
+    /// Each port.
+    pub ports: Vec<PortFrozen>,
+    /// What the filter decided.
+    pub filter: Counts,
+    /// Frames in the file.
+    pub frames_written: u64,
+    /// Frames that the filter kept when the file was full already.
+    pub frames_late: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+/// One port's counters at that moment.
+#[derive(Debug, Clone)]
+pub struct PortFrozen {
+    /// Its name.
+    pub name: String,
+    /// Which kind of port it is.
+    pub kind: &'static str,
+    /// Who stamps its frames.
+    pub stamps: Clock,
+    /// What the filter dropped where frames enter the host, on ports that can do so; it is in no other count
+    /// of the port's.
+    pub kept_back: Count,
+    /// What arrived.
+    pub arrived: Traffic,
+    /// What the filter kept of it.
+    pub captured: Traffic,
+    /// What the port itself and the kernel counted.
+    pub counters: PortCounters,
+    /// Why it is not asked any more.
+    pub failure: Option<String>,
+}
+
+impl<W: Write> Capture<W> {
+    /// A capture at these ports (at least one), into `output` if there is one. Until entries are loaded into the
+    /// filter nothing is kept.
+    pub fn new(
+        ports: Vec<Box<dyn Port>>,
+        settings: Settings,
+        output: Option<W>,
+    ) -> Result<Self, CaptureError> {
+        let lane = |mut port: Box<dyn Port>| Lane {
+            before: port.counters(),
+            port,
+            arrived: Traffic::new(),
+            captured: Traffic::new(),
+            written: 0,
+            failure: None,
+        };
+        let lanes: Vec<Lane> = ports.into_iter().map(lane).collect();
+        let mut described = lanes.iter().map(|lane| described(lane.port.as_ref(), &settings));
+        let file = match (output, described.next()) {
+            (Some(output), Some(first)) => {
+                let mut file = CaptureWriter::new(output, &first)?;
+                for other in described {
+                    file.add_interface(&other)?;
+                }
+                Some(file)
+            }
+            _ => None,
+        };
+        let mut line = RealtimeLine::measure();
+        let now = ports::clock::now();
+        Ok(Capture {
+            begun: line.since_1970(now, now),
+            lanes,
+            filter: Filter::closed(),
+            settings,
+            file,
+            frames_written: 0,
+            frames_late: 0,
+            received: Copies::new(RECEIVE_FRAMES),
+            line,
+        })
+    }
+
+    /// Takes what has arrived, at most some frames from each port; how many those were. An error is the
+    /// file's.
+    pub fn step(&mut self, now: Nanos) -> Result<usize, CaptureError> {
+        let mut count = 0;
+        for index in 0..self.lanes.len() {
+            let lane = &mut self.lanes[index];
+            if lane.failure.is_some() {
+                continue;
+            }
+            match lane.port.receive_copies(&mut self.received, now) {
+                Ok(0) => {}
+                Ok(some) => {
+                    count += some;
+                    self.sort(index, now)?;
+                }
+                Err(error) => lane.failure = Some(error),
+            }
+        }
+        Ok(count)
+    }
+
+    fn sort(&mut self, index: usize, now: Nanos) -> Result<(), CaptureError> {
+        for place in 0..self.received.len() {
+            let bytes = self.received.frame(place);
+            let class = Class::of(bytes, bytes.len());
+            self.lanes[index].arrived.add_alike(class, 1);
+            if self.filter.keeps(bytes) {
+                self.lanes[index].captured.add_alike(class, 1);
+                self.keep(index, place, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, index: usize, place: usize, now: Nanos) -> Result<(), CaptureError> {
+        let is_full = self.is_full();
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if is_full {
+            self.frames_late += 1;
+            return Ok(());
+        }
+        let bytes = self.received.frame(place);
+        let late = Stamp { at: now, clock: Clock::UserSpace };
+        let Stamp { at, clock } = self.received.stamp(place).unwrap_or(late);
+        let at = match clock {
+            Clock::File => at,
+            _ => self.line.since_1970(at, now),
+        };
+        let (kept, cut) = bytes.split_at(bytes.len().min(self.settings.snap_bytes));
+        let lane = &mut self.lanes[index];
+        // The interface's remark names the source of all other stamps.
+        let comment = (clock != lane.port.facts().stamps).then(|| stamp_remark(clock));
+        let notes = Notes {
+            comment: comment.as_deref(),
+            cut: (self.settings.sums && !cut.is_empty()).then(|| Cut::of(cut)),
+            ..Notes::default()
+        };
+        let original_bytes = bytes.len() as u32;
+        file.write(&Frame { interface: index as u32, at, bytes: kept, original_bytes, notes })?;
+        lane.written += 1;
+        self.frames_written += 1;
+        Ok(())
+    }
+
+    /// Whether the file takes no further frame.
+    pub fn is_full(&self) -> bool {
+        let bytes = self.file.as_ref().map_or(0, CaptureWriter::bytes);
+        self.file.is_some()
+            && (self.frames_written >= self.settings.frames_max || bytes >= self.settings.bytes_max)
+    }
+
+    /// Frames that the filter kept.
+    pub fn frames_captured(&self) -> u64 {
+        self.filter.counts().captured
+    }
+
+    /// Whether nothing will arrive any more: every port has failed or come to its end.
+    pub fn is_over(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.failure.is_some() || lane.port.is_over())
+    }
+
+    /// The ports that work, to be waited for.
+    pub fn working(&self) -> impl Iterator<Item = &dyn Port> {
+        self.lanes.iter().filter(|lane| lane.failure.is_none()).map(|lane| lane.port.as_ref() as _)
+    }
+
+    /// Loads the filter's entries; ports that can keep back what these drop do so from then on.
+    pub fn load(&mut self, entries: &[Entry]) -> Result<(), TooMany> {
+        self.filter.load(entries.to_vec())?;
+        for lane in &mut self.lanes {
+            lane.port.keep_back(entries);
+        }
+        Ok(())
+    }
+
+    /// Every counter at this moment.
+    pub fn freeze(&mut self, now: Nanos) -> Frozen {
+        let mut filter = self.filter.counts().clone();
+        let ports = self.lanes.iter_mut().map(|lane| lane.freeze(&mut filter)).collect();
+        Frozen {
+            at: now,
+            ports,
+            filter,
+            frames_written: self.frames_written,
+            frames_late: self.frames_late,
+            file_bytes: self.file.as_ref().map_or(0, CaptureWriter::bytes),
+        }
+    }
+
+    /// Ends the file with what was counted at each port, and reads every counter a last time. Gives the
+    /// output back, if there was one.
+    pub fn finish(mut self, now: Nanos) -> (Frozen, Result<Option<W>, CaptureError>) {
+        let mut frozen = self.freeze(now);
+        let Some(mut file) = self.file else { return (frozen, Ok(None)) };
+        let ended_at = self.line.since_1970(now, now);
+        let mut ended = Ok(());
+        for (place, (lane, port)) in self.lanes.iter().zip(&frozen.ports).enumerate() {
+            let lost: u64 = port.counters.drops.iter().map(|(_, frames)| frames).sum();
+            let counted = Statistics {
+                interface: place as u32,
+                at: Some(ended_at),
+                started_at: Some(self.begun),
+                ended_at: Some(ended_at),
+                received: Some(port.counters.rx_frames + lost + port.kept_back.frames),
+                dropped: None,
+                accepted: Some(port.captured.total.frames),
+                dropped_by_system: Some(port.counters.lost(PortDrop::ReceiveRingFull)),
+                delivered: Some(lane.written),
+            };
+            ended = ended.and_then(|()| file.statistics(&counted));
+        }
+        frozen.file_bytes = file.bytes();
+        (frozen, ended.and_then(|()| file.finish(None).map(Some)))
+    }
+}
+
+impl Lane {
+    /// This port's counters; what it kept back is added to what the filter decided.
+    fn freeze(&mut self, decided: &mut Counts) -> PortFrozen {
+        let counts = self.port.kept_back();
+        let mut kept_back = Count::default();
+        counts.iter().for_each(|count| kept_back.add(count.frames, count.bytes));
+        if let Some((unmatched, by_entry)) = counts.split_last() {
+            decided.unmatched += unmatched.frames;
+            for (hits, count) in decided.hits.iter_mut().zip(by_entry) {
+                *hits += count.frames;
+                decided.dropped += count.frames;
+            }
+        }
+        let facts = self.port.facts();
+        PortFrozen {
+            kept_back,
+            name: facts.name.clone(),
+            kind: facts.kind,
+            stamps: facts.stamps,
+            arrived: self.arrived.clone(),
+            captured: self.captured.clone(),
+            failure: self.failure.as_ref().map(PortError::to_string),
+            counters: self.port.counters().since(&self.before),
+        }
+    }
+}
+
+fn described(port: &dyn Port, settings: &Settings) -> CaptureOptions {
+    let facts = port.facts();
+    CaptureOptions {
+        format: settings.format,
+        mac: (facts.mac != [0; 6]).then_some(facts.mac),
+        interface_comment: Some(stamp_remark(facts.stamps)),
+        comment: settings.comment.clone(),
+        snap_bytes: settings.snap_bytes,
+        ..CaptureOptions::pcapng(&facts.name)
+    }
+}
+
+fn stamp_remark(clock: Clock) -> String {
+    format!("stamps by {}", clock.name())
+}
+
+#[cfg(test)]
+mod tests;
