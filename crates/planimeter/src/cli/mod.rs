@@ -25,6 +25,8 @@ pub mod report;
 pub mod element;
 /// `planimeter generate`.
 pub mod generate;
+/// `planimeter capture`.
+pub mod capture;
 
 use std::process::ExitCode;
 
@@ -57,6 +59,8 @@ enum Command {
     Router(element::RouterArguments),
     /// Send streams or the frames of a capture file
     Generate(Box<generate::Arguments>),
+    /// Capture frames, filtered and counted, to a file
+    Capture(Box<capture::Arguments>),
 }
 
 /// Reads the command line, does what it says, and returns the exit code.
@@ -80,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Bridge(arguments) => element::bridge(&arguments),
         Command::Router(arguments) => element::router(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
     };
     done.unwrap_or_else(|failure: Failure| {
         eprintln!("planimeter: {failure}");

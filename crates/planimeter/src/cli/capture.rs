@@ -1,0 +1,236 @@
+//! `planimeter capture`: frames from ports, filtered, counted and written to a file.
+//!
+//! The account goes to stdout, as text or as JSON; what happens meanwhile goes to stderr. The file is whole
+//! however the capture ends: by time, by number, by size, by Ctrl-C, or because the last port failed.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::capture::{Capture, Frozen, Settings};
+use packet::capture::CAPTURED_BYTES_MAX;
+use packet::filter::{Entry, Verdict, overlap, text};
+use packet::time::Nanos;
+use ports::afpacket::Options;
+use ports::capture::{CaptureError, Format};
+use ports::clock::{self, Wait};
+use ports::port::Port;
+
+use super::failure::Failure;
+
+/// The account in words and as JSON.
+mod account;
+
+/// Longest wait for a frame: after that the flag and the time are looked at again.
+const WAIT_MAX: Nanos = Nanos::from_millis(100);
+
+/// How long to wait between looks at ports that cannot be waited for.
+const POLL_PAUSE: Nanos = Nanos::from_micros(50);
+
+/// At the end, ports are asked until they were silent for so long: a block of the kernel's ring is handed
+/// over a millisecond after its first frame.
+const DRAIN_QUIET: Nanos = Nanos::from_millis(5);
+
+/// And for so long at most.
+const DRAIN_MAX: Nanos = Nanos::from_millis(100);
+
+/// How often the time is looked at while frames keep coming, in rounds.
+const ROUNDS: u32 = 16;
+
+/// Arguments of `planimeter capture`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A port, such as afpacket:eth1, xdp:eth1,stamps=kernel or pcap:FILE
+    #[arg(long = "port", value_name = "SPEC", required = true)]
+    ports: Vec<String>,
+    /// What to capture: words such as src=10.0.0.0/8,proto=udp,dport=53; the first that matches decides
+    #[arg(long = "filter", value_name = "ENTRY")]
+    filters: Vec<String>,
+    /// A file of such entries, one a line, behind those that --filter gives
+    #[arg(long, value_name = "FILE")]
+    filter_file: Option<PathBuf>,
+    /// Write the frames to this file: pcapng, or pcap with nanoseconds where its name ends in .pcap
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Keep so many bytes of each frame; pcapng has a sum of the others
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
+    snap: Option<u32>,
+    /// Leave out the sum of what --snap cuts off
+    #[arg(long, requires = "snap")]
+    no_sum: bool,
+    /// End after this time
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// End after so many captured frames
+    #[arg(long, value_name = "N")]
+    frames: Option<u64>,
+    /// End when the file has this size
+    #[arg(long, value_name = "BYTES", requires = "write")]
+    file_bytes: Option<u64>,
+    /// A remark about the whole file, in pcapng
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    /// Tell rates on stderr as often as this
+    #[arg(long, value_name = "SECONDS")]
+    every: Option<f64>,
+    /// The account as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Captures, and prints the account.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let entries = entries(arguments)?;
+    for overlap in overlap::find(&entries) {
+        eprintln!("{}", overlap.describe(&entries));
+    }
+    if entries.iter().all(|entry| entry.verdict == Verdict::Drop) {
+        eprintln!("no filter entry captures anything: end with --filter any to capture the rest");
+    }
+    let stop = super::stop::flag()?;
+    let ports = open_ports(arguments)?;
+    let mut capture = open(arguments, ports)?;
+    let loaded = capture.load(&entries);
+    loaded.map_err(|error| Failure::usage(format!("filter: {error}")))?;
+    let begun = clock::now();
+    eprintln!("capturing from {}; Ctrl-C ends it", arguments.ports.join(", "));
+    let driven = drive(&mut capture, arguments, begun, &stop).and_then(|()| drain(&mut capture));
+    let is_dead = capture.working().next().is_none();
+    let (frozen, ended) = capture.finish(clock::now());
+    if arguments.json {
+        println!("{}", account::json(&frozen, begun, &entries));
+    } else {
+        print!("{}", account::words(&frozen, begun, &entries));
+    }
+    driven.and(ended).map_err(|error| file_failure(arguments, &error))?;
+    for (place, port) in frozen.ports.iter().enumerate() {
+        if let Some(why) = &port.failure {
+            eprintln!("port {}: {why}; what was captured before is kept", place + 1);
+        }
+    }
+    if is_dead { Err(Failure::need("no port works any more")) } else { Ok(ExitCode::SUCCESS) }
+}
+
+fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for (place, entry) in arguments.filters.iter().enumerate() {
+        let wrong = |error| Failure::usage(format!("--filter {}: {error}", place + 1));
+        entries.push(text::entry(entry).map_err(wrong)?);
+    }
+    if let Some(file) = &arguments.filter_file {
+        let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+        let words = std::fs::read_to_string(file)
+            .map_err(|error| usage(format!("cannot read: {error}")))?;
+        entries.extend(text::file(&words).map_err(|error| usage(error.to_string()))?);
+    } else if entries.is_empty() {
+        entries.push(Entry::any(Verdict::Capture));
+    }
+    Ok(entries)
+}
+
+fn open_ports(arguments: &Arguments) -> Result<Vec<Box<dyn Port>>, Failure> {
+    let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
+        let opened = ports::open::open(spec, &Options::monitor());
+        opened.map_err(|error| Failure::usage(format!("port {}: {error}", place + 1)))
+    };
+    arguments.ports.iter().enumerate().map(open).collect()
+}
+
+fn open(arguments: &Arguments, ports: Vec<Box<dyn Port>>) -> Result<Capture<File>, Failure> {
+    let settings = Settings {
+        format: arguments.write.as_deref().map_or(Format::PcapNg, Format::of),
+        snap_bytes: arguments.snap.map_or(CAPTURED_BYTES_MAX, |bytes| bytes as usize),
+        sums: !arguments.no_sum,
+        frames_max: arguments.frames.unwrap_or(u64::MAX),
+        bytes_max: arguments.file_bytes.unwrap_or(u64::MAX),
+        comment: arguments.comment.clone(),
+    };
+    let create = |path: &PathBuf| File::create(path).map_err(CaptureError::from);
+    let output = arguments.write.as_ref().map(create).transpose();
+    output
+        .and_then(|output| Capture::new(ports, settings, output))
+        .map_err(|error| file_failure(arguments, &error))
+}
+
+fn file_failure(arguments: &Arguments, error: &CaptureError) -> Failure {
+    let path = arguments.write.clone().unwrap_or_default();
+    Failure::usage(format!("{}: {error}", path.display()))
+}
+
+/// Takes frames until there is a reason to end.
+fn drive(
+    capture: &mut Capture<File>,
+    arguments: &Arguments,
+    begun: Nanos,
+    stop: &AtomicBool,
+) -> Result<(), CaptureError> {
+    let after = |seconds: Option<f64>, from: Nanos| {
+        seconds.map_or(Nanos::MAX, |seconds| from.saturating_add(Nanos::from_secs_f64(seconds)))
+    };
+    let ends_at = after(arguments.seconds, begun);
+    let frames_max = arguments.frames.unwrap_or(u64::MAX);
+    let mut told = capture.freeze(begun);
+    let mut tell_at = after(arguments.every, begun);
+    let mut wait = Wait::new();
+    loop {
+        let mut count = 0;
+        for _ in 0..ROUNDS {
+            count = capture.step(clock::now())?;
+            let is_enough = capture.is_full() || capture.frames_captured() >= frames_max;
+            if is_enough || count == 0 {
+                break;
+            }
+        }
+        let now = clock::now();
+        let is_enough = capture.is_full() || capture.frames_captured() >= frames_max;
+        let has_ended = count == 0 && capture.is_over();
+        if now >= ends_at || is_enough || has_ended || stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if now >= tell_at {
+            let frozen = capture.freeze(now);
+            eprint!("{}", account::rates(&frozen, &told, begun));
+            (told, tell_at) = (frozen, after(arguments.every, now));
+        }
+        if count == 0 {
+            rest(capture, &mut wait, ends_at.min(tell_at).min(now.saturating_add(WAIT_MAX)), now);
+        }
+    }
+}
+
+/// Takes what the ports hold already and had no turn yet to hand over.
+fn drain(capture: &mut Capture<File>) -> Result<(), CaptureError> {
+    let until = clock::now().saturating_add(DRAIN_MAX);
+    let mut quiet_at = clock::now().saturating_add(DRAIN_QUIET);
+    while !capture.is_full() && clock::now() < quiet_at.min(until) {
+        if capture.step(clock::now())? > 0 {
+            quiet_at = clock::now().saturating_add(DRAIN_QUIET);
+        } else {
+            clock::sleep_until(clock::now().saturating_add(POLL_PAUSE));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a frame.
+fn rest(capture: &Capture<File>, wait: &mut Wait, until: Nanos, now: Nanos) {
+    wait.clear();
+    let mut pollable = true;
+    for port in capture.working() {
+        match port.descriptor() {
+            Some(descriptor) => drop(wait.add(descriptor, false)),
+            None => pollable = false,
+        }
+    }
+    let until = if pollable { until } else { until.min(now.saturating_add(POLL_PAUSE)) };
+    // A wait that the system refuses must not become a loop without a pause.
+    if wait.until(Some(until)).is_err() {
+        clock::sleep_until(until.min(now.saturating_add(POLL_PAUSE)));
+    }
+}
+
+/// The time from the beginning to a moment.
+fn since(frozen: &Frozen, begun: Nanos) -> f64 {
+    frozen.at.since(begun).as_secs_f64()
+}

@@ -1,0 +1,214 @@
+//! The program on capture files alone: no rights are needed, and no time passes.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Folder, Said, planimeter};
+use packet::build::Builder;
+use packet::capture::Event;
+use packet::capture::write::Notes;
+use packet::header::ipv4;
+use packet::time::Nanos;
+use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
+use serde_json::Value;
+
+fn at(number: usize) -> Nanos {
+    Nanos(1_600_000_000_123_456_789 + number as u64 * 1_000)
+}
+
+/// Datagrams from station `from` to station `to`, from port 1000 to port 53 or 5000, in turn.
+fn datagrams(count: usize, from: u8, to: u8) -> Vec<Vec<u8>> {
+    let datagram = |number: usize| {
+        let header = ipv4::Header::new([10, 0, 0, from].into(), [10, 0, 0, to].into());
+        let port = if number.is_multiple_of(2) { 53 } else { 5_000 };
+        Builder::new([2, 0, 0, 0, 0, to], [2, 0, 0, 0, 0, from])
+            .ipv4(header)
+            .udp(1_000, port)
+            .payload(&vec![number as u8; number * 30])
+            .bytes()
+    };
+    (0..count).map(datagram).collect()
+}
+
+fn write(path: &Path, frames: &[Vec<u8>]) {
+    let options = CaptureOptions { format: Format::of(path), ..CaptureOptions::pcapng("x") };
+    let mut writer = CaptureWriter::new(fs::File::create(path).unwrap(), &options).unwrap();
+    for (number, frame) in frames.iter().enumerate() {
+        writer.frame(at(number), frame, Notes::default()).unwrap();
+    }
+    writer.finish(None).unwrap();
+}
+
+fn read(path: &Path) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::open(path).unwrap();
+    let mut frames = Vec::new();
+    while let Some(event) = reader.next_event().unwrap() {
+        if let Event::Frame(frame) = event {
+            frames.push(frame.bytes.to_vec());
+        }
+    }
+    frames
+}
+
+fn done(said: &Said) -> Value {
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    serde_json::from_str(&said.output).unwrap()
+}
+
+#[test]
+fn a_bridge_between_files_ends_with_them() {
+    let folder = Folder::new();
+    let there = datagrams(300, 1, 2);
+    let back = datagrams(200, 2, 1);
+    write(&folder.0.join("one.pcapng"), &there);
+    write(&folder.0.join("two.pcap"), &back);
+    let said = planimeter(
+        &folder.0,
+        &[
+            "bridge",
+            "--port",
+            "1=pcap:one.pcapng,out=from-two.pcap",
+            "--port",
+            "2=pcap:two.pcap,out=from-one.pcapng",
+            "--port",
+            "3=pcap:out=flooded.pcapng",
+        ],
+    );
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(read(&folder.0.join("from-one.pcapng")) == there);
+    assert!(read(&folder.0.join("from-two.pcap")) == back);
+    // The first station is unknown only until its first frame came.
+    assert!(read(&folder.0.join("flooded.pcapng")).len() < there.len());
+}
+
+#[test]
+fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
+    let folder = Folder::new();
+    let frames = datagrams(3, 1, 2);
+    write(&folder.0.join("in.pcap"), &frames);
+    let whole = fs::read(folder.0.join("in.pcap")).unwrap();
+    fs::write(folder.0.join("in.pcap"), &whole[..whole.len() - 5]).unwrap();
+    let said = planimeter(
+        &folder.0,
+        &["bridge", "--port", "1=pcap:in.pcap", "--port", "2=pcap:out=out.pcap"],
+    );
+    assert!(said.errors.contains("port 1: down: in.pcap: at byte"), "{}", said.errors);
+    assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
+}
+
+#[test]
+fn a_capture_filters_counts_and_cuts() {
+    let folder = Folder::new();
+    let frames = datagrams(40, 1, 2);
+    write(&folder.0.join("in.pcapng"), &frames);
+    let said = planimeter(
+        &folder.0,
+        &[
+            "capture",
+            "--port",
+            "pcap:in.pcapng",
+            "--filter",
+            "proto=udp,dport=53",
+            "--filter",
+            "drop,any",
+            "--write",
+            "out.pcapng",
+            "--snap",
+            "100",
+            "--comment",
+            "a test",
+            "--json",
+        ],
+    );
+    let account = done(&said);
+    let wanted: Vec<&Vec<u8>> = frames.iter().step_by(2).collect();
+    let bytes = |frames: &[&Vec<u8>]| frames.iter().map(|it| it.len() as u64).sum::<u64>();
+    assert_eq!(account["frames_written"], 20);
+    let port = &account["ports"][0];
+    assert_eq!((&port["stamps"], &port["arrived"]["frames"]), (&"file".into(), &40.into()));
+    assert_eq!(port["captured"]["protocols"]["udp"]["bytes"], bytes(&wanted));
+    assert_eq!(port["arrived"]["ethernet_types"]["0x0800"]["frames"], 40);
+    assert_eq!(account["filter"]["entries"][1]["frames"], 20);
+    let mut reader = CaptureReader::open(&folder.0.join("out.pcapng")).unwrap();
+    let (mut place, mut statistics) = (0, None);
+    while let Some(event) = reader.next_event().unwrap() {
+        match event {
+            Event::Frame(frame) => {
+                let (want, kept) = (wanted[place], wanted[place].len().min(100));
+                assert_eq!(
+                    (frame.at, frame.original_bytes),
+                    (Some(at(2 * place)), want.len() as u32)
+                );
+                assert_eq!(frame.bytes, &want[..kept]);
+                assert_eq!(frame.cut().is_some(), want.len() > 100);
+                assert!(frame.cut().is_none_or(|cut| cut.fits(&want[kept..])));
+                place += 1;
+            }
+            Event::Statistics(it) => statistics = Some(it),
+            _ => {}
+        }
+    }
+    let statistics = statistics.unwrap();
+    assert_eq!((place, statistics.received, statistics.accepted), (20, Some(40), Some(20)));
+    assert_eq!(account["file_bytes"], fs::metadata(folder.0.join("out.pcapng")).unwrap().len());
+}
+
+#[test]
+fn a_capture_ends_when_it_has_enough() {
+    let folder = Folder::new();
+    write(&folder.0.join("in.pcap"), &datagrams(100, 1, 2));
+    let one = ["capture", "--port", "pcap:in.pcap", "--write", "out.pcap", "--json"];
+    let account = done(&planimeter(&folder.0, &[&one[..], &["--frames", "7"]].concat()));
+    assert_eq!(
+        (&account["frames_written"], read(&folder.0.join("out.pcap")).len()),
+        (&7.into(), 7)
+    );
+    let account = done(&planimeter(&folder.0, &[&one[..], &["--file-bytes", "1000"]].concat()));
+    let size = fs::metadata(folder.0.join("out.pcap")).unwrap().len();
+    assert!((1_000..3_000).contains(&size), "{account}");
+    let captured = account["frames_captured"].as_u64().unwrap();
+    let told = ["frames_written", "frames_not_written"].map(|it| account[it].as_u64().unwrap());
+    assert_eq!(told[0] + told[1], captured);
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let folder = Folder::new();
+    write(&folder.0.join("in.pcap"), &datagrams(4, 1, 2));
+    fs::write(folder.0.join("filter"), "any\n\ndrop,dport=x\n").unwrap();
+    fs::write(folder.0.join("words"), "these are words").unwrap();
+    let port = ["capture", "--port", "pcap:in.pcap"];
+    for (rest, words) in [
+        (
+            &["--filter", "any", "--filter", "src=10.0.0.1/8"][..],
+            "--filter 2: character 1, \"src=10.0.0.1/8\"",
+        ),
+        (&["--filter-file", "filter"], "filter: line 3, character 6"),
+        (&["--filter-file", "nothing"], "nothing: cannot read"),
+        (&["--write", "nowhere/out.pcap"], "nowhere/out.pcap: No such file"),
+        (&["--port", "pcap:words"], "words: at byte 0"),
+        (&["--snap", "0"], "--snap"),
+    ] {
+        let said = planimeter(&folder.0, &[&port[..], rest].concat());
+        let is_port = rest[0] == "--port";
+        assert!(said.errors.contains(words), "{rest:?}: {}", said.errors);
+        assert_eq!(said.code, Some(if is_port { 0 } else { 2 }), "{rest:?}: {}", said.errors);
+    }
+    for (filters, words) in [
+        (
+            ["any", "dport=53"],
+            "filter entry 2 (capture,dport=53) never decides: entry 1 (capture,any)",
+        ),
+        (["src=10.0.0.0/8", "drop,dport=53"], "decide differently"),
+        (["drop,sport=1", "drop,any"], "no filter entry captures anything"),
+    ] {
+        let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();
+        let said = planimeter(&folder.0, &all);
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+        assert!(said.errors.contains(words), "{filters:?}: {}", said.errors);
+    }
+}
