@@ -144,7 +144,7 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "eth0"], 2, &["--port eth0", "NUMBER=SPEC"]),
     (&["switch", "--port", "one=afpacket:eth0"], 2, &["one=afpacket:eth0", "NUMBER=SPEC"]),
     (&["switch", "--port", "1=eth0"], 2, &["port 1", "eth0", "afpacket:INTERFACE"]),
-    (&["switch", "--port", "1=pcap:x"], 2, &["port 1", "pcap:x", "not in this version"]),
+    (&["switch", "--port", "1=pcap:x"], 2, &["port 1", "x: No such file"]),
     (&["switch", "--port", "1=tap:"], 2, &["port 1", "name is missing"]),
     (&["switch", "--port", "0=tap:a"], 2, &["port", "0"]),
     (&["switch", "--port", "1=tap:a", "--port", "1=tap:b"], 2, &["number 1", "twice"]),

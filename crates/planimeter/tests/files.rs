@@ -86,6 +86,20 @@ fn a_bridge_between_files_ends_with_them() {
 }
 
 #[test]
+fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
+    let folder = Folder::new();
+    let frames = datagrams(400, 1, 2);
+    write(&folder.0.join("in.pcap"), &frames);
+    let ports = ["--port", "1=pcap:in.pcap", "--port", "2=pcap:out=out.pcap"];
+    for (mode, count) in [("standalone", 400), ("secure", 0)] {
+        let arguments = [&["switch"][..], &ports, &["--fail-mode", mode]].concat();
+        let said = planimeter(&folder.0, &arguments);
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+        assert!(read(&folder.0.join("out.pcap")) == frames[..count], "{mode}: {}", said.errors);
+    }
+}
+
+#[test]
 fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
     let folder = Folder::new();
     let frames = datagrams(3, 1, 2);
@@ -98,6 +112,10 @@ fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
     );
     assert!(said.errors.contains("port 1: down: in.pcap: at byte"), "{}", said.errors);
     assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
+    let said = planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
+    assert!(said.errors.contains("port 1: in.pcap: at byte"), "{}", said.errors);
+    assert_eq!(said.code, Some(2));
+    assert!(read(&folder.0.join("all.pcap")) == frames[..2]);
 }
 
 #[test]

@@ -101,6 +101,8 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
     let mut talk = Talk::new(spin, node.has_frames());
     let mut wall_at = Nanos::ZERO;
+    // What becomes of frames without a controller is settled before the first frame.
+    node.serve(clock::now());
     let mut cycles = clock::cycles();
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();

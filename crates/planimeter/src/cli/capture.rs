@@ -109,7 +109,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             eprintln!("port {}: {why}; what was captured before is kept", place + 1);
         }
     }
-    if is_dead { Err(Failure::need("no port works any more")) } else { Ok(ExitCode::SUCCESS) }
+    let is_file = frozen.ports.iter().any(|port| port.failure.is_some() && port.kind == "pcap");
+    match is_dead {
+        false => Ok(ExitCode::SUCCESS),
+        true if is_file => Err(Failure::usage("the file can be read no further")),
+        true => Err(Failure::need("no port works any more")),
+    }
 }
 
 fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
