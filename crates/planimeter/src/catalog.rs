@@ -3,9 +3,11 @@
 //! A row here is all that the command line, the runner and the report know of an experiment.
 
 use crate::experiments::{
-    Context, Method, bianco2010, cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate,
-    latency, memory_per_flow, rfc2544, rfc8219, rfc9004, rfc9971, throughput,
+    Context, Method, bianco2010, cold_start, fairness, flow_mod_rate, flow_stats_dump,
+    forwarding_rate, latency, memory_per_flow, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971, soak,
+    throughput,
 };
+use crate::parameter::Parameters;
 use crate::target::name::{NameError, TargetKind, Technology};
 
 /// One experiment.
@@ -32,12 +34,20 @@ pub struct Entry {
     pub technologies: &'static [Technology],
     /// Ports by which frames are sent into a target.
     pub inputs: u8,
+    /// Whether the target has as many ports as were asked for, if these are more.
+    pub is_meshed: bool,
     /// Whether the target is reset meanwhile.
     pub resets: bool,
 }
 
 /// What has two tables, one of exact entries and one of others.
 const OPENFLOW: &[Technology] = &[Technology::OpenFlow];
+
+/// What learns addresses and can be made to know none.
+const BRIDGES: &[Technology] = &[Technology::Bridging];
+
+/// What can be told that a station is behind a port.
+const SWITCHES: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
 
 /// What forwards by a table.
 const FORWARDERS: &[Technology] =
@@ -53,6 +63,12 @@ pub fn set_of(id: &str) -> &str {
 }
 
 impl Entry {
+    /// Ports by which frames are sent into a target, with these parameters.
+    pub fn inputs(&self, parameters: &Parameters) -> u8 {
+        let asked = if self.is_meshed { parameters.methods.ports - 1 } else { 0 };
+        self.inputs.max(asked)
+    }
+
     /// The set that it belongs to.
     pub fn set(&self) -> &'static str {
         set_of(self.id)
@@ -168,6 +184,35 @@ pub const ENTRIES: &[Entry] = &[
         ..WORKLOAD
     },
     Entry {
+        id: "fairness/one-port",
+        title: "Fairness between flows by one input port",
+        axis: fairness::AXIS,
+        method: FAIRNESS,
+        build: fairness::by_one_port,
+        technologies: FORWARDERS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "fairness/two-ports",
+        title: "Fairness between flows of which the last has an input port of its own",
+        axis: fairness::AXIS,
+        method: FAIRNESS,
+        build: fairness::by_two_ports,
+        technologies: FORWARDERS,
+        inputs: 2,
+        companions: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        ..WORKLOAD
+    },
+    Entry {
+        id: "soak",
+        title: "A set load for long, while what the target holds changes",
+        axis: soak::AXIS,
+        method: "80 % of the throughput in sixty trials one after the other, with flow-mods or changing addresses \
+                 meanwhile: rate, loss, latency and memory, and the trend of each.",
+        build: soak::method,
+        ..WORKLOAD
+    },
+    Entry {
         id: "forwarding-rate",
         title: "Forwarding rate under full load",
         axis: forwarding_rate::AXIS,
@@ -259,6 +304,97 @@ pub const ENTRIES: &[Entry] = &[
         ..WORKLOAD
     },
     Entry {
+        id: "rfc2889/throughput",
+        title: "Fully meshed throughput (RFC 2889, 5.1)",
+        axis: rfc2889::AXIS,
+        method: "Every port sends to every other in turn: binary search for the largest load of a port without a \
+                 lost frame, confirmed by a trial four times as long; the whole search is repeated.",
+        build: rfc2889::throughput,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/full-mesh",
+        title: "Forwarding rate, fully meshed (RFC 2889, 5.1)",
+        axis: rfc2889::AXIS,
+        method: "Every port sends to every other in turn, at what its link carries.",
+        build: rfc2889::full_mesh,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/one-to-many",
+        title: "Forwarding rate from one port to all others (RFC 2889, 5.2)",
+        axis: rfc2889::AXIS,
+        method: "The first port sends to all others in turn, at what its link carries.",
+        build: rfc2889::one_to_many,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/many-to-one",
+        title: "Forwarding rate from all other ports to one (RFC 2889, 5.2)",
+        axis: rfc2889::AXIS,
+        method: "All other ports send to the first, each at what its link carries.",
+        build: rfc2889::many_to_one,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/max-rate",
+        title: "Maximum forwarding rate (RFC 2889, 5.6)",
+        axis: rfc2889::AXIS,
+        method: "Fully meshed, from the throughput up to what link and tester carry in ten steps: the highest rate \
+                 at which frames came out, and the load of a port then.",
+        build: rfc2889::rate::method,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/congestion",
+        title: "Congestion control (RFC 2889, 5.5)",
+        axis: rfc2889::AXIS,
+        method: "One port sends by turns to a port that nobody else sends to and to one that another port sends to \
+                 as well, both at what a link carries: loss at either. Loss at the former is head-of-line \
+                 blocking, none at the latter back pressure; without either a third is lost there.",
+        build: rfc2889::congestion::method,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/broadcast",
+        title: "Forwarding of broadcast frames (RFC 2889, 5.10)",
+        axis: rfc2889::AXIS,
+        method: "The first port sends frames for everybody at what its link carries: the share of copies that did \
+                 not reach one of the other ports.",
+        build: rfc2889::broadcast::forwarding,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/broadcast-latency",
+        title: "Latency of broadcast frames (RFC 2889, 5.10)",
+        axis: rfc2889::AXIS,
+        method: "The same at a tenth of that load: latency of the copies at the second port.",
+        build: rfc2889::broadcast::latency,
+        ..MESHED
+    },
+    Entry {
+        id: "rfc2889/caching",
+        title: "Address caching capacity (RFC 2889, 5.7)",
+        axis: rfc2889::AXIS,
+        method: "A target that was just started hears so many stations and gets a frame for each of them: the \
+                 largest number of which every frame comes out where it should and none elsewhere.",
+        build: rfc2889::addresses::capacity,
+        technologies: BRIDGES,
+        inputs: 2,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "rfc2889/learning",
+        title: "Address learning rate (RFC 2889, 5.8)",
+        axis: rfc2889::AXIS,
+        method: "The same with at most 4096 stations, and no more than half of the capacity: the highest rate at \
+                 which all of them are learned.",
+        build: rfc2889::addresses::rate,
+        technologies: BRIDGES,
+        inputs: 2,
+        ..WORKLOAD
+    },
+    Entry {
         id: "rfc9971",
         title: "Throughput for several goals in one search (MLRsearch, RFC 9971)",
         axis: rfc9971::AXIS,
@@ -344,6 +480,13 @@ const BURSTS: &str = "Where the throughput is below what link and tester carry, 
                       without a lost frame, to a frame, the whole search repeated. Its time on the link is the \
                       implied buffer time; less what was forwarded meanwhile, the corrected one.";
 
+/// How flows that share a target are measured.
+const FAIRNESS: &str = "Flows at fixed shares of a load C, and the last at rising ones; C is the target's own maximum of all \
+                        of them over 0.65. A difference above zero: the first loses more.";
+
+/// What experiments with traffic between all ports have in common.
+const MESHED: Entry = Entry { technologies: SWITCHES, inputs: 3, is_meshed: true, ..WORKLOAD };
+
 /// What most experiments have in common.
 const WORKLOAD: Entry = Entry {
     id: "",
@@ -357,6 +500,7 @@ const WORKLOAD: Entry = Entry {
     flows: 0,
     technologies: ALL,
     inputs: 1,
+    is_meshed: false,
     resets: false,
 };
 
@@ -368,15 +512,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
         return Ok(found);
     }
     let study = name.split('/').next().unwrap_or_default();
-    let later = [
-        "costa2017",
-        "oflops2018",
-        "gelberger2013",
-        "rfc2889",
-        "fairness",
-        "rule-activation",
-        "packet-in",
-    ];
+    let later = ["costa2017", "oflops2018", "gelberger2013", "rule-activation", "packet-in"];
     if later.contains(&study) || name.ends_with(".py") || name.ends_with(".toml") {
         return Err(NameError::NotYet { text: name.into() });
     }

@@ -69,6 +69,10 @@ pub enum Table {
     Learned,
     /// An access list (OpenFlow).
     Acl,
+    /// The station behind each port; not to be asked for, since it comes with traffic of its own.
+    Mesh,
+    /// Nothing; not to be asked for either.
+    Empty,
 }
 
 /// In which order the entries are hit.

@@ -11,6 +11,8 @@ pub mod acl;
 pub mod prefixes;
 /// Several streams over parts of one table.
 pub mod parts;
+/// Traffic between all ports.
+pub mod mesh;
 
 use std::net::Ipv4Addr;
 
@@ -38,19 +40,40 @@ pub struct Setup {
     pub shift: u32,
     /// Whether the target has to be made anew before.
     pub is_fresh: bool,
-    /// Ports by which traffic comes in: with two, the second half of the entries is that of
-    /// the flow that comes in by the third port.
+    /// Ports of the target less one. Of two flows with two inputs the second, over the second half of the
+    /// entries, comes in by the third port.
     pub inputs: u8,
+    /// Flows that have equal parts of the entries, where several share a target.
+    pub parts: u8,
 }
 
-/// The addresses at both ends of the two links between instrument and target.
+/// Ports of a target, at the most.
+pub const PORTS_MAX: usize = 8;
+
+/// The addresses at both ends of the links between instrument and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// The stations that the instrument plays behind its sending and its receiving port, and behind
-    /// its second sending port where it has one.
-    pub instrument: [[u8; 6]; 3],
-    /// The target's first and second port, and its third where it has one.
-    pub target: [[u8; 6]; 3],
+    /// further ones where it has any.
+    pub instrument: [[u8; 6]; PORTS_MAX],
+    /// The target's first and second port, and further ones where it has any.
+    pub target: [[u8; 6]; PORTS_MAX],
+}
+
+impl Addresses {
+    /// Addresses that differ in their last byte, which counts from 1.
+    pub const fn numbered(instrument: [u8; 5], target: [u8; 5]) -> Addresses {
+        const fn row(base: [u8; 5]) -> [[u8; 6]; PORTS_MAX] {
+            let mut all = [[0; 6]; PORTS_MAX];
+            let mut place = 0;
+            while place < PORTS_MAX {
+                all[place] = [base[0], base[1], base[2], base[3], base[4], place as u8 + 1];
+                place += 1;
+            }
+            all
+        }
+        Addresses { instrument: row(instrument), target: row(target) }
+    }
 }
 
 /// Address of a router's first port, on the sender's side.
@@ -85,8 +108,8 @@ impl Setup {
     /// One entry, one flow: what the studies call a single flow.
     pub fn single(seed: u64) -> Self {
         let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
-        let (style, shift, is_fresh, inputs) = (Style::Acl, 0, false, 1);
-        Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh, inputs }
+        let (style, shift, is_fresh, inputs, parts) = (Style::Acl, 0, false, 1, 2);
+        Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh, inputs, parts }
     }
 
     /// The same, hit in turn: every flow of the traffic is met soon.
@@ -371,10 +394,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ADDRESSES: Addresses = Addresses {
-        instrument: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 5]],
-        target: [[2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4], [2, 0, 0, 0, 0, 6]],
-    };
+    const ADDRESSES: Addresses = Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]);
 
     fn check(technology: Technology, entry: impl Fn(&Headers) -> u64) {
         let (table, traffic) = (Table::Exact, Traffic::Sequential);

@@ -124,6 +124,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::IpdvNsP50 => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_p50 as f64),
         Metric::IpdvNsMax => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_max as f64),
         Metric::MemoryBytes => trial.memory_bytes.map(whole),
+        Metric::LossRatioBroadcast => broadcast_loss(trial),
         // What a method finds out of trials, and says itself.
         Metric::BurstFrames
         | Metric::BufferNsImplied
@@ -135,7 +136,6 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         | Metric::LoadPpsOfMaximum
         | Metric::LossRatioUncongested
         | Metric::LossRatioCongested
-        | Metric::LossRatioBroadcast
         | Metric::AddressesCached
         | Metric::AddressesLearnedPerS
         | Metric::CyclesBusyRatio
@@ -159,6 +159,15 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         | Metric::FairnessIndexJain
         | Metric::MaxMinShareRatio => study::fairness(trial, metric),
     }
+}
+
+/// Share of the copies of frames for everybody that did not reach a port other than the sender's.
+fn broadcast_loss(trial: &Trial) -> Option<f64> {
+    let [stream] = &trial.streams[..] else { return None };
+    let others = trial.ports.len().checked_sub(1)?;
+    let wanted = stream.frames_offered as f64 * others as f64;
+    let copies = (stream.classes.correct + stream.frames_elsewhere) as f64;
+    (wanted > 0.0).then(|| 1.0 - copies / wanted)
 }
 
 /// What a controller had the target do, if it was this.

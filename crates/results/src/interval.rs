@@ -33,6 +33,27 @@ pub fn of_mean(values: &[f64], level_percent: f64) -> Option<Interval> {
     Some(Interval { low: middle - half, high: middle + half, level_percent, method })
 }
 
+/// The slope of the straight line through points (least squares), and its interval by Student's t;
+/// absent below three points, and where they lie above each other.
+pub fn of_slope(points: &[(f64, f64)], level_percent: f64) -> Option<(f64, Interval)> {
+    let n = points.len() as f64;
+    if points.len() < 3 {
+        return None;
+    }
+    let middle = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / n;
+    let (x_mean, y_mean) = (middle(|point| point.0), middle(|point| point.1));
+    let spread: f64 = points.iter().map(|(x, _)| (x - x_mean).powi(2)).sum();
+    if spread <= 0.0 {
+        return None;
+    }
+    let slope = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum::<f64>() / spread;
+    let left: f64 = points.iter().map(|(x, y)| (y - y_mean - slope * (x - x_mean)).powi(2)).sum();
+    let error = (left / (n - 2.0) / spread).sqrt();
+    let half = student_t_quantile((1.0 + level_percent / 100.0) / 2.0, n - 2.0) * error;
+    let method = IntervalMethod::StudentT;
+    Some((slope, Interval { low: slope - half, high: slope + half, level_percent, method }))
+}
+
 /// Interval of the geometric mean of positive `values`; absent below two values or if one is not
 /// positive.
 pub fn of_ratio(values: &[f64], level_percent: f64) -> Option<Interval> {

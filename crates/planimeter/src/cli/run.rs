@@ -250,8 +250,11 @@ fn measurable(
             let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
             let about = about.join(", ");
             why.push(format!("{} is about {about}, of which none is to be measured", entry.id));
-        } else if entry.inputs > 1 && !matches!(link, Link::Memory | Link::Veth | Link::VethXdp) {
-            why.push(format!("{} needs two ports to send into: give --link veth", entry.id));
+        } else if entry.inputs > 1 && link == Link::Replay {
+            why.push(format!(
+                "{} needs more than two ports: give --link veth, memif or memory",
+                entry.id
+            ));
         } else if entry.resets && !matches!(link, Link::Veth | Link::VethXdp) {
             why.push(format!(
                 "{} needs a target that can be started anew beside its links: give --link veth",

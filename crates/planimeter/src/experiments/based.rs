@@ -32,15 +32,17 @@ pub struct Based {
     /// What is known, by frame size and repeat.
     known: BTreeMap<(u16, u32), Finding>,
     search: Option<Searches>,
+    /// How what is not known is searched for.
+    searching: fn(&Context, Vec<Task>) -> Searches,
     make: Make,
     then: Option<Box<dyn Method>>,
     findings: Vec<Finding>,
 }
 
 impl Throughputs {
-    /// The throughput of frames of this size; 0 where every load lost frames.
-    pub fn at(&self, frame_bytes: u16) -> f64 {
-        self.0.get(&frame_bytes).copied().unwrap_or(0.0)
+    /// Every size with its throughput, 0 where every load lost frames.
+    pub fn all(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
+        self.0.iter().map(|(size, pps)| (*size, *pps))
     }
 
     /// Those sizes at which something passed without loss, each with its throughput.
@@ -54,7 +56,15 @@ impl Based {
     pub fn new(context: &Context, frames: Vec<u16>, make: Make) -> Self {
         let (context, known) = (context.clone(), BTreeMap::new());
         let (search, then, findings) = (None, None, Vec::new());
-        Based { context, frames, known, search, make, then, findings }
+        let searching =
+            |context: &Context, tasks| Searches::new(context, AXIS, tasks, context.searches());
+        Based { context, frames, known, search, searching, make, then, findings }
+    }
+
+    /// The same with throughputs that are searched for in this way.
+    #[must_use]
+    pub fn searching(self, searching: fn(&Context, Vec<Task>) -> Searches) -> Self {
+        Based { searching, ..self }
     }
 
     /// A search for what is not known yet.
@@ -65,7 +75,7 @@ impl Based {
             is_missing(&frame_bytes).then_some(Task { frame_bytes, loss_ratio: 0.0, metric })
         };
         let tasks = self.frames.iter().filter_map(task).collect();
-        Searches::new(&self.context, AXIS, tasks, self.context.searches())
+        (self.searching)(&self.context, tasks)
     }
 
     fn know(&mut self, finding: Finding) {

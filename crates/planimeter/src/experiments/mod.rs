@@ -24,6 +24,12 @@ pub mod rfc2544;
 pub mod rfc9004;
 /// Latency and its variation (RFC 8219).
 pub mod rfc8219;
+/// Bridges with several ports (RFC 2889).
+pub mod rfc2889;
+/// Flows that share a target.
+pub mod fairness;
+/// A set load for long.
+pub mod soak;
 /// A row of trials again and again.
 pub mod course;
 /// What controllers say.
@@ -178,6 +184,12 @@ impl Context {
     pub fn most_pps(&self, frame_bytes: u16) -> f64 {
         let link = line_rate_pps(self.capacity_bps, usize::from(frame_bytes));
         self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling))
+    }
+
+    /// The same for each of so many ports that send at once.
+    pub fn port_pps(&self, frame_bytes: u16, senders: u8) -> f64 {
+        let link = line_rate_pps(self.capacity_bps, usize::from(frame_bytes));
+        self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling / f64::from(senders.max(1))))
     }
 
     /// How often a whole search is repeated: it is many trials, so half as often as a single one.

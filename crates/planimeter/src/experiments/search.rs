@@ -31,6 +31,9 @@ pub struct Task {
     pub metric: Metric,
 }
 
+/// Makes a trial of frames of this size at so many frames a second.
+pub type Shape = fn(&Context, u16, f64) -> Trial;
+
 /// Searches at work, one after the other.
 pub struct Searches {
     context: Context,
@@ -42,6 +45,8 @@ pub struct Searches {
     search: Option<BinarySearch>,
     is_installed: bool,
     role: Role,
+    /// What a trial is, if not one stream over the setup's entries.
+    shape: Option<Shape>,
     findings: Vec<Finding>,
 }
 
@@ -58,8 +63,15 @@ impl Searches {
             search: None,
             is_installed: false,
             role: Role::Search,
+            shape: None,
             findings: Vec::new(),
         }
+    }
+
+    /// The same with other traffic, before a target that holds this.
+    #[must_use]
+    pub fn with(self, setup: Setup, shape: Shape) -> Self {
+        Searches { setup, shape: Some(shape), ..self }
     }
 
     fn task(&self) -> Option<Task> {
@@ -106,7 +118,10 @@ impl Searches {
     fn trial(&mut self, task: Task, rate_pps: f64, role: Role) -> Step<Setup> {
         self.role = role;
         let rate = Rate::FramesPerSecond(rate_pps);
-        let mut trial: Trial = self.context.trial(&self.setup, task.frame_bytes, rate);
+        let mut trial = match self.shape {
+            Some(shape) => shape(&self.context, task.frame_bytes, rate_pps),
+            None => self.context.trial(&self.setup, task.frame_bytes, rate),
+        };
         if role == Role::Confirm {
             trial.duration = Nanos(trial.duration.0 * CONFIRM_TIMES);
         }

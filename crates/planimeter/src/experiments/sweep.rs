@@ -81,6 +81,12 @@ impl Sweep {
         Sweep::of(axis, points, order)
     }
 
+    /// All repeats of a point before the next point.
+    pub fn point_by_point(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
+        let order = (0..points.len()).flat_map(|point| rounds(point..point + 1, repeats)).collect();
+        Sweep::of(axis, points, order)
+    }
+
     /// The same with what each trial says beyond its own numbers.
     #[must_use]
     pub fn reading(self, read: Read) -> Self {

@@ -19,6 +19,8 @@ pub struct Lane {
     entry: &'static Entry,
     /// Place of the target among those that are open.
     pub target: usize,
+    /// Ports by which frames are sent into it.
+    inputs: u8,
     kind: TargetKind,
     method: Box<dyn Method>,
     last: Option<Outcome>,
@@ -53,13 +55,13 @@ impl Lane {
     /// A method that has done nothing yet.
     pub fn new(
         entry: &'static Entry,
-        target: usize,
+        (target, inputs): (usize, u8),
         kind: TargetKind,
         method: Box<dyn Method>,
     ) -> Self {
         let (last, owed, fresh, is_done) = (None, None, None, false);
         let (trials, found) = (Vec::new(), Vec::new());
-        Lane { entry, target, kind, method, last, owed, fresh, is_done, trials, found }
+        Lane { entry, target, inputs, kind, method, last, owed, fresh, is_done, trials, found }
     }
 
     /// About how many trials there will be in all.
@@ -101,7 +103,7 @@ impl Lane {
     ) -> Result<Stepped, RunError> {
         let kind = self.kind;
         let failed = |error| RunError::Target(kind, error);
-        let (mut fresh, inputs) = (self.fresh, self.entry.inputs);
+        let (mut fresh, inputs) = (self.fresh, self.inputs);
         let mut install = |setup: &Setup| {
             if setup.is_fresh {
                 fresh = renew(target, bench, inputs)?;

@@ -26,6 +26,7 @@ use crate::papers;
 use crate::parameter::{Capacity, Effort, Parameters};
 use crate::target::name::{Link, TargetKind, Technology};
 use crate::target::{Bench, Target, TargetError};
+use crate::workload::Addresses;
 use lane::{Lane, Stepped};
 
 /// What is to be done.
@@ -146,7 +147,7 @@ impl Plan {
     /// The experiments whose trials are run, with their targets, about how many trials each target
     /// gets, and how many seconds each takes.
     pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
-        let nowhere = crate::workload::Addresses { instrument: [[0; 6]; 3], target: [[0; 6]; 3] };
+        let nowhere = Addresses::numbered([0; 5], [0; 5]);
         let trials = |entry: &Entry| {
             let context = Context {
                 kind: TargetKind::Ours,
@@ -175,7 +176,9 @@ impl Plan {
     pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
         let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
         for entry in self.measured() {
-            for kind in self.kinds_of(entry).into_iter().map(|kind| (kind, entry.inputs)) {
+            for kind in
+                self.kinds_of(entry).into_iter().map(|kind| (kind, entry.inputs(&self.parameters)))
+            {
                 if !kinds.contains(&kind) {
                     kinds.push(kind);
                 }
@@ -316,7 +319,8 @@ impl<'a> Run<'a> {
         let kinds = self.plan.kinds_of(entry);
         let open = self.plan.all_kinds();
         let ceiling = self.record.calibrations.first();
-        let place = |kind| open.iter().position(|it| *it == (kind, entry.inputs));
+        let inputs = entry.inputs(&self.plan.parameters);
+        let place = |kind| open.iter().position(|it| *it == (kind, inputs));
         let lane = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
             let context = Context {
@@ -329,7 +333,7 @@ impl<'a> Run<'a> {
                 ceiling_pps: ceiling.map(|ceiling| ceiling.rate_pps_ceiling as f64),
                 has_throughputs: self.plan.finds_throughputs_before(entry),
             };
-            Lane::new(entry, target, kind, (entry.build)(&context))
+            Lane::new(entry, (target, inputs), kind, (entry.build)(&context))
         };
         kinds.into_iter().map(lane).collect()
     }

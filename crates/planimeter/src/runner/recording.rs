@@ -204,6 +204,7 @@ fn stream(stream: &StreamReport) -> StreamCount {
         frames_intended: stream.load.intended,
         frames_offered: stream.load.offered,
         classes: classes(&stream.classes, 0),
+        frames_elsewhere: stream.classes.elsewhere,
         missed_ns_first: stream.missed.first.map(|after| after.0),
         missed_ns_last: stream.missed.last.map(|after| after.0),
         silence_ns: stream.missed.silence.0,

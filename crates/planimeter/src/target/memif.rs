@@ -118,10 +118,11 @@ impl MemifBench {
         ]
     }
 
-    /// Starts a target and joins the instrument's ports to it.
-    pub fn target(&self, kind: TargetKind) -> Result<MemifTarget, TargetError> {
+    /// Starts a target and joins the instrument's ports to it, one to send out of and so many to send into.
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<MemifTarget, TargetError> {
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
-        let site = self.lab.memory(&format!("t{number}"), &self.wiring).map_err(lab_error)?;
+        let wiring = Wiring { ports: u32::from(inputs) + 1, ..self.wiring.clone() };
+        let site = self.lab.memory(&format!("t{number}"), &wiring).map_err(lab_error)?;
         let mut peer = self.peer(kind)?;
         let stop = Arc::clone(&self.stop);
         let (access, rig) = start(kind, peer.as_mut(), &site, &stop)?;
@@ -198,8 +199,8 @@ fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetE
     let is_ovs = kind.technology() == Technology::OpenFlow && !kind.is_ours();
     let rings = if is_ovs { 2 } else { 1 };
     let ends = match kind {
-        TargetKind::Direct => [(1, "server"), (1, "client")],
-        _ => [(1, "client"), (2, "client")],
+        TargetKind::Direct => vec![(1, "server"), (1, "client")],
+        _ => (1..=site.wiring.ports).map(|number| (number, "client")).collect(),
     };
     let open = |(number, role): (u32, &str)| {
         let socket = site.socket(number);

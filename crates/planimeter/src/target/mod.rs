@@ -32,7 +32,7 @@ use packet::time::Nanos;
 use results::record::Work;
 
 use crate::parameter::Parameters;
-use crate::workload::{Addresses, Setup};
+use crate::workload::{Addresses, PORTS_MAX, Setup};
 use name::{Link, TargetKind};
 
 /// Where the program stands: what a bench needs to know of the world around it.
@@ -76,17 +76,17 @@ impl Bench {
         }
     }
 
-    /// Makes a target and joins it to the instrument by a port to send out of and so many, one or
-    /// two, to send into.
+    /// Makes a target and joins it to the instrument by a port to send out of and so many to send into.
     pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         match self {
             Bench::Memory(bench) => bench.target(kind, inputs),
             Bench::Veth(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
-            Bench::Memif(bench) if inputs == 1 => Ok(Box::new(bench.target(kind)?)),
-            Bench::Memif(_) => {
-                let what = "over memif a target has one port to send into: give --link veth";
+            Bench::Memif(_) if inputs > 1 && kind.is_dpdk() => {
+                let what =
+                    "over memif programs of DPDK have one port to send into: give --link veth:xdp";
                 Err(TargetError::CannotHold(what.into()))
             }
+            Bench::Memif(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
         }
     }
 
@@ -162,10 +162,7 @@ impl From<lab::peer::Description> for Description {
 }
 
 /// The addresses where what joins instrument and target has none of its own.
-pub(crate) const ADDRESSES: Addresses = Addresses {
-    instrument: [[2, 0x49, 0, 0, 0, 1], [2, 0x49, 0, 0, 0, 2], [2, 0x49, 0, 0, 0, 3]],
-    target: [[2, 0x54, 0, 0, 0, 1], [2, 0x54, 0, 0, 0, 2], [2, 0x54, 0, 0, 0, 3]],
-};
+pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
 /// How a target's caches were filled before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,7 +252,7 @@ impl Snapshot {
 /// What our own polling threads say of their time, by their counters' names.
 fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
-    let frames = (1..=3).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
+    let frames = (1..=PORTS_MAX).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
     let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
     Some(Work { cycles_busy, cycles_idle, frames })
 }

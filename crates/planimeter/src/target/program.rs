@@ -11,6 +11,7 @@ use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
 use crate::target::name::Technology;
 use crate::workload::acl::{Rule, masks};
+use crate::workload::mesh::BROADCAST;
 use crate::workload::parts::{PLACE_SECOND, SENDER_SECOND};
 use crate::workload::prefixes::{mask, prefixes};
 use crate::workload::{
@@ -53,13 +54,17 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let list = if table == Table::Acl { entries_of(setup) } else { Vec::new() };
     let count = match table {
         Table::Port | Table::Learned => 1,
+        Table::Empty => 0,
+        // Each station, and everybody.
+        Table::Mesh => u32::from(setup.ports()) + 1,
         Table::Acl => list.len() as u32,
         _ => entries,
     };
-    // With two inputs the upper half of the entries is the second flow's.
-    let (inputs, half, mac_source) =
-        (setup.inputs, setup.half(), addresses.instrument[PLACE_SECOND]);
-    let is_second = move |entry: u32| inputs == 2 && entry >= half;
+    // With two inputs the last part of the entries is that of the flow that comes in by the third port.
+    let (inputs, last, mac_source) =
+        (setup.inputs, setup.last_part(), addresses.instrument[PLACE_SECOND]);
+    let is_second = move |entry: u32| inputs == 2 && entry >= last;
+    let stations = addresses.instrument[..usize::from(setup.ports())].to_vec();
     (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers.clone() };
@@ -69,7 +74,11 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         };
         let matching = match table {
             Table::Port => Match::ANY.with(Field::InPort, PORT_IN),
-            Table::Learned => Match::ANY,
+            Table::Learned | Table::Empty => Match::ANY,
+            Table::Mesh => {
+                let station = stations.get(entry as usize).copied().unwrap_or(BROADCAST);
+                Match::ANY.with_mac(Field::EthDst, station)
+            }
             Table::Mac => Match::ANY.with_mac(Field::EthDst, mac_of(entry)),
             Table::Lpm => route(routes[entry as usize]),
             Table::Acl => list[entry as usize].1.clone(),
@@ -89,7 +98,12 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             _ => PRIORITY_DEFAULT,
         };
         // Where frames of a bridge go is what it learned.
-        let to = if table == Table::Learned { reserved::NORMAL } else { PORT_OUT.into() };
+        let to = match table {
+            Table::Learned => reserved::NORMAL,
+            Table::Mesh if entry as usize == stations.len() => reserved::FLOOD,
+            Table::Mesh => entry + 1,
+            _ => PORT_OUT.into(),
+        };
         FlowMod::add(matching, priority, vec![Action::output(to)])
     })
 }

@@ -283,7 +283,14 @@ pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Pla
     let entries = 0..setup.entries;
     match technology {
         Technology::OpenFlow | Technology::Wire => Plan::default(),
-        Technology::Bridging if setup.table == Table::Learned => Plan::default(),
+        Technology::Bridging if matches!(setup.table, Table::Learned | Table::Empty) => {
+            Plan::default()
+        }
+        Technology::Bridging if setup.table == Table::Mesh => {
+            let behind = (1..).zip(addresses.instrument).take(usize::from(setup.ports()));
+            let stations = behind.map(|(port, mac)| Station { mac, port }).collect();
+            Plan { stations, ..Plan::default() }
+        }
         Technology::Bridging => Plan {
             stations: senders(addresses, setup)
                 .map(|(port, _, mac)| Station { mac, port })

@@ -1,5 +1,5 @@
-//! Several streams over parts of one table: those of a chain's two tables, and the two flows of
-//! bianco2010's fairness test.
+//! Several streams over parts of one table: those of a chain's two tables, and flows that share a
+//! target, as in bianco2010's fairness test.
 //!
 //! Source: bianco2010, sections IV.C and IV.D. Invariant: every frame hits an entry that the setup
 //! installs, and streams side by side hit none in common.
@@ -46,23 +46,18 @@ impl Setup {
         })
     }
 
-    /// Two flows, each at its rate and each uniform over one half of the entries. The second comes in by
-    /// a port of its own where the setup has two inputs.
-    pub fn two_flows(
+    /// Flows, each at its rate and each uniform over its part of the entries. The last comes in by a port of
+    /// its own where the setup has two inputs.
+    pub fn flows_beside(
         &self,
         technology: Technology,
         addresses: &Addresses,
         frame_bytes: u16,
-        rates: [Rate; 2],
-    ) -> [Stream; 2] {
-        let half = self.half();
-        let parts = [(0, half), (half, self.entries - half)];
-        let mut place = 0;
-        parts.map(|(first, count)| {
-            let mut stream =
-                self.one(technology, addresses, frame_bytes, (place as u16, rates[place]));
-            place += 1;
-            if place == 2 && self.inputs == 2 {
+        rates: &[Rate],
+    ) -> Vec<Stream> {
+        let flow = |(place, &rate): (usize, &Rate)| {
+            let mut stream = self.one(technology, addresses, frame_bytes, (place as u16, rate));
+            if place + 1 == rates.len() && self.inputs == 2 {
                 stream.from = PLACE_SECOND;
                 stream.headers.mac_source = addresses.instrument[PLACE_SECOND];
                 stream.headers.ip_source = SENDER_SECOND;
@@ -70,31 +65,39 @@ impl Setup {
                     stream.headers.mac_destination = addresses.target[PLACE_SECOND];
                 }
             }
-            let order = self.order(place as u64);
+            let entries = self.part(place)..self.part(place + 1);
+            let order = self.order(place as u64 + 1);
             let range = |field, first, step| Vary {
-                count: count.into(),
+                count: entries.len() as u64,
                 order: order.clone(),
                 fields: vec![(field, Values::Range { first, step })],
             };
             stream.vary = match technology {
                 Technology::Bridging => {
-                    vec![range(Field::MacDestination, FIRST_MAC + u64::from(first), 1)]
+                    let first = FIRST_MAC + u64::from(entries.start);
+                    vec![range(Field::MacDestination, first, 1)]
                 }
                 Technology::Routing => {
-                    let first = u64::from(u32::from(host_in(first)));
+                    let first = u64::from(u32::from(host_in(entries.start)));
                     vec![range(Field::IpDestination, first, 256)]
                 }
                 Technology::OpenFlow | Technology::Wire => {
-                    vary_udp_ports((first..first + count).map(udp_ports).collect(), order.clone())
+                    vary_udp_ports(entries.map(udp_ports).collect(), order)
                 }
             };
             stream
-        })
+        };
+        rates.iter().enumerate().map(flow).collect()
     }
 
-    /// Entries of the first flow: the lower half of the table.
-    pub fn half(&self) -> u32 {
-        (self.entries / 2).max(1)
+    /// The first entry of a flow by its place; after the last flow, how many entries there are.
+    fn part(&self, place: usize) -> u32 {
+        (u64::from(self.entries) * place as u64 / u64::from(self.parts.max(1))) as u32
+    }
+
+    /// The first entry of the last flow.
+    pub fn last_part(&self) -> u32 {
+        self.part(usize::from(self.parts.max(1)) - 1)
     }
 
     /// A stream numbered by its place, in which nothing varies yet.
@@ -121,10 +124,7 @@ mod tests {
     use super::*;
     use crate::parameter::Table;
 
-    const ADDRESSES: Addresses = Addresses {
-        instrument: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 5]],
-        target: [[2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4], [2, 0, 0, 0, 0, 6]],
-    };
+    const ADDRESSES: Addresses = Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]);
 
     const RATES: [Rate; 2] = [Rate::FramesPerSecond(10.0), Rate::FramesPerSecond(90.0)];
 
@@ -158,16 +158,24 @@ mod tests {
             (Technology::Routing, 2),
         ] {
             let setup = Setup { inputs, ..setup };
-            let [first, second] = setup.two_flows(technology, &ADDRESSES, 96, RATES);
+            let flows = setup.flows_beside(technology, &ADDRESSES, 96, &RATES);
+            let [first, second] = &flows[..] else { panic!("two flows") };
             let key = |it: &instrument::stream::Headers| {
                 let ports = (it.port_source, it.port_destination);
                 (ports, it.mac_destination, it.ip_destination)
             };
-            let (first_hit, second_hit) = (hit(&first, key), hit(&second, key));
+            let (first_hit, second_hit) = (hit(first, key), hit(second, key));
             assert_eq!((first_hit.len(), second_hit.len()), (500, 500), "{technology:?}");
             assert!(first_hit.is_disjoint(&second_hit), "{technology:?}");
             assert_eq!((first.from, second.from), (0, if inputs == 2 { 2 } else { 0 }));
             assert_eq!((first.id, second.id, second.to), (1, 2, 1));
         }
+        let setup = Setup { parts: 3, inputs: 2, ..setup };
+        let rates = [Rate::FramesPerSecond(1.0); 3];
+        let flows = setup.flows_beside(Technology::OpenFlow, &ADDRESSES, 96, &rates);
+        let ports = |stream| hit(stream, |it| (it.port_source, it.port_destination)).len();
+        assert_eq!(flows.iter().map(ports).collect::<Vec<_>>(), [333, 333, 334]);
+        assert_eq!(flows.iter().map(|it| it.from).collect::<Vec<_>>(), [0, 0, 2]);
+        assert_eq!(setup.last_part(), 666);
     }
 }

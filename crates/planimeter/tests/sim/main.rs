@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod bianco2010;
+mod bridges;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;

@@ -37,9 +37,10 @@ pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
         | Metric::LossRatioDifference
         | Metric::FairnessIndexJain
         | Metric::MaxMinShareRatio => {
-            matches!(item, "fig9" | "fig10") || experiment.id == "fairness"
+            matches!(item, "fig9" | "fig10") || experiment.id.starts_with("fairness/")
         }
         Metric::MemoryBytes => experiment.id == "soak",
+        Metric::LossRatioBroadcast => experiment.id.starts_with("rfc2889/broadcast"),
         _ => true,
     }
 }
@@ -64,17 +65,22 @@ pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
     Some(latency.ns_mean - 2.0 * (transmission_ns + delay_ns))
 }
 
-/// A metric of fairness between the two flows of a trial.
+/// A metric of fairness between the flows of a trial, of which the last is F2.
 pub(super) fn fairness(trial: &Trial, metric: Metric) -> Option<f64> {
-    let [first, second] = &trial.streams[..] else { return None };
+    let [first, .., last] = &trial.streams[..] else { return None };
     match metric {
         Metric::LossRatioF1 => loss(first),
-        Metric::LossRatioF2 => loss(second),
-        Metric::LossRatioDifference => Some(loss(first)? - loss(second)?),
-        Metric::FairnessIndexJain => jain(&[1.0 - loss(first)?, 1.0 - loss(second)?]),
+        Metric::LossRatioF2 => loss(last),
+        Metric::LossRatioDifference => Some(loss(first)? - loss(last)?),
+        Metric::FairnessIndexJain => {
+            let shares = trial.streams.iter().map(|flow| Some(1.0 - loss(flow)?));
+            jain(&shares.collect::<Option<Vec<f64>>>()?)
+        }
         Metric::MaxMinShareRatio => {
-            let got = [first, second].map(|flow| flow.classes.correct as f64);
-            let offered = [first, second].map(|flow| flow.frames_offered as f64);
+            let of = |count: fn(&StreamCount) -> u64| {
+                trial.streams.iter().map(|flow| count(flow) as f64).collect::<Vec<f64>>()
+            };
+            let (got, offered) = (of(|flow| flow.classes.correct), of(|flow| flow.frames_offered));
             let fair = max_min(&offered, got.iter().sum());
             let share = |(got, fair): (f64, f64)| if fair > 0.0 { got / fair } else { 1.0 };
             got.into_iter().zip(fair).map(share).reduce(f64::min)
@@ -124,6 +130,7 @@ mod tests {
             frames_intended: frames_offered,
             frames_offered,
             classes: FrameClasses { correct, ..FrameClasses::default() },
+            frames_elsewhere: 0,
             missed_ns_first: None,
             missed_ns_last: None,
             silence_ns: 0,
@@ -157,6 +164,8 @@ mod tests {
         // The same loss for both: Jain finds it fair, and by max-min the small one has too little.
         close(&found(&[(100, 50), (900, 450)]), &[0.5, 0.5, 0.0, 1.0, 0.5]);
         assert!(found(&[(100, 100)]).is_empty(), "one flow is fair to nobody");
+        // Three: the first and the last are compared, and all of them are in the index.
+        close(&found(&[(100, 100), (100, 0), (100, 50)]), &[0.0, 0.5, -0.5, 0.6, 0.0]);
         assert_eq!(found(&[(100, 0), (100, 0)]).len(), 4, "nobody got anything: no index");
     }
 

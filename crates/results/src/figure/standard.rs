@@ -34,6 +34,41 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
             View { logarithmic: true, ..view(&VARIATION) },
             View { logarithmic: true, ..view(&[Metric::PdvNsP999]) },
         ],
+        "rfc2889/throughput" => vec![view(&[Metric::ThroughputPps])],
+        "rfc2889/full-mesh" | "rfc2889/one-to-many" | "rfc2889/many-to-one" => {
+            let rate = [Metric::RatePpsForwarded, Metric::RatePpsOffered, Metric::LossRatio];
+            vec![View { reference: Some(Metric::RatePpsOffered), ..view(&rate) }]
+        }
+        "rfc2889/max-rate" => {
+            vec![view(&[Metric::RatePpsMaximum, Metric::LoadPpsOfMaximum, Metric::ThroughputPps])]
+        }
+        "rfc2889/congestion" => vec![
+            view(&[
+                Metric::LossRatioUncongested,
+                Metric::LossRatioCongested,
+                Metric::RatePpsOffered,
+            ]),
+            view(&[Metric::LossRatioCongested]),
+        ],
+        "rfc2889/broadcast" => vec![view(&[
+            Metric::LossRatioBroadcast,
+            Metric::RatePpsOffered,
+            Metric::RatePpsForwarded,
+        ])],
+        "rfc2889/broadcast-latency" => vec![View { logarithmic: true, ..view(&LATENCY) }],
+        "rfc2889/caching" => vec![view(&[Metric::AddressesCached])],
+        "rfc2889/learning" => vec![view(&[Metric::AddressesLearnedPerS])],
+        "soak" => vec![
+            view(&[
+                Metric::LatencyNsP50,
+                Metric::LatencyNsP99,
+                Metric::RatePpsForwarded,
+                Metric::LossRatio,
+                Metric::MemoryBytes,
+            ]),
+            view(&[Metric::LossRatio]),
+            view(&[Metric::MemoryBytes]),
+        ],
         _ => return None,
     })
 }

@@ -312,6 +312,9 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
         Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
         Metric::BufferNsCorrected => format!("{plain}-buffer"),
         Metric::PdvNsP999 => format!("{plain}-pdv"),
+        Metric::LossRatio if experiment.id == "soak" => format!("{plain}-loss"),
+        Metric::MemoryBytes => format!("{plain}-memory"),
+        Metric::LossRatioCongested => format!("{plain}-congested"),
         metric => match GOALS.iter().find(|(_, known)| *known == metric) {
             Some((goal, _)) => format!("{plain}-{goal}"),
             None => plain,

@@ -107,3 +107,22 @@ fn bootstrap_repeats_with_its_seed_and_finds_the_median() {
     assert_near(first.low, 40.0, 3.0);
     assert_near(first.high, 60.0, 3.0);
 }
+
+#[test]
+fn a_slope_is_that_of_the_line_and_its_interval_leaves_out_zero_only_where_there_is_one() {
+    let line: Vec<(f64, f64)> = (0..10).map(|x| (f64::from(x), 3.0 * f64::from(x) - 7.0)).collect();
+    let (slope, range) = of_slope(&line, 95.0).unwrap();
+    assert_near(slope, 3.0, 1e-12);
+    assert_near(range.high - range.low, 0.0, 1e-9);
+    // Anscombe's first set: slope 0.5001, its standard error 0.1179, nine degrees of freedom.
+    let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+    let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+    let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+    let (slope, range) = of_slope(&points, 95.0).unwrap();
+    assert_near(slope, 0.5001, 1e-4);
+    assert_near((range.high - range.low) / 2.0, 2.26216 * 0.1179, 1e-3);
+    let flat: Vec<(f64, f64)> = (0..20).map(|x| (f64::from(x), f64::from(x % 2))).collect();
+    assert!(of_slope(&flat, 95.0).unwrap().1.contains(0.0));
+    assert_eq!(of_slope(&points[..2], 95.0), None);
+    assert_eq!(of_slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], 95.0), None);
+}

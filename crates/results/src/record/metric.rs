@@ -110,11 +110,11 @@ pub enum Metric {
     ResetNs,
     /// Frames lost in a reset over the rate at which they were sent (RFC 6201, by loss).
     ResetNsByLoss,
-    /// Highest forwarding rate under any load that was offered (RFC 2889, 5.2).
+    /// Highest forwarding rate under any load that was offered (RFC 2889, 5.6).
     RatePpsMaximum,
     /// The load offered to each port at which that was forwarded.
     LoadPpsOfMaximum,
-    /// Loss of what was meant for the port that no other traffic shared (RFC 2889, 5.4).
+    /// Loss of what was meant for the port that no other traffic shared (RFC 2889, 5.5).
     LossRatioUncongested,
     /// Loss of what was meant for the port that more was meant for than it carries.
     LossRatioCongested,
@@ -122,7 +122,7 @@ pub enum Metric {
     AddressesCached,
     /// Highest rate of new addresses at which all of them were learned (RFC 2889, 5.8).
     AddressesLearnedPerS,
-    /// Share of the copies of broadcast frames that did not reach a port (RFC 2889, 5.6).
+    /// Share of the copies of broadcast frames that did not reach a port (RFC 2889, 5.10).
     LossRatioBroadcast,
     /// Resident memory of the target's processes, huge pages counted.
     MemoryBytes,

@@ -46,6 +46,7 @@ fn full() -> Record {
         frames_intended: 1,
         frames_offered: 1,
         classes,
+        frames_elsewhere: 1,
         missed_ns_first: Some(1),
         missed_ns_last: Some(2),
         silence_ns: 3,

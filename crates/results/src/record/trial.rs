@@ -307,6 +307,10 @@ pub struct StreamCount {
     pub frames_offered: u64,
     /// What received frames were.
     pub classes: FrameClasses,
+    /// Copies at ports where the frames do not belong, one of each frame at each port: what becomes of
+    /// frames for everybody.
+    #[serde(default)]
+    pub frames_elsewhere: u64,
     /// When the first frame was due that did not arrive, after the counted part began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_ns_first: Option<u64>,

@@ -6,8 +6,9 @@
 
 use super::{Entry, Table, goals};
 use crate::derive::study::{WIRE_OVERHEAD_BYTES, one_way};
+use crate::interval::{self, LEVEL_PERCENT};
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Record};
+use crate::record::{Cell, Experiment, Metric, Record, Trial};
 use crate::series;
 
 /// A prescribed report: what it is, how to read it, and its tables.
@@ -34,6 +35,8 @@ pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
         "rfc2544/throughput" => throughput(record, experiment),
         "rfc2544/back-to-back" | "rfc9004" => bursts(record, experiment),
         "rfc8219" => variation(record, experiment),
+        "soak" => trend(record, experiment),
+        "rfc2889/caching" | "rfc2889/learning" => iterations(record, experiment),
         _ => goals(),
     };
     let is_filled = found.tables.iter().all(|table| !table.rows.is_empty());
@@ -172,6 +175,89 @@ fn variation(record: &Record, experiment: &Experiment) -> Sheet {
                   repeats the least and the greatest). Every frame was stamped. IPDV is signed: below zero the \
                   later frame was quicker. A worst case stands only where at least ten frames lie above it.",
         tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
+    }
+}
+
+fn trend(record: &Record, experiment: &Experiment) -> Sheet {
+    const SHOWN: [Metric; 5] = [
+        Metric::RatePpsForwarded,
+        Metric::LossRatio,
+        Metric::LatencyNsP50,
+        Metric::LatencyNsP99,
+        Metric::MemoryBytes,
+    ];
+    const HOUR_S: f64 = 3600.0;
+    let columns = ["target", "what", "first point", "last point", "change an hour", "drift"];
+    let mut rows = Vec::new();
+    for target in &record.targets {
+        for metric in SHOWN {
+            let series: Vec<&Cell> =
+                record.cells_of(&experiment.id, &target.name, metric).collect();
+            let (Some(first), Some(last)) = (series.first(), series.last()) else { continue };
+            let samples = series.iter().flat_map(|cell| {
+                cell.samples.iter().map(|sample| (cell.point.value / HOUR_S, *sample))
+            });
+            let found = interval::of_slope(&samples.collect::<Vec<_>>(), LEVEL_PERCENT);
+            let Some((slope, range)) = found else { continue };
+            let drift = match range.contains(0.0) {
+                true => "none beyond chance",
+                false if slope > 0.0 => "rises",
+                false => "falls",
+            };
+            let mut change = value(metric, slope);
+            change.range = number::interval(metric, &range);
+            let what = format!("{}, {}", number::title(metric), number::shown(metric).unit);
+            let mut row = vec![Entry::word(&target.name), Entry::word(what)];
+            row.extend([Entry::cell(first), Entry::cell(last), change, Entry::word(drift)]);
+            rows.push(row);
+        }
+    }
+    Sheet {
+        title: "Drift",
+        reading: "A straight line through all trials of the series (least squares), its slope an hour with the \
+                  interval that holds the true one with 95 % confidence if trials are independent. A drift is \
+                  one whose interval leaves out zero. Between two trials frames under way are awaited and \
+                  counters are read, so the load pauses there.",
+        tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
+    }
+}
+
+fn iterations(record: &Record, experiment: &Experiment) -> Sheet {
+    let columns = [
+        "target",
+        "search",
+        "stations",
+        "taught, frames/s",
+        "heard at the test port",
+        "asked for",
+        "correct at the learning port",
+        "elsewhere",
+    ];
+    let row = |trial: &Trial| {
+        let [_, taught, asked] = &trial.streams[..] else { return None };
+        let count = |frames: u64| Entry::number(number::count(frames as i64));
+        let mut row = vec![Entry::word(&trial.target), Entry::number(trial.repeat.to_string())];
+        row.extend([
+            count(asked.frames_intended),
+            Entry::number(number::text(taught.rate_pps_intended)),
+        ]);
+        row.extend(
+            [taught.classes.correct, asked.frames_offered, asked.classes.correct].map(count),
+        );
+        row.push(count(asked.classes.flooded + asked.classes.misrouted));
+        Some(row)
+    };
+    let own = record.trials.iter().filter(|trial| trial.experiment == experiment.source());
+    Sheet {
+        title: "Address table, trial by trial (RFC 2889, 5.7 and 5.8)",
+        reading: "Each trial with a target that knew nobody: so many stations heard at the learning port, then a \
+                  frame for each of them from the test port. All have to come out at the learning port; frames \
+                  elsewhere were flooded, since the address was not known. The station at the test port is one \
+                  address more.",
+        tables: vec![Table {
+            columns: columns.map(Into::into).into(),
+            rows: own.filter_map(row).collect(),
+        }],
     }
 }
 

@@ -1,0 +1,243 @@
+//! Address caching capacity and address learning rate (RFC 2889, 5.7 and 5.8).
+//!
+//! Method: three ports. Behind the test port is a station that makes itself known; then frames from so many
+//! stations come in by the learning port at a stated rate, and then a frame for each of them by the test port. All of
+//! them have to come out at the learning port, and none at the third, which only looks on. Every trial is made with a
+//! target that has just been started and knows nobody, since waiting until it forgets takes as long as its ageing
+//! time. The capacity is the largest number of stations for which that holds, found by bisection to one; the
+//! station at the test port is one more. The learning rate is the highest rate, for a number of stations that is
+//! well below the capacity.
+//! Parameters: `--set addresses=`, the largest number; `--set learning_rate=` for the capacity.
+
+use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
+use instrument::trial::{Trial, TrialReport, Window};
+use packet::time::Nanos;
+use results::record::{self, Metric, Role};
+
+use super::super::search::LOWEST_SHARE;
+use super::super::{Context, Finding, Method, Tag};
+use super::AXIS;
+use crate::workload::mesh::between;
+use crate::workload::{FIRST_MAC, Setup};
+
+/// Ports that take part: test, learning and monitoring.
+const PORTS: u8 = 3;
+const TEST: usize = 0;
+const LEARNING: usize = 1;
+
+/// Time in which the station at the test port makes itself known, and between the other parts of a trial.
+const PAUSE: Nanos = Nanos::from_millis(20);
+
+/// How often that station says so in that time.
+const ANNOUNCING_PPS: f64 = 500.0;
+
+/// Rate of the frames that are to find the stations.
+const TEST_PPS: f64 = 25_000.0;
+
+/// Stations while their rate is searched for, at the most.
+const STATIONS: u32 = 4096;
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sought {
+    Capacity,
+    Rate,
+}
+
+/// How many addresses are learned.
+pub fn capacity(context: &Context) -> Box<dyn Method> {
+    learner(context, Sought::Capacity)
+}
+
+/// How fast they are learned.
+pub fn rate(context: &Context) -> Box<dyn Method> {
+    learner(context, Sought::Rate)
+}
+
+fn learner(context: &Context, sought: Sought) -> Box<dyn Method> {
+    Box::new(Learner {
+        context: context.clone(),
+        sought,
+        capacity: None,
+        done: 0,
+        number: 0,
+        search: None,
+        is_installed: false,
+        findings: Vec::new(),
+    })
+}
+
+/// Searches at work, one after the other.
+struct Learner {
+    context: Context,
+    sought: Sought,
+    /// Addresses that the target is known to learn.
+    capacity: Option<f64>,
+    /// Searches that have ended.
+    done: u32,
+    /// Targets that were started.
+    number: u32,
+    search: Option<BinarySearch>,
+    is_installed: bool,
+    findings: Vec<Finding>,
+}
+
+impl Learner {
+    fn goal(&self) -> Goal {
+        let (least, most, resolution) = match self.sought {
+            Sought::Capacity => (1.0, f64::from(self.context.parameters.methods.addresses), 1.0),
+            Sought::Rate => {
+                let most = self.context.most_pps(self.frame_bytes());
+                (most * LOWEST_SHARE, most, most * self.context.parameters.resolution)
+            }
+        };
+        Goal {
+            loss_ratio: 0.0,
+            rate_pps_min: least,
+            rate_pps_max: most,
+            resolution_pps: resolution,
+            is_confirmed: false,
+            verifications: self.context.parameters.verify,
+        }
+    }
+
+    fn frame_bytes(&self) -> u16 {
+        self.context.frames_or(&[64])[0]
+    }
+
+    /// Stations whose rate is searched for: half of those that the target learns.
+    fn stations(&self) -> u64 {
+        let most = self.capacity.unwrap_or(self.context.parameters.methods.addresses.into());
+        ((most / 2.0) as u64).clamp(1, STATIONS.into())
+    }
+
+    /// So many stations, taught at this rate.
+    fn trial(&self, tried: f64) -> Trial {
+        let (stations, learning_pps) = match self.sought {
+            Sought::Capacity => (tried as u64, self.context.parameters.methods.learning_pps),
+            Sought::Rate => (self.stations(), tried),
+        };
+        let size = self.frame_bytes();
+        let addresses = &self.context.addresses;
+        let rates = [ANNOUNCING_PPS, learning_pps, TEST_PPS];
+        let [announcing, learning, test] = rates.map(Rate::FramesPerSecond);
+        let streams = vec![
+            between(addresses, 1, (TEST, LEARNING), size, announcing),
+            many(
+                between(addresses, 2, (LEARNING, TEST), size, learning),
+                Field::MacSource,
+                stations,
+            ),
+            many(
+                between(addresses, 3, (TEST, LEARNING), size, test),
+                Field::MacDestination,
+                stations,
+            ),
+        ];
+        let frames = |pps: f64| Nanos::from_secs_f64((stations as f64 - 0.5) / pps);
+        let taught = after(PAUSE, frames(learning_pps));
+        let tested = after(taught.until.saturating_add(PAUSE), frames(TEST_PPS));
+        let windows = vec![
+            Window { from: Nanos::ZERO, until: PAUSE },
+            Window { from: PAUSE, until: taught.until },
+            tested,
+        ];
+        let trial = self.context.trial_of(streams);
+        Trial { windows, warmup: Nanos::ZERO, duration: tested.until, ..trial }
+    }
+
+    fn finish(&mut self, found: &Found) {
+        let is_broken = |it: &Irregularity| !matches!(it, Irregularity::TesterLimited { .. });
+        let is_limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { .. });
+        let (metric, value) = match self.sought {
+            Sought::Capacity => (Metric::AddressesCached, found.rate_pps.floor()),
+            Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
+        };
+        let x = f64::from(self.frame_bytes());
+        self.findings.push(Finding {
+            irregular: found.irregular.iter().any(is_broken),
+            tester_limited: found.irregular.iter().any(is_limited),
+            ..Finding::new(self.done + 1, AXIS, x, metric, value)
+        });
+        (self.search, self.done) = (None, self.done + 1);
+    }
+}
+
+/// A stream whose frames take one of so many addresses in turn.
+fn many(stream: Stream, field: Field, stations: u64) -> Stream {
+    let fields = vec![(field, Values::Range { first: FIRST_MAC, step: 1 })];
+    let vary = vec![Vary { count: stations, order: Order::Sequential, fields }];
+    Stream { vary, ..stream }
+}
+
+fn after(from: Nanos, span: Nanos) -> Window {
+    Window { from, until: from.saturating_add(span) }
+}
+
+/// Whether all that was taught arrived, and all that was asked for came back and nothing else did.
+fn learned(report: &TrialReport) -> Measured {
+    let is_learned = match &report.streams[..] {
+        [_, taught, asked] => {
+            let is_whole = |load: &instrument::trial::Load| load.forwarded == load.intended;
+            let is_stray = asked.classes.flooded + asked.classes.misrouted > 0;
+            is_whole(&taught.load) && is_whole(&asked.load) && !is_stray
+        }
+        _ => false,
+    };
+    let Measured { intended, offered, is_tester_limited, .. } = Measured::from(report);
+    let forwarded = if is_learned { offered } else { 0 };
+    Measured { intended, offered, forwarded, is_tester_limited }
+}
+
+impl Experiment for Learner {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
+            search.record(learned(report));
+            self.is_installed = false;
+        }
+        loop {
+            if self.done == self.context.searches() {
+                return Step::Done;
+            }
+            let goal = self.goal();
+            match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
+                Ask::Found(found) => self.finish(&found),
+                Ask::Search { rate_pps: tried } | Ask::Confirm { rate_pps: tried } => {
+                    if !std::mem::replace(&mut self.is_installed, true) {
+                        self.number += 1;
+                        return Step::Install(Setup::empty(self.context.seed, PORTS, self.number));
+                    }
+                    let point = Point::new(&[(AXIS, f64::from(self.frame_bytes()))]);
+                    return Step::Trial { point, trial: self.trial(tried) };
+                }
+            }
+        }
+    }
+}
+
+impl Method for Learner {
+    fn tag(&self) -> Tag {
+        Tag { role: Role::Search, repeat: self.done + 1 }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn trials_expected(&self) -> u64 {
+        let goal = self.goal();
+        let steps = ((goal.rate_pps_max - goal.rate_pps_min) / goal.resolution_pps).max(2.0).log2();
+        (steps.ceil() as u64 + 1) * u64::from(self.context.searches())
+    }
+
+    fn inherit(&mut self, found: &record::Outcome) {
+        if found.metric == Metric::AddressesCached {
+            let least = self.capacity.unwrap_or(f64::INFINITY);
+            self.capacity = Some(least.min(found.value));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Congestion control (RFC 2889, 5.5): whether a port that is overloaded harms one that is not.
+//!
+//! Method: of four ports the first sends half of its load to the third and half to the fourth, the second all of it to
+//! the fourth, each as much as its link carries. So the fourth is meant to take half as much again as it carries.
+//! Loss of what is meant for the third port is head-of-line blocking; no loss at the fourth is back
+//! pressure, and without either a third of what is meant for it is lost.
+
+use instrument::stream::{Rate, Stream};
+use instrument::trial::{Load, Trial, TrialReport};
+use results::record::Metric;
+
+use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::{Context, Method};
+use super::{AXIS, FRAME_BYTES};
+use crate::workload::Setup;
+use crate::workload::mesh;
+
+/// Ports that take part.
+const PORTS: u8 = 4;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let setup = Setup::meshed(context.seed, context.parameters.methods.ports.max(PORTS));
+    let point = |frame_bytes| SweepPoint {
+        x: f64::from(frame_bytes),
+        curve: None,
+        setup,
+        trial: context.trial_of(streams(context, frame_bytes)),
+    };
+    let points = context.frames_or(&FRAME_BYTES).into_iter().map(point).collect();
+    Box::new(Sweep::new(AXIS, points, context.parameters.repeats).reading(read))
+}
+
+/// From the first port to the third and the fourth, and from the second to the fourth.
+fn streams(context: &Context, frame_bytes: u16) -> Vec<Stream> {
+    let most_pps = context.port_pps(frame_bytes, 2);
+    let stream = |(id, pair, share): (u16, (usize, usize), f64)| {
+        let rate = Rate::FramesPerSecond(most_pps * share);
+        mesh::between(&context.addresses, id, pair, frame_bytes, rate)
+    };
+    [(1, (0, 2), 0.5), (2, (0, 3), 0.5), (3, (1, 3), 1.0)].map(stream).to_vec()
+}
+
+fn read(_: &Trial, report: &TrialReport) -> Vec<Reading> {
+    let to = |port: usize| {
+        let meant = report.streams.iter().filter(|stream| stream.to == port);
+        meant.fold(Load::default(), |sum, stream| sum.beside(&stream.load)).loss_ratio()
+    };
+    let found = [(Metric::LossRatioUncongested, to(2)), (Metric::LossRatioCongested, to(3))];
+    found.map(|(metric, value)| Reading { metric, value, is_irregular: false }).to_vec()
+}

@@ -1,0 +1,71 @@
+//! Soak: a set load for minutes to days, while what the target holds changes, and what drifts meanwhile.
+//!
+//! Method: 80 % of the throughput (or what `--set load=` says of it) in sixty trials of equal length, one right
+//! after the other, three of which make a point of the series; so memory stays what it is however long the run. Over
+//! OpenFlow targets a controller adds and deletes flows all the time (`--set flow_mods_per_s=`), before bridges the senders'
+//! addresses change from frame to frame, over as many as `--set addresses=` says. Rate, loss, latency and the memory
+//! of the target's processes are told for each point, and for each of them a straight line through all
+//! trials with the interval of its slope: a drift is one whose interval leaves out zero.
+//! Parameters: `--set soak_seconds=`, the length of all trials; the first size of `--set frame=`.
+
+use instrument::stream::{Field, Order, Rate, Values, Vary};
+use instrument::trial::Trial;
+use packet::time::Nanos;
+
+use super::based::{Based, Throughputs};
+use super::sweep::{Sweep, SweepPoint};
+use super::{Context, Method, drain, orders};
+use crate::target::name::Technology;
+use crate::workload::FIRST_MAC;
+
+/// Name of the axis.
+pub const AXIS: &str = "time_s";
+
+/// Points of the series.
+const POINTS: u32 = 20;
+
+/// Trials of each.
+const TRIALS: u32 = 3;
+
+/// Load in percent of the throughput.
+const LOAD_PERCENT: f64 = 80.0;
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let frame_bytes = context.frames_or(&[64])[0];
+    Box::new(Based::new(context, vec![frame_bytes], series))
+}
+
+fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    let slice_s = context.parameters.methods.soak_s / f64::from(POINTS * TRIALS);
+    let percent = context.loads_or(&[LOAD_PERCENT])[0];
+    let setup = context.setup();
+    let point = |frame_bytes: u16, pps: f64, place: u32| {
+        let rate = Rate::FramesPerSecond(pps * percent / 100.0);
+        let mut trial = Trial {
+            duration: Nanos::from_secs_f64(slice_s),
+            drain: drain(slice_s),
+            ..context.trial(&setup, frame_bytes, rate)
+        };
+        match context.technology {
+            Technology::OpenFlow => trial = trial.beside(orders::steadily(context)),
+            Technology::Bridging => trial.streams[0].vary.push(senders(context)),
+            Technology::Routing | Technology::Wire => {}
+        }
+        // The middle of its trials.
+        let x = (f64::from(place) + 0.5) * slice_s * f64::from(TRIALS);
+        SweepPoint { x, curve: None, setup, trial }
+    };
+    let points =
+        found.each().flat_map(|(size, pps)| (0..POINTS).map(move |place| (size, pps, place)));
+    let points = points.map(|(size, pps, place)| point(size, pps, place)).collect();
+    Box::new(Sweep::point_by_point(AXIS, points, TRIALS))
+}
+
+/// Senders that change from frame to frame: those that the table of stations has no entry for yet.
+fn senders(context: &Context) -> Vary {
+    let count = u64::from(context.parameters.methods.addresses);
+    let first = FIRST_MAC | 0x80_00_00_00;
+    let fields = vec![(Field::MacSource, Values::Range { first, step: 1 })];
+    Vary { count, order: Order::Sequential, fields }
+}
