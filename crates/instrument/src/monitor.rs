@@ -19,7 +19,7 @@ use crate::monitor::frozen::Alike;
 use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Signature};
-use crate::stream::TAG_BYTES;
+use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
 /// Latency and its variation.
@@ -43,7 +43,8 @@ pub struct Monitor {
     /// For each number of a stream its place, or [`NOWHERE`].
     places: Vec<u16>,
     /// Where a signature may lie, from the beginning and, where frames of somebody else's carry one,
-    /// from the end.
+    /// from the end: where most do, and where others may.
+    offset: usize,
     offsets: Vec<usize>,
     offsets_from_end: Vec<usize>,
     ports: Vec<PortTally>,
@@ -128,6 +129,8 @@ struct Incoming {
 struct Track {
     /// When frames are due, if that is known, and where that was looked up last.
     due: Option<(Schedule, Cursor)>,
+    /// How many frames there are to be.
+    count: u64,
     seen: Seen,
     classes: Classes,
     next: u64,
@@ -179,11 +182,13 @@ impl Monitor {
             let (to, templates) = (stream.to, stream.templates);
             Incoming { to, templates, legs, alike, unlike: Count::default() }
         };
+        let offsets = offsets(&streams);
         Monitor {
             key,
             epoch,
             varies: streams.iter().any(|stream| stream.templates.groups() > 0),
-            offsets: offsets(&streams),
+            offset: offsets[0],
+            offsets,
             streams: streams.into_iter().map(incoming).collect(),
             marked: Vec::new(),
             offsets_from_end: Vec::new(),
@@ -252,7 +257,8 @@ impl Monitor {
     #[inline]
     fn find_one(&self, bytes: &[u8]) -> Found {
         let read = |&at: &usize| Some((at, Signature::read(self.key, bytes.get(at..)?)?));
-        let Some((signature_at, signature)) = self.offsets.iter().find_map(read) else {
+        let found = read(&self.offset).or_else(|| self.offsets.iter().find_map(read));
+        let Some((signature_at, signature)) = found else {
             return if self.marked.is_empty() { Found::Nothing } else { self.find_marked(bytes) };
         };
         let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
@@ -261,14 +267,14 @@ impl Monitor {
         }
         let place = usize::from(place);
         let leg = if signature.sequence.is_warmup { Leg::Warmup } else { Leg::Measured };
-        let schedule = &self.streams[place].legs[leg as usize].due;
-        if schedule.as_ref().is_some_and(|(it, _)| signature.sequence.number >= it.count) {
+        if signature.sequence.number >= self.streams[place].legs[leg as usize].count {
             return Found::Broken;
         }
         Found::Ours { place, leg, signature_at, signature }
     }
 
     /// Finds out whether a frame is one of somebody else's that is marked.
+    #[cold]
     fn find_marked(&self, bytes: &[u8]) -> Found {
         let read = |&from_end: &usize| {
             Signature::read(self.key, &bytes[bytes.len().checked_sub(from_end)?..])
@@ -278,6 +284,7 @@ impl Monitor {
     }
 
     /// Whose a frame is that is no stream's: it may be marked where a stream has its signature.
+    #[cold]
     fn whose(&self, signature: Signature) -> Found {
         let is_of = |marked: &Marked| marked.stream == signature.stream;
         match self.marked.iter().position(is_of) {
@@ -323,11 +330,7 @@ impl Monitor {
                 }
                 return indices.len();
             }
-            Found::Marked { place, signature } => {
-                let Marked { to, track, .. } = &mut self.marked[place];
-                track.note(at);
-                track.arrive(port, *to, signature, at);
-            }
+            Found::Marked { place, signature } => self.marked[place].arrive(port, signature, at),
             Found::Nothing => {
                 let is_ours = self.streams.iter().any(|stream| stream.templates.resembles(bytes));
                 *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
@@ -356,6 +359,15 @@ impl Monitor {
     }
 }
 
+impl Marked {
+    /// Sorts a frame. It is not taken into where streams' frames are sorted, which is to be short.
+    #[inline(never)]
+    fn arrive(&mut self, port: usize, signature: Signature, at: Nanos) {
+        self.track.note(at);
+        self.track.arrive(port, self.to, signature, at);
+    }
+}
+
 impl Incoming {
     /// Sorts an intact frame of this stream; whether it is a first copy on a port where it should
     /// not be.
@@ -369,6 +381,7 @@ impl Track {
     fn new(schedule: Option<Schedule>, ports: usize, to: usize, delay: Option<Delay>) -> Self {
         Track {
             due: schedule.map(|schedule| (schedule, schedule.seek(0))),
+            count: schedule.map_or(u64::MAX, |schedule| schedule.count),
             seen: Seen::new(ports, to),
             classes: Classes::default(),
             next: 0,
@@ -392,7 +405,7 @@ impl Track {
     }
 
     /// Sorts an intact frame that should arrive on port `to`; whether it is a first copy on another.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, port: usize, to: usize, signature: Signature, at: Nanos) -> bool {
         let number = signature.sequence.number;
         let arrived = self.seen.mark(number, port);
@@ -477,6 +490,9 @@ fn offsets(streams: &[Expected]) -> Vec<usize> {
     let tagged = own().map(|at| at + TAG_BYTES);
     let untagged = own().map(|at| at.saturating_sub(TAG_BYTES));
     let mut offsets = Vec::new();
+    if streams.is_empty() {
+        offsets.push(HEADER_BYTES);
+    }
     for at in own().chain(tagged).chain(untagged) {
         if !offsets.contains(&at) {
             offsets.push(at);

@@ -114,7 +114,7 @@ impl Period {
 
     /// The place after `cursor`, this much later.
     #[inline]
-    fn step(&self, cursor: Cursor) -> Cursor {
+    pub fn step(&self, cursor: Cursor) -> Cursor {
         let rest = cursor.rest + self.rest;
         let carry = rest >= self.under;
         let whole = Nanos(self.whole + carry as u64);
@@ -246,6 +246,12 @@ impl Schedule {
             Course::Even => self.period.step(cursor),
             _ => self.after_uneven(cursor),
         }
+    }
+
+    /// The period of a constant rate: what goes past many frames keeps it at hand.
+    #[inline]
+    pub fn even(&self) -> Option<Period> {
+        matches!(self.course, Course::Even).then_some(self.period)
     }
 
     fn after_uneven(&self, cursor: Cursor) -> Cursor {

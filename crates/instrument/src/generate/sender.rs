@@ -82,7 +82,8 @@ pub struct Sender {
 struct Planned {
     place: u32,
     leg: Leg,
-    cursor: Cursor,
+    number: u64,
+    due: Nanos,
 }
 
 impl Outgoing {
@@ -160,7 +161,7 @@ impl Outgoing {
     fn commit(&mut self, sent: &[Planned], now: Nanos) {
         let (mut errors, mut gaps) = (Run::default(), Run::default());
         let pace = &mut self.pace;
-        for &Planned { leg, cursor: Cursor { due, .. }, .. } in sent {
+        for &Planned { leg, due, .. } in sent {
             self.counts[leg as usize].offered += 1;
             if leg == Leg::Warmup {
                 continue;
@@ -182,20 +183,25 @@ impl Outgoing {
     /// Goes back to a frame that was planned and not sent.
     fn go_back(&mut self, to: &Planned) {
         self.leg = to.leg;
-        self.cursor = to.cursor;
+        self.cursor = self.schedule().seek(to.number);
     }
 
     /// Plans what is due at `now`, at most `limit` frames, and goes past it.
     #[inline]
     fn plan(&mut self, place: usize, now: Nanos, limit: usize, planned: &mut Vec<Planned>) {
-        // In a variable of its own, so that the cursor does not go through memory each time.
+        // In variables of their own, so that they do not go through memory each time.
         let (leg, schedule, mut cursor) = (self.leg, self.schedule(), self.cursor);
+        let (count, even) = (schedule.count, schedule.even());
         for _ in 0..limit {
-            if cursor.number >= schedule.count || cursor.due > now {
+            if cursor.number >= count || cursor.due > now {
                 break;
             }
-            planned.push(Planned { place: place as u32, leg, cursor });
-            cursor = schedule.after(cursor);
+            let Cursor { number, due, .. } = cursor;
+            planned.push(Planned { place: place as u32, leg, number, due });
+            cursor = match &even {
+                Some(period) => period.step(cursor),
+                None => schedule.after(cursor),
+            };
         }
         self.cursor = cursor;
         self.enter_next_leg();
@@ -336,22 +342,23 @@ impl Sender {
         self.indices.clear();
         if self.varies {
             for planned in &self.planned {
-                let number = planned.cursor.number;
                 let templates = &self.streams[planned.place as usize].templates;
-                templates.of(number).draw(number, &mut self.indices);
+                templates.of(planned.number).draw(planned.number, &mut self.indices);
             }
         }
         self.frames.clear();
         let (mut indices, sent) = (&self.indices[..], Sent::new(now));
-        for &Planned { place, leg, cursor: Cursor { number, .. } } in &self.planned {
-            let templates = &self.streams[place as usize].templates;
-            let (of_frame, others) = indices.split_at(templates.groups());
-            let template = templates.of(number);
-            let is_warmup = leg == Leg::Warmup;
-            let sequence = Sequence { is_warmup, epoch: self.epoch, number };
-            let frame = self.frames.push(template.bytes().len(), None);
-            template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
-            indices = others;
+        for of_stream in self.planned.chunk_by(|one, next| one.place == next.place) {
+            let templates = &self.streams[of_stream[0].place as usize].templates;
+            for &Planned { leg, number, .. } in of_stream {
+                let (of_frame, others) = indices.split_at(templates.groups());
+                let template = templates.of(number);
+                let is_warmup = leg == Leg::Warmup;
+                let sequence = Sequence { is_warmup, epoch: self.epoch, number };
+                let frame = self.frames.push(template.bytes().len(), None);
+                template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
+                indices = others;
+            }
         }
     }
 

@@ -46,6 +46,9 @@ pub struct Template {
     head: [[u64; HEAD_WORDS]; 2],
     /// The same of the bytes from there to the signature, if there are any.
     middle: [Vec<u8>; 2],
+    /// Whether there are, or the guard is no Internet checksum: what few streams have costs the others
+    /// one look.
+    is_odd: bool,
 }
 
 /// What guards the transport header and what follows.
@@ -62,7 +65,9 @@ enum Guard {
 /// The templates of a stream: one for each size of its frames, and which frame has which.
 #[derive(Debug, Clone)]
 pub struct Templates {
-    all: Vec<Template>,
+    /// The one of most streams, which is found without a look elsewhere.
+    first: Template,
+    others: Vec<Template>,
     turns: Arc<[u8]>,
 }
 
@@ -100,44 +105,50 @@ impl Templates {
         let group = |vary| Group::new(vary, constant, headers);
         let groups: Vec<Group> = stream.vary.iter().map(group).collect();
         let sized = |&size: &usize| Template::new(stream, headers, groups.clone(), size, key);
-        let all = stream.sizes().iter().map(sized).collect();
+        let (first, others) = stream.sizes().split_first().unwrap_or((&stream.frame_bytes, &[]));
         let turns = stream.genome.as_ref().map(|genome| Arc::clone(genome.turns()));
-        Templates { all, turns: turns.unwrap_or_default() }
+        Templates {
+            first: sized(first),
+            others: others.iter().map(sized).collect(),
+            turns: turns.unwrap_or_default(),
+        }
     }
 
     /// What frame `number` is made from.
     #[inline]
     pub fn of(&self, number: u64) -> &Template {
-        if self.turns.is_empty() {
-            return &self.all[0];
-        }
-        &self.all[usize::from(self.turns[(number % self.turns.len() as u64) as usize])]
+        if self.others.is_empty() { &self.first } else { self.of_turn(number) }
+    }
+
+    fn of_turn(&self, number: u64) -> &Template {
+        let turn = usize::from(self.turns[(number % self.turns.len() as u64) as usize]);
+        turn.checked_sub(1).map_or(&self.first, |other| &self.others[other])
     }
 
     /// Each of them.
-    pub fn all(&self) -> &[Template] {
-        &self.all
+    pub fn all(&self) -> impl Iterator<Item = &Template> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// The number of the stream.
     pub fn stream(&self) -> u16 {
-        self.all[0].stream
+        self.first.stream
     }
 
     /// How many indices [`Template::draw`] appends.
     #[inline]
     pub fn groups(&self) -> usize {
-        self.all[0].groups.len()
+        self.first.groups.len()
     }
 
     /// Where the signature lies.
     pub fn signature_at(&self) -> usize {
-        self.all[0].signature_at
+        self.first.signature_at
     }
 
     /// Whether these bytes look like a damaged frame of this stream (see [`Template::resembles`]).
     pub fn resembles(&self, bytes: &[u8]) -> bool {
-        self.all.iter().any(|template| template.resembles(bytes))
+        self.all().any(|template| template.resembles(bytes))
     }
 }
 
@@ -174,9 +185,12 @@ impl Template {
             check_sum: Sum::default(),
             head: Default::default(),
             middle: Default::default(),
+            is_odd: false,
         };
         template.sum_constant(headers.transport);
         template.find_constant();
+        let is_internet = matches!(guard, Guard::Internet { .. });
+        template.is_odd = !(is_internet && template.middle[0].is_empty());
         template
     }
 
@@ -263,16 +277,19 @@ impl Template {
         if let Some(sum) = self.ip_sum {
             put(frame, self.network_at + ipv4::CHECKSUM_AT, sum.u64(sums.0).checksum());
         }
-        match self.guard {
-            Guard::Internet { zero, .. } => {
-                put(frame, self.check_at, self.checksum(sums.1, signature_sum, zero));
-            }
-            Guard::Crc { end } => {
-                let crc = sctp::checksum(&frame[self.transport_at..end]).to_le_bytes();
-                frame[self.check_at..][..4].copy_from_slice(&crc);
-            }
-            Guard::None => {}
+        if !self.is_odd || self.is_summed(frame) {
+            put(frame, self.check_at, self.checksum(sums.1, signature_sum));
         }
+    }
+
+    /// Whether an Internet checksum guards the frame; if it is a CRC, it is written.
+    #[cold]
+    fn is_summed(&self, frame: &mut [u8]) -> bool {
+        if let Guard::Crc { end } = self.guard {
+            let crc = sctp::checksum(&frame[self.transport_at..end]).to_le_bytes();
+            frame[self.check_at..][..4].copy_from_slice(&crc);
+        }
+        matches!(self.guard, Guard::Internet { .. })
     }
 
     /// Whether `bytes`, in which a signature of this stream was found at `signature_at`, are to
@@ -300,34 +317,36 @@ impl Template {
             let checksum = ip.u64(sums.0).checksum();
             difference |= u64::from(take(bytes, self.network_at + ipv4::CHECKSUM_AT) ^ checksum);
         }
-        match self.guard {
-            Guard::Internet { zero, .. } => {
-                let checksum = self.checksum(sums.1, sum, zero);
-                difference |= u64::from(take(bytes, self.check_at) ^ checksum);
-            }
-            Guard::Crc { .. } => difference |= u64::from(!self.is_guarded(bytes)),
-            Guard::None => {}
+        let checksum = self.checksum(sums.1, sum);
+        if !self.is_odd {
+            difference |= u64::from(take(bytes, self.check_at) ^ checksum);
+        } else if !self.is_oddly_right(checksum, bytes) {
+            return false;
         }
         let end = signature_at + SIGNATURE_BYTES;
-        difference == 0
-            && (self.middle[0].is_empty() || self.is_middle_right(bytes))
-            && (bytes.len() == end || bytes[end..] == self.bytes[end..])
+        difference == 0 && (bytes.len() == end || bytes[end..] == self.bytes[end..])
     }
 
     /// The checksum of the transport header, from the sum of what varies in it and the signature's.
     #[inline(always)]
-    fn checksum(&self, varied: u64, signature: Sum, zero: u16) -> u16 {
+    fn checksum(&self, varied: u64, signature: Sum) -> u16 {
         match self.check_sum.plus(signature).u64(varied).checksum() {
-            0 => zero,
+            0 => self.guard.zero(),
             checksum => checksum,
         }
     }
 
-    /// Whether what does not vary between the first bytes and the signature is right.
-    fn is_middle_right(&self, bytes: &[u8]) -> bool {
+    /// Whether what few streams have is right: what does not vary between the first bytes and the
+    /// signature, and a guard that is not this Internet checksum.
+    #[cold]
+    fn is_oddly_right(&self, checksum: u16, bytes: &[u8]) -> bool {
         let [want, ones] = &self.middle;
         let have = bytes[HEAD_BYTES..].iter();
-        have.zip(ones).zip(want).all(|((have, ones), want)| have & ones == *want)
+        let is_guarded = match self.guard {
+            Guard::Internet { .. } => take(bytes, self.check_at) == checksum,
+            Guard::Crc { .. } | Guard::None => self.is_guarded(bytes),
+        };
+        is_guarded && have.zip(ones).zip(want).all(|((have, ones), want)| have & ones == *want)
     }
 
     /// Whether these bytes, which carry no valid signature, look like a damaged frame of this
@@ -369,6 +388,16 @@ impl Template {
 }
 
 impl Guard {
+    /// What stands for a sum of zero. It is one of 65,536, and nothing is loaded for the others.
+    #[cold]
+    #[inline(never)]
+    fn zero(self) -> u16 {
+        match self {
+            Guard::Internet { zero, .. } => zero,
+            Guard::Crc { .. } | Guard::None => 0,
+        }
+    }
+
     /// Bytes of the checksum.
     fn bytes(self) -> usize {
         match self {

@@ -173,7 +173,7 @@ fn a_genome_has_each_frame_be_as_long_as_its_turn_says() {
     let stream = stream(64).with_genome(Genome::read("3abg", &[]).unwrap());
     assert_eq!((stream.frame_bytes, stream.validate()), (1518, vec![]));
     let templates = templates(&stream);
-    assert_eq!(templates.all().len(), 3);
+    assert_eq!(templates.all().count(), 3);
     for number in 0..50 {
         let sent = Sent::new(Nanos(number));
         let frame = made(templates.of(number), sequence(number), sent);
