@@ -64,7 +64,7 @@ impl Alike {
             let class = Class::of(bytes, bytes.len());
             Size { bytes: bytes.len(), class, by_port: vec![0; ports] }
         };
-        let bytes = templates.all()[0].bytes();
+        let bytes = templates.of(0).bytes();
         let layers = Layers::of(bytes);
         let network = usize::from(layers.network_at);
         let at = match layers.network {
@@ -73,7 +73,7 @@ impl Alike {
             Network::Arp | Network::None => None,
         };
         let protocol = at.map(|at| (at, bytes[at]));
-        Alike { protocol, sizes: templates.all().iter().map(size).collect() }
+        Alike { protocol, sizes: templates.all().map(size).collect() }
     }
 
     /// Counts an intact frame; false if it must be taken to pieces.

@@ -181,7 +181,8 @@ fn a_port_that_refuses_loses_none_and_doubles_none() {
 fn without_pace_frames_leave_until_the_trial_ends() {
     let (mut near, mut far) = pair(1024, "wire");
     let replay = Replay { passes: None, ..once(Timing::Unpaced) };
-    let ahead = ReadAhead::of(Cursor::new(file(&rows(&[0, 0]))), None).unwrap();
+    // Frames leave together that were read together: those of one pass.
+    let ahead = ReadAhead::of(Cursor::new(file(&rows(&[0; 3 * BATCH_FRAMES]))), None).unwrap();
     let mut player = Player::new(replay, ahead, 1514, [START, Nanos(START.0 + 10)], true);
     for _ in 0..5 {
         assert_eq!(player.send(&mut near, START).unwrap(), BATCH_FRAMES);
