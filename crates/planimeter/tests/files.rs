@@ -5,6 +5,8 @@
 mod common;
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use common::{Folder, Said, planimeter};
@@ -97,6 +99,43 @@ fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
         assert_eq!(said.code, Some(0), "{}", said.errors);
         assert!(read(&folder.0.join("out.pcap")) == frames[..count], "{mode}: {}", said.errors);
     }
+}
+
+/// An OpenFlow 1.0 controller that has every frame it is asked about sent by port 2, until the switch goes.
+fn controller(mut channel: TcpStream) -> usize {
+    channel.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let (mut head, mut asked) = ([0; 8], 0);
+    while channel.read_exact(&mut head).is_ok() {
+        let mut body = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]])) - 8];
+        channel.read_exact(&mut body).unwrap();
+        const PACKET_IN: u8 = 10;
+        if head[1] != PACKET_IN {
+            continue;
+        }
+        let frame = &body[10..];
+        let [high, low] = (24 + frame.len() as u16).to_be_bytes();
+        let out =
+            [1, 13, high, low, 0, 0, 0, 9, 255, 255, 255, 255, 0, 1, 0, 8, 0, 0, 0, 8, 0, 2, 0, 0];
+        channel.write_all(&[&out[..], frame].concat()).unwrap();
+        asked += 1;
+    }
+    asked
+}
+
+#[test]
+fn a_switch_waits_for_what_its_controller_decides_about_the_last_frames() {
+    let folder = Folder::new();
+    let frames = datagrams(3, 1, 2);
+    write(&folder.0.join("in.pcap"), &frames);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("tcp:{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || controller(listener.accept().unwrap().0));
+    let ports = ["--port", "1=pcap:in.pcap,after=3", "--port", "2=pcap:out=out.pcap"];
+    let arguments = [&["switch", "--openflow", "1.0", "--controller", &url][..], &ports].concat();
+    let said = planimeter(&folder.0, &arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(asked.join().unwrap(), 3, "{}", said.errors);
+    assert!(read(&folder.0.join("out.pcap")) == frames);
 }
 
 #[test]

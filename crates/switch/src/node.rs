@@ -24,6 +24,9 @@ use crate::event::Event;
 use crate::forward::{ForwardLoop, NumberedPort, Turn};
 use crate::plane::{Plane, router_error_text};
 
+/// How long a switch whose files have ended waits for its controllers.
+const LAST_WORDS: Nanos = Nanos::from_secs(1);
+
 /// A switch, bridge or router.
 pub struct Node {
     /// Ports and data plane.
@@ -198,6 +201,13 @@ impl Node {
     /// Whether every port has a descriptor that tells when frames arrive.
     pub fn is_pollable(&self) -> bool {
         self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
+    }
+
+    /// How long to wait, when all ports are files that have ended, for what a controller decides about
+    /// their last frames.
+    pub fn last_words(&self) -> Nanos {
+        let controllers = self.agent.as_ref().map_or(0, Agent::controllers);
+        if controllers > 0 { LAST_WORDS } else { Nanos::ZERO }
     }
 
     /// Whether all ports are files that have come to their end, and none of their frames waits.

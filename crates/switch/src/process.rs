@@ -103,6 +103,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let mut wall_at = Nanos::ZERO;
     // What becomes of frames without a controller is settled before the first frame.
     node.serve(clock::now());
+    let mut over_since = None;
     let mut cycles = clock::cycles();
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();
@@ -115,7 +116,9 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         if turn.frames > 0 {
             spin_until = now.saturating_add(spin);
         }
-        if turn.frames == 0 && turn.frames_sent == 0 && node.is_over() {
+        if turn.frames > 0 || turn.frames_sent > 0 || !node.is_over() {
+            over_since = None;
+        } else if now.since(*over_since.get_or_insert(now)) >= node.last_words() {
             node.serve(now);
             node.events.drain(..).for_each(&mut *log);
             return;

@@ -28,6 +28,7 @@ pub struct Arguments {
 const UNTESTED: &[&str] = &[
     "time stamps of network interfaces (link nic): untested on hardware, not in this version",
     "links over AF_XDP and vhost-user: not in this version (our elements have such ports)",
+    "frames sent by the kernel itself (pktgen, XDP live frames): not in this version",
 ];
 
 /// Looks, and says what was found.
