@@ -11,3 +11,5 @@ pub mod instruction;
 pub mod map;
 /// Programs in the kernel.
 pub mod program;
+/// Tables that this process has mapped.
+pub mod shared;

@@ -13,20 +13,21 @@ use crate::vhost::port::VhostPort;
 use crate::xdp;
 
 /// What a specification can be.
-const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH, vhost:PATH \
-    and pcap:IN.pcap,out=OUT.pcap";
+const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, tap:NAME, memif:PATH, \
+    vhost:PATH and pcap:IN.pcap,out=OUT.pcap";
 
 /// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let bad = |why| Err(PortError::BadSpec(spec.to_owned(), why));
     let Some((kind, what)) = spec.split_once(':') else { return bad(KNOWN) };
     match kind {
-        "afpacket" | "tap" if what.is_empty() => bad("the interface's name is missing"),
+        "afpacket" | "tap" | "live" if what.is_empty() => bad("the interface's name is missing"),
         "afpacket" => Ok(Box::new(AfPacketPort::open(what, options)?)),
         "xdp" => match xdp::spec::Spec::parse(what) {
             Ok(spec) => Ok(Box::new(xdp::port::XdpPort::open(&spec)?)),
             Err(why) => bad(why),
         },
+        "live" => Ok(Box::new(xdp::live::LivePort::open(what)?)),
         "tap" => Ok(Box::new(TapPort::open(what)?)),
         "memif" => match Spec::parse(what) {
             Ok(memif) => Ok(Box::new(MemifPort::open(&memif)?)),
@@ -53,8 +54,8 @@ mod tests {
         for (spec, word) in [
             (
                 "",
-                "known are afpacket:INTERFACE, xdp:INTERFACE, tap:NAME, memif:PATH, vhost:PATH and \
-                 pcap:IN.pcap,out=OUT.pcap",
+                "known are afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, tap:NAME, memif:PATH, \
+                 vhost:PATH and pcap:IN.pcap,out=OUT.pcap",
             ),
             ("eth0", KNOWN),
             ("raw:eth0", KNOWN),
@@ -71,6 +72,8 @@ mod tests {
             ("pcap:out=/nowhere/x.pcap", "/nowhere/x.pcap: No such file"),
             ("afpacket:", "name is missing"),
             ("tap:", "name is missing"),
+            ("live:", "name is missing"),
+            ("live:nosuchif0", "there is no interface nosuchif0"),
             ("afpacket:nosuchif0", "there is no interface nosuchif0"),
             ("afpacket:a-name-that-is-too-long", "1 to 15 characters"),
             ("tap:a-name-that-is-too-long", "1 to 15 characters"),

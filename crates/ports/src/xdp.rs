@@ -8,6 +8,8 @@
 //! ring is used before it is checked, so that no error there reaches memory outside.
 
 mod filter;
+/// A port that has the kernel make its frames.
+pub mod live;
 mod partial;
 /// The port.
 pub mod port;

@@ -148,6 +148,35 @@ fn copies_go_and_come_as_frames_do() {
 }
 
 #[test]
+fn live_frames_arrive_as_they_were_laid_down_however_pages_come_back() {
+    in_namespace(|| {
+        veth();
+        let mut left = open("live:left", &Options::forwarder()).unwrap();
+        let mut right = xdp("right,stamps=kernel");
+        assert_eq!((left.facts().kind, left.facts().frame_bytes_max), ("live", 1514));
+        let frames: Vec<Vec<u8>> = frames().into_iter().filter(|it| it.len() <= 1514).collect();
+        for _ in 0..20 {
+            send(&mut left, &frames);
+            assert!(collect(&mut right, frames.len(), ours) == frames);
+        }
+        let all: Vec<Vec<u8>> = (0..200).map(numbered).collect();
+        for part in all.chunks(50) {
+            send(&mut left, part);
+            assert!(collect(&mut right, part.len(), ours) == part);
+        }
+        let count = (20 * frames.len() + 200) as u64;
+        assert_eq!((left.counters().tx_frames, right.counters().rx_frames), (count, count));
+        send(&mut left, &[vec![2; 1515], vec![2; 13]]);
+        let counters = left.counters();
+        assert_eq!(
+            (counters.lost(PortDrop::TooLong), counters.lost(PortDrop::TransmitRefused)),
+            (1, 1)
+        );
+        assert_eq!(counters.tx_frames, count);
+    });
+}
+
+#[test]
 fn without_the_kernels_stamps_frames_carry_the_programs() {
     in_namespace(|| {
         veth();

@@ -28,7 +28,6 @@ pub struct Arguments {
 const UNTESTED: &[&str] = &[
     "time stamps of network interfaces (link nic): untested on hardware, not in this version",
     "links over AF_XDP and vhost-user: not in this version (our elements have such ports)",
-    "frames sent by the kernel itself (pktgen, XDP live frames): not in this version",
 ];
 
 /// Looks, and says what was found.
@@ -44,9 +43,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     if arguments.json {
         let rows: Vec<_> = findings.iter().map(row).collect();
+        let senders: serde_json::Map<String, serde_json::Value> = kernel_senders()
+            .into_iter()
+            .map(|(name, found)| {
+                let is_there = found.is_ok();
+                let said = found.unwrap_or_else(|why| why);
+                (name.to_string(), json!({ "ok": is_there, "said": said }))
+            })
+            .collect();
         let all = json!({
             "environment": environment,
             "needs": rows,
+            "kernel_senders": senders,
             "untested": UNTESTED,
             "calibration": calibration,
         });
@@ -67,6 +75,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         for finding in &findings {
             println!("{}", line(finding));
         }
+        for (name, found) in kernel_senders() {
+            match found {
+                Ok(said) => println!("  ok   {name:24} {said}"),
+                Err(why) => println!("  --   {name:24} {why}"),
+            }
+        }
         println!();
         for untested in UNTESTED {
             println!("  --   {untested}");
@@ -77,6 +91,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         println!("\n{}", advice(&findings));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What of the kernel can send frames past every socket, each tried.
+fn kernel_senders() -> [(&'static str, Result<String, String>); 2] {
+    let live = match ports::xdp::live::probe() {
+        Ok(()) => Ok("ports live:INTERFACE".to_string()),
+        Err(error) => Err(format!(
+            "for ports live:INTERFACE: needs Linux 5.18 and root (CAP_BPF, CAP_NET_ADMIN): {error}"
+        )),
+    };
+    let pktgen = match std::fs::metadata("/proc/net/pktgen") {
+        Ok(_) => Ok("there; nothing here uses it".to_string()),
+        Err(_) => {
+            Err("not in this kernel, or `modprobe pktgen`; nothing here needs it".to_string())
+        }
+    };
+    [("XDP live frames", live), ("pktgen", pktgen)]
 }
 
 fn row(finding: &Finding) -> serde_json::Value {

@@ -16,6 +16,7 @@ pub(super) enum Command {
     MapLookUp = 1,
     MapUpdate = 2,
     ProgramLoad = 5,
+    ProgramTest = 10,
     LinkCreate = 28,
     LinkUpdate = 29,
 }

@@ -53,12 +53,18 @@ pub enum Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Helper {
+    /// The address of a map's value.
+    MapLookUp = 1,
     /// The monotonic clock in nanoseconds.
     MonotonicNs = 5,
     /// Sends a frame to where a map's entry says.
     RedirectMap = 51,
     /// Makes room before a frame's data.
     AdjustMeta = 54,
+    /// Moves a frame's end.
+    AdjustTail = 65,
+    /// Writes bytes into a frame.
+    StoreBytes = 190,
 }
 
 /// One instruction of 8 bytes, as the kernel takes it.

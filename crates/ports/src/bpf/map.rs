@@ -15,6 +15,8 @@ use super::call::{self, Argument, Command};
 pub enum Kind {
     /// Numbers by place.
     Array = 2,
+    /// Interfaces by place, that frames can be sent by.
+    Devices = 14,
     /// AF_XDP sockets by place.
     XdpSockets = 17,
 }
@@ -64,6 +66,15 @@ impl Map {
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
+}
+
+/// An array that can be mapped.
+pub(super) fn create_mappable(entries: u32, value_bytes: u32) -> io::Result<OwnedFd> {
+    /// `BPF_F_MMAPABLE`.
+    const MAPPABLE: u32 = 1 << 10;
+    let kind = Kind::Array as u32;
+    let argument = Create { kind, key_bytes: 4, value_bytes, entries, flags: MAPPABLE };
+    call::open(Command::MapCreate, &argument)
 }
 
 /// A row of counters of 8 bytes, that a program adds to and this process reads together.

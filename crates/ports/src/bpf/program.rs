@@ -1,6 +1,6 @@
 //! A program in the kernel, and its place at an interface.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`,
+//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`, `BPF_PROG_TEST_RUN`,
 //! `BPF_LINK_CREATE` and `BPF_LINK_UPDATE`, the latter two for interfaces since Linux 5.9) and `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
 //! Invariant: an attached program goes from its interface when its [`Attached`] is dropped or the
 //! process ends, however that comes about.
@@ -73,6 +73,25 @@ impl Program {
         Ok(Program { descriptor: call::open(Command::ProgramLoad, &argument)? })
     }
 
+    /// Has so many frames made by the kernel, alike and of these bytes (14 to some 3,500), meet the program:
+    /// what it sends them on to is sent. Since Linux 5.18.
+    pub fn meet_live_frames(&self, bytes: &[u8], frames: u32) -> io::Result<()> {
+        /// `BPF_F_TEST_XDP_LIVE_FRAMES`.
+        const LIVE_FRAMES: u32 = 1 << 1;
+        /// Frames at once that the kernel allows.
+        const BATCH_MAX: u32 = 256;
+        let argument = Test {
+            program: self.descriptor.as_raw_fd() as u32,
+            bytes_in: bytes.len() as u32,
+            data_in: bytes.as_ptr() as u64,
+            repeat: frames,
+            flags: LIVE_FRAMES,
+            batch: frames.min(BATCH_MAX),
+            ..Test::default()
+        };
+        call::call(Command::ProgramTest, &argument).map(drop)
+    }
+
     /// Has frames that come in by an interface, by its number in the calling thread's namespace,
     /// meet the program.
     pub fn attach(&self, interface: i32, mode: Mode) -> io::Result<Attached> {
@@ -102,6 +121,32 @@ struct Load {
 // SAFETY: integers without padding; the addresses are those of so many instructions and of a
 // string that ends in zero, both borrowed throughout the call, and of no log.
 unsafe impl Argument for Load {}
+
+#[repr(C)]
+#[derive(Default)]
+struct Test {
+    program: u32,
+    answer: u32,
+    bytes_in: u32,
+    bytes_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration_ns: u32,
+    context_bytes_in: u32,
+    context_bytes_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    core: u32,
+    batch: u32,
+    padding: u32,
+}
+
+// SAFETY: integers without padding of the compiler's; the one address that is not zero is that of so
+// many bytes, which are borrowed throughout the call and only read. With live frames the kernel writes
+// no answer.
+unsafe impl Argument for Test {}
 
 #[repr(C)]
 struct Update {

@@ -1,0 +1,222 @@
+//! A port that only sends: its frames are made in the kernel, past every socket.
+//!
+//! Frames are laid into a table that the kernel shares; then one call has a program run for as many frames
+//! of the kernel's own, which makes each of them one of the table's and sends it out by the interface as
+//! drivers send among themselves (Linux `include/uapi/linux/bpf.h`, `BPF_PROG_TEST_RUN` with live frames, since
+//! Linux 5.18). The program writes every byte anew, because pages come back as whoever got them last has
+//! left them. The program is at the interface too, where it lets pass what comes in: the kernel runs one that
+//! is at work somewhere at once, and has every core wait its turn before it runs another. An interface takes such frames if its driver can; a virtual cable does while its far
+//! end polls (an XDP program there, or generic receive offload). What it has no room for is lost, and
+//! counted nowhere but at the far end.
+
+use std::io;
+
+use packet::copies::Copies;
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+
+use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
+use crate::bpf::map::{Kind, Map};
+use crate::bpf::program::{Attached, Mode, Program};
+use crate::bpf::shared::Shared;
+use crate::interface;
+use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+
+/// Frames in one call.
+const CALL_FRAMES: usize = 256;
+
+/// Bytes of the longest frame.
+const FRAME_BYTES_MAX: usize = 1514;
+
+/// What becomes of a frame that cannot be sent (`XDP_DROP`).
+const DROP: i32 = 1;
+
+/// And of one that comes in by the interface (`XDP_PASS`).
+const PASS: i32 = 2;
+
+/// In `struct xdp_md`: by which interface a frame came; those that the kernel makes come by the loopback.
+const COMES_BY: i16 = 12;
+
+/// Bytes of an Ethernet header without tags, the shortest frame.
+const HEADER_BYTES: usize = 14;
+
+/// A frame in the table: its length, and from here on its bytes.
+const BYTES_AT: usize = 8;
+
+/// A frame's room in the table.
+const VALUE_BYTES: usize = 1528;
+
+/// An interface that frames of the kernel's own are sent by.
+pub struct LivePort {
+    facts: PortFacts,
+    program: Program,
+    /// Its first word is how many frames of a call were made.
+    cell: Shared,
+    frames: Shared,
+    _interfaces: Map,
+    _attached: Attached,
+    counters: PortCounters,
+    blank: [u8; FRAME_BYTES_MAX],
+}
+
+impl LivePort {
+    /// Opens an interface of the calling thread's network namespace, which must be up. Needs the right to load
+    /// programs there (CAP_BPF and CAP_NET_ADMIN).
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let interface = interface::look_up(name)?;
+        if !interface.up {
+            return Err(PortError::InterfaceDown(name.to_owned()));
+        }
+        let failed = |doing| move |error| interface::system(doing, name, error);
+        let interfaces = Map::new(Kind::Devices, 1).map_err(failed("making a table for"))?;
+        let put = interfaces.put(0, interface.index as u32);
+        put.map_err(failed("preparing to send live frames by"))?;
+        let cell = Shared::new(1, 8).map_err(failed("making a table for"))?;
+        let frames = Shared::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("making a table for"))?;
+        let maps = [&cell, &frames].map(Shared::descriptor);
+        let text = text(maps, interfaces.descriptor(), interface.index);
+        let program = Program::load(&text, c"Apache-2.0")
+            .map_err(failed("loading a program that sends live frames by"))?;
+        let attached = program.attach(interface.index, Mode::Native);
+        let attached = attached.map_err(failed("putting an XDP program on"))?;
+        let facts = PortFacts {
+            name: name.to_owned(),
+            kind: "live",
+            mac: interface.mac,
+            frame_bytes_max: (interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX),
+            stamps: Clock::UserSpace,
+        };
+        let (counters, blank) = (PortCounters::default(), [0; FRAME_BYTES_MAX]);
+        Ok(LivePort {
+            facts,
+            program,
+            cell,
+            frames,
+            _interfaces: interfaces,
+            _attached: attached,
+            counters,
+            blank,
+        })
+    }
+
+    /// Sends the first frames, as many as one call takes; how many are done with.
+    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> Result<usize, PortError> {
+        let (mut done, mut laid, mut bytes_laid) = (0, 0, 0);
+        for bytes in frames.take(CALL_FRAMES) {
+            done += 1;
+            if bytes.len() > self.facts.frame_bytes_max {
+                self.counters.lose(PortDrop::TooLong, 1);
+                continue;
+            }
+            if bytes.len() < HEADER_BYTES {
+                self.counters.lose(PortDrop::TransmitRefused, 1);
+                continue;
+            }
+            let value = self.frames.value_mut(laid);
+            value[..4].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+            value[BYTES_AT..BYTES_AT + bytes.len()].copy_from_slice(bytes);
+            laid += 1;
+            bytes_laid += bytes.len() as u64;
+        }
+        if laid == 0 {
+            return Ok(done);
+        }
+        self.cell.value_mut(0).fill(0);
+        let met = self.program.meet_live_frames(&self.blank, laid as u32);
+        let made = (self.cell.word(0) as usize).min(laid);
+        if let (0, Err(error)) = (made, met) {
+            return Err(interface::system("sending live frames by", &self.facts.name, error));
+        }
+        // A signal may have ended the call: what is left of these frames is refused.
+        self.counters.lose(PortDrop::TransmitRefused, (laid - made) as u64);
+        self.counters.tx_frames += made as u64;
+        self.counters.tx_bytes += bytes_laid;
+        Ok(done)
+    }
+}
+
+/// Tries whether the kernel makes frames for programs: sends none.
+pub fn probe() -> io::Result<()> {
+    let mut program = Assembly::new();
+    program.set(Register::R0, DROP);
+    program.exit();
+    let text = program.finish().expect("it has no jumps");
+    Program::load(&text, c"Apache-2.0")?.meet_live_frames(&[0; 64], 1)
+}
+
+/// The program: the next frame of the table, as long as that one is, to the interface. What comes in there it
+/// leaves alone.
+fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instruction> {
+    use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
+    let mut program = Assembly::new();
+    let (drop, made) = (program.label(), program.label());
+    program.copy(R6, R1);
+    program.load(Width::Word, R0, R6, COMES_BY);
+    program.jump_if(R0, Condition::NotEqual, interface, made);
+    program.set(R0, PASS);
+    program.exit();
+    program.place(made);
+    program.load_map_value(R1, cell, 0);
+    program.load(Width::Word, R0, R1, 0);
+    program.store(Width::Word, R10, -4, R0);
+    program.add(R0, 1);
+    program.store(Width::Word, R1, 0, R0);
+    program.load_map(R1, frames);
+    program.copy(R2, R10);
+    program.add(R2, -4);
+    program.call(Helper::MapLookUp);
+    program.jump_if(R0, Condition::Equal, 0, drop);
+    program.copy(R7, R0);
+    program.load(Width::Word, R8, R7, 0);
+    program.jump_if(R8, Condition::Greater, FRAME_BYTES_MAX as i32, drop);
+    // The kernel wants to see that it is not nothing.
+    program.jump_if(R8, Condition::Equal, 0, drop);
+    program.copy(R1, R6);
+    program.copy(R2, R8);
+    program.add(R2, -(FRAME_BYTES_MAX as i32));
+    program.call(Helper::AdjustTail);
+    program.jump_if(R0, Condition::NotEqual, 0, drop);
+    program.copy(R1, R6);
+    program.set(R2, 0);
+    program.copy(R3, R7);
+    program.add(R3, BYTES_AT as i32);
+    program.copy(R4, R8);
+    program.call(Helper::StoreBytes);
+    program.jump_if(R0, Condition::NotEqual, 0, drop);
+    program.load_map(R1, interfaces);
+    program.set(R2, 0);
+    program.set(R3, DROP);
+    program.call(Helper::RedirectMap);
+    program.exit();
+    program.place(drop);
+    program.set(R0, DROP);
+    program.exit();
+    program.finish().expect("the label is placed behind its jumps")
+}
+
+impl Port for LivePort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn receive(&mut self, _batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        self.send(batch.frames().iter().map(|frame| frame.bytes()))
+    }
+
+    fn receive_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
+        copies.clear();
+        Ok(0)
+    }
+
+    fn transmit_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
+        self.send(copies.frames())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.clone()
+    }
+}
