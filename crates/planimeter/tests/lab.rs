@@ -35,9 +35,12 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 21] = [
+const TESTS: [Test<Need>; 24] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
+    ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
+    ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports),
+    ("a_soak_tells_of_memory_and_drift", lab_needs, a_soak_tells),
     ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
     ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
     ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
@@ -281,6 +284,94 @@ fn two_flows_come_in() {
         for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
             assert_eq!(trial["classes"][class], 0, "{class}: {trial}");
         }
+    }
+}
+
+/// Trials of a standard's experiment over a nominal link so slow that targets carry it, and the summary.
+fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, String) {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = [&["run", "--effort", "quick"], words].concat();
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let folder = only_run(&place.path().join("runs"));
+    let record = record(&folder);
+    let outcomes = record["outcomes"].as_array().unwrap().clone();
+    (outcomes, fs::read_to_string(folder.join("summary.md")).unwrap())
+}
+
+/// How many results of a metric an experiment has.
+fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
+    outcomes.iter().filter(|it| it["experiment"] == id && it["metric"] == metric).count()
+}
+
+/// All six tests on a switch, and a reset on a target of the kernel's own.
+fn rfc_2544_is_measured() {
+    let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
+    let targets = ["ours", "linux-bridge"];
+    let (outcomes, summary) = standard(&["rfc2544", "--link", "veth"], &targets, &set);
+    for target in targets {
+        let is_own = |it: &&Value| it["target"] == target;
+        let own: Vec<Value> = outcomes.iter().filter(is_own).cloned().collect();
+        assert_eq!(results_of(&own, "rfc2544/throughput", "throughput_pps"), 1, "{target}");
+        // The throughput that was found first serves the others.
+        assert_eq!(results_of(&own, "rfc2544/latency", "throughput_pps"), 1, "{target}");
+        let reset = own.iter().find(|it| it["metric"] == "reset_ns");
+        // Nothing is started anew in less time than a frame takes.
+        assert!(reset.unwrap()["value"].as_f64().unwrap() > 1e5, "{target}: {reset:?}");
+    }
+    for heading in ["Throughput (RFC 2544, 26.1)", "Frame loss rate", "System recovery", "Reset ("]
+    {
+        assert!(summary.contains(heading), "{heading} is missing: {summary}");
+    }
+}
+
+/// Every port to every other, and address tables, over veth; our own over shared memory too.
+fn bridges_with_four_ports() {
+    let set = [
+        "frame=512",
+        "seconds=0.1",
+        "repeats=1",
+        "capacity=2M",
+        "addresses=60",
+        "learning_rate=2000",
+    ];
+    let (outcomes, summary) =
+        standard(&["rfc2889", "--link", "veth"], &["bridge", "linux-bridge"], &set);
+    for (id, metric) in [
+        ("rfc2889/throughput", "throughput_pps"),
+        ("rfc2889/max-rate", "rate_pps_maximum"),
+        ("rfc2889/congestion", "loss_ratio_uncongested"),
+        ("rfc2889/caching", "addresses_cached"),
+        ("rfc2889/learning", "addresses_learned_per_s"),
+    ] {
+        assert_eq!(results_of(&outcomes, id, metric), 2, "{id}");
+    }
+    let is_capacity = |it: &&Value| it["metric"] == "addresses_cached";
+    for found in outcomes.iter().filter(is_capacity) {
+        // Both hold far more than are tried, but a frame may be lost on the way.
+        assert!((1.0..=60.0).contains(&found["value"].as_f64().unwrap()), "{found}");
+    }
+    assert!(summary.contains("Address table, trial by trial"), "{summary}");
+    let set = ["frame=512", "seconds=0.05", "repeats=1", "capacity=2M", "ports=6"];
+    let words = ["rfc2889/full-mesh", "--link", "memif"];
+    let (_, summary) = standard(&words, &["bridge", "ours"], &set);
+    assert!(
+        summary.contains("| 512 | bridge |") && summary.contains("| 512 | ours |"),
+        "{summary}"
+    );
+}
+
+/// A series with flow-mods and with changing addresses, and the memory of processes.
+fn a_soak_tells() {
+    let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
+    let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
+    for target in ["ours", "bridge"] {
+        let line = format!("| {target} | memory, MB |");
+        assert!(summary.contains(&line), "{line} is missing: {summary}");
     }
 }
 

@@ -9,6 +9,7 @@ use crate::record::{Experiment, Metric};
 /// The views of a standard's method, the most important first; none for other experiments.
 pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
     let view = View::new;
+    let further = |columns: &[Metric]| View { is_further: true, ..View::new(columns) };
     Some(match experiment.id.as_str() {
         "rfc2544/throughput" => {
             vec![View { has_theory: true, ..view(&[Metric::ThroughputPps]) }]
@@ -24,7 +25,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
                 Metric::BufferNsCorrected,
                 Metric::ThroughputPps,
             ]),
-            view(&[Metric::BufferNsCorrected]),
+            further(&[Metric::BufferNsCorrected]),
         ],
         "rfc2544/recovery" => vec![view(&[Metric::RecoveryNs, Metric::ThroughputPps])],
         "rfc2544/reset" => {
@@ -32,7 +33,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
         }
         "rfc8219" => vec![
             View { logarithmic: true, ..view(&VARIATION) },
-            View { logarithmic: true, ..view(&[Metric::PdvNsP999]) },
+            View { logarithmic: true, ..further(&[Metric::PdvNsP999]) },
         ],
         "rfc2889/throughput" => vec![view(&[Metric::ThroughputPps])],
         "rfc2889/full-mesh" | "rfc2889/one-to-many" | "rfc2889/many-to-one" => {
@@ -48,7 +49,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
                 Metric::LossRatioCongested,
                 Metric::RatePpsOffered,
             ]),
-            view(&[Metric::LossRatioCongested]),
+            further(&[Metric::LossRatioCongested]),
         ],
         "rfc2889/broadcast" => vec![view(&[
             Metric::LossRatioBroadcast,
@@ -66,8 +67,8 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
                 Metric::LossRatio,
                 Metric::MemoryBytes,
             ]),
-            view(&[Metric::LossRatio]),
-            view(&[Metric::MemoryBytes]),
+            further(&[Metric::LossRatio]),
+            further(&[Metric::MemoryBytes]),
         ],
         _ => return None,
     })

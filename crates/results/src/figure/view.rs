@@ -25,6 +25,8 @@ pub struct View {
     pub curve: Option<Within>,
     /// Whether it is a table alone, as the study printed it.
     pub is_table: bool,
+    /// Whether another view of the experiment is the first, whose heading is the experiment's own.
+    pub is_further: bool,
     /// Whether what the link carries at most is drawn beside, where it really serialises.
     pub has_theory: bool,
 }
@@ -38,6 +40,7 @@ impl View {
             logarithmic: false,
             curve: None,
             is_table: false,
+            is_further: false,
             has_theory: false,
         }
     }
@@ -52,6 +55,9 @@ impl View {
         match &self.curve {
             Some(curve) => format!("{}: {}", experiment.title, number::curve(curve)),
             None if self.is_table => format!("{}: {}", experiment.title, self.caption()),
+            None if self.is_further => {
+                format!("{}: {}", experiment.title, number::title(self.metric))
+            }
             None => experiment.title.clone(),
         }
     }

@@ -39,6 +39,10 @@ const TEST_PPS: f64 = 25_000.0;
 /// Stations while their rate is searched for, at the most.
 const STATIONS: u32 = 4096;
 
+/// How often a number or a rate is tried again that missed once, at the least: one frame that is lost on
+/// the way would halve the table.
+const VERIFICATIONS_MIN: u32 = 2;
+
 /// What is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sought {
@@ -99,7 +103,7 @@ impl Learner {
             rate_pps_max: most,
             resolution_pps: resolution,
             is_confirmed: false,
-            verifications: self.context.parameters.verify,
+            verifications: self.context.parameters.verify.max(VERIFICATIONS_MIN),
         }
     }
 
@@ -145,7 +149,9 @@ impl Learner {
             tested,
         ];
         let trial = self.context.trial_of(streams);
-        Trial { windows, warmup: Nanos::ZERO, duration: tested.until, ..trial }
+        // What is late is sent all the same: a station that was not heard would count against the target.
+        let (warmup, duration, catch_up_frames) = (Nanos::ZERO, tested.until, u32::MAX);
+        Trial { windows, warmup, duration, catch_up_frames, ..trial }
     }
 
     fn finish(&mut self, found: &Found) {
