@@ -33,7 +33,10 @@ pub fn run(extent: Extent) -> ExitCode {
     }
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if extent == Extent::Full {
-        tests.env("PROPTEST_CASES", "20000");
+        tests
+            .env("PROPTEST_CASES", "20000")
+            .env("TRUTH_CASES", "1400")
+            .env("TRUTH_CASES_LIVE", "100");
     }
     if !step("tests", tests) {
         return ExitCode::FAILURE;

@@ -124,7 +124,8 @@ fn virtual_time(streams: Vec<Stream>, seconds: f64) -> [f64; 3] {
         far[0].receive(&mut batch, now).unwrap();
         far[1].transmit(&mut batch, now).unwrap();
         let after_echo = clock::now();
-        let received = engine.receive(&mut near, now + Nanos(3_000 + now.0 % 5_000)).unwrap();
+        let arrived = now + Nanos(3_000 + now.0 % 5_000);
+        let received = engine.receive(&mut near, arrived, || arrived).unwrap();
         let after_receive = clock::now();
         assert_eq!(received, sent);
         let spans = [after_send - begin, after_echo - after_send, after_receive - after_echo];
@@ -168,7 +169,7 @@ fn real_time(
             let begin = clock::now();
             let sent = engine.send(&mut ports, begin).unwrap();
             let after_send = clock::now();
-            let received = engine.receive(&mut ports, after_send).unwrap();
+            let received = engine.receive(&mut ports, after_send, clock::now).unwrap();
             let after_receive = clock::now();
             if sent >= FULL_FRAMES {
                 sending.push((after_send - begin).0 as f64 / sent as f64);

@@ -3,15 +3,22 @@
 //!
 //! Three questions, in this order. How much can it send at all, and what is the largest load of
 //! which it loses nothing (the ceiling: beyond it a trial measures the tester)? What latency does
-//! it see where there is none (the bias), and how far does that spread? How well does it keep a
-//! schedule at half of the ceiling (the pacing error)?
+//! it see where there is none (the bias), and how far does that spread, within a trial and from trial to
+//! trial? How well does it keep a schedule at half of the ceiling (the pacing error)? Over all of it:
+//! what did it lose itself, and for how long was it away from its work?
 
 use packet::time::Nanos;
 
 use crate::experiment::{Experiment, Outcome, Point, Step};
+use ports::port::PortDrop;
+
 use crate::search::binary::{Ask, BinarySearch, Found, Goal, Measured};
+use crate::stall::Stalls;
 use crate::stream::{Rate, Stream};
-use crate::trial::{Jitter, Latency, Pacing, Trial, TrialReport};
+use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
+
+/// Trials by which the bias is known: their scatter is its error.
+pub const BIAS_TRIALS: u32 = 5;
 
 /// How the tester is to measure itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +50,8 @@ pub struct Calibration {
     pub rate_pps_bias: f64,
     /// Latency over the loop: its middle is the bias, its width the accuracy.
     pub bias: Latency,
+    /// The mean of it in each of [`BIAS_TRIALS`] trials, nanoseconds.
+    pub bias_ns_means: Vec<f64>,
     /// Variation of that latency.
     pub jitter: Jitter,
     /// How well a low, regular load kept its schedule.
@@ -51,6 +60,10 @@ pub struct Calibration {
     pub pacing_at_half: Option<Pacing>,
     /// Frames that nobody could account for, over all trials.
     pub unexplained: i64,
+    /// Frames that had come back and were lost in the tester's own rings, over all trials.
+    pub dropped: u64,
+    /// When the tester was away from its work, over all trials.
+    pub stalls: Stalls,
 }
 
 /// The measurement in progress: an experiment without target.
@@ -59,9 +72,12 @@ pub struct Calibrator {
     settings: Settings,
     stage: Stage,
     unexplained: i64,
+    dropped: u64,
+    stalls: Stalls,
     saturated_pps: f64,
     ceiling: Option<Found>,
     bias: Option<(Latency, Jitter, Pacing)>,
+    bias_ns_means: Vec<f64>,
     pacing_at_half: Option<Pacing>,
 }
 
@@ -69,7 +85,8 @@ pub struct Calibrator {
 enum Stage {
     Saturate,
     Search(BinarySearch),
-    Bias,
+    /// So many trials of it are left.
+    Bias(u32),
     Half,
     Done,
 }
@@ -81,9 +98,12 @@ impl Calibrator {
             settings,
             stage: Stage::Saturate,
             unexplained: 0,
+            dropped: 0,
+            stalls: Stalls::default(),
             saturated_pps: 0.0,
             ceiling: None,
             bias: None,
+            bias_ns_means: Vec::new(),
             pacing_at_half: None,
         }
     }
@@ -97,15 +117,21 @@ impl Calibrator {
             ceiling: self.ceiling?,
             rate_pps_bias: self.settings.rate_pps_bias,
             bias,
+            bias_ns_means: self.bias_ns_means,
             jitter,
             pacing_at_bias,
             pacing_at_half: self.pacing_at_half,
             unexplained: self.unexplained,
+            dropped: self.dropped,
+            stalls: self.stalls,
         })
     }
 
     fn digest(&mut self, report: &TrialReport) {
         self.unexplained += report.account.unexplained();
+        let lost = |port: &PortReport| port.counters.lost(PortDrop::ReceiveRingFull);
+        self.dropped += report.ports.iter().map(lost).sum::<u64>();
+        self.stalls.merge(&report.stalls);
         let stage = std::mem::replace(&mut self.stage, Stage::Done);
         self.stage = match stage {
             Stage::Saturate => {
@@ -116,11 +142,14 @@ impl Calibrator {
                 search.record(Measured::from(report));
                 Stage::Search(search)
             }
-            Stage::Bias => {
-                let jitter = report.streams.first().map(|one| one.jitter).unwrap_or_default();
-                self.bias = Some((report.latency.clone(), jitter, report.pacing.clone()));
+            Stage::Bias(left) => {
+                self.note_bias(report);
                 let ceiling_pps = self.ceiling.as_ref().map_or(0.0, |found| found.rate_pps);
-                if ceiling_pps > 0.0 { Stage::Half } else { Stage::Done }
+                match left {
+                    2.. => Stage::Bias(left - 1),
+                    _ if ceiling_pps > 0.0 => Stage::Half,
+                    _ => Stage::Done,
+                }
             }
             Stage::Half => {
                 self.pacing_at_half = Some(report.pacing.clone());
@@ -128,6 +157,16 @@ impl Calibrator {
             }
             Stage::Done => Stage::Done,
         };
+    }
+
+    fn note_bias(&mut self, report: &TrialReport) {
+        self.bias_ns_means.extend(report.latency.from_sent.ns_mean());
+        let jitter = report.streams.first().map(|one| one.jitter).unwrap_or_default();
+        let (latency, pacing) = (report.latency.clone(), report.pacing.clone());
+        match &mut self.bias {
+            None => self.bias = Some((latency, jitter, pacing)),
+            Some((sum, _, _)) => sum.merge(&latency),
+        }
     }
 
     /// The search for the ceiling, below what could be sent at all.
@@ -166,13 +205,13 @@ impl Experiment for Calibrator {
                 }
                 Ask::Found(found) => {
                     self.ceiling = Some(found);
-                    self.stage = Stage::Bias;
+                    self.stage = Stage::Bias(BIAS_TRIALS);
                 }
             }
         }
         match self.stage {
             Stage::Saturate => self.step("saturate_rate_pps", self.settings.rate_pps_max),
-            Stage::Bias => self.step("bias_rate_pps", self.settings.rate_pps_bias),
+            Stage::Bias(_) => self.step("bias_rate_pps", self.settings.rate_pps_bias),
             Stage::Half => {
                 let ceiling_pps = self.ceiling.as_ref().map_or(0.0, |found| found.rate_pps);
                 self.step("half_rate_pps", ceiling_pps / 2.0)

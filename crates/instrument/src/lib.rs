@@ -29,7 +29,11 @@ pub mod signature;
 pub mod monitor;
 /// Frames as they arrive, filtered, counted and kept.
 pub mod capture;
+/// Whether the tester was at its work.
+pub mod stall;
 /// A test controller.
 pub mod controller;
+/// How well the tester's clock goes.
+pub mod clock;
 /// Repeatable scatter.
 mod mix;

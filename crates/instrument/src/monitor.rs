@@ -18,7 +18,8 @@ use crate::monitor::delay::Delay;
 use crate::monitor::frozen::Alike;
 use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::replay::Mark;
-use crate::signature::{NEUTRAL_BYTES, Signature};
+use crate::signature::{NEUTRAL_BYTES, Sent, Signature};
+use crate::stall::Watch;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
@@ -98,6 +99,14 @@ enum Found {
     Marked { place: usize, signature: Signature },
 }
 
+/// When a frame arrived.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    at: Nanos,
+    /// Whether its delay follows from that: the tester was there when it left and when it came.
+    is_known: bool,
+}
+
 /// What arrived on one port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortTally {
@@ -171,12 +180,14 @@ impl Monitor {
         let numbers = || streams.iter().map(|stream| usize::from(stream.templates.stream()));
         let mut places = vec![NOWHERE; numbers().max().map_or(0, |number| number + 1)];
         numbers().enumerate().for_each(|(place, number)| places[number] = place as u16);
+        let windows = 2 * streams.len();
         let incoming = |stream: Expected| {
             let [warmup, measured] = stream.legs;
             let delay = Delay::new().varying(stream.tells_variation);
+            let seen = || Seen::new(ports, stream.to, windows);
             let legs = [
-                Track::new(Some(warmup), ports, stream.to, None),
-                Track::new(Some(measured), ports, stream.to, Some(delay)),
+                Track::new(Some(warmup), seen(), None),
+                Track::new(Some(measured), seen(), Some(delay)),
             ];
             let alike = Alike::new(&stream.templates, ports);
             let (to, templates) = (stream.to, stream.templates);
@@ -204,7 +215,9 @@ impl Monitor {
     /// The same for frames of somebody else's too that are marked as those of `stream`.
     #[must_use]
     pub fn with_marked(mut self, stream: u16, mark: Mark) -> Self {
-        let track = Track::new(None, self.ports.len(), mark.to, Some(Delay::new()));
+        let windows = 2 * self.streams.len() + 1;
+        let seen = Seen::new(self.ports.len(), mark.to, windows);
+        let track = Track::new(None, seen, Some(Delay::new()));
         self.marked.push(Marked { stream, to: mark.to, track });
         let from_end = mark.before_end.saturating_add(NEUTRAL_BYTES);
         if !self.offsets_from_end.contains(&from_end) {
@@ -213,18 +226,31 @@ impl Monitor {
         self
     }
 
-    /// Sorts frames that arrived on `port`: those with a stamp at that time, others at `now`. The
-    /// clock of the last stamp, if there was one.
+    /// Sorts frames that arrived on `port`: those with a stamp at that time, others at `now`; the
+    /// delays are known as far as `watch` says. The clock of the last stamp, if there was one.
     #[inline]
-    pub fn observe_all(&mut self, port: usize, frames: &Copies, now: Nanos) -> Option<Clock> {
+    pub fn observe_all(
+        &mut self,
+        port: usize,
+        frames: &Copies,
+        now: Nanos,
+        watch: &Watch,
+    ) -> Option<Clock> {
         self.find(frames.frames());
         let mut clock = None;
         let mut drawn = 0;
+        let knows_all = watch.knows_all(port);
         for (place, bytes) in frames.frames().enumerate() {
             let stamp = frames.stamp(place);
-            let at = stamp.map_or(now, |stamp| stamp.at);
+            let found = self.found[place];
+            let moment = Moment {
+                at: stamp.map_or(now, |stamp| stamp.at),
+                is_known: knows_all
+                    || watch.knows_arrival(port, stamp)
+                        && found.sent().is_none_or(|sent| watch.knows_leaving(sent)),
+            };
             clock = stamp.map(|stamp| stamp.clock).or(clock);
-            drawn += self.settle(port, self.found[place], drawn, bytes, at);
+            drawn += self.settle(port, found, drawn, bytes, moment);
         }
         clock
     }
@@ -232,7 +258,7 @@ impl Monitor {
     /// Sorts one frame that arrived on `port` at `at`.
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
         self.find(std::iter::once(bytes));
-        self.settle(port, self.found[0], 0, bytes, at);
+        self.settle(port, self.found[0], 0, bytes, Moment { at, is_known: true });
     }
 
     /// Finds out whose these frames are and what ought to vary in them.
@@ -303,7 +329,7 @@ impl Monitor {
         found: Found,
         drawn: usize,
         bytes: &[u8],
-        at: Nanos,
+        moment: Moment,
     ) -> usize {
         let tally = &mut self.ports[port];
         tally.received += 1;
@@ -311,14 +337,14 @@ impl Monitor {
             Found::Ours { place, leg, signature_at, signature } => {
                 let stream = &mut self.streams[place];
                 let indices = &self.indices[drawn..drawn + stream.templates.groups()];
-                stream.legs[leg as usize].note(at);
+                stream.legs[leg as usize].note(moment.at);
                 let template = stream.templates.of(signature.sequence.number);
                 if template.matches(signature_at, indices, bytes) {
                     if !stream.alike.count(port, bytes) {
                         stream.unlike.add(1, bytes.len() as u64);
                         self.others[port].add(bytes);
                     }
-                    let is_elsewhere = stream.arrive(port, signature, leg, at);
+                    let is_elsewhere = stream.arrive(port, signature, leg, moment);
                     tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
                 } else {
                     self.others[port].add(bytes);
@@ -330,7 +356,9 @@ impl Monitor {
                 }
                 return indices.len();
             }
-            Found::Marked { place, signature } => self.marked[place].arrive(port, signature, at),
+            Found::Marked { place, signature } => {
+                self.marked[place].arrive(port, signature, moment);
+            }
             Found::Nothing => {
                 let is_ours = self.streams.iter().any(|stream| stream.templates.resembles(bytes));
                 *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
@@ -362,9 +390,20 @@ impl Monitor {
 impl Marked {
     /// Sorts a frame. It is not taken into where streams' frames are sorted, which is to be short.
     #[inline(never)]
-    fn arrive(&mut self, port: usize, signature: Signature, at: Nanos) {
-        self.track.note(at);
-        self.track.arrive(port, self.to, signature, at);
+    fn arrive(&mut self, port: usize, signature: Signature, moment: Moment) {
+        self.track.note(moment.at);
+        self.track.arrive(port, self.to, signature, moment);
+    }
+}
+
+impl Found {
+    /// When the frame says that it was sent.
+    #[inline]
+    fn sent(self) -> Option<Sent> {
+        match self {
+            Found::Ours { signature, .. } | Found::Marked { signature, .. } => Some(signature.sent),
+            _ => None,
+        }
     }
 }
 
@@ -372,17 +411,17 @@ impl Incoming {
     /// Sorts an intact frame of this stream; whether it is a first copy on a port where it should
     /// not be.
     #[inline]
-    fn arrive(&mut self, port: usize, signature: Signature, leg: Leg, at: Nanos) -> bool {
-        self.legs[leg as usize].arrive(port, self.to, signature, at)
+    fn arrive(&mut self, port: usize, signature: Signature, leg: Leg, moment: Moment) -> bool {
+        self.legs[leg as usize].arrive(port, self.to, signature, moment)
     }
 }
 
 impl Track {
-    fn new(schedule: Option<Schedule>, ports: usize, to: usize, delay: Option<Delay>) -> Self {
+    fn new(schedule: Option<Schedule>, seen: Seen, delay: Option<Delay>) -> Self {
         Track {
             due: schedule.map(|schedule| (schedule, schedule.seek(0))),
             count: schedule.map_or(u64::MAX, |schedule| schedule.count),
-            seen: Seen::new(ports, to),
+            seen,
             classes: Classes::default(),
             next: 0,
             delay,
@@ -406,7 +445,7 @@ impl Track {
 
     /// Sorts an intact frame that should arrive on port `to`; whether it is a first copy on another.
     #[inline(always)]
-    fn arrive(&mut self, port: usize, to: usize, signature: Signature, at: Nanos) -> bool {
+    fn arrive(&mut self, port: usize, to: usize, signature: Signature, moment: Moment) -> bool {
         let number = signature.sequence.number;
         let arrived = self.seen.mark(number, port);
         let is_elsewhere = arrived == Arrived::First && port != to;
@@ -414,22 +453,25 @@ impl Track {
             Arrived::TooLate => self.classes.late += 1,
             Arrived::Again => self.classes.duplicate += 1,
             Arrived::First if is_elsewhere => self.classes.elsewhere += 1,
-            Arrived::First => self.arrive_correct(number, signature, at),
+            Arrived::First => self.arrive_correct(number, signature, moment),
         }
         is_elsewhere
     }
 
     #[inline]
-    fn arrive_correct(&mut self, number: u64, signature: Signature, at: Nanos) {
+    fn arrive_correct(&mut self, number: u64, signature: Signature, moment: Moment) {
         self.classes.correct += 1;
         if number < self.next {
             self.classes.reordered += 1;
         } else {
             self.next = number + 1;
         }
-        if let Some(delay) = &mut self.delay {
+        let Some(delay) = &mut self.delay else { return };
+        if moment.is_known {
             let due = self.due.as_mut().map(|(schedule, near)| schedule.due_near(near, number));
-            delay.record(number, signature.sent, due, at);
+            delay.record(number, signature.sent, due, moment.at);
+        } else {
+            delay.miss();
         }
     }
 
@@ -473,7 +515,8 @@ impl Track {
 impl Latency {
     /// Nothing measured yet.
     pub fn empty() -> Self {
-        Latency { from_sent: Histogram::new(), from_scheduled: Histogram::new(), negative: 0 }
+        let (from_sent, from_scheduled) = (Histogram::new(), Histogram::new());
+        Latency { from_sent, from_scheduled, negative: 0, unknown: 0 }
     }
 
     /// Adds another stream's latencies.
@@ -481,6 +524,7 @@ impl Latency {
         self.from_sent.merge(&other.from_sent);
         self.from_scheduled.merge(&other.from_scheduled);
         self.negative += other.negative;
+        self.unknown += other.unknown;
     }
 }
 

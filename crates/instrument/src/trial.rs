@@ -16,6 +16,7 @@ use crate::account::Account;
 use crate::controller::play::Played;
 use crate::controller::script::Script;
 use crate::replay::{Replay, ReplayReport};
+use crate::stall::Stalls;
 use crate::stream::Stream;
 pub use results::histogram::{Histogram, Tally};
 use results::record::Work;
@@ -92,6 +93,8 @@ pub struct TrialReport {
     pub latency: Latency,
     /// How well the tester kept its schedule.
     pub pacing: Pacing,
+    /// When it was not at its work.
+    pub stalls: Stalls,
     /// Where every frame went, as far as the tester knows; add what the target and the kernel
     /// say they dropped.
     pub account: Account,
@@ -206,6 +209,9 @@ pub struct Latency {
     /// Frames that seemed to arrive before they were sent: the stamps' clocks disagree. They are
     /// in the histograms as 0.
     pub negative: u64,
+    /// Frames that arrived and whose delay is unknown, since the tester stood still when they left
+    /// or came (see [`crate::stall`]). They are in no histogram.
+    pub unknown: u64,
 }
 
 /// Variation of latency. All in nanoseconds.
@@ -274,7 +280,7 @@ pub enum Flag {
     TesterLimited(f64),
     /// The tester lost frames that had come back (how many).
     TesterDrops(u64),
-    /// The tester was late by [`STALL`] or more (how often).
+    /// The tester was late by [`STALL`] or more, or away for as long (how often).
     Stalled(u64),
     /// Stamps were taken in user space, not by the kernel or the hardware.
     UserSpaceStamps,
@@ -451,6 +457,7 @@ impl TrialReport {
             ports: Vec::new(),
             latency: Latency::empty(),
             pacing: Pacing::empty(),
+            stalls: Stalls::default(),
             account: Account::default(),
             flags: Vec::new(),
             stamps: Clock::UserSpace,

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{KEY, stream, trial};
 use instrument::rig::live::LiveRig;
 use instrument::rig::{Rig, RigError};
+use instrument::stall::AWAY;
+use instrument::trial::Flag;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use ports::clock;
 use ports::memory::{MemoryPort, pair};
-use ports::port::Port;
+use ports::port::{Port, PortCounters, PortError, PortFacts};
 
 /// Passes frames between two ports until told to stop.
 fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool) {
@@ -75,7 +77,9 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
         assert_eq!(report.classes.reordered + report.classes.duplicate, 0);
         assert_eq!(report.account.unexplained(), 0);
         assert_eq!(report.latency.negative, 0);
-        assert!(report.latency.from_sent.ns_min() > Some(0));
+        assert_ne!(report.latency.from_sent.ns_min(), Some(0));
+        let told = report.latency.from_sent.count() + report.latency.unknown;
+        assert_eq!(told, report.total.forwarded);
         let (sent, due) = (&report.latency.from_sent, &report.latency.from_scheduled);
         assert!(due.ns_mean() >= sent.ns_mean(), "a frame is never sent before it is due");
         assert_eq!(report.stamps, Clock::UserSpace);
@@ -105,4 +109,64 @@ fn a_port_whose_other_end_is_gone_is_an_error_that_names_it() {
     let mut rig = LiveRig::new(near, KEY, Arc::default());
     let error = rig.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap_err();
     assert_eq!(error.to_string(), "port 1: the other end of left.0 is gone");
+}
+
+/// A port at which the tester falls asleep now and then, before or after frames are taken or given.
+struct Drowsy {
+    inner: MemoryPort,
+    received: u64,
+    sent: u64,
+}
+
+const NAP: Nanos = Nanos::from_millis(2);
+
+fn nap(calls: u64, of: u64, at: u64) {
+    if calls % of == at {
+        clock::sleep_until(clock::now() + NAP);
+    }
+}
+
+impl Port for Drowsy {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.received += 1;
+        nap(self.received, 40_000, 1_000);
+        let count = self.inner.receive(batch, now);
+        nap(self.received, 40_000, 21_000);
+        count
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.sent += 1;
+        nap(self.sent, 1_000, 300);
+        let count = self.inner.transmit(batch, now);
+        nap(self.sent, 1_000, 800);
+        count
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.inner.counters()
+    }
+}
+
+#[test]
+fn a_tester_that_falls_asleep_tells_no_delay_of_it() {
+    // Over a bare ring frames take no time: whatever is told is the tester's own, and nothing that
+    // lasts as long as it may look elsewhere can be among it, on a busy machine either.
+    let drowsy = |inner| Box::new(Drowsy { inner, received: 0, sent: 0 }) as Box<dyn Port>;
+    let (first, second) = pair(4096, "ring");
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut rig = LiveRig::new(vec![drowsy(first), drowsy(second)], KEY, stop);
+    let report = rig.trial(&trial(vec![stream(1, 64, 20_000.0)], 300)).unwrap();
+    let (latency, stalls) = (&report.latency, report.stalls);
+    assert!(latency.from_sent.ns_max().unwrap() <= AWAY.0, "{:?}", latency.from_sent.ns_max());
+    assert!(latency.from_sent.count() > 0 && latency.unknown > 0, "{stalls:?}");
+    assert_eq!(latency.from_sent.count() + latency.unknown, report.total.forwarded);
+    assert!(stalls.count > 0 && stalls.ns_longest >= NAP.0, "{stalls:?}");
+    assert_eq!(stalls.delays_unknown, latency.unknown);
+    assert!(report.flags.iter().any(|flag| matches!(flag, Flag::Stalled(_))), "{:?}", report.flags);
+    assert_eq!(report.account.unexplained(), 0);
 }

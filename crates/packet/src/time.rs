@@ -5,6 +5,9 @@
 //! took it, because a stamp taken in user space and one taken in the kernel differ by more than
 //! what is being measured.
 
+/// Seconds and their fraction, in 64 bits.
+pub mod fixed;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 

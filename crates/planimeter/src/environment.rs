@@ -17,6 +17,7 @@ pub fn read() -> Environment {
         cpu_cores: std::thread::available_parallelism().ok().map(|cores| cores.get() as u32),
         cpu_governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        clock: None,
         memory_bytes: memory_bytes(),
         virtualised: hypervisor(&cpuinfo),
         simulated: false,

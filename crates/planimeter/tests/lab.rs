@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
+#[path = "lab/disturbed.rs"]
+mod disturbed;
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
 #[path = "common/shared_memory.rs"]
@@ -35,7 +37,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 24] = [
+const TESTS: [Test<Need>; 27] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -60,6 +62,13 @@ const TESTS: [Test<Need>; 24] = [
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
     ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
     ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
+    ("an_interface_that_goes_down_while_sending", lab_needs, disturbed::an_interface_goes_down),
+    (
+        "an_interface_that_goes_down_during_a_run",
+        enter_needs,
+        disturbed::an_interface_goes_down_during_a_run,
+    ),
+    ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
 ];
 
 fn main() -> ExitCode {
@@ -81,6 +90,12 @@ fn ovs_needs() -> Result<(), Need> {
 fn mount_needs() -> Result<(), Need> {
     ovs_needs()?;
     need::tool("unshare", "util-linux").map(drop)
+}
+
+fn enter_needs() -> Result<(), Need> {
+    lab_needs()?;
+    need::tool("nsenter", "util-linux")?;
+    need::tool("ip", "iproute2").map(drop)
 }
 
 fn user_needs() -> Result<(), Need> {

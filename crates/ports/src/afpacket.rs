@@ -155,7 +155,7 @@ impl AfPacketPort {
     /// Notes that the interface failed, and says how.
     fn lost(&mut self, now: Nanos) -> PortError {
         self.check_at = now.saturating_add(CHECK_INTERVAL);
-        self.state = match interface::look_up(&self.facts.name) {
+        self.state = match interface::look_up_by(self.socket.as_raw_fd(), &self.facts.name) {
             Err(PortError::NoSuchInterface(_)) => State::Gone,
             _ => State::Down,
         };
@@ -179,7 +179,7 @@ impl AfPacketPort {
             return Err(self.error());
         }
         self.check_at = now.saturating_add(CHECK_INTERVAL);
-        match interface::look_up(&self.facts.name) {
+        match interface::look_up_by(self.socket.as_raw_fd(), &self.facts.name) {
             Ok(interface) if interface.up => self.reopen(interface)?,
             Ok(_) => self.state = State::Down,
             Err(_) => self.state = State::Gone,

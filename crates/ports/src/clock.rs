@@ -12,6 +12,11 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 
+/// The processor's counter beside the kernel's clocks.
+pub mod tsc;
+/// A clock outside this machine.
+pub mod reference;
+
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a valid timespec; both clocks used here exist on every Linux.

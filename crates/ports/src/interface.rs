@@ -1,6 +1,7 @@
 //! What the kernel knows about a network interface: index, address, size and state.
 //!
-//! Asked by name, with the ioctls of netdevice(7), in the namespace of the calling thread.
+//! Asked by name, with the ioctls of netdevice(7), in the namespace of a socket: that of the thread that
+//! opened it, which a port may since have left.
 
 #![allow(unsafe_code)]
 
@@ -24,11 +25,16 @@ pub struct Interface {
     pub up: bool,
 }
 
-/// Asks for the interface of this name.
+/// Asks for the interface of this name in the namespace of the calling thread.
 pub fn look_up(name: &str) -> Result<Interface, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
         .map_err(|error| system("asking about", name, error))?;
-    let ask = |request| ask(socket.as_raw_fd(), request, name);
+    look_up_by(socket.as_raw_fd(), name)
+}
+
+/// Asks for the interface of this name in the namespace of this socket.
+pub fn look_up_by(socket: libc::c_int, name: &str) -> Result<Interface, PortError> {
+    let ask = |request| ask(socket, request, name);
     // SAFETY: each request fills the member of the union that is read after it.
     unsafe {
         let address = ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_data;

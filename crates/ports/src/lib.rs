@@ -10,6 +10,8 @@ pub mod port;
 pub mod link;
 /// The monotonic clock, waiting for it, and waiting for descriptors.
 pub mod clock;
+/// Time that a hypervisor took away.
+pub mod steal;
 /// A port that is a piece of shared memory.
 pub mod memory;
 /// A port that is a Linux network interface.
@@ -38,6 +40,8 @@ pub mod capture;
 pub mod channel;
 /// Which cores a thread may run on.
 pub mod core;
+/// How long a core is taken away from a thread.
+pub mod hiccup;
 /// Offering a core around.
 pub mod courtesy;
 /// Asking the system for huge pages.

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::claims;
 use crate::compare;
-use crate::interval::{self, LEVEL_PERCENT};
+use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 use crate::record::{
     Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
     Outcome, Point, Ratio, Record, Role, Target, Trial, Warning,
@@ -257,7 +257,8 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
         unit: metric.unit().into(),
         value,
         n: samples.len() as u32,
-        interval: interval_of(metric, &samples),
+        interval: interval_of(metric, &samples, LEVEL_PERCENT),
+        interval_99: interval_of(metric, &samples, LEVEL_PERCENT_HIGH),
         limit: None,
         warnings: cell_warnings(place, metric, samples.len() as u32),
         samples,
@@ -268,10 +269,10 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
 
 /// The interval of repeats: none reaches below zero of what cannot be negative, nor above all of
 /// what can be lost.
-fn interval_of(metric: Metric, samples: &[f64]) -> Option<Interval> {
+fn interval_of(metric: Metric, samples: &[f64], level_percent: f64) -> Option<Interval> {
     let interval = match metric.is_by_median() {
-        true => interval::of_median(samples, LEVEL_PERCENT),
-        false => interval::of_mean(samples, LEVEL_PERCENT),
+        true => interval::of_median(samples, level_percent),
+        false => interval::of_mean(samples, level_percent),
     }?;
     let floor = if samples.iter().all(|&sample| sample >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
     let ceiling = if metric.is_at_most_one() { 1.0 } else { f64::INFINITY };

@@ -16,13 +16,16 @@ pub use text::HistogramError;
 use hdrhistogram::Histogram as Buckets;
 
 use crate::interval::{self, LEVEL_PERCENT};
-use crate::record::{Distribution, Interval, IntervalMethod};
+use crate::record::{Distribution, Interval, IntervalMethod, PercentileRange};
 
 /// Samples that have to lie above a percentile before it is shown.
 pub const SAMPLES_ABOVE_MIN: u64 = 10;
 
 /// Largest time that has a bucket: an hour in nanoseconds. Longer times count as this long.
 pub const NS_MAX: u64 = 3_600_000_000_000;
+
+/// The percentiles of a summary.
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// Significant digits of a bucket.
 const DIGITS: u8 = 3;
@@ -106,12 +109,14 @@ impl Histogram {
         (above + 1e-6 >= SAMPLES_ABOVE_MIN as f64).then(|| self.value_at_quantile(quantile))
     }
 
-    /// Interval of a quantile by order statistics, for independent samples. Absent where there are
-    /// too few samples to bound it.
-    pub fn interval_of_quantile(&self, quantile: f64) -> Option<Interval> {
-        let ranks = interval::ranks_of_quantile(self.count(), quantile, LEVEL_PERCENT)?;
+    /// Interval of a quantile by order statistics, for independent samples, at least as certain as
+    /// `level_percent`. It holds the buckets of both its ends. Absent where there are too few samples
+    /// to bound it.
+    pub fn interval_of_quantile(&self, quantile: f64, level_percent: f64) -> Option<Interval> {
+        let ranks = interval::ranks_of_quantile(self.count(), quantile, level_percent)?;
+        let low = self.buckets.lowest_equivalent(self.ns_at_rank(ranks.low));
         Some(Interval {
-            low: self.ns_at_rank(ranks.low) as f64,
+            low: low.max(self.ns_min) as f64,
             high: self.ns_at_rank(ranks.high) as f64,
             level_percent: ranks.level_percent,
             method: IntervalMethod::OrderStatistics,
@@ -130,8 +135,17 @@ impl Histogram {
             ns_p999: self.ns_at_quantile(0.999),
             ns_p9999: self.ns_at_quantile(0.9999),
             ns_max: self.ns_max()?,
+            ranges: PERCENTILES.iter().filter_map(|&it| self.range(it)).collect(),
             file,
         })
+    }
+
+    /// Between which times a percentile lies, if it is one that is shown.
+    fn range(&self, percentile: f64) -> Option<PercentileRange> {
+        self.ns_at_quantile(percentile / 100.0)?;
+        let found = self.interval_of_quantile(percentile / 100.0, LEVEL_PERCENT)?;
+        let (ns_low, ns_high) = (found.low as u64, found.high as u64);
+        Some(PercentileRange { percentile, ns_low, ns_high, level_percent: found.level_percent })
     }
 
     /// A bucket's upper end, but never outside what was really counted.

@@ -19,6 +19,9 @@ use beta::beta_regularised;
 /// The confidence that reports use, in percent.
 pub const LEVEL_PERCENT: f64 = 95.0;
 
+/// The higher confidence that records hold beside it, in percent.
+pub const LEVEL_PERCENT_HIGH: f64 = 99.0;
+
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 4000;
 

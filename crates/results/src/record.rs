@@ -9,9 +9,11 @@
 mod environment;
 mod trial;
 mod cell;
+mod clock;
 mod goal;
 mod metric;
 mod sent;
+mod stalls;
 mod warning;
 #[cfg(test)]
 mod tests;
@@ -20,14 +22,18 @@ pub use cell::{
     Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Limit, Published, Ratio, Relation,
     Verdict,
 };
-pub use environment::{Calibration, Effort, Environment, Experiment, Target, Technology, Tool};
+pub use clock::{ClockFacts, ClockReference};
+pub use environment::{
+    Calibration, CoreGaps, Effort, Environment, Experiment, Target, Technology, Tool,
+};
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
 pub use sent::{Kept, Sent, SentBack, SentPort, SentReplay, SentStream};
+pub use stalls::Stalls;
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,
-    FrameClasses, Jitter, Line, Memory, Orders, Outcome, Point, PortCount, Role, StreamCount,
-    Trial, Within, Work,
+    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount, Role,
+    StreamCount, Trial, Within, Work,
 };
 pub use warning::{Notice, Warning, gathered};
 

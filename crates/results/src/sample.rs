@@ -170,6 +170,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
             ipdv_signed: None,
         }),
         pacing_error: Some(spread_from(180.0, 1.0, offered)),
+        stalls: None,
         clock: ClockSource::Kernel,
         calibration: Some("veth-64".into()),
         seed: 7 + id,
@@ -200,6 +201,7 @@ fn spread_from(low_ns: f64, spread: f64, count: u64) -> Distribution {
         ns_p999: at(3.0),
         ns_p9999: at(6.0),
         ns_max: (low_ns * (1.0 + spread * 12.0)) as u64,
+        ranges: Vec::new(),
         file: None,
     }
 }
@@ -240,6 +242,7 @@ fn environment() -> Environment {
         cpu_cores: Some(2),
         cpu_governor: None,
         clock_source: Some("tsc".into()),
+        clock: None,
         memory_bytes: Some(4 << 30),
         virtualised: Some("an invented hypervisor".into()),
         simulated: false,
@@ -255,7 +258,11 @@ fn calibration() -> Calibration {
         rate_pps_ceiling: CEILING_PPS as u64,
         rate_pps_saturated: CEILING_PPS as u64,
         latency: Some(spread_from(9_000.0, 0.5, 100_000)),
+        latency_ns_error: Some(120.0),
         pacing_error: Some(spread_from(150.0, 1.0, 100_000)),
+        frames_dropped: Some(0),
+        stalls: None,
+        cores: Vec::new(),
         clock: ClockSource::Kernel,
     }
 }

@@ -21,6 +21,7 @@ pub struct Delay {
     from_sent: Tally,
     from_scheduled: Tally,
     negative: u64,
+    unknown: u64,
     last_ns: Option<i64>,
     smoothed_ns: f64,
     ipdv_ns_sum: u64,
@@ -43,6 +44,7 @@ impl Delay {
             from_sent: Tally::new(),
             from_scheduled: Tally::new(),
             negative: 0,
+            unknown: 0,
             last_ns: None,
             smoothed_ns: 0.0,
             ipdv_ns_sum: 0,
@@ -84,6 +86,12 @@ impl Delay {
         }
     }
 
+    /// A frame arrived, and how long it took is unknown. No variation is told across it.
+    pub fn miss(&mut self) {
+        self.unknown += 1;
+        self.last_ns = None;
+    }
+
     #[inline]
     fn note_edges(&mut self, span: i64) {
         match self.last_ns_edge.get_mut(self.edge_at) {
@@ -122,7 +130,8 @@ impl Delay {
             ipdv_ns_max: self.ipdv_ns_max,
             pdv_ns,
         };
-        (Latency { from_sent, from_scheduled, negative: self.negative }, jitter)
+        let Delay { negative, unknown, .. } = self;
+        (Latency { from_sent, from_scheduled, negative, unknown }, jitter)
     }
 }
 

@@ -13,10 +13,17 @@ const PAGE_FRAMES: u64 = 4096;
 /// Words of 64 bits for one lane of one page.
 const LANE_WORDS: usize = (PAGE_FRAMES / 64) as usize;
 
-/// Later frames of a stream after which an earlier one is too late to be told from a duplicate.
+/// Later frames of a stream after which an earlier one is too late to be told from a duplicate; fewer
+/// where more than twenty streams share the memory for that.
 pub const WINDOW_FRAMES: u64 = 1 << 22;
 
 const WINDOW_PAGES: u64 = WINDOW_FRAMES / PAGE_FRAMES;
+
+/// Memory for the windows of all streams together; many streams have shorter ones.
+const WINDOWS_BYTES_MAX: u64 = 64 << 20;
+
+/// The shortest window, however many streams there are.
+const WINDOW_PAGES_MIN: u64 = 16;
 
 /// Spare pages that are kept for reuse.
 const SPARE_PAGES: usize = 4;
@@ -48,6 +55,8 @@ pub struct Tally {
 pub struct Seen {
     ports: usize,
     expected: usize,
+    /// Pages in the window at most.
+    window: u64,
     /// Number of the first page of the window.
     base: u64,
     pages: VecDeque<Option<Box<[u64]>>>,
@@ -58,11 +67,15 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Nothing seen on any of `ports`; frames belong on port `expected`.
-    pub fn new(ports: usize, expected: usize) -> Self {
+    /// Nothing seen on any of `ports`; frames belong on port `expected`. Memory is shared with
+    /// the other ones of `windows` in all.
+    pub fn new(ports: usize, expected: usize, windows: usize) -> Self {
         let (pages, spare) = (VecDeque::new(), Vec::new());
+        let page_bytes = ((ports + 1) * LANE_WORDS * size_of::<u64>()) as u64;
+        let share = WINDOWS_BYTES_MAX / (windows.max(1) as u64 * page_bytes);
+        let window = share.clamp(WINDOW_PAGES_MIN, WINDOW_PAGES);
         let retired = Tally::default();
-        Seen { ports, expected, base: 0, pages, spare, retired, missed: None }
+        Seen { ports, expected, window, base: 0, pages, spare, retired, missed: None }
     }
 
     /// The lane for corrupt frames.
@@ -87,9 +100,9 @@ impl Seen {
     }
 
     fn page(&mut self, page: u64) -> &mut [u64] {
-        while page >= self.base + WINDOW_PAGES {
+        while page >= self.base + self.window {
             if self.pages.is_empty() {
-                let base = page + 1 - WINDOW_PAGES;
+                let base = page + 1 - self.window;
                 let leapt = [self.base * PAGE_FRAMES, base * PAGE_FRAMES - 1];
                 self.missed = joined(self.missed, Some(leapt));
                 self.base = base;
@@ -212,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_judged_by_the_ports_that_saw_it() {
-        let mut seen = Seen::new(3, 1);
+        let mut seen = Seen::new(3, 1, 1);
         assert_eq!(seen.mark(70, 1), Arrived::First);
         assert_eq!(seen.mark(70, 1), Arrived::Again);
         assert_eq!(seen.mark(71, 2), Arrived::First);
@@ -228,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_window_slides_keeps_the_counts_and_bounds_memory() {
-        let mut seen = Seen::new(2, 1);
+        let mut seen = Seen::new(2, 1, 1);
         let step = 1000;
         let count = 3 * WINDOW_FRAMES / step;
         for place in 0..count {
@@ -245,7 +258,7 @@ mod tests {
     #[test]
     fn the_first_and_the_last_missed_are_told_wherever_they_lie() {
         let marked = |count: u64, lost: &[u64]| {
-            let mut seen = Seen::new(2, 1);
+            let mut seen = Seen::new(2, 1, 1);
             for number in (0..count).filter(|number| !lost.contains(number)) {
                 seen.mark(number, 1);
             }
@@ -266,20 +279,35 @@ mod tests {
         assert_eq!(seen.missed(100), Some([50, 50]));
         // Frames that the window has passed are remembered.
         let long = 2 * WINDOW_FRAMES;
-        let mut seen = Seen::new(1, 0);
+        let mut seen = Seen::new(1, 0, 1);
         for number in (0..long).filter(|&number| number != 10 && number != 5_000) {
             seen.mark(number, 0);
         }
         assert_eq!(seen.missed(long), Some([10, 5_000]));
-        let mut leapt = Seen::new(1, 0);
+        let mut leapt = Seen::new(1, 0, 1);
         leapt.mark(0, 0);
         leapt.mark(3 * WINDOW_FRAMES, 0);
         assert_eq!(leapt.missed(3 * WINDOW_FRAMES + 1), Some([1, 3 * WINDOW_FRAMES - 1]));
     }
 
     #[test]
+    fn many_streams_share_the_memory_of_their_windows() {
+        for windows in [1, 40, 512, 5_000] {
+            let mut seen = Seen::new(2, 1, windows);
+            let count = 3 * WINDOW_PAGES;
+            for page in 0..count {
+                seen.mark(page * PAGE_FRAMES, 1);
+            }
+            let bytes: usize = seen.pages.iter().flatten().map(|page| size_of_val(&**page)).sum();
+            let least = WINDOW_PAGES_MIN as usize * 3 * LANE_WORDS * 8;
+            assert!(bytes <= (WINDOWS_BYTES_MAX as usize / windows).max(least), "{windows}");
+            assert_eq!(seen.tally().seen, count);
+        }
+    }
+
+    #[test]
     fn a_leap_over_the_whole_window_is_quick_and_loses_nothing() {
-        let mut seen = Seen::new(1, 0);
+        let mut seen = Seen::new(1, 0, 1);
         seen.mark(3, 0);
         assert_eq!(seen.mark(crate::signature::NUMBER_MAX, 0), Arrived::First);
         assert_eq!(seen.tally().seen, 2);

@@ -16,10 +16,11 @@ use crate::generate::template::Templates;
 use crate::monitor::{Arrivals, Expected, Monitor};
 use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
+use crate::stall::Watch;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
-    Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STRETCH_SHARE_MIN, StreamReport,
-    Trial, TrialReport,
+    Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,
+    StreamReport, Trial, TrialReport,
 };
 
 /// Streams in one trial.
@@ -47,6 +48,7 @@ pub struct Engine {
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
     monitor: Monitor,
+    watch: Watch,
     counters: Vec<PortCounters>,
     received: Copies,
     stamps: Option<Clock>,
@@ -153,6 +155,7 @@ impl Engine {
             monitor,
             senders: outgoing.into_iter().map(|streams| Sender::new(epoch, streams)).collect(),
             places,
+            watch: Watch::new(ports.len()),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
@@ -166,6 +169,7 @@ impl Engine {
     /// Sends what is due at `now`, a batch from each port at most; how many frames went out.
     #[inline]
     pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
+        self.watch.note(now);
         let mut sent = 0;
         for (index, (sender, port)) in self.senders.iter_mut().zip(ports.iter_mut()).enumerate() {
             let failed = |error| RigError::Port(index, error);
@@ -176,6 +180,9 @@ impl Engine {
             sent += player
                 .send(ports[index].as_mut(), now)
                 .map_err(|error| RigError::Port(index, error))?;
+        }
+        if sent > 0 {
+            self.watch.sent(now);
         }
         if self.is_replay_only() && self.players.iter().all(Player::is_over) && now < self.closes_at
         {
@@ -189,16 +196,32 @@ impl Engine {
         Ok(sent)
     }
 
-    /// Sorts what has arrived, at most [`RECEIVE_FRAMES`] from each port; how many frames that were.
+    /// Sorts what has arrived at `now`, at most [`RECEIVE_FRAMES`] from each port; how many frames
+    /// that were. `clock` says what time it is when they have been taken.
     #[inline]
-    pub fn receive(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
+    pub fn receive(
+        &mut self,
+        ports: &mut PortRow,
+        now: Nanos,
+        clock: impl Fn() -> Nanos,
+    ) -> Result<usize, RigError> {
         let mut count = 0;
+        self.watch.note(now);
         for (index, port) in ports.iter_mut().enumerate() {
-            count += port
+            let taken = port
                 .receive_copies(&mut self.received, now)
                 .map_err(|error| RigError::Port(index, error))?;
-            let clock = self.monitor.observe_all(index, &self.received, now);
-            self.stamps = clock.or(self.stamps);
+            if taken == 0 {
+                self.watch.drained(index);
+                continue;
+            }
+            let was_away = self.watch.note(clock());
+            let stamps = self.monitor.observe_all(index, &self.received, now, &self.watch);
+            if taken < RECEIVE_FRAMES && !was_away {
+                self.watch.drained(index);
+            }
+            self.stamps = stamps.or(self.stamps);
+            count += taken;
         }
         Ok(count)
     }
@@ -214,6 +237,11 @@ impl Engine {
         self.sending_ends = self.sending_ends.min(now);
         self.closes_at = self.closes_at.min(now.saturating_add(SEND_GRACE));
         Ok(())
+    }
+
+    /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
+    pub fn rest(&mut self, until: Nanos) {
+        self.watch.rested(until);
     }
 
     /// When the next frame is due; none when all are out.
@@ -278,6 +306,7 @@ impl Engine {
             replays,
             ports: reports,
             pacing,
+            stalls: self.watch.stalls(),
             account,
             stamps,
             ..TrialReport::unmeasured(&self.trial, self.started_at, Load::default())
@@ -364,12 +393,15 @@ impl TrialReport {
         let lost = |report: &PortReport, reason| report.counters.lost(reason);
         let ring_full: u64 =
             self.ports.iter().map(|port| lost(port, PortDrop::ReceiveRingFull)).sum();
+        self.stalls.delays_unknown = self.latency.unknown;
         // A frame that the link refused was offered: it is lost, and that is the target's doing.
         let share = self.total.offered_share();
+        let away = u64::from(self.stalls.ns_longest >= STALL.0);
+        let stalls = self.pacing.stalls.max(away);
         let flags = [
             (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
             (ring_full > 0, Flag::TesterDrops(ring_full)),
-            (self.pacing.stalls > 0, Flag::Stalled(self.pacing.stalls)),
+            (stalls > 0, Flag::Stalled(stalls)),
             (self.stamps == Clock::UserSpace, Flag::UserSpaceStamps),
             (self.latency.negative > 0, Flag::NegativeLatency(self.latency.negative)),
         ];

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::time::Nanos;
-use ports::clock;
 use ports::port::Port;
+use ports::{clock, steal};
 
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
@@ -23,6 +23,9 @@ const LEAD: Nanos = Nanos::from_millis(2);
 
 /// How often what has arrived is taken before the next frames are sent, as long as there is much.
 const RECEIVE_ROUNDS: usize = 16;
+
+/// How often at most what waits is taken when the trial is over: a target that floods ends nothing.
+const LAST_ROUNDS: usize = 1024;
 
 /// A rig of real ports.
 pub struct LiveRig {
@@ -49,8 +52,9 @@ impl LiveRig {
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
         while clock::now() < engine.ends_at() {
             while engine.send(ports, clock::now())? > 0 {}
-            while engine.receive(ports, clock::now())? > 0 {}
+            while engine.receive(ports, clock::now(), clock::now)? > 0 {}
             clock::sleep_until(clock::now().saturating_add(pause));
+            engine.rest(clock::now());
             if self.stop.load(Ordering::Relaxed) {
                 return Err(RigError::Interrupted);
             }
@@ -78,6 +82,7 @@ impl LiveRig {
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
+        let stolen = steal::total();
         let (mut now, mut is_stopped) = (clock::now(), false);
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {
@@ -87,13 +92,22 @@ impl LiveRig {
             engine.send(ports, now)?;
             for _ in 0..RECEIVE_ROUNDS {
                 now = clock::now();
-                if engine.receive(ports, now)? < RECEIVE_FRAMES {
+                if engine.receive(ports, now, clock::now)? < RECEIVE_FRAMES {
                     break;
                 }
             }
             now = clock::now();
         }
-        Ok(engine.finish(ports))
+        // A tester that was away when time was over still finds what had come by then.
+        for _ in 0..LAST_ROUNDS {
+            if engine.receive(ports, clock::now(), clock::now)? == 0 {
+                break;
+            }
+        }
+        let mut report = engine.finish(ports);
+        let taken = stolen.zip(steal::total());
+        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
+        Ok(report)
     }
 
     /// The ports, for whoever has to use them between trials.

@@ -3,6 +3,8 @@
 //! Nothing in it depends on the host's speed or clock, so the same trial of the same device gives
 //! the same report, to the byte. What a report says is what the model says, never a measurement.
 
+use std::collections::VecDeque;
+
 use packet::time::Nanos;
 use ports::port::Port;
 
@@ -30,12 +32,14 @@ pub struct SimRig<D> {
     now: Nanos,
     key: u64,
     epoch: u16,
+    /// Moments from which and until which the tester gets no turn, in order.
+    away: VecDeque<(Nanos, Nanos)>,
 }
 
 impl<D: Device> SimRig<D> {
     /// A rig at time zero whose `ports` have their other ends in `device`.
     pub fn new(ports: Vec<Box<dyn Port>>, device: D, key: u64) -> Self {
-        SimRig { ports, device, now: Nanos::ZERO, key, epoch: 0 }
+        SimRig { ports, device, now: Nanos::ZERO, key, epoch: 0, away: VecDeque::new() }
     }
 
     /// The virtual time.
@@ -47,24 +51,37 @@ impl<D: Device> SimRig<D> {
     /// the next trial as stale or foreign.
     pub fn idle(&mut self, span: Nanos) -> Result<(), RigError> {
         let end = self.now.saturating_add(span);
-        loop {
-            let mut turns = 0;
-            let wake = loop {
-                match self.device.step(self.now) {
-                    Some(at) if at <= self.now => turns += 1,
-                    wake => break wake,
-                }
-                if turns > TURNS_MAX {
-                    return Err(RigError::Restless(self.now));
-                }
-            };
-            match wake {
-                Some(at) if at < end => self.now = at,
-                _ => break,
-            }
+        while let Some(at) = self.device_alone()?.filter(|&at| at < end) {
+            self.now = at;
         }
         self.now = end;
         Ok(())
+    }
+
+    /// `after` so long the tester stands still for `span`, as a thread does that is not let on its
+    /// core; the device goes on. Of several such spans none begins before the last has ended.
+    pub fn stand_still(&mut self, after: Nanos, span: Nanos) {
+        let from = self.now.saturating_add(after);
+        self.away.push_back((from, from.saturating_add(span)));
+    }
+
+    /// Until when the tester stands still, if it does.
+    fn away_until(&mut self) -> Option<Nanos> {
+        while self.away.front().is_some_and(|&(_, until)| until <= self.now) {
+            self.away.pop_front();
+        }
+        self.away.front().filter(|&&(from, _)| from <= self.now).map(|&(_, until)| until)
+    }
+
+    /// Lets the device alone do all that it has to do at this moment; when it wants to go on.
+    fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
+        for _ in 0..TURNS_MAX {
+            match self.device.step(self.now) {
+                Some(at) if at <= self.now => {}
+                wake => return Ok(wake),
+            }
+        }
+        Err(RigError::Restless(self.now))
     }
 
     /// Lets tester and device take turns until neither has anything to do at this moment; when
@@ -72,10 +89,11 @@ impl<D: Device> SimRig<D> {
     fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
             // Receiving first lets go what a slow or delaying port has held until now.
-            let mut received = engine.receive(&mut self.ports, self.now)?;
+            let now = self.now;
+            let mut received = engine.receive(&mut self.ports, now, || now)?;
             let sent = engine.send(&mut self.ports, self.now)?;
             let wake = self.device.step(self.now);
-            received += engine.receive(&mut self.ports, self.now)?;
+            received += engine.receive(&mut self.ports, now, || now)?;
             let is_quiet = wake.is_none_or(|at| at > self.now);
             if sent == 0 && received == 0 && is_quiet {
                 return Ok(wake);
@@ -91,13 +109,25 @@ impl<D: Device> Rig for SimRig<D> {
         let ports = &mut self.ports[..];
         let prepared = Prepared::new(trial, ports, self.key)?.waiting_for_files();
         let mut engine = Engine::new(prepared, ports, self.epoch, self.now);
+        let mut was_away = false;
         loop {
+            let away = self.away_until();
+            if !was_away {
+                // Between the events of its time it misses nothing.
+                engine.rest(self.now);
+            }
+            was_away = away.is_some();
+            if let Some(until) = away {
+                self.now = self.device_alone()?.map_or(until, |at| at.min(until));
+                continue;
+            }
             let wake = self.settle(&mut engine)?;
             let ends_at = engine.ends_at();
             if self.now >= ends_at {
                 return Ok(engine.finish(&mut self.ports));
             }
-            let events = [wake, engine.next_due(), Some(engine.closes_at()), Some(ends_at)];
+            let leaves = self.away.front().map(|&(from, _)| from);
+            let events = [wake, engine.next_due(), Some(engine.closes_at()), leaves];
             let inside = self.ports.iter().map(|port| port.next_event());
             let coming = events.into_iter().chain(inside).flatten().filter(|&at| at > self.now);
             self.now = coming.min().map_or(ends_at, |at| at.min(ends_at));

@@ -1,5 +1,8 @@
 //! `planimeter doctor`: what this machine allows, what is missing, and how to get it.
 
+/// The tester measured over each link.
+mod qualify;
+
 use std::process::ExitCode;
 
 use lab::need::{self, Finding};
@@ -7,13 +10,15 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::place;
+use crate::environment;
+use crate::runner::clock::ClockWatch;
 use crate::target::veth::lab_error;
-use crate::{environment, target};
 
 /// Arguments of `planimeter doctor`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Measure the tester without a target: its ceiling, its own latency, its pacing
+    /// Measure the tester without a target over each link: its ceiling, its own latency and how well that
+    /// is known, its pacing, what it loses, how long it is away (about half a minute)
     #[arg(long)]
     pub calibrate: bool,
     /// Remove what dead runs left behind, and only that
@@ -27,7 +32,9 @@ pub struct Arguments {
 /// What was never tried on real hardware.
 const UNTESTED: &[&str] = &[
     "time stamps of network interfaces (link nic): untested on hardware, not in this version",
-    "links over AF_XDP and vhost-user: not in this version (our elements have such ports)",
+    "links over vhost-user: not in this version (our elements have such ports)",
+    "clocks outside this machine (/dev/pps*, /dev/ptp*), which a run's clock is held against: untested on \
+     hardware",
 ];
 
 /// Looks, and says what was found.
@@ -36,11 +43,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return clean(arguments.json);
     }
     let findings = need::survey();
+    let mut watch = ClockWatch::begin();
     let environment = environment::read();
-    let calibration = match arguments.calibrate {
-        true => calibrate()?,
+    let calibrations = match arguments.calibrate {
+        true => Some(qualify::all()?),
         false => None,
     };
+    watch.settle();
+    let facts = watch.facts();
     if arguments.json {
         let rows: Vec<_> = findings.iter().map(row).collect();
         let senders: serde_json::Map<String, serde_json::Value> = kernel_senders()
@@ -56,7 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "needs": rows,
             "kernel_senders": senders,
             "untested": UNTESTED,
-            "calibration": calibration,
+            "clock": facts,
+            "calibrations": calibrations.as_deref().map(qualify::json),
         });
         println!("{all}");
     } else {
@@ -68,6 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             environment.cpu_cores.unwrap_or(0),
             shown(&environment.clock_source)
         );
+        println!("clock    {}", facts.words());
         if let Some(hypervisor) = &environment.virtualised {
             println!("         a virtual machine ({hypervisor}): neighbours may disturb it");
         }
@@ -85,8 +97,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         for untested in UNTESTED {
             println!("  --   {untested}");
         }
-        if let Some(calibration) = &calibration {
-            println!("\n{}", crate::runner::calibration::sentence(calibration));
+        if let Some(rows) = &calibrations {
+            println!("\n{}", qualify::table(rows));
         }
         println!("\n{}", advice(&findings));
     }
@@ -176,15 +188,4 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn calibrate() -> Result<Option<results::record::Calibration>, Failure> {
-    let stop = super::stop::flag()?;
-    let parameters = crate::parameter::Parameters::at(crate::parameter::Effort::Quick);
-    let surroundings = place::surroundings()?;
-    let link = place::best_link();
-    let mut bench =
-        target::Bench::open(link, &surroundings, &parameters, &stop).map_err(place::failure)?;
-    crate::runner::calibration::calibrate(&mut bench, &parameters)
-        .map_err(|error| Failure::need(error.to_string()))
 }

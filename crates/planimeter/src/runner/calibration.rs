@@ -9,7 +9,11 @@ use instrument::calibrate::{Calibrator, Settings};
 use instrument::experiment::{Experiment, Outcome, Step};
 use instrument::stream::{GAP_BYTES, Rate};
 use instrument::trial::{Trial, TrialReport};
-use results::record::{Calibration, ClockSource};
+use lab::pin::Cores;
+use packet::time::Nanos;
+use ports::hiccup;
+use results::interval;
+use results::record::{Calibration, ClockSource, CoreGaps, Stalls};
 
 use super::recording;
 use super::{Plan, RunError};
@@ -37,6 +41,9 @@ const RATE_PPS_BIAS: f64 = 10_000.0;
 /// The ceiling is found to within this share of what the tester sends at most.
 const RESOLUTION: f64 = 0.03;
 
+/// How long each core is watched by a thread that never rests.
+const WATCH: Nanos = Nanos::from_millis(100);
+
 /// How far above the fastest target a nominal link has to be to overload it.
 const OVERLOAD: f64 = 1.1;
 
@@ -54,7 +61,7 @@ pub fn calibrate(
     }
     let kind = TargetKind::Direct;
     let mut target = bench.target(kind, 1).map_err(|error| RunError::Target(kind, error))?;
-    let found = measure(target.as_mut(), parameters, bench.link_name());
+    let found = measure(target.as_mut(), parameters, bench);
     target.stop().map_err(|error| RunError::Target(kind, error))?;
     found.map(Some)
 }
@@ -62,7 +69,7 @@ pub fn calibrate(
 fn measure(
     target: &mut dyn Target,
     parameters: &Parameters,
-    link: &str,
+    bench: &Bench,
 ) -> Result<Calibration, RunError> {
     let template = trial(target, parameters, RATE_PPS_BEYOND);
     let mut calibrator = Calibrator::new(Settings {
@@ -93,14 +100,35 @@ fn measure(
     let pacing = found.pacing_at_half.as_ref().unwrap_or(&found.pacing_at_bias);
     Ok(Calibration {
         id: "loop".into(),
-        link: link.into(),
+        link: bench.link_name().into(),
         frame_bytes: found.frame_bytes as u32,
         rate_pps_ceiling: found.ceiling.rate_pps as u64,
         rate_pps_saturated: found.saturated_pps as u64,
         latency: recording::distribution(&found.bias.from_sent),
+        latency_ns_error: interval::of_mean(&found.bias_ns_means, interval::LEVEL_PERCENT_HIGH)
+            .map(|interval| (interval.high - interval.low) / 2.0),
         pacing_error: recording::distribution(&pacing.gap_error),
+        frames_dropped: Some(found.dropped),
+        stalls: Some(found.stalls).filter(|stalls| *stalls != Stalls::default()),
+        cores: gaps(bench.cores()),
         clock,
     })
+}
+
+/// What the cores of tester and target are taken away for; nothing where that cannot be watched.
+fn gaps(cores: &Cores) -> Vec<CoreGaps> {
+    let mut both = [&cores.instrument[..], &cores.target].concat();
+    both.sort_unstable();
+    both.dedup();
+    let found = hiccup::watch(&both, WATCH);
+    let row = |one: hiccup::Hiccups| CoreGaps {
+        core: one.core as u32,
+        ns_watched: one.span.0,
+        count: one.count,
+        ns_total: one.total.0,
+        ns_longest: one.longest.0,
+    };
+    found.unwrap_or_default().into_iter().map(row).collect()
 }
 
 /// The lowest nominal capacity, in bit/s, that overloads each of these targets at 64 bytes. What
@@ -150,8 +178,10 @@ fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
 
 /// The calibration in words.
 pub fn sentence(found: &Calibration) -> String {
-    let latency = found.latency.as_ref().and_then(|it| it.ns_p50).map_or_else(String::new, |ns| {
-        format!(", its own median latency {:.1} us", ns as f64 / 1e3)
+    let latency = found.latency.as_ref().map_or_else(String::new, |it| {
+        let error =
+            found.latency_ns_error.map_or_else(String::new, |ns| format!(" ± {:.2}", ns / 1e3));
+        format!(", its own mean latency {:.2}{error} us", it.ns_mean / 1e3)
     });
     let pacing = found
         .pacing_error

@@ -8,6 +8,8 @@
 pub mod recording;
 /// The tester measured by itself, and the load that overloads every target.
 pub mod calibration;
+/// How the tester's clock went.
+pub mod clock;
 /// One method on one target, step by step, and its replay from stored trials.
 mod lane;
 
@@ -27,6 +29,7 @@ use crate::parameter::{Capacity, Effort, Parameters};
 use crate::target::name::{Link, TargetKind, Technology};
 use crate::target::{Bench, Target, TargetError};
 use crate::workload::Addresses;
+use clock::ClockWatch;
 use lane::{Lane, Stepped};
 
 /// What is to be done.
@@ -217,6 +220,8 @@ struct Run<'a> {
     /// Trials and outcomes of an earlier attempt.
     stored: Vec<Line>,
     interrupted: bool,
+    /// The clocks, but for virtual time.
+    clock: Option<ClockWatch>,
 }
 
 impl<'a> Run<'a> {
@@ -242,7 +247,8 @@ impl<'a> Run<'a> {
             }
         };
         store.write_record(&record)?;
-        Ok(Run { plan, store, record, stored, interrupted: false })
+        let clock = (!plan.parameters.simulated).then(ClockWatch::begin);
+        Ok(Run { plan, store, record, stored, interrupted: false, clock })
     }
 
     fn measure(
@@ -390,6 +396,7 @@ impl<'a> Run<'a> {
                 }
                 let Stepped::Trial(done) = stepped? else { continue };
                 going = true;
+                self.clock.iter_mut().for_each(ClockWatch::look);
                 let mut trial = done.trial;
                 let histograms = Histograms {
                     latency: Some(&done.report.latency.from_sent),
@@ -457,6 +464,8 @@ impl<'a> Run<'a> {
 
     fn finish(mut self, early: bool) -> Result<Finished, RunError> {
         self.record.partial = early || self.interrupted;
+        self.clock.iter_mut().for_each(ClockWatch::look);
+        self.record.environment.clock = self.clock.as_ref().map(ClockWatch::facts);
         let claims = papers::claims().map_err(RunError::Claims)?;
         results::derive::finish(&mut self.record, &claims);
         self.store.write_record(&self.record)?;

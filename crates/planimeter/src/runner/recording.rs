@@ -10,7 +10,7 @@ use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::{Clock, Nanos};
 use results::record::{
     self, ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
-    FrameClasses, Jitter, Memory, Orders, PortCount, StreamCount, Trial, Work,
+    FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
 };
 
 use crate::experiments::Tag;
@@ -95,6 +95,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         latency_scheduled: distribution(&report.latency.from_scheduled),
         jitter: report.streams.first().and_then(jitter),
         pacing_error: distribution(&report.pacing.gap_error),
+        stalls: Some(report.stalls).filter(|stalls| *stalls != Stalls::default()),
         clock: clock(report.stamps),
         calibration: facts.calibration.clone(),
         seed: facts.seed,

@@ -26,6 +26,7 @@ use lab::peer::ours::{Mode, Ours, router_mac};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use lab::peer::testpmd::Testpmd;
 use lab::peer::{Access, Peer};
+use lab::pin::Cores;
 use lab::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -107,6 +108,11 @@ impl MemifBench {
         let (program, parameters) = (surroundings.program.clone(), parameters.clone());
         let stop = Arc::clone(stop);
         Ok(MemifBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
+    }
+
+    /// Who runs where.
+    pub fn cores(&self) -> &Cores {
+        &self.wiring.cores
     }
 
     /// Settings that all targets share, for the record.

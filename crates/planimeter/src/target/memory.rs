@@ -119,6 +119,11 @@ impl MemoryBench {
         self.link
     }
 
+    /// Who runs where.
+    pub fn cores(&self) -> &Cores {
+        &self.cores
+    }
+
     /// Settings that all targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         if self.parameters.simulated {

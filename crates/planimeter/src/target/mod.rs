@@ -28,6 +28,7 @@ use std::sync::atomic::AtomicBool;
 use instrument::account::Place;
 use instrument::rig::RigError;
 use instrument::trial::{Trial, TrialReport};
+use lab::pin::Cores;
 use packet::time::Nanos;
 use results::record::Work;
 
@@ -96,6 +97,15 @@ impl Bench {
             Bench::Memory(bench) => bench.link().name(),
             Bench::Veth(bench) => bench.link().name(),
             Bench::Memif(_) => Link::Memif.name(),
+        }
+    }
+
+    /// Who runs where.
+    pub fn cores(&self) -> &Cores {
+        match self {
+            Bench::Memory(bench) => bench.cores(),
+            Bench::Veth(bench) => bench.cores(),
+            Bench::Memif(bench) => bench.cores(),
         }
     }
 

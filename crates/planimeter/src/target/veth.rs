@@ -25,6 +25,7 @@ use lab::peer::openvswitch::OpenVswitch;
 use lab::peer::ours::{Mode, Ours, router_mac};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use lab::pin::Cores;
 use lab::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
 use ports::afpacket::Options;
@@ -104,6 +105,11 @@ impl VethBench {
     /// Which link it is.
     pub fn link(&self) -> Link {
         if self.wiring.xdp { Link::VethXdp } else { Link::Veth }
+    }
+
+    /// Who runs where.
+    pub fn cores(&self) -> &Cores {
+        &self.wiring.cores
     }
 
     /// Settings of the network, for the record.

@@ -163,15 +163,18 @@ impl<P: Port> Fault<P> {
 
     fn send(&mut self, now: Nanos) -> Result<(), PortError> {
         self.release(|late| late.due <= now);
-        while !self.leaving.is_empty() {
+        loop {
+            // Also with nothing to send: a port inside that holds frames moves them on.
             let gone = self.inner.transmit(&mut self.leaving, now)?;
             self.leaving.drop_front(gone);
+            if self.leaving.is_empty() {
+                return Ok(());
+            }
             if gone == 0 {
                 self.retry_at = now.saturating_add(RETRY);
-                break;
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 

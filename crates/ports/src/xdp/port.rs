@@ -139,7 +139,7 @@ impl XdpPort {
     /// Notes that the interface failed, and says how.
     fn lost(&mut self, now: Nanos) -> PortError {
         self.check_at = now.saturating_add(CHECK_INTERVAL);
-        self.state = match interface::look_up(&self.facts.name) {
+        self.state = match interface::look_up_by(self.asking.as_raw_fd(), &self.facts.name) {
             Err(PortError::NoSuchInterface(_)) => State::Gone,
             _ => State::Down,
         };
@@ -166,7 +166,7 @@ impl XdpPort {
             return Err(self.error());
         }
         self.check_at = now.saturating_add(CHECK_INTERVAL);
-        match interface::look_up(&self.facts.name) {
+        match interface::look_up_by(self.asking.as_raw_fd(), &self.facts.name) {
             Ok(interface) if interface.up => self.reopen(interface)?,
             Ok(_) => self.state = State::Down,
             Err(_) => self.state = State::Gone,

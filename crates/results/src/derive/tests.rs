@@ -27,10 +27,10 @@ fn finishing_twice_changes_nothing() {
 #[test]
 fn no_interval_reaches_below_nothing_or_above_all_that_can_be_lost() {
     let [least, most] = [[0.0, 0.1, 0.3], [0.7, 0.9, 1.0]];
-    let of = |samples| interval_of(Metric::LossRatio, samples).unwrap();
+    let of = |samples| interval_of(Metric::LossRatio, samples, 95.0).unwrap();
     assert!(of(&least).low == 0.0 && of(&least).high < 0.6, "{:?}", of(&least));
     assert!(of(&most).high == 1.0 && of(&most).low > 0.4, "{:?}", of(&most));
-    assert!(interval_of(Metric::RatePpsForwarded, &most).unwrap().high > 1.2);
+    assert!(interval_of(Metric::RatePpsForwarded, &most, 95.0).unwrap().high > 1.2);
 }
 
 #[test]

@@ -35,9 +35,21 @@ fn buckets_keep_three_digits_and_the_ends_are_exact() {
 
 #[test]
 fn a_quantile_s_interval_holds_the_ranks_of_the_tables() {
-    let interval = filled(1..=20).interval_of_quantile(0.5).unwrap();
+    let interval = filled(1..=20).interval_of_quantile(0.5, 95.0).unwrap();
     assert_eq!((interval.low, interval.high), (6.0, 15.0));
-    assert!(filled(1..=5).interval_of_quantile(0.5).is_none());
+    assert!(filled(1..=5).interval_of_quantile(0.5, 95.0).is_none());
+}
+
+#[test]
+fn an_interval_holds_the_buckets_of_its_ends() {
+    // Buckets of 1,024 ns here: what was counted lies anywhere in them.
+    let many = filled((0..1_000).map(|place| 1_500_000 + place % 3));
+    let interval = many.interval_of_quantile(0.5, 99.0).unwrap();
+    assert!(interval.low <= 1_500_000.0 && interval.high >= 1_500_002.0, "{interval:?}");
+    assert!(interval.level_percent >= 99.0);
+    let summary = many.distribution(None).unwrap();
+    let percentiles: Vec<f64> = summary.ranges.iter().map(|range| range.percentile).collect();
+    assert_eq!(percentiles, [50.0, 90.0, 99.0], "one sample lies above the next");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use maud::{Markup, html};
 
 use crate::number;
-use crate::record::{Distribution, Record};
+use crate::record::{Calibration, ClockFacts, Distribution, Record};
 use crate::report::words;
 
 /// The tester measured without a target.
@@ -13,6 +13,11 @@ pub(super) fn tester(record: &Record) -> Markup {
     let micro = |distribution: &Option<Distribution>, of: fn(&Distribution) -> Option<u64>| {
         let ns = distribution.as_ref().and_then(of);
         ns.map_or("–".to_string(), |ns| number::text(ns as f64 / 1e3))
+    };
+    let mean = |one: &Calibration| {
+        let error = one.latency_ns_error.map(|ns| format!(" ± {}", number::text(ns / 1e3)));
+        let mean = one.latency.as_ref().map(|found| number::text(found.ns_mean / 1e3));
+        mean.map_or("–".to_string(), |mean| format!("{mean}{}", error.unwrap_or_default()))
     };
     html! {
         @if !record.calibrations.is_empty() {
@@ -24,7 +29,7 @@ pub(super) fn tester(record: &Record) -> Markup {
                     table {
                         thead { tr {
                             th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" } th { "saturated, frames/s" }
-                            th { "own latency p50, µs" } th { "p99, µs" }
+                            th { "own latency p50, µs" } th { "p99, µs" } th { "mean, µs" }
                             th { "pacing error p50, µs" } th { "p99, µs" } th { "stamps by" }
                         } }
                         tbody {
@@ -36,6 +41,7 @@ pub(super) fn tester(record: &Record) -> Markup {
                                     td.n { (number::text(one.rate_pps_saturated as f64)) }
                                     td.n { (micro(&one.latency, |found| found.ns_p50)) }
                                     td.n { (micro(&one.latency, |found| found.ns_p99)) }
+                                    td.n { (mean(one)) }
                                     td.n { (micro(&one.pacing_error, |found| found.ns_p50)) }
                                     td.n { (micro(&one.pacing_error, |found| found.ns_p99)) }
                                     td { (one.clock.words()) }
@@ -83,13 +89,14 @@ pub(super) fn machine(record: &Record) -> Markup {
     let machine = &record.environment;
     let memory =
         machine.memory_bytes.map(|bytes| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0));
-    let facts: [(&str, Option<String>); 9] = [
+    let facts: [(&str, Option<String>); 10] = [
         ("system", machine.system.clone()),
         ("kernel", machine.kernel.clone()),
         ("processor", machine.cpu_model.clone()),
         ("cores", machine.cpu_cores.map(|cores| cores.to_string())),
         ("governor", machine.cpu_governor.clone()),
         ("clock source", machine.clock_source.clone()),
+        ("clock", machine.clock.as_ref().map(ClockFacts::words)),
         ("memory", memory),
         ("hypervisor", machine.virtualised.clone()),
         ("versions", Some(pairs(machine.versions.iter())).filter(|text| !text.is_empty())),

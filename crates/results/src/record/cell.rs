@@ -61,6 +61,9 @@ pub struct Cell {
     /// Its interval; absent if there was one repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
+    /// The same for a confidence of 99 %, or what the repeats reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_99: Option<Interval>,
     /// The repeats' values, in the order of the repeats.
     pub samples: Vec<f64>,
     /// Which repeats those are, in the same order.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
+use super::{ClockFacts, Distribution, Stalls};
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum Effort {
 }
 
 /// The machine that the run happened on. Absent fields could not be found out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Operating system, as it calls itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +51,9 @@ pub struct Environment {
     /// The kernel's clock source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_source: Option<String>,
+    /// How the tester's clock went over the run; absent in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockFacts>,
     /// Installed memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -160,9 +163,37 @@ pub struct Calibration {
     /// Latency of the loop: what the tester itself adds to every latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
+    /// How far the mean of that may be off: 99 % by the scatter from trial to trial. A mean delay
+    /// less this bias is known no better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns_error: Option<f64>,
     /// How far frames left from their scheduled time, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_error: Option<Distribution>,
+    /// Frames that the tester lost in rings of its own, although they had come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_dropped: Option<u64>,
+    /// When the tester was away from its work meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
+    /// What each core was taken away for from a thread that never rests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<CoreGaps>,
     /// Who stamped received frames.
     pub clock: super::ClockSource,
+}
+
+/// Gaps in the time of a thread that read the clock without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreGaps {
+    /// The core.
+    pub core: u32,
+    /// For how long it was watched.
+    pub ns_watched: u64,
+    /// Gaps of 5 us and more.
+    pub count: u64,
+    /// All of them together.
+    pub ns_total: u64,
+    /// The longest, however short.
+    pub ns_longest: u64,
 }

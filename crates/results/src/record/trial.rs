@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::GoalResult;
+use super::{GoalResult, Stalls};
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +90,9 @@ pub struct Trial {
     /// How far frames left from their scheduled time, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_error: Option<Distribution>,
+    /// When the tester was away from its work; absent in virtual time, where it never is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// Who stamped received frames.
     pub clock: ClockSource,
     /// The calibration that tells this trial's bias, by its id.
@@ -362,9 +365,25 @@ pub struct Distribution {
     pub ns_p9999: Option<u64>,
     /// Largest.
     pub ns_max: u64,
+    /// Between which times the percentiles above lie, by order statistics, where the samples bound them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<PercentileRange>,
     /// The whole histogram, a file under the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+}
+
+/// Two times between which a percentile lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PercentileRange {
+    /// The percentile: 99.9.
+    pub percentile: f64,
+    /// The lower time.
+    pub ns_low: u64,
+    /// The upper time.
+    pub ns_high: u64,
+    /// Confidence that they reach, for independent samples.
+    pub level_percent: f64,
 }
 
 /// Variation of the latency.

@@ -1,0 +1,113 @@
+//! Time as testers in hardware put it into frames: 32 bits of seconds and 32 of their fraction.
+//!
+//! The last bit is 2^-32 s, 0.23 ns, so that a nanosecond survives the way there and back. Seconds wrap
+//! after 136 years, which spans outlive. Source: the stamps of OSNT (Antichi et al., IEEE Network
+//! 2014), which are those of NTP (RFC 5905, section 6) but for their beginning.
+
+use super::Nanos;
+
+/// Nanoseconds of a second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A moment in seconds and 2^32ths of a second, modulo 2^32 seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Fixed(pub u64);
+
+impl Fixed {
+    /// Bytes of a stamp in a frame.
+    pub const BYTES: usize = 8;
+
+    /// The nearest stamp of a moment.
+    pub fn from_nanos(at: Nanos) -> Self {
+        let (seconds, rest) = (at.0 / SECOND_NS, at.0 % SECOND_NS);
+        // Below 2^32 even when rounded up: the last nanosecond is four parts away from it.
+        let fraction = ((rest << 32) + SECOND_NS / 2) / SECOND_NS;
+        Fixed(seconds << 32 | fraction)
+    }
+
+    /// The nearest nanosecond of the first 136 years.
+    pub fn nanos(self) -> Nanos {
+        Nanos(self.seconds() * SECOND_NS + nanos_of(self.fraction()))
+    }
+
+    /// Whole seconds.
+    pub fn seconds(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// 2^32ths of a second beside them.
+    pub fn fraction(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+
+    /// Nanoseconds from `earlier` to this moment, negative if it is later; right across the wrap if
+    /// the two are less than 68 years apart.
+    pub fn since(self, earlier: Fixed) -> i64 {
+        let span = self.0.wrapping_sub(earlier.0) as i64;
+        let size = span.unsigned_abs();
+        let ns = (size >> 32) * SECOND_NS + nanos_of(size & u64::from(u32::MAX));
+        if span < 0 { -(ns as i64) } else { ns as i64 }
+    }
+
+    /// The stamp as it stands in a frame: seconds first, big endian.
+    pub fn to_bytes(self) -> [u8; Fixed::BYTES] {
+        self.0.to_be_bytes()
+    }
+
+    /// The stamp at the beginning of these bytes; none if they are too few.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|bytes| Fixed(u64::from_be_bytes(*bytes)))
+    }
+}
+
+/// The nearest nanosecond of this many 2^32ths of a second.
+fn nanos_of(fraction: u64) -> u64 {
+    (fraction * SECOND_NS + (1 << 31)) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn halves_and_edges_lie_where_they_should() {
+        assert_eq!(Fixed::from_nanos(Nanos(1_500_000_000)), Fixed(0x1_8000_0000));
+        assert_eq!(Fixed::from_nanos(Nanos(999_999_999)), Fixed(0xffff_fffc));
+        assert_eq!(Fixed(0xffff_ffff).nanos(), Nanos::from_secs(1), "the last part rounds up");
+        assert_eq!(Fixed(u64::MAX).nanos(), Nanos::from_secs(1 << 32));
+        let wrapped = Fixed::from_nanos(Nanos::from_secs((1 << 32) + 3));
+        assert_eq!((wrapped.seconds(), wrapped.fraction()), (3, 0));
+    }
+
+    #[test]
+    fn a_stamp_in_a_frame_has_its_seconds_first() {
+        let stamp = Fixed(0x0102_0304_0506_0708);
+        assert_eq!(stamp.to_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(Fixed::read(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(stamp));
+        assert_eq!(Fixed::read(&[1, 2, 3, 4, 5, 6, 7]), None);
+    }
+
+    #[test]
+    fn spans_are_right_across_the_wrap_and_may_be_negative() {
+        let (before, after) = (Fixed(u64::MAX - (1 << 31) + 1), Fixed(1 << 32));
+        assert_eq!(after.since(before), 1_500_000_000);
+        assert_eq!(before.since(after), -1_500_000_000);
+        assert_eq!(after.since(after), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_nanosecond_survives_the_way_there_and_back(ns in 0u64..(1u64 << 32) * SECOND_NS) {
+            prop_assert_eq!(Fixed::from_nanos(Nanos(ns)).nanos(), Nanos(ns));
+        }
+
+        #[test]
+        fn spans_agree_with_those_of_nanoseconds(start in 0u64..1 << 62, span in 0u64..1 << 60) {
+            let (from, to) = (Nanos(start), Nanos(start + span));
+            let have = Fixed::from_nanos(to).since(Fixed::from_nanos(from));
+            prop_assert!(have.abs_diff(span as i64) <= 1, "{} and {}", have, span);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `planimeter doctor --calibrate`: the tester measured by itself over each link that this machine has,
+//! and what that means for results.
+//!
+//! Each link has a thread of its own, since a tester holds its thread on its core for good.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::stall::AWAY;
+use packet::time::Nanos;
+use results::number;
+use results::record::{Calibration, Distribution};
+use serde_json::json;
+
+use super::super::failure::{Failure, FailureKind};
+use super::super::{place, stop};
+use crate::parameter::{Effort, Parameters};
+use crate::runner::calibration;
+use crate::target::name::Link;
+use crate::target::{Bench, Surroundings};
+
+/// Every link over which the tester can be looped.
+const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];
+
+/// What was found over a link, or why nothing was.
+pub struct Row {
+    link: Link,
+    found: Result<Calibration, String>,
+}
+
+/// Measures over one link after the other.
+pub fn all() -> Result<Vec<Row>, Failure> {
+    let stop = stop::flag()?;
+    let surroundings = place::surroundings()?;
+    // Where rights are wanting, the process moves to where it has some, before there are threads.
+    place::best_link();
+    let mut rows = Vec::new();
+    for link in LINKS {
+        let found = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| one(link, &surroundings, &stop));
+            thread.join().unwrap_or_else(|_| Err("the measurement ended in a fault".into()))
+        });
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure { kind: FailureKind::Interrupted, line: "interrupted".into() });
+        }
+        rows.push(Row { link, found });
+    }
+    Ok(rows)
+}
+
+fn one(
+    link: Link,
+    surroundings: &Surroundings,
+    stop: &Arc<AtomicBool>,
+) -> Result<Calibration, String> {
+    let parameters = Parameters::at(Effort::Quick);
+    let mut bench =
+        Bench::open(link, surroundings, &parameters, stop).map_err(|error| error.to_string())?;
+    let found = calibration::calibrate(&mut bench, &parameters).map_err(|it| it.to_string())?;
+    found.ok_or_else(|| "in virtual time a tester has no limits".into())
+}
+
+/// The rows for programs.
+pub fn json(rows: &[Row]) -> serde_json::Value {
+    let row = |row: &Row| match &row.found {
+        Ok(found) => json!({ "link": row.link.name(), "found": found }),
+        Err(why) => json!({ "link": row.link.name(), "missing": why }),
+    };
+    rows.iter().map(row).collect()
+}
+
+/// The rows for people, and what they mean.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "The tester by itself, 64-byte frames looped without a target:\n\n\
+         link           most sent,  back whole,  own delay, us     99 % of    off time,  longest  lost by\n\
+         \x20                frames/s    frames/s    mean, 99 %     delays, us  median ns  away, us  tester\n",
+    );
+    for row in rows {
+        match &row.found {
+            Ok(found) => text.push_str(&line(row.link, found)),
+            Err(why) => {
+                writeln!(text, "{:13}  not here: {why}", row.link.name()).expect("a string")
+            }
+        }
+    }
+    text.push('\n');
+    if let Some(found) = rows.iter().find_map(|row| row.found.as_ref().ok()) {
+        text.push_str(&cores(found));
+    }
+    text.push_str(&meaning());
+    text
+}
+
+fn line(link: Link, found: &Calibration) -> String {
+    let micro = |ns: f64| format!("{:.2}", ns / 1e3);
+    let of = |it: &Option<Distribution>, pick: fn(&Distribution) -> Option<u64>| {
+        it.as_ref().and_then(pick)
+    };
+    let dash = || "-".to_string();
+    let mean = found.latency.as_ref().map_or_else(dash, |it| micro(it.ns_mean));
+    let error = found.latency_ns_error.map_or_else(dash, micro);
+    let high = of(&found.latency, |it| it.ns_p99).map_or_else(dash, |ns| micro(ns as f64));
+    let pacing = of(&found.pacing_error, |it| it.ns_p50).map_or_else(dash, |ns| ns.to_string());
+    let away = found.stalls.map_or(0, |stalls| stalls.ns_longest);
+    format!(
+        "{:13}{:>12}{:>12}{:>9} ± {:<8}{high:>11}{pacing:>11}{:>10}{:>8}\n",
+        link.name(),
+        number::count(found.rate_pps_saturated as i64),
+        number::count(found.rate_pps_ceiling as i64),
+        mean,
+        error,
+        away / 1000,
+        found.frames_dropped.unwrap_or(0),
+    )
+}
+
+fn cores(found: &Calibration) -> String {
+    let mut text = String::new();
+    for core in &found.cores {
+        let share = core.ns_total as f64 * 100.0 / core.ns_watched.max(1) as f64;
+        writeln!(
+            text,
+            "core {:<3} taken away {} times in {} from a thread that never rests: {share:.2} % of the \
+             time, at longest {}",
+            core.core,
+            core.count,
+            Nanos(core.ns_watched),
+            Nanos(core.ns_longest)
+        )
+        .expect("a string");
+    }
+    text
+}
+
+/// What the numbers mean for results.
+fn meaning() -> String {
+    format!(
+        "\nA target that forwards more than what comes back whole here is not measured over that link, but \
+         the tester: its trials are marked tester_limited.\nA mean delay less the tester's own is known to \
+         what stands behind ±, and a single one to how long a core is taken away.\nFrames that come while \
+         the tester is away for {AWAY} and more have no delay: they are counted apart, and a trial with \
+         such a stall of a millisecond is marked.\n"
+    )
+}

@@ -1,0 +1,139 @@
+//! How the tester's clock went over a run, for the record.
+//!
+//! Read again after each trial: beside the clock that nobody steers, and by a reference outside the
+//! machine where it has one. Delays between ports of one tester do not depend on the latter; it tells how
+//! good a second was.
+
+use instrument::clock::drift::Drift;
+use instrument::clock::servo::Discipline;
+use packet::time::Nanos;
+use ports::clock::reference::{self, Reference};
+use ports::clock::tsc::{Counter, Reading, reading_ns};
+use results::record::{ClockFacts, ClockReference};
+
+/// Watches the clocks of this machine.
+pub struct ClockWatch {
+    drift: Drift,
+    /// The reference, where there is one that can be read, and how well it is followed.
+    reference: Option<(Box<dyn Reference + Send>, Discipline)>,
+    reading_ns: u64,
+    begun: Nanos,
+}
+
+/// After this time a rate is known to some parts in a million.
+const SETTLING: Nanos = Nanos::from_millis(250);
+
+impl ClockWatch {
+    /// Begins with a reading of each clock.
+    pub fn begin() -> Self {
+        let opened = reference::devices().into_iter().find_map(|path| {
+            let mut device = reference::open(&path).ok()?;
+            device.edge().ok()?;
+            Some(device)
+        });
+        Self::beside(opened)
+    }
+
+    /// Begins, with this reference if there is one.
+    fn beside(reference: Option<Box<dyn Reference + Send>>) -> Self {
+        let reference = reference.map(|device| (device, Discipline::new()));
+        let (drift, begun) = (Drift::new(), ports::clock::now());
+        let mut watch = ClockWatch { drift, reference, reading_ns: reading_ns(), begun };
+        watch.look();
+        watch
+    }
+
+    /// Reads the clocks again.
+    pub fn look(&mut self) {
+        self.drift.add(Reading::take());
+        if let Some((device, discipline)) = &mut self.reference
+            && let Ok(Some(edge)) = device.edge()
+        {
+            discipline.meet(&edge);
+        }
+    }
+
+    /// Waits until there is something to say, a quarter of a second at most after the beginning.
+    pub fn settle(&mut self) {
+        ports::clock::sleep_until(self.begun.saturating_add(SETTLING));
+        self.look();
+    }
+
+    /// What there is to say.
+    pub fn facts(&self) -> ClockFacts {
+        let went = self.drift.went();
+        let counter = Counter::of_processor();
+        let of_counter = went.filter(|_| counter != Counter::Absent);
+        ClockFacts {
+            counter: counter.words().into(),
+            reading_ns: self.reading_ns,
+            span_ns: went.map(|went| went.span.0),
+            drift_ppb: went.map(|went| went.ppb),
+            drift_ppb_error: went.map(|went| went.ppb_error),
+            wander_ns: went.map(|went| went.ns_wander),
+            counter_hz: of_counter.map(|went| went.counter_hz),
+            counter_hz_error: of_counter.map(|went| went.counter_hz_error),
+            reference: self.reference.as_ref().map(|(device, it)| told(device.as_ref(), it)),
+        }
+    }
+}
+
+fn told(device: &dyn Reference, discipline: &Discipline) -> ClockReference {
+    let now = ports::clock::now();
+    let (readings, ignored) = discipline.readings();
+    ClockReference {
+        name: device.name(),
+        offset_ns: discipline.offset_ns(now).and_then(|ns| i64::try_from(ns).ok()),
+        offset_ns_error: discipline.error_ns(now),
+        drift_ppb: (readings > 1).then(|| discipline.ppb()),
+        readings,
+        ignored,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use ports::clock;
+    use ports::clock::reference::Edge;
+
+    use super::*;
+
+    /// A reference that is ahead by a second and a bit.
+    struct Ahead(u64);
+
+    impl Reference for Ahead {
+        fn name(&self) -> String {
+            "/dev/pps-of-a-test".into()
+        }
+
+        fn edge(&mut self) -> io::Result<Option<Edge>> {
+            let local = clock::now();
+            Ok(Some(Edge { local, reference: local + Nanos(self.0), error: Nanos(5) }))
+        }
+    }
+
+    #[test]
+    fn a_reference_and_its_error_are_in_the_facts() {
+        let mut watch = ClockWatch::beside(Some(Box::new(Ahead(1_000_000_250))));
+        for _ in 0..40 {
+            clock::sleep_until(clock::now() + Nanos::from_millis(3));
+            watch.look();
+        }
+        let facts = watch.facts();
+        let reference = facts.reference.clone().unwrap();
+        let (offset, error) = (reference.offset_ns.unwrap(), reference.offset_ns_error.unwrap());
+        assert!((offset - 1_000_000_250).abs() as f64 <= error && error < 1_000.0, "{reference:?}");
+        assert_eq!((reference.readings, reference.ignored), (41, 0));
+        assert!(facts.span_ns.unwrap() >= 100_000_000 && facts.drift_ppb_error.unwrap() > 0.0);
+        assert!(facts.words().contains("/dev/pps-of-a-test is 1000000250 ns ahead"));
+    }
+
+    #[test]
+    fn a_machine_without_reference_says_so() {
+        let facts = ClockWatch::beside(None).facts();
+        assert!(facts.reference.is_none() && facts.drift_ppb.is_none());
+        assert!(facts.words().contains("no PPS or PTP device"));
+    }
+}

@@ -1,0 +1,161 @@
+//! What happens to interfaces and targets in the middle of a trial: it is named, it ends in time, and what
+//! was measured before is kept and marked.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lab::Namespace;
+use lab::netlink::link::BridgeSettings;
+use lab::veth::{Cable, EndSettings};
+
+use super::common::{Said, contents, only_run, record};
+use super::{PATIENCE, Place, System, in_time};
+
+/// Two cables of which the ends 1 and 3 are the tester's.
+fn cables(namespace: &Namespace) -> [Cable; 2] {
+    let end = |number: u8| EndSettings {
+        namespace: namespace.clone(),
+        name: format!("end{number}"),
+        mac: [2, 0, 0, 0, 0, number],
+        threaded: None,
+    };
+    [1, 3].map(|at| Cable::lay(&end(at), &end(at + 1), 1_500).unwrap())
+}
+
+/// A stream from the first port to the second, for as long as is asked for.
+fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
+    let stream = "[[stream]]\nid = 1\nfrom = 1\nto = 2\nframe_bytes = 64\nrate_pps = 2_000.0\n\
+                  mac_source = \"02:00:00:00:00:01\"\nmac_destination = \"02:00:00:00:00:03\"\n\
+                  ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n";
+    fs::write(place.path().join("stream.toml"), stream).unwrap();
+    let ports = ["--port", "afpacket:end1", "--port", "afpacket:end3"];
+    let words = ["--stream", "stream.toml", "--seconds", seconds];
+    let mut command = place.command(&[&["generate"][..], &ports, &words].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    namespace.run(|| command.spawn()).unwrap().unwrap()
+}
+
+/// What a process said that has to end in time.
+fn ended(mut child: Child) -> Said {
+    let has_ended = in_time(|| child.try_wait().unwrap().is_some());
+    if !has_ended {
+        child.kill().unwrap();
+    }
+    let said: Said = child.wait_with_output().unwrap().into();
+    assert!(has_ended, "it did not end within {PATIENCE:?}: {}", said.errors);
+    said
+}
+
+pub fn an_interface_goes_down() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let cables = cables(&namespace);
+    cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
+    for number in [1, 3] {
+        let child = generate(&place, &namespace, "600");
+        let mut netlink = namespace.netlink().unwrap();
+        let mut sent = || netlink.link("end2").unwrap().counters.received;
+        let before = sent();
+        assert!(in_time(|| sent() > before + 100), "nothing is sent");
+        let index = netlink.link(&format!("end{number}")).unwrap().index;
+        netlink.link_down(index).unwrap();
+        let said = ended(child);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        let line = said.errors.lines().last().unwrap_or_default();
+        assert!(line.contains(&format!("end{number}")) && line.contains("down"), "{line}");
+        netlink.link_up(index).unwrap();
+        cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
+    }
+}
+
+/// A bridge with a loop behind it sends every frame on without end.
+pub fn a_target_floods() {
+    let place = Place::new();
+    let namespace = Namespace::create().unwrap();
+    let cables = cables(&namespace);
+    let end = |name: &str, last: u8| EndSettings {
+        namespace: namespace.clone(),
+        name: name.into(),
+        mac: [2, 0, 0, 0, 1, last],
+        threaded: None,
+    };
+    let knot = Cable::lay(&end("loop1", 1), &end("loop2", 2), 1_500).unwrap();
+    let mut netlink = namespace.netlink().unwrap();
+    netlink.bridge_add("knot", &BridgeSettings { ageing: Duration::ZERO }).unwrap();
+    let bridge = netlink.link("knot").unwrap().index;
+    let joined = [&cables[0].ends[1], &cables[1].ends[1], &knot.ends[0], &knot.ends[1]];
+    for port in joined {
+        netlink.bridge_join(port.index, bridge).unwrap();
+    }
+    netlink.link_up(bridge).unwrap();
+    cables.iter().chain([&knot]).for_each(|cable| cable.wait_carrying().unwrap());
+    let said = ended(generate(&place, &namespace, "1"));
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    // Two thousand frames were sent, and far more came back at either port.
+    let line = said.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
+    assert!(line.contains("2000 frames intended"), "{line}");
+    let came = |line: &str| -> u64 {
+        let after = line.split(" out, ").nth(1).unwrap();
+        after.split(' ').next().unwrap().parse().unwrap()
+    };
+    let ports: Vec<u64> =
+        said.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
+    assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
+}
+
+/// The namespaces that a process holds open, and what of the kind that the tester's ends are of is in them.
+fn take_down(pid: u32) -> Option<String> {
+    let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+    for name in contents(&folder) {
+        let path = folder.join(&name);
+        let is_net = fs::read_link(&path).is_ok_and(|to| to.to_string_lossy().starts_with("net:["));
+        if !is_net {
+            continue;
+        }
+        let inside = |words: &[&str]| {
+            let mut command = Command::new("nsenter");
+            command.arg(format!("--net={}", path.display())).arg("ip").args(words);
+            command.output().unwrap()
+        };
+        let links = String::from_utf8(inside(&["-o", "link"]).stdout).unwrap();
+        let names = links.lines().filter_map(|line| line.split([':', '@']).nth(1));
+        let found = names.map(str::trim).find(|name| name.starts_with("lbridge"));
+        if let Some(found) = found {
+            assert!(inside(&["link", "set", found, "down"]).status.success());
+            return Some(found.to_string());
+        }
+    }
+    None
+}
+
+pub fn an_interface_goes_down_during_a_run() {
+    let place = Place::new();
+    let before = System::now();
+    let words = ["run", "forwarding-rate", "--on", "linux-bridge", "--link", "veth"];
+    let set = ["--set", "seconds=0.1", "--set", "repeats=1000", "--set", "frame=64"];
+    let mut command = place.command(&[&words[..], &set].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let runs = place.path().join("runs");
+    let trials = || {
+        let run = runs.is_dir().then(|| contents(&runs)).filter(|names| names.len() == 1)?;
+        fs::read_to_string(runs.join(&run[0]).join("trials.jsonl")).ok()
+    };
+    // The tester measures itself first, which takes its time on a machine that others use too.
+    let has_measured = || trials().is_some_and(|text| text.lines().count() > 1);
+    assert!((0..4).any(|_| in_time(has_measured)), "no trial ends");
+    let name = take_down(child.id()).expect("the tester has an interface to the bridge");
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    let code = child.wait().unwrap().code();
+    let line = errors.lines().last().unwrap_or_default();
+    assert!(code.is_some_and(|code| code != 0), "{code:?}: {errors}");
+    assert!(errors.contains(&name) && errors.contains("down"), "{name}: {line}");
+    place.assert_clean(&before);
+    let record = record(&only_run(&runs));
+    assert_eq!(record["partial"], true);
+    assert!(record["trials"].as_array().unwrap().len() > 1, "what was measured is gone");
+    assert!(only_run(&runs).join("report.html").exists());
+}

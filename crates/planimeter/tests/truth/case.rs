@@ -1,0 +1,131 @@
+//! What a link does to frames, drawn from a seed: the truth that a measurement has to find.
+
+use packet::time::Nanos;
+use ports::port::Port;
+use ports::wrap::delay::{Delay, DelayOptions};
+use ports::wrap::fault::{Fault, FaultOptions};
+use ports::wrap::rate::{Rate, RateOptions};
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// The kinds of links, which take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Takes a fixed time.
+    Delay,
+    /// Takes a time that scatters.
+    Jitter,
+    /// Loses frames.
+    Loss,
+    /// Sends frames twice.
+    Duplicate,
+    /// Lets frames pass each other.
+    Reorder,
+    /// Takes a time that scatters, loses frames and sends others twice.
+    Mixed,
+    /// Takes a fixed time, while the tester itself stands still for a while.
+    Stall,
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::Delay,
+    Kind::Jitter,
+    Kind::Loss,
+    Kind::Duplicate,
+    Kind::Reorder,
+    Kind::Mixed,
+    Kind::Stall,
+];
+
+/// A link, as it was drawn.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What kind it is.
+    pub kind: Kind,
+    /// How long it takes.
+    pub delay: DelayOptions,
+    /// What it does besides.
+    pub faults: FaultOptions,
+    /// When the tester stands still, after the beginning of each trial, and for how long.
+    pub stall: Option<(Nanos, Nanos)>,
+}
+
+/// A link that is made of wrappers; its faults are counted in front.
+pub type Link = Fault<Box<dyn Port>>;
+
+/// A source of chance.
+pub struct Draw(Pcg64);
+
+impl Draw {
+    /// The chance that follows from a seed.
+    pub fn new(seed: u64) -> Self {
+        Draw(Pcg64::seed_from_u64(seed))
+    }
+
+    /// A whole number from `low` to `high`.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.next_u64() % (high - low + 1)
+    }
+
+    /// A probability of some parts in a thousand.
+    fn per_mille(&mut self, high: u64) -> f64 {
+        self.between(1, high * 1000) as f64 / 1e6
+    }
+}
+
+impl Case {
+    /// The case of this seed; scatter stays below `gap`, so that it is each frame's own.
+    pub fn draw(seed: u64, gap: Nanos) -> Case {
+        let mut draw = Draw::new(seed);
+        let kind = KINDS[(seed % KINDS.len() as u64) as usize];
+        let is = |kinds: &[Kind]| kinds.contains(&kind);
+        let fixed = Nanos(draw.between(1_000, 900_000));
+        let jitter = Nanos(draw.between(100, gap.0 * 9 / 10));
+        let scatters = is(&[Kind::Jitter, Kind::Mixed]);
+        let delay = DelayOptions {
+            fixed,
+            jitter: if scatters { jitter } else { Nanos::ZERO },
+            seed: draw.0.next_u64(),
+            ..DelayOptions::default()
+        };
+        let some = |is_on: bool, share: f64| if is_on { share } else { 0.0 };
+        let faults = FaultOptions {
+            loss: some(is(&[Kind::Loss, Kind::Mixed]), draw.per_mille(100)),
+            duplicate: some(is(&[Kind::Duplicate, Kind::Mixed]), draw.per_mille(50)),
+            reorder: some(is(&[Kind::Reorder]), draw.per_mille(5)),
+            reorder_frames: draw.between(1, 20) as u32,
+            reorder_wait: Nanos::from_millis(3),
+            seed: draw.0.next_u64(),
+            ..FaultOptions::default()
+        };
+        let stall = (Nanos(draw.between(0, 90_000_000)), Nanos(draw.between(300_000, 4_000_000)));
+        Case { kind, delay, faults, stall: is(&[Kind::Stall]).then_some(stall) }
+    }
+
+    /// The link in front of `port`.
+    pub fn link(&self, port: Box<dyn Port>) -> Link {
+        Fault::new(Box::new(Delay::new(port, self.delay.clone())), self.faults.clone())
+    }
+
+    /// The mean of what the link takes.
+    pub fn ns_mean(&self) -> f64 {
+        self.delay.fixed.0 as f64 + self.delay.jitter.0 as f64 / 2.0
+    }
+
+    /// What this share of the frames does not exceed.
+    pub fn ns_at(&self, quantile: f64) -> f64 {
+        let values = (self.delay.jitter.0 + 1) as f64;
+        self.delay.fixed.0 as f64 + (quantile * values).ceil() - 1.0
+    }
+
+    /// The most that it takes.
+    pub fn ns_max(&self) -> u64 {
+        self.delay.fixed.0 + self.delay.jitter.0
+    }
+}
+
+/// A link of so many bits per second with a short queue, in front of `port`.
+pub fn limited(port: Box<dyn Port>, bits_per_second: u64, queue_frames_max: usize) -> Link {
+    let slow = Rate::new(port, RateOptions { bits_per_second, queue_frames_max });
+    Fault::new(Box::new(slow), FaultOptions::default())
+}

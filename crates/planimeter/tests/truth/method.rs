@@ -1,0 +1,161 @@
+//! What a tester says of a link that it knows nothing of, each value with how far it may be off.
+
+use instrument::account::Place;
+use instrument::rig::{Rig, RigError};
+use instrument::search::measured::Measured;
+use instrument::search::mlr::goal::Goal;
+use instrument::search::mlr::{Ask, Found, Search, Wanted};
+use instrument::stream::{Headers, Rate, Stream};
+use instrument::trial::{Histogram, Trial, TrialReport};
+use packet::time::Nanos;
+use results::interval::{self, LEVEL_PERCENT_HIGH};
+use results::record::{Interval, Stalls};
+
+/// What was found out.
+pub struct Said {
+    /// Frames that were sent and did not come back.
+    pub lost: i64,
+    /// Those of them that the tester's own ports lost.
+    pub lost_by_tester: u64,
+    /// Further copies.
+    pub duplicated: u64,
+    /// Frames that others had passed.
+    pub reordered: u64,
+    /// Frames that were otherwise not as they should be.
+    pub wrong: u64,
+    /// Mean delay of each trial.
+    pub means: Vec<Mean>,
+    /// What one frame in a thousand exceeds.
+    pub delay_p999: Option<Interval>,
+    /// How late the tester sent at worst, which delays from the schedule show and others do not.
+    pub late_ns_max: u64,
+    /// All delays.
+    pub delays: Histogram,
+    /// Frames that came back.
+    pub forwarded: u64,
+    /// When the tester was away.
+    pub stalls: Stalls,
+    /// Whether the tester fell short in some trial.
+    pub is_tester_limited: bool,
+}
+
+/// What one trial says of the mean delay.
+#[allow(dead_code, reason = "in virtual time nothing disturbs")]
+#[derive(Debug, Clone, Copy)]
+pub struct Mean {
+    /// When it began.
+    pub from: Nanos,
+    /// When it ended.
+    pub until: Nanos,
+    /// The mean.
+    pub ns: f64,
+}
+
+/// A stream from port 0 to port 1.
+pub fn stream(rate_pps: f64) -> Stream {
+    let headers = Headers::udp(
+        ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        ([10, 0, 0, 1].into(), [10, 0, 1, 2].into()),
+        (4000, 5000),
+    );
+    Stream::plain(1, 64, headers, Rate::FramesPerSecond(rate_pps))
+}
+
+/// Measures a link by repeated trials at this load, and listens for `drain` after each.
+pub fn measure(
+    rig: &mut dyn Rig,
+    rate_pps: f64,
+    [duration, drain]: [Nanos; 2],
+    repeats: usize,
+) -> Result<Said, RigError> {
+    let trial = Trial::new(vec![stream(rate_pps)], Nanos::ZERO, duration, drain);
+    let reports = (0..repeats).map(|_| rig.trial(&trial)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Said::of(&reports))
+}
+
+impl Mean {
+    fn of(report: &TrialReport) -> Option<Mean> {
+        let length = report.duration.saturating_add(report.drain);
+        let (from, until) = (report.started_at, report.started_at.saturating_add(length));
+        report.latency.from_sent.ns_mean().map(|ns| Mean { from, until, ns })
+    }
+}
+
+/// Between which values the mean delay lies, by the scatter of trials.
+pub fn mean_of<'a>(means: impl IntoIterator<Item = &'a Mean>) -> Option<Interval> {
+    let means: Vec<f64> = means.into_iter().map(|mean| mean.ns).collect();
+    interval::of_mean(&means, LEVEL_PERCENT_HIGH).map(to_the_nanosecond)
+}
+
+impl Said {
+    /// The counts, for whoever reads why a test failed.
+    pub fn counts(&self) -> String {
+        format!(
+            "{} back, {} lost ({} by the tester), {} twice, {} reordered, {} wrong, {:?}",
+            self.forwarded,
+            self.lost,
+            self.lost_by_tester,
+            self.duplicated,
+            self.reordered,
+            self.wrong,
+            self.stalls
+        )
+    }
+
+    fn of(reports: &[TrialReport]) -> Said {
+        let mut said = Said {
+            lost: 0,
+            lost_by_tester: 0,
+            duplicated: 0,
+            reordered: 0,
+            wrong: 0,
+            means: reports.iter().filter_map(Mean::of).collect(),
+            delay_p999: None,
+            late_ns_max: 0,
+            delays: Histogram::new(),
+            forwarded: 0,
+            stalls: Stalls::default(),
+            is_tester_limited: false,
+        };
+        for report in reports {
+            let classes = report.classes;
+            said.lost += report.total.offered as i64 - report.total.forwarded as i64;
+            said.lost_by_tester += report.account.dropped(Place::Tester);
+            said.duplicated += classes.duplicate;
+            said.reordered += classes.reordered;
+            said.wrong += classes.corrupt + classes.misrouted + classes.late;
+            said.wrong += report.ports.iter().map(|port| port.foreign + port.broken).sum::<u64>();
+            said.late_ns_max = said.late_ns_max.max(report.pacing.lateness_max.0);
+            said.delays.merge(&report.latency.from_sent);
+            said.forwarded += report.total.forwarded;
+            said.stalls.merge(&report.stalls);
+            said.is_tester_limited |= report.is_tester_limited();
+        }
+        said.delay_p999 =
+            said.delays.interval_of_quantile(0.999, LEVEL_PERCENT_HIGH).map(to_the_nanosecond);
+        said
+    }
+}
+
+/// A clock that counts nanoseconds is known to one.
+fn to_the_nanosecond(interval: Interval) -> Interval {
+    Interval { low: interval.low - 1.0, high: interval.high + 1.0, ..interval }
+}
+
+/// Searches for the largest load without loss.
+pub fn search(rig: &mut dyn Rig, goal: Goal, rate_pps_max: f64) -> Result<Found, RigError> {
+    let rate_pps_min = rate_pps_max / 1000.0;
+    let duration_max = Nanos::from_secs(60);
+    let wanted = Wanted { goals: vec![goal], rate_pps_min, rate_pps_max, duration_max };
+    let mut search = Search::new(wanted).expect("the goal can be searched for");
+    loop {
+        match search.next() {
+            Ask::Trial { rate_pps, duration, .. } => {
+                let drain = Nanos::from_millis(20);
+                let trial = Trial::new(vec![stream(rate_pps)], Nanos::ZERO, duration, drain);
+                search.record(Measured::from(&rig.trial(&trial)?));
+            }
+            Ask::Found(mut found) => return Ok(found.remove(0)),
+        }
+    }
+}

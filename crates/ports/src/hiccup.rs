@@ -1,0 +1,93 @@
+//! How long a core is taken away from a thread that never rests: what else runs there, interrupts and a
+//! hypervisor seen from inside.
+//!
+//! A thread on each core reads the clock without end; a gap between two readings is time that it did
+//! not have. Nothing can be measured on that core to a better time than this.
+
+use std::io;
+
+use packet::time::Nanos;
+
+use crate::{clock, core};
+
+/// Gaps shorter than this are the reading itself.
+pub const LEAST: Nanos = Nanos::from_micros(5);
+
+/// The gaps of one core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hiccups {
+    /// The core.
+    pub core: usize,
+    /// For how long it was watched.
+    pub span: Nanos,
+    /// Gaps of at least [`LEAST`].
+    pub count: u64,
+    /// All of them together.
+    pub total: Nanos,
+    /// The longest gap, however short.
+    pub longest: Nanos,
+}
+
+impl Hiccups {
+    fn new(core: usize) -> Self {
+        let none = Nanos::ZERO;
+        Hiccups { core, span: none, count: 0, total: none, longest: none }
+    }
+
+    fn add(&mut self, gap: Nanos) {
+        self.longest = self.longest.max(gap);
+        if gap >= LEAST {
+            self.count += 1;
+            self.total += gap;
+        }
+    }
+}
+
+/// Watches these cores for `span`, all at the same time.
+pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            cores.iter().map(|&core| scope.spawn(move || watch_one(core, span))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+    })
+}
+
+fn watch_one(core: usize, span: Nanos) -> io::Result<Hiccups> {
+    core::hold(&[core])?;
+    let mut found = Hiccups::new(core);
+    let begin = clock::now();
+    let mut last = begin;
+    while last.since(begin) < span {
+        let now = clock::now();
+        found.add(now.since(last));
+        last = now;
+    }
+    found.span = last.since(begin);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_counted_from_the_least_one_on() {
+        let mut found = Hiccups::new(3);
+        for ns in [20, LEAST.0 - 1, LEAST.0, 2_000_000] {
+            found.add(Nanos(ns));
+        }
+        assert_eq!((found.count, found.total), (2, LEAST + Nanos(2_000_000)));
+        assert_eq!(found.longest, Nanos(2_000_000));
+    }
+
+    #[test]
+    fn every_core_is_watched_and_one_that_is_not_there_is_an_error() {
+        let cores = core::allowed().unwrap();
+        let found = watch(&cores, Nanos::from_millis(5)).unwrap();
+        assert_eq!(found.iter().map(|one| one.core).collect::<Vec<_>>(), cores);
+        assert!(
+            found.iter().all(|one| one.span >= Nanos::from_millis(5) && one.longest > Nanos(0))
+        );
+        assert!(watch(&[usize::MAX], Nanos(1)).is_err());
+    }
+}
