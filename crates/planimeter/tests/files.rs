@@ -215,6 +215,23 @@ fn a_capture_filters_counts_and_cuts() {
 }
 
 #[test]
+fn a_generator_between_files_counts_by_protocol() {
+    let folder = Folder::new();
+    let frames = datagrams(20, 1, 2);
+    write(&folder.0.join("in.pcap"), &frames);
+    write(&folder.0.join("back.pcap"), &datagrams(30, 2, 1));
+    let ports = ["--port", "pcap:out=sent.pcap", "--port", "pcap:back.pcap"];
+    let rest = ["--pcap", "in.pcap", "--unpaced", "--json"];
+    let account = done(&planimeter(&folder.0, &[&["generate"][..], &ports, &rest].concat()));
+    assert!(read(&folder.0.join("sent.pcap")) == frames);
+    let protocols = account["ports"][1]["protocols"].as_array().unwrap();
+    let counted: Vec<_> =
+        protocols.iter().map(|it| (it["protocol"].as_str(), it["frames"].as_u64())).collect();
+    assert_eq!(counted, [(Some("ipv4"), Some(30)), (Some("udp"), Some(30))]);
+    assert_eq!(account["ports"][0]["protocols"], Value::Array(Vec::new()));
+}
+
+#[test]
 fn a_capture_ends_when_it_has_enough() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(100, 1, 2));

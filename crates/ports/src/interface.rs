@@ -57,6 +57,20 @@ pub fn has_link(socket: libc::c_int, name: &str) -> bool {
     flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING != 0
 }
 
+/// Fine if the interface of this name is up and still the one with this number. Any socket of its namespace
+/// can be asked through.
+pub fn check(socket: libc::c_int, name: &str, index: i32) -> Result<(), PortError> {
+    let numbered = ask(socket, libc::SIOCGIFINDEX, name)?;
+    let flagged = ask(socket, libc::SIOCGIFFLAGS, name)?;
+    // SAFETY: each request filled its member of the union.
+    let (number, flags) = unsafe { (numbered.ifru_ifindex, i32::from(flagged.ifru_flags)) };
+    match (number == index, flags & libc::IFF_UP != 0) {
+        (true, true) => Ok(()),
+        (true, false) => Err(PortError::InterfaceDown(name.to_owned())),
+        (false, _) => Err(PortError::NoSuchInterface(name.to_owned())),
+    }
+}
+
 /// What is known of the link of the interface of this name; nothing of one that cannot tell. Any
 /// socket of its namespace can be asked through.
 pub fn link(socket: libc::c_int, name: &str) -> Link {

@@ -173,6 +173,18 @@ fn live_frames_arrive_as_they_were_laid_down_however_pages_come_back() {
             (1, 1)
         );
         assert_eq!(counters.tx_frames, count);
+        let mut fails = |is_so: fn(&PortError) -> bool| {
+            let deadline = clock::now() + PATIENCE;
+            let mut batch = Batch::new(1);
+            batch.push_bytes(&numbered(1));
+            while !left.transmit(&mut batch, clock::now()).is_err_and(|error| is_so(&error)) {
+                assert!(clock::now() < deadline, "the port does not fail");
+            }
+        };
+        ip("link set left down");
+        fails(|error| matches!(error, PortError::InterfaceDown(name) if name == "left"));
+        ip("link del left");
+        fails(|error| matches!(error, PortError::NoSuchInterface(name) if name == "left"));
     });
 }
 

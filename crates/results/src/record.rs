@@ -28,7 +28,7 @@ pub use environment::{
 };
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
-pub use sent::{Kept, Sent, SentBack, SentPort, SentReplay, SentStream};
+pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use stalls::Stalls;
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,

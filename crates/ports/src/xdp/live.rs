@@ -10,6 +10,7 @@
 //! counted nowhere but at the far end.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use packet::copies::Copies;
 use packet::frame::Batch;
@@ -20,7 +21,12 @@ use crate::bpf::map::{Kind, Map};
 use crate::bpf::program::{Attached, Mode, Program};
 use crate::bpf::shared::Shared;
 use crate::interface;
+use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::sys;
+
+/// How often the interface is asked whether it still works.
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 
 /// Frames in one call.
 const CALL_FRAMES: usize = 256;
@@ -57,6 +63,11 @@ pub struct LivePort {
     _attached: Attached,
     counters: PortCounters,
     blank: [u8; FRAME_BYTES_MAX],
+    /// A socket through which the interface can be asked about: the kernel does not say where its frames
+    /// end.
+    asking: OwnedFd,
+    index: i32,
+    check_at: Nanos,
 }
 
 impl LivePort {
@@ -68,6 +79,8 @@ impl LivePort {
             return Err(PortError::InterfaceDown(name.to_owned()));
         }
         let failed = |doing| move |error| interface::system(doing, name, error);
+        let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+        let asking = asking.map_err(failed("asking about"))?;
         let interfaces = Map::new(Kind::Devices, 1).map_err(failed("making a table for"))?;
         let put = interfaces.put(0, interface.index as u32);
         put.map_err(failed("preparing to send live frames by"))?;
@@ -96,12 +109,23 @@ impl LivePort {
             _attached: attached,
             counters,
             blank,
+            asking,
+            index: interface.index,
+            check_at: Nanos::ZERO,
         })
     }
 
     /// Sends the first frames, as many as one call takes; how many are done with.
-    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> Result<usize, PortError> {
-        let (mut done, mut laid, mut bytes_laid) = (0, 0, 0);
+    fn send<'a>(
+        &mut self,
+        frames: impl Iterator<Item = &'a [u8]>,
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        if now >= self.check_at {
+            interface::check(self.asking.as_raw_fd(), &self.facts.name, self.index)?;
+            self.check_at = now.saturating_add(CHECK_INTERVAL);
+        }
+        let (mut done, mut laid) = (0, 0);
         for bytes in frames.take(CALL_FRAMES) {
             done += 1;
             if bytes.len() > self.facts.frame_bytes_max {
@@ -116,7 +140,6 @@ impl LivePort {
             value[..4].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
             value[BYTES_AT..BYTES_AT + bytes.len()].copy_from_slice(bytes);
             laid += 1;
-            bytes_laid += bytes.len() as u64;
         }
         if laid == 0 {
             return Ok(done);
@@ -130,7 +153,9 @@ impl LivePort {
         // A signal may have ended the call: what is left of these frames is refused.
         self.counters.lose(PortDrop::TransmitRefused, (laid - made) as u64);
         self.counters.tx_frames += made as u64;
-        self.counters.tx_bytes += bytes_laid;
+        // Each frame in the table begins with its length.
+        self.counters.tx_bytes +=
+            (0..made).map(|place| u64::from(self.frames.word(place))).sum::<u64>();
         Ok(done)
     }
 }
@@ -203,8 +228,8 @@ impl Port for LivePort {
         Ok(0)
     }
 
-    fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
-        self.send(batch.frames().iter().map(|frame| frame.bytes()))
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.send(batch.frames().iter().map(|frame| frame.bytes()), now)
     }
 
     fn receive_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
@@ -212,11 +237,19 @@ impl Port for LivePort {
         Ok(0)
     }
 
-    fn transmit_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
-        self.send(copies.frames())
+    fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
+        self.send(copies.frames(), now)
     }
 
     fn counters(&mut self) -> PortCounters {
         self.counters.clone()
+    }
+
+    fn has_link(&self) -> bool {
+        interface::has_link(self.asking.as_raw_fd(), &self.facts.name)
+    }
+
+    fn link(&self) -> Link {
+        interface::link(self.asking.as_raw_fd(), &self.facts.name)
     }
 }

@@ -130,10 +130,25 @@ pub struct SentPort {
     pub frames_received: u64,
     /// Their bytes.
     pub bytes_received: u64,
+    /// Of the frames in, those that carry a protocol: each protocol that occurred, and a frame under each that it
+    /// carries.
+    #[serde(default)]
+    pub protocols: Vec<ProtocolCount>,
     /// Of the frames in, those that are nobody's.
     pub frames_foreign: u64,
     /// Of the frames in, damaged ones of which nobody can tell whose they are.
     pub frames_broken: u64,
+}
+
+/// Frames that carry a protocol.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProtocolCount {
+    /// Which: `vlan`, `mpls`, `arp`, `ipv4`, `ipv6`, `icmp`, `icmpv6`, `tcp`, `udp`, `sctp`, `other_ip` or `other`.
+    pub protocol: String,
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes, without frame check sequence.
+    pub bytes: u64,
 }
 
 /// How well a schedule was kept.

@@ -2,7 +2,10 @@
 
 use instrument::replay::ReplayReport;
 use instrument::trial::{Pacing, StreamReport, TrialReport};
-use results::record::{Flag, Kept, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
+use packet::traffic::{Count, Protocol, Traffic};
+use results::record::{
+    Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream,
+};
 
 use crate::runner::recording;
 
@@ -82,10 +85,21 @@ fn ports(report: &TrialReport) -> Vec<SentPort> {
         bytes_sent: port.counters.tx_bytes,
         frames_received: port.counters.rx_frames,
         bytes_received: port.counters.rx_bytes,
+        protocols: protocols(&port.traffic),
         frames_foreign: port.foreign,
         frames_broken: port.broken,
     };
     report.ports.iter().enumerate().map(port).collect()
+}
+
+fn protocols(traffic: &Traffic) -> Vec<ProtocolCount> {
+    let counts = Protocol::ALL.iter().map(|&protocol| (protocol, traffic.protocol(protocol)));
+    let count = |(protocol, Count { frames, bytes }): (Protocol, Count)| ProtocolCount {
+        protocol: protocol.name().into(),
+        frames,
+        bytes,
+    };
+    counts.filter(|(_, count)| count.frames > 0).map(count).collect()
 }
 
 fn kept(pacing: &Pacing) -> Kept {
