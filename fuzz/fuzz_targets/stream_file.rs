@@ -1,9 +1,21 @@
-//! Any text as a stream file: streams and replays, or what is wrong with it in one line.
+//! Any text as a stream file: streams and replays, or what is wrong with it in one line. Streams that are
+//! right have frames that are whole and moments that follow each other.
 
 #![no_main]
 
+use instrument::generate::schedule::Schedule;
+use instrument::generate::template::Templates;
+use instrument::signature::{Sent, Sequence};
+use instrument::stream::Stream;
 use instrument::stream::file::{read, read_all};
 use libfuzzer_sys::fuzz_target;
+use packet::time::Nanos;
+
+/// Numbers of frames that are looked at.
+const NUMBERS: [u64; 5] = [0, 1, 2, 1023, 1024];
+
+/// Streams whose frames are made: more would be slow and find no more.
+const STREAMS_MAX: usize = 4;
 
 fuzz_target!(|text: &str| {
     match read_all(text, 2) {
@@ -11,7 +23,33 @@ fuzz_target!(|text: &str| {
             assert!(contents.streams.iter().all(|stream| stream.validate().is_empty()));
             assert!(contents.replays.iter().all(|replay| replay.validate(2).is_empty()));
             assert_eq!(read(text, 2).is_ok(), contents.replays.is_empty());
+            contents.streams.iter().take(STREAMS_MAX).for_each(send);
         }
         Err(error) => assert!(!error.to_string().contains('\n')),
     }
 });
+
+/// Makes frames of a stream, and the moments at which they are due.
+fn send(stream: &Stream) {
+    let [leaving, arriving] = Templates::both(stream, 7);
+    let second = Nanos::from_secs(1);
+    let schedule = Schedule::of(stream, Nanos(5), Nanos::ZERO, second, false);
+    let mut last = Nanos::ZERO;
+    for number in NUMBERS {
+        for templates in [&leaving, &arriving] {
+            let template = templates.of(number);
+            let (mut indices, mut frame) = (Vec::new(), template.bytes().to_vec());
+            template.draw(number, &mut indices);
+            let sequence = Sequence { is_warmup: false, epoch: 1, number };
+            template.write(sequence, Sent::new(Nanos(9)), &indices, &mut frame);
+            assert!(template.matches(template.signature_at(), &indices, &frame));
+        }
+        let cursor = schedule.seek(number);
+        assert!(cursor.due >= last);
+        last = cursor.due;
+        if number < schedule.count {
+            assert!(cursor.due < Nanos(5) + second && schedule.due(cursor.due) > number);
+        }
+        assert_eq!(schedule.after(cursor), schedule.seek(number + 1));
+    }
+}

@@ -70,7 +70,9 @@ pub fn write(root: &Path) -> io::Result<()> {
         fs::write(corpus.join("capture_file").join(name), file)?;
     }
     fs::create_dir_all(corpus.join("stream_file"))?;
-    fs::write(corpus.join("stream_file/both"), STREAM_FILE)?;
+    for (number, text) in stream_files(root)?.iter().enumerate() {
+        fs::write(corpus.join(format!("stream_file/guide-{number}")), text)?;
+    }
     fs::create_dir_all(corpus.join("filter_text"))?;
     let frame = &FRAME[FRAME_PREFIX_BYTES..];
     fs::write(corpus.join("filter_text/all"), [FILTER_FILE, &[0], frame].concat())?;
@@ -93,33 +95,13 @@ pub fn write(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A stream and a replay, with most of the keys that there are.
-const STREAM_FILE: &str = r#"[[stream]]
-id = 1
-from = 1
-to = 2
-frame_bytes = 128
-rate_percent = 50.0
-link_bits_per_second = 1_000_000_000
-mac_source = "02:00:00:00:00:01"
-mac_destination = "02:00:00:00:00:02"
-vlan_id = 5
-ip_source = "10.0.0.1"
-ip_destination = "10.0.1.1"
-[[stream.vary]]
-count = 10
-order = "random"
-port_source = { first = 100, step = 10 }
-ip_source = { list = ["10.0.0.9", 1] }
-[[replay]]
-id = 2
-from = 2
-file = "a.pcap"
-gap_factor = 0.5
-passes = 3
-short = "refuse"
-cut = "send"
-"#;
+/// The stream files of the user guide, which have all keys that there are.
+fn stream_files(root: &Path) -> io::Result<Vec<String>> {
+    let guide = fs::read_to_string(root.join("docs/guide.md"))?;
+    let blocks = guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let is_one = |text: &&str| text.contains("[[stream]]") || text.contains("[[replay]]");
+    Ok(blocks.filter(is_one).map(Into::into).collect())
+}
 
 /// Capture files of one frame by their formats' descriptions, each behind the byte that says how
 /// many bytes of it come at a time.

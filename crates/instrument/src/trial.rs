@@ -73,7 +73,8 @@ pub struct Trial {
 pub struct TrialReport {
     /// When the first measured frame was due.
     pub started_at: Nanos,
-    /// The trial's own duration, warm-up and drain, as asked for.
+    /// The trial's own duration, as asked for; of one that ended earlier, because it was stopped or all
+    /// its capture files were out, as it was.
     pub duration: Nanos,
     /// Warm-up, as asked for.
     pub warmup: Nanos,

@@ -6,7 +6,7 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{KEY, stream, trial};
 use instrument::rig::live::LiveRig;
@@ -19,8 +19,8 @@ use ports::clock;
 use ports::memory::{MemoryPort, pair};
 use ports::port::{Port, PortCounters, PortError, PortFacts};
 
-/// Passes frames between two ports until told to stop.
-fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool) {
+/// Passes frames between two ports until told to stop; what it passed on is counted.
+fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool, passed: impl Fn(usize)) {
     let mut batch = Batch::new(256);
     while !stop.load(Ordering::Relaxed) {
         for (from, to) in [(0, 1), (1, 0)] {
@@ -29,6 +29,7 @@ fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool) {
             while !batch.is_empty() && !stop.load(Ordering::Relaxed) {
                 let sent = ends[to].transmit(&mut batch, clock::now()).unwrap();
                 batch.drop_front(sent);
+                passed(sent);
             }
         }
         std::thread::yield_now();
@@ -36,6 +37,14 @@ fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool) {
 }
 
 fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
+    with_wire_until(usize::MAX, test)
+}
+
+/// The same, and somebody stops the rig when the wire has passed on so many frames.
+fn with_wire_until<T>(
+    frames: usize,
+    test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T,
+) -> T {
     let (near0, far0) = pair(4096, "a");
     let (near1, far1) = pair(4096, "b");
     let stop = Arc::new(AtomicBool::new(false));
@@ -45,7 +54,13 @@ fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
     let mut rig = LiveRig::new(near, KEY, stop.clone());
     std::thread::scope(|scope| {
         let _done = SetWhenDropped(&done);
-        scope.spawn(|| wire([far0, far1], &done));
+        let (count, stopper) = (AtomicUsize::new(0), stop.clone());
+        let passed = move |sent| {
+            if count.fetch_add(sent, Ordering::Relaxed) + sent >= frames {
+                stopper.store(true, Ordering::Relaxed);
+            }
+        };
+        scope.spawn(|| wire([far0, far1], &done, passed));
         test(&mut rig, stop)
     })
 }
@@ -97,6 +112,27 @@ fn a_trial_stops_when_it_is_told_to() {
         stop.store(true, Ordering::Relaxed);
         let hour = trial(vec![stream(1, 64, 10.0)], 3_600_000);
         assert!(matches!(rig.trial(&hour), Err(RigError::Interrupted)));
+    });
+}
+
+#[test]
+fn whoever_stops_a_trial_may_have_the_report_of_what_was_sent_until_then() {
+    with_wire_until(500, |rig, _| {
+        let mut hour = trial(vec![stream(1, 64, 5_000.0), stream(2, 128, 500.0)], 3_600_000);
+        hour.drain = Nanos::from_millis(500);
+        let (report, is_stopped) = rig.trial_until_stopped(&hour).unwrap();
+        assert!(is_stopped);
+        let unsent: u64 =
+            report.streams.iter().map(|one| one.unsent_late + one.unsent_refused).sum();
+        assert_eq!(report.total.offered + unsent, report.total.intended);
+        assert!(report.total.offered >= 500 && report.duration < Nanos::from_secs(3_600));
+        assert_eq!(report.total.forwarded, report.total.offered);
+        assert_eq!(report.account.unexplained(), 0);
+        // As many were intended as so long a trial would have had.
+        let seconds = report.duration.as_secs_f64();
+        assert!((report.total.intended as f64 - seconds * 5_500.0).abs() <= 2.0);
+        let gaps: u64 = report.streams.iter().map(|one| one.pacing.gaps.count()).sum();
+        assert_eq!(gaps, report.total.offered - 2);
     });
 }
 

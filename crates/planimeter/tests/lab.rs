@@ -37,7 +37,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 27] = [
+const TESTS: [Test<Need>; 28] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -69,6 +69,7 @@ const TESTS: [Test<Need>; 27] = [
         disturbed::an_interface_goes_down_during_a_run,
     ),
     ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
+    ("streams_are_sent_until_interrupted", lab_needs, streams_are_sent_until_interrupted),
 ];
 
 fn main() -> ExitCode {
@@ -728,8 +729,8 @@ fn capture_file() -> Vec<u8> {
     writer.finish(None).unwrap()
 }
 
-fn a_capture_file_is_sent() {
-    let place = Place::new();
+/// A namespace with a cable in it, whose ends are cable1 and cable2.
+fn with_cable() -> (Namespace, Cable) {
     let namespace = Namespace::create().unwrap();
     let ends = [1, 2].map(|number| EndSettings {
         namespace: namespace.clone(),
@@ -739,6 +740,75 @@ fn a_capture_file_is_sent() {
     });
     let cable = Cable::lay(&ends[0], &ends[1], 1_500).unwrap();
     cable.wait_carrying().unwrap();
+    (namespace, cable)
+}
+
+/// Two streams, of which nothing is left out that a kernel would mind.
+const STREAMS: &str = r#"
+[[stream]]
+id = 1
+from = 1
+to = 2
+genome = "7b4cg"
+rate_pps = 500.0
+schedule = { poisson = { seed = 1 } }
+mac_source = "02:00:00:00:00:01"
+mac_destination = "02:00:00:00:00:02"
+ip_source = "10.0.0.1"
+ip_destination = "10.0.1.1"
+transport = "tcp"
+[[stream]]
+id = 2
+from = 2
+to = 1
+frame_bytes = 200
+rate_pps = 300.0
+schedule = { bursts = { frames = 5, gap_ns = 1000 } }
+mac_source = "02:00:00:00:00:02"
+mac_destination = "02:00:00:00:00:01"
+ipv6_source = "2001:db8::2"
+ipv6_destination = "2001:db8::1"
+[[stream.vary]]
+ipv6_source = { first = "2001:db8::2", last = "2001:db8::2000" }
+"#;
+
+/// Frames that have arrived at an interface of this thread's namespace.
+fn frames_in(interface: &str) -> u64 {
+    let devices = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let line = devices.lines().find_map(|line| line.trim().strip_prefix(interface)).unwrap();
+    line.trim_start_matches(':').split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn streams_are_sent_until_interrupted() {
+    let place = Place::new();
+    let (namespace, _cable) = with_cable();
+    fs::write(place.path().join("streams.toml"), STREAMS).unwrap();
+    let ports = ["--port", "afpacket:cable1", "--port", "afpacket:cable2"];
+    let what = ["--stream", "streams.toml", "--seconds", "3600", "--json"];
+    let mut command = place.command(&[&["generate"][..], &ports, &what].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = namespace.run(|| command.spawn()).unwrap().unwrap();
+    let have_come = || ["cable1", "cable2"].iter().all(|name| frames_in(name) > 50);
+    assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames come");
+    interrupt(child.id());
+    let said: Said = child.wait_with_output().unwrap().into();
+    assert_eq!(said.code, Some(130), "{}", said.errors);
+    let sent: Value = serde_json::from_str(&said.output).unwrap();
+    assert_eq!((&sent["interrupted"], &sent["frames_unexplained"]), (&true.into(), &0.into()));
+    for stream in sent["streams"].as_array().unwrap() {
+        let count = |key: &str| stream[key].as_u64().unwrap();
+        let late = count("frames_unsent_late") + count("frames_unsent_refused");
+        assert_eq!(count("frames_offered") + late, count("frames_intended"), "{stream}");
+        assert_eq!(stream["classes"]["correct"], stream["frames_offered"], "{stream}");
+        let gaps = stream["pacing"]["gap_buckets"].as_array().unwrap();
+        let gaps: u64 = gaps.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum();
+        assert_eq!(gaps, count("frames_offered") - 1);
+    }
+}
+
+fn a_capture_file_is_sent() {
+    let place = Place::new();
+    let (namespace, _cable) = with_cable();
     fs::write(place.path().join("trace.pcapng"), capture_file()).unwrap();
     let mut command = place.command(&[
         "generate",
@@ -758,9 +828,10 @@ fn a_capture_file_is_sent() {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
     // Whatever else the kernel says on a new link comes on top.
-    let arrived = lines[2].split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
+    let port = lines.iter().find(|line| line.starts_with("port 2")).unwrap();
+    let arrived = port.split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
     let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
-    assert!((1_998..2_020).contains(&frames), "{}", lines[2]);
+    assert!((1_998..2_020).contains(&frames), "{port}");
 }
 
 fn a_switch_that_cannot_start() {

@@ -187,6 +187,7 @@ impl Engine {
         if self.is_replay_only() && self.players.iter().all(Player::is_over) && now < self.closes_at
         {
             (self.sending_ends, self.closes_at) = (now, now);
+            self.trial.duration = now.since(self.started_at);
         }
         if now >= self.closes_at && sent == 0 && !self.is_closed {
             self.is_closed = true;

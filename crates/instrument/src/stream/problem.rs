@@ -151,8 +151,12 @@ impl Stream {
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.validate_sizes(&mut problems);
+        let before = problems.len();
         self.rate.validate(self, &mut problems);
-        self.validate_shape(&mut problems);
+        // By a rate that is none no schedule can be judged.
+        if problems.len() == before {
+            self.validate_shape(&mut problems);
+        }
         self.validate_headers(&mut problems);
         self.validate_vary(&mut problems);
         problems
@@ -329,7 +333,10 @@ impl std::fmt::Display for Problem {
             Problem::TooLarge { frame_bytes, largest_bytes } => {
                 write!(f, "{frame_bytes}-byte frames are too large: at most {largest_bytes} bytes")
             }
-            Problem::BadRate(rate) => write!(f, "{rate} is not a rate that can be sent"),
+            Problem::BadRate(rate) => write!(
+                f,
+                "{rate} is not a rate that can be sent: from 0.000001 to a billion frames a second"
+            ),
             Problem::BadLink(capacity) => write!(f, "a link of {capacity} bit/s carries nothing"),
             Problem::UnsignedReplay => f.write_str(
                 "a replay cannot be measured here, as its frames carry no signature: leave it out",

@@ -9,7 +9,7 @@ use results::record::{
 
 use crate::runner::recording;
 
-/// The account as JSON.
+/// The account as JSON, in one line.
 pub fn json(report: &TrialReport, interrupted: bool) -> String {
     let account = &report.account;
     let mut flags = recording::flags(report);
@@ -30,7 +30,7 @@ pub fn json(report: &TrialReport, interrupted: bool) -> String {
         clock: recording::clock(report.stamps),
         flags,
     };
-    serde_json::to_string_pretty(&sent).expect("the record's types are JSON")
+    serde_json::to_string(&sent).expect("the record's types are JSON")
 }
 
 fn stream(stream: &StreamReport) -> SentStream {
