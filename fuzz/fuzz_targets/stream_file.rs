@@ -4,7 +4,7 @@
 #![no_main]
 
 use instrument::generate::schedule::Schedule;
-use instrument::generate::template::Templates;
+use instrument::generate::templates::Templates;
 use instrument::signature::{Sent, Sequence};
 use instrument::stream::Stream;
 use instrument::stream::file::{read, read_all};

@@ -14,6 +14,10 @@ pub mod patch;
 pub mod form;
 /// What each frame looks like.
 pub mod template;
+/// What the frames of a stream look like that has several sizes.
+pub mod templates;
+/// How well moments were kept.
+pub mod pace;
 /// Getting frames out on time, and an honest account where that fails.
 pub mod sender;
 /// When each frame of a replay is due.

@@ -13,7 +13,7 @@ use packet::traffic::{Count, Traffic};
 
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::sender::Leg;
-use crate::generate::template::Templates;
+use crate::generate::templates::Templates;
 use crate::monitor::delay::Delay;
 use crate::monitor::frozen::Alike;
 use crate::monitor::seen::{Arrived, Seen, Tally};
@@ -199,7 +199,7 @@ impl Monitor {
             epoch,
             varies: streams.iter().any(|stream| stream.templates.groups() > 0),
             offset: offsets[0],
-            offsets,
+            offsets: offsets[1..].to_vec(),
             streams: streams.into_iter().map(incoming).collect(),
             marked: Vec::new(),
             offsets_from_end: Vec::new(),

@@ -41,10 +41,7 @@ fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
 }
 
 /// The same, and somebody stops the rig when the wire has passed on so many frames.
-fn with_wire_until<T>(
-    frames: usize,
-    test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T,
-) -> T {
+fn with_wire_until<T>(frames: usize, test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
     let (near0, far0) = pair(4096, "a");
     let (near1, far1) = pair(4096, "b");
     let stop = Arc::new(AtomicBool::new(false));

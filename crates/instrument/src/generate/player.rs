@@ -13,8 +13,9 @@ use ports::capture::read_ahead::{Chunk, Piece, Place, ReadAhead};
 use ports::port::{Port, PortError};
 
 use crate::generate::course::Course;
+use crate::generate::pace::Pace;
 use crate::generate::seal::Seal;
-use crate::generate::sender::{BATCH_FRAMES, Pace};
+use crate::generate::sender::BATCH_FRAMES;
 use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
 use crate::signature::Sent;
 
@@ -50,7 +51,6 @@ pub struct Player {
     is_complete: bool,
     is_behind: bool,
     pace: Pace,
-    last: Option<(Nanos, Nanos)>,
     warnings: Warnings,
     failure: Option<Failure>,
 }
@@ -100,7 +100,6 @@ impl Player {
             is_complete: false,
             is_behind: false,
             pace: Pace::new(),
-            last: None,
             warnings: Warnings::default(),
             failure: None,
         };
@@ -161,13 +160,12 @@ impl Player {
         let taken = port.transmit_copies(&mut self.copies, now)?.min(self.planned.len());
         let signed = self.sealed.iter().take(taken).filter(|&&is_sealed| is_sealed);
         self.counts.signed += signed.count() as u64;
-        let is_paced = self.course.is_paced();
+        if self.course.is_paced() {
+            self.pace.sent(now, self.planned[..taken].iter().map(|sent| sent.due));
+        }
         for sent in self.planned.drain(..taken) {
             self.counts.frames += 1;
             self.counts.bytes += sent.bytes as u64;
-            if is_paced {
-                self.pace.sent(&mut self.last, now, sent.due);
-            }
         }
         self.advance();
         Ok(taken)

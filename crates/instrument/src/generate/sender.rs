@@ -15,10 +15,11 @@ use packet::copies::Copies;
 use packet::time::Nanos;
 use ports::port::{Port, PortError};
 
+use crate::generate::pace::Pace;
 use crate::generate::schedule::{Cursor, Schedule};
-use crate::generate::template::Templates;
+use crate::generate::templates::Templates;
 use crate::signature::{Sent, Sequence};
-use crate::trial::{Pacing, STALL, Tally};
+use crate::trial::{Pacing, STALL};
 
 /// Frames handed to a port at once.
 pub const BATCH_FRAMES: usize = 64;
@@ -41,8 +42,6 @@ pub struct Outgoing {
     cursor: Cursor,
     /// This far behind, frames are given up.
     catch_up: Nanos,
-    /// When the last measured frame was sent and when it was due.
-    last: Option<(Nanos, Nanos)>,
     counts: [Counts; 2],
     pace: Pace,
 }
@@ -97,7 +96,6 @@ impl Outgoing {
             leg: Leg::Warmup,
             cursor: warmup.seek(0),
             catch_up: measured.period.span(u64::from(catch_up.max(1))),
-            last: None,
             counts: Default::default(),
             pace: Pace::new(),
         };
@@ -159,25 +157,9 @@ impl Outgoing {
     /// Notes that these frames of its were sent together at `now`.
     #[inline]
     fn commit(&mut self, sent: &[Planned], now: Nanos) {
-        let (mut errors, mut gaps) = (Run::default(), Run::default());
-        let pace = &mut self.pace;
-        for &Planned { leg, due, .. } in sent {
-            self.counts[leg as usize].offered += 1;
-            if leg == Leg::Warmup {
-                continue;
-            }
-            let lateness = now.since(due);
-            pace.lateness.record(lateness.0);
-            pace.lateness_max = pace.lateness_max.max(lateness);
-            if let Some((sent_before, due_before)) = self.last {
-                let (achieved, intended) = (now.since(sent_before), due.since(due_before));
-                errors.note(achieved.0.abs_diff(intended.0), &mut pace.gap_error);
-                gaps.note(achieved.0, &mut pace.gaps);
-            }
-            self.last = Some((now, due));
-        }
-        errors.end(&mut pace.gap_error);
-        gaps.end(&mut pace.gaps);
+        sent.iter().for_each(|frame| self.counts[frame.leg as usize].offered += 1);
+        let measured = sent.iter().filter(|frame| frame.leg == Leg::Measured);
+        self.pace.sent(now, measured.map(|frame| frame.due));
     }
 
     /// Goes back to a frame that was planned and not sent.
@@ -210,29 +192,6 @@ impl Outgoing {
     /// How well its moments were kept.
     pub fn pacing(&self) -> Pacing {
         self.pace.finish()
-    }
-}
-
-/// The same time several times over, which is counted at once.
-#[derive(Debug, Default)]
-struct Run {
-    ns: u64,
-    times: u64,
-}
-
-impl Run {
-    #[inline]
-    fn note(&mut self, ns: u64, tally: &mut Tally) {
-        if ns != self.ns {
-            tally.record_many(self.ns, self.times);
-            *self = Run { ns, times: 0 };
-        }
-        self.times += 1;
-    }
-
-    #[inline]
-    fn end(self, tally: &mut Tally) {
-        tally.record_many(self.ns, self.times);
     }
 }
 
@@ -397,53 +356,6 @@ impl Sender {
         pacing.stalls = self.stalls;
         pacing.lateness_max = pacing.lateness_max.max(self.lateness_max);
         pacing
-    }
-}
-
-/// A [`Pacing`] in the making.
-#[derive(Debug)]
-pub struct Pace {
-    lateness: Tally,
-    gap_error: Tally,
-    gaps: Tally,
-    lateness_max: Nanos,
-}
-
-impl Pace {
-    /// Nothing sent yet.
-    pub fn new() -> Self {
-        let (lateness, gap_error, gaps) = (Tally::new(), Tally::new(), Tally::new());
-        Pace { lateness, gap_error, gaps, lateness_max: Nanos::ZERO }
-    }
-
-    /// Notes a frame that was sent at `now` and due at `due`; `last` is the same of the frame before.
-    #[inline]
-    pub(super) fn sent(&mut self, last: &mut Option<(Nanos, Nanos)>, now: Nanos, due: Nanos) {
-        let lateness = now.since(due);
-        self.lateness.record(lateness.0);
-        self.lateness_max = self.lateness_max.max(lateness);
-        if let Some((sent_before, due_before)) = last.replace((now, due)) {
-            let (achieved, intended) = (now.since(sent_before), due.since(due_before));
-            self.gap_error.record(achieved.0.abs_diff(intended.0));
-            self.gaps.record(achieved.0);
-        }
-    }
-
-    /// What it has come to.
-    pub fn finish(&self) -> Pacing {
-        Pacing {
-            lateness: self.lateness.finish(),
-            gap_error: self.gap_error.finish(),
-            gaps: self.gaps.finish(),
-            stalls: 0,
-            lateness_max: self.lateness_max,
-        }
-    }
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace::new()
     }
 }
 

@@ -6,8 +6,6 @@
 //! packet. A template of how frames should look on arrival serves the monitor, so that sending and
 //! checking agree by construction.
 
-use std::sync::Arc;
-
 use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
 use packet::header::{ipv4, ipv6, sctp, tcp, udp};
@@ -15,7 +13,7 @@ use packet::header::{ipv4, ipv6, sctp, tcp, udp};
 use crate::generate::form::bytes_of;
 use crate::generate::patch::{Group, Patch};
 use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
-use crate::stream::{Arrival, Field, Headers, Network, Stream, Transport};
+use crate::stream::{Headers, Network, Stream, Transport};
 
 /// Words of a frame's first bytes, which hold all headers before the signature of most.
 const HEAD_WORDS: usize = 6;
@@ -62,98 +60,10 @@ enum Guard {
     None,
 }
 
-/// The templates of a stream: one for each size of its frames, and which frame has which.
-#[derive(Debug, Clone)]
-pub struct Templates {
-    /// The one of most streams, which is found without a look elsewhere.
-    first: Template,
-    others: Vec<Template>,
-    turns: Arc<[u8]>,
-}
-
-impl Templates {
-    /// The frames of `stream` as they leave, signed with the run's `key`. The stream is valid.
-    pub fn leaving(stream: &Stream, key: u64) -> Self {
-        Templates::new(stream, &stream.headers, &[], key)
-    }
-
-    /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
-    /// values that both share.
-    pub fn both(stream: &Stream, key: u64) -> [Self; 2] {
-        let leaving = Templates::leaving(stream, key);
-        let arriving = match stream.arrival {
-            Arrival::Unchanged => leaving.clone(),
-            Arrival::Routed { .. } => Templates::arriving(stream, key),
-        };
-        [leaving, arriving]
-    }
-
-    /// The frames of `stream` as they ought to arrive.
-    pub fn arriving(stream: &Stream, key: u64) -> Self {
-        match stream.arrival {
-            Arrival::Unchanged => Templates::leaving(stream, key),
-            Arrival::Routed { mac_source, mac_destination } => {
-                let ttl = stream.headers.ttl.saturating_sub(1);
-                let headers =
-                    Headers { mac_source, mac_destination, ttl, ..stream.headers.clone() };
-                Templates::new(stream, &headers, &[Field::MacSource, Field::MacDestination], key)
-            }
-        }
-    }
-
-    fn new(stream: &Stream, headers: &Headers, constant: &[Field], key: u64) -> Self {
-        let group = |vary| Group::new(vary, constant, headers);
-        let groups: Vec<Group> = stream.vary.iter().map(group).collect();
-        let sized = |&size: &usize| Template::new(stream, headers, groups.clone(), size, key);
-        let (first, others) = stream.sizes().split_first().unwrap_or((&stream.frame_bytes, &[]));
-        let turns = stream.genome.as_ref().map(|genome| Arc::clone(genome.turns()));
-        Templates {
-            first: sized(first),
-            others: others.iter().map(sized).collect(),
-            turns: turns.unwrap_or_default(),
-        }
-    }
-
-    /// What frame `number` is made from.
-    #[inline]
-    pub fn of(&self, number: u64) -> &Template {
-        if self.others.is_empty() { &self.first } else { self.of_turn(number) }
-    }
-
-    fn of_turn(&self, number: u64) -> &Template {
-        let turn = usize::from(self.turns[(number % self.turns.len() as u64) as usize]);
-        turn.checked_sub(1).map_or(&self.first, |other| &self.others[other])
-    }
-
-    /// Each of them.
-    pub fn all(&self) -> impl Iterator<Item = &Template> {
-        std::iter::once(&self.first).chain(&self.others)
-    }
-
-    /// The number of the stream.
-    pub fn stream(&self) -> u16 {
-        self.first.stream
-    }
-
-    /// How many indices [`Template::draw`] appends.
-    #[inline]
-    pub fn groups(&self) -> usize {
-        self.first.groups.len()
-    }
-
-    /// Where the signature lies.
-    pub fn signature_at(&self) -> usize {
-        self.first.signature_at
-    }
-
-    /// Whether these bytes look like a damaged frame of this stream (see [`Template::resembles`]).
-    pub fn resembles(&self, bytes: &[u8]) -> bool {
-        self.all().any(|template| template.resembles(bytes))
-    }
-}
-
 impl Template {
-    fn new(
+    /// The frames of so many bytes, frame check sequence included, of a valid stream: with these
+    /// headers, what varies in them, signed with the run's `key`.
+    pub(super) fn new(
         stream: &Stream,
         headers: &Headers,
         groups: Vec<Group>,
@@ -242,6 +152,17 @@ impl Template {
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The number of the stream.
+    pub fn stream(&self) -> u16 {
+        self.stream
+    }
+
+    /// How many indices [`Template::draw`] appends.
+    #[inline]
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// Where the signature lies.

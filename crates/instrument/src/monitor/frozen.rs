@@ -8,7 +8,8 @@ use packet::time::Nanos;
 use packet::traffic::{Class, Count, Traffic};
 
 use super::{Monitor, PortTally};
-use crate::generate::template::{Template, Templates};
+use crate::generate::template::Template;
+use crate::generate::templates::Templates;
 use crate::trial::Classes;
 
 /// What was counted up to a moment.

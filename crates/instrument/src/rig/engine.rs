@@ -12,7 +12,7 @@ use crate::account::{Account, Place};
 use crate::generate::player::Player;
 use crate::generate::schedule::{Period, Schedule};
 use crate::generate::sender::{Leg, Outgoing, Sender};
-use crate::generate::template::Templates;
+use crate::generate::templates::Templates;
 use crate::monitor::{Arrivals, Expected, Monitor};
 use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;

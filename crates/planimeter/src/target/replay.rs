@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::generate::schedule::Period;
-use instrument::generate::template::Templates;
+use instrument::generate::templates::Templates;
 use instrument::rig::RigError;
 use instrument::signature::{Sent, Sequence};
 use instrument::stream::{Problem, Shape, Stream, validate};

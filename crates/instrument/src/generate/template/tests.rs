@@ -5,7 +5,8 @@ use packet::parse::Packet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::stream::{Genome, Label, Order, Rate, Values, Vary, Vlan};
+use crate::generate::templates::Templates;
+use crate::stream::{Arrival, Field, Genome, Label, Order, Rate, Values, Vary, Vlan};
 
 const KEY: u64 = 77;
 
@@ -122,7 +123,10 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         assert_eq!(stream.validate(), []);
         stream
     };
-    use Field::*;
+    use Field::{
+        FlowLabel, IpDestination, IpSource, Ipv6Destination, Ipv6Source, MacSource, MplsLabel,
+        PortDestination, PortSource, Tos, VlanId, VlanInnerId,
+    };
     let (arp, udp) = (Network::Arp { operation: 1 }, Transport::Udp);
     let stack = [label, Label { label: 7, ..label }];
     vec![

@@ -1,0 +1,98 @@
+//! What the frames of a stream look like that may have several sizes: a template for each, and which
+//! frame has which.
+
+use std::sync::Arc;
+
+use crate::generate::patch::Group;
+use crate::generate::template::Template;
+use crate::stream::{Arrival, Field, Headers, Stream};
+
+/// The templates of a stream: one for each size of its frames, and which frame has which.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    /// The one of most streams, which is found without a look elsewhere.
+    first: Template,
+    others: Vec<Template>,
+    turns: Arc<[u8]>,
+}
+
+impl Templates {
+    /// The frames of `stream` as they leave, signed with the run's `key`. The stream is valid.
+    pub fn leaving(stream: &Stream, key: u64) -> Self {
+        Templates::new(stream, &stream.headers, &[], key)
+    }
+
+    /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
+    /// values that both share.
+    pub fn both(stream: &Stream, key: u64) -> [Self; 2] {
+        let leaving = Templates::leaving(stream, key);
+        let arriving = match stream.arrival {
+            Arrival::Unchanged => leaving.clone(),
+            Arrival::Routed { .. } => Templates::arriving(stream, key),
+        };
+        [leaving, arriving]
+    }
+
+    /// The frames of `stream` as they ought to arrive.
+    pub fn arriving(stream: &Stream, key: u64) -> Self {
+        match stream.arrival {
+            Arrival::Unchanged => Templates::leaving(stream, key),
+            Arrival::Routed { mac_source, mac_destination } => {
+                let ttl = stream.headers.ttl.saturating_sub(1);
+                let headers =
+                    Headers { mac_source, mac_destination, ttl, ..stream.headers.clone() };
+                Templates::new(stream, &headers, &[Field::MacSource, Field::MacDestination], key)
+            }
+        }
+    }
+
+    fn new(stream: &Stream, headers: &Headers, constant: &[Field], key: u64) -> Self {
+        let group = |vary| Group::new(vary, constant, headers);
+        let groups: Vec<Group> = stream.vary.iter().map(group).collect();
+        let sized = |&size: &usize| Template::new(stream, headers, groups.clone(), size, key);
+        let (first, others) = stream.sizes().split_first().unwrap_or((&stream.frame_bytes, &[]));
+        let turns = stream.genome.as_ref().map(|genome| Arc::clone(genome.turns()));
+        Templates {
+            first: sized(first),
+            others: others.iter().map(sized).collect(),
+            turns: turns.unwrap_or_default(),
+        }
+    }
+
+    /// What frame `number` is made from.
+    #[inline]
+    pub fn of(&self, number: u64) -> &Template {
+        if self.others.is_empty() { &self.first } else { self.of_turn(number) }
+    }
+
+    fn of_turn(&self, number: u64) -> &Template {
+        let turn = usize::from(self.turns[(number % self.turns.len() as u64) as usize]);
+        turn.checked_sub(1).map_or(&self.first, |other| &self.others[other])
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> impl Iterator<Item = &Template> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The number of the stream.
+    pub fn stream(&self) -> u16 {
+        self.first.stream()
+    }
+
+    /// How many indices [`Template::draw`] appends.
+    #[inline]
+    pub fn groups(&self) -> usize {
+        self.first.groups()
+    }
+
+    /// Where the signature lies.
+    pub fn signature_at(&self) -> usize {
+        self.first.signature_at()
+    }
+
+    /// Whether these bytes look like a damaged frame of this stream (see [`Template::resembles`]).
+    pub fn resembles(&self, bytes: &[u8]) -> bool {
+        self.all().any(|template| template.resembles(bytes))
+    }
+}
