@@ -323,10 +323,11 @@ impl Trial {
         }
     }
 
-    /// When the stream at this place is sent.
+    /// When the stream at this place is sent, never beyond the trial's end.
     pub fn window(&self, place: usize) -> Window {
         let whole = Window { from: Nanos::ZERO, until: self.duration };
-        self.windows.get(place).copied().unwrap_or(whole)
+        let asked = self.windows.get(place).copied().unwrap_or(whole);
+        Window { from: asked.from.min(self.duration), until: asked.until.min(self.duration) }
     }
 
     /// A trial without frames, in which only these orders are given.

@@ -343,6 +343,9 @@ fn rfc_2544_is_measured() {
     {
         assert!(summary.contains(heading), "{heading} is missing: {summary}");
     }
+    let (outcomes, _) = standard(&["rfc2544/reset", "--link", "memif"], &["bridge"], &set);
+    let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
+    assert!(reset["flags"].is_null(), "it came back: {reset}");
 }
 
 /// Every port to every other, and address tables, over veth; our own over shared memory too.

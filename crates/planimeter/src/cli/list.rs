@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn sections() -> Vec<Section> {
     let text = |name: &str, about: &str| (name.to_string(), about.to_string());
-    let experiments = catalog::ENTRIES.iter().map(|entry| text(entry.id, entry.title)).collect();
+    let experiments = catalog::entries().map(|entry| text(entry.id, entry.title)).collect();
     let targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),

@@ -250,17 +250,14 @@ fn measurable(
             let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
             let about = about.join(", ");
             why.push(format!("{} is about {about}, of which none is to be measured", entry.id));
-        } else if entry.inputs > 1 && link == Link::Replay {
-            why.push(format!(
-                "{} needs more than two ports: give --link veth, memif or memory",
-                entry.id
-            ));
-        } else if entry.resets && !matches!(link, Link::Veth | Link::VethXdp) {
-            why.push(format!(
-                "{} needs a target that can be started anew beside its links: give --link veth",
-                entry.id
-            ));
-        } else {
+            continue;
+        }
+        let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
+        let hindered = concerned.filter_map(|kind| Some((kind, entry.hindrance(*kind, link)?)));
+        why.extend(hindered.map(|(kind, hindrance)| {
+            format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), link.name())
+        }));
+        if kinds.iter().any(|kind| entry.can_measure(*kind, link)) {
             kept.push(entry);
         }
     }

@@ -24,6 +24,8 @@ pub struct Methods {
     pub shares: Vec<f64>,
     /// Seconds of a long run.
     pub soak_s: f64,
+    /// Whether three frame sizes do where many tests of a standard name seven.
+    pub is_brief: bool,
 }
 
 impl Methods {
@@ -35,8 +37,8 @@ impl Methods {
             Effort::Full => (30.0, 14_400.0, 262_144),
         };
         let (burst_step, ports, learning_pps) = (1, 4, 25_000.0);
-        let shares = vec![10.0];
-        Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s }
+        let (shares, is_brief) = (vec![10.0], effort == Effort::Quick);
+        Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s, is_brief }
     }
 
     /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.

@@ -129,7 +129,7 @@ impl Plan {
     /// companion where that can be joined.
     pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
         let mut kinds = Vec::new();
-        for &kind in self.kinds.iter().filter(|kind| entry.applies(**kind)) {
+        for &kind in self.kinds.iter().filter(|kind| entry.can_measure(**kind, self.link)) {
             kinds.push(kind);
             let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
             if let Some((_, companion)) =

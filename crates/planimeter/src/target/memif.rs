@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use instrument::controller::{Controller, RealTime, Settings};
+use instrument::controller::Settings;
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
 use instrument::stream::Rate;
@@ -31,7 +31,6 @@ use lab::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::Nanos;
 use ports::afpacket::Options;
-use ports::channel::Url;
 use ports::clock;
 use ports::port::Port;
 use ports::wrap::tail_drop::TailDrop;
@@ -39,10 +38,12 @@ use results::derive::RING_TO_TESTER_FULL;
 use results::record::Work;
 
 use super::name::{TargetKind, Technology};
-use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, plan, router_addresses};
+use super::veth::{
+    AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, install_flows, lab_error, plan, router_addresses,
+};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
-    orders, program, work_of_ours,
+    orders, reset, work_of_ours,
 };
 use crate::parameter::{Parameters, Table};
 use crate::workload::{self, Addresses, Setup};
@@ -259,26 +260,11 @@ impl Target for MemifTarget {
         if self.holds.as_ref() == Some(setup) {
             return Ok(());
         }
-        if let Access::Control { .. } = self.access {
-            if self.holds.is_some() {
-                self.restart()?;
-            }
-            let plan = plan(self.kind.technology(), &self.addresses(), setup);
-            self.peer.install(&self.site, &plan).map_err(lab_error)?;
-        }
-        if let Access::OpenFlow { channel } = &self.access {
-            let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
-            let url: Url = channel
-                .parse()
-                .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-            let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
-            let mut controller = Controller::connect(&url, settings).map_err(failed)?;
-            controller.delete_all(&mut RealTime::default()).map_err(failed)?;
-            let flows = program::flows(setup, &ADDRESSES);
-            let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
-            program::checked(&installed)?;
+        if matches!(self.access, Access::Control { .. }) && self.holds.is_some() {
+            self.restart()?;
         }
         let addresses = self.addresses();
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, (&addresses, setup))?;
         let Self { kind, rig, peer, .. } = self;
         lesson::teach(*kind, setup, &addresses, |trial| {
             rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
@@ -296,6 +282,9 @@ impl Target for MemifTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if let Some(at) = trial.reset_at {
+            return self.trial_with_reset(trial, at);
+        }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
             _ => "",
@@ -341,10 +330,46 @@ impl Target for MemifTarget {
 
 impl MemifTarget {
     /// Begins anew, so that nothing of the last set-up is left.
+    /// A trial in which the target is ended, started anew and given what it held. The instrument's ends of
+    /// the links call it until it answers.
+    fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
+        let (setup, addresses) = (self.holds, self.addresses());
+        let Self { kind, site, peer, access, rig, .. } = self;
+        let cores = site.wiring.cores.clone();
+        reset::trial(rig, trial, at, &cores, || {
+            peer.stop().map_err(lab_error)?;
+            peer.start(site).map_err(lab_error)?;
+            *access = peer.ready(PATIENCE).map_err(lab_error)?;
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+            setup.as_ref().map_or(Ok(()), holds)
+        })
+    }
+
     fn restart(&mut self) -> Result<(), TargetError> {
         self.peer.stop().map_err(lab_error)?;
         (self.access, self.rig) = start(self.kind, self.peer.as_mut(), &self.site, &self.stop)?;
         Ok(())
+    }
+}
+
+/// Makes a peer hold what the setup says.
+fn give(
+    kind: TargetKind,
+    access: &Access,
+    peer: &mut dyn Peer,
+    site: &Site,
+    (addresses, setup): (&Addresses, &Setup),
+) -> Result<(), TargetError> {
+    match access {
+        Access::Control { .. } => {
+            let plan = plan(kind.technology(), addresses, setup);
+            peer.install(site, &plan).map_err(lab_error)
+        }
+        Access::OpenFlow { channel } => {
+            let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
+            install_flows(channel, settings, addresses, setup)
+        }
+        Access::Install | Access::Nothing => Ok(()),
     }
 }
 

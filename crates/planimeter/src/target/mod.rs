@@ -9,6 +9,8 @@ pub mod name;
 pub mod program;
 /// A controller beside a trial.
 pub mod orders;
+/// A target made anew beside a trial.
+mod reset;
 /// Addresses that bridges learn from frames.
 mod lesson;
 /// Targets in this process, joined by rings of frames in memory.

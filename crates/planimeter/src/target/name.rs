@@ -194,6 +194,15 @@ impl TargetKind {
         self.technology() != Technology::Routing && !is_our_switch
     }
 
+    /// Whether the lab can start it anew beside its links.
+    pub fn resets_on(self, link: Link) -> bool {
+        match link {
+            Link::Veth | Link::VethXdp => self != TargetKind::Direct,
+            Link::Memif => self.is_ours(),
+            Link::Memory | Link::Replay => false,
+        }
+    }
+
     /// Whether it can be joined by this link.
     pub fn runs_on(self, link: Link) -> bool {
         match link {

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
+use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
 use lab::account::Account;
 use lab::need::{self, Feature};
@@ -30,14 +30,13 @@ use lab::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::channel::Url;
-use ports::clock;
 use ports::port::{Port, PortError};
 
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::name::{Link, TargetKind, Technology};
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
-    program,
+    program, reset,
 };
 use crate::parameter::{Parameters, Table};
 use crate::workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
@@ -222,22 +221,13 @@ pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
 impl VethTarget {
     /// A trial in which the target is ended, started anew and given what it held.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
-        let resets_at = clock::now().saturating_add(trial.warmup).saturating_add(at);
         let (setup, addresses) = (self.holds, self.addresses());
         let Self { kind, site, peer, access, rig, remake, .. } = self;
-        std::thread::scope(|scope| {
-            let reset = scope.spawn(|| {
-                // Where the system does not let us choose, the scheduler does.
-                let _ = lab::pin::pin(0, &site.wiring.cores.target);
-                clock::sleep_until(resets_at);
-                *access = restarted(peer, remake, site)?;
-                let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
-                setup.as_ref().map_or(Ok(()), holds)
-            });
-            let report = rig.trial(trial);
-            let done = reset.join().expect("a reset does not panic");
-            done.map_err(|error| RigError::Reset(error.to_string()))?;
-            report
+        let cores = site.wiring.cores.clone();
+        reset::trial(rig, trial, at, &cores, || {
+            *access = restarted(peer, remake, site)?;
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+            setup.as_ref().map_or(Ok(()), holds)
         })
     }
 }
@@ -263,7 +253,7 @@ fn give(
     (addresses, setup): (&Addresses, &Setup),
 ) -> Result<(), TargetError> {
     match access {
-        Access::OpenFlow { channel } => install_flows(channel, addresses, setup),
+        Access::OpenFlow { channel } => install_flows(channel, Settings::new(), addresses, setup),
         Access::Control { .. } | Access::Install => {
             let plan = plan(kind.technology(), addresses, setup);
             peer.install(site, &plan).map_err(lab_error)
@@ -272,12 +262,18 @@ fn give(
     }
 }
 
-fn install_flows(channel: &str, addresses: &Addresses, setup: &Setup) -> Result<(), TargetError> {
+/// Has an OpenFlow switch hold the setup's entries and no others.
+pub(super) fn install_flows(
+    channel: &str,
+    settings: Settings,
+    addresses: &Addresses,
+    setup: &Setup,
+) -> Result<(), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let url: Url = channel
         .parse()
         .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-    let mut controller = Controller::connect(&url, Settings::new()).map_err(failed)?;
+    let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = program::flows(setup, addresses);
     let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;

@@ -128,6 +128,9 @@ impl Frame {
         for &value in &self.y.ticks {
             line(format!("M{LEFT} {}H{right}", place(self.y(value))), FAINT);
         }
+        for &value in &self.x.minor {
+            line(format!("M{} {}V{bottom}", place(self.x(value)), self.top), FAINTER);
+        }
         for &value in &self.x.ticks {
             let at = place(self.x(value));
             line(format!("M{at} {}V{bottom}", self.top), FAINTER);

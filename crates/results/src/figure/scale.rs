@@ -91,13 +91,24 @@ fn log(bottom: f64, top: f64) -> Scale {
     Scale { kind: AxisKind::Log, from, to, ticks, minor }
 }
 
+/// Share of an axis that labels at measured values have to be apart.
+const LABELS_APART: f64 = 0.06;
+
 fn log_at_points(values: &[f64], bottom: f64, top: f64) -> Scale {
     let mut ticks = values.to_vec();
     ticks.sort_by(f64::total_cmp);
     ticks.dedup();
     // A little room on both sides, so that no marker sits on the frame.
     let (from, to) = (bottom / 1.12, top * 1.12);
-    Scale { kind: AxisKind::LogAtPoints, from, to, ticks, minor: Vec::new() }
+    // From the largest down, so that the end of the range is always told.
+    let apart = (to / from).ln() * LABELS_APART;
+    let (mut labelled, mut minor): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    for &value in ticks.iter().rev() {
+        let has_room = labelled.last().is_none_or(|next| (next / value).ln() >= apart);
+        if has_room { &mut labelled } else { &mut minor }.push(value);
+    }
+    labelled.reverse();
+    Scale { kind: AxisKind::LogAtPoints, from, to, ticks: labelled, minor }
 }
 
 #[cfg(test)]
@@ -131,6 +142,14 @@ mod tests {
         assert!(!scale.shows(0.0));
         let narrow = Scale::over(AxisKind::Log, &[20.0, 90.0], 5);
         assert_eq!(narrow.ticks, [20.0, 50.0, 100.0]);
+    }
+
+    #[test]
+    fn labels_at_points_do_not_run_into_each_other() {
+        let sizes = [64.0, 128.0, 256.0, 512.0, 1024.0, 1280.0, 1518.0];
+        let scale = Scale::over(AxisKind::LogAtPoints, &sizes, 5);
+        assert_eq!(scale.ticks, [64.0, 128.0, 256.0, 512.0, 1024.0, 1518.0]);
+        assert_eq!(scale.minor, [1280.0]);
     }
 
     #[test]

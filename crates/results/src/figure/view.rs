@@ -230,10 +230,12 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     if view.is_table {
         return None;
     }
-    let over_load = is_load(&experiment.x_name);
+    // A loss curve lies over shares of the link, as RFC 2544 wants it.
+    let over_load = is_load(&experiment.x_name) && view.metric != Metric::LossRatio;
     let measured = |metric: Option<Metric>| {
         let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
-        record.cells.iter().filter(here).map(|cell| cell.value).fold(0.0, f64::max)
+        let top = |cell: &Cell| cell.interval.map_or(cell.value, |it| it.high.max(cell.value));
+        record.cells.iter().filter(here).map(top).fold(0.0, f64::max)
     };
     let top = measured(Some(view.metric)).max(measured(view.reference));
     let unit = number::shown_on_axis(view.metric, top);

@@ -46,7 +46,8 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     };
     let points = record.cells.iter().filter(here).map(|cell| cell.point.value);
     let is_rate = metric.unit() == "pps" && experiment.x_name != "frame_bytes";
-    let highest = is_rate || metric == Metric::LossRatioDifference;
+    let is_loss = matches!(metric, Metric::LossRatioDifference | Metric::LossRatio);
+    let highest = is_rate || is_loss;
     let x = if highest { points.reduce(f64::max) } else { points.reduce(f64::min) }?;
     let mut cells: Vec<&Cell> =
         record.cells.iter().filter(here).filter(|cell| cell.point.value == x).collect();

@@ -84,7 +84,7 @@ fn throughput(record: &Record, experiment: &Experiment) -> Sheet {
     };
     let rows = cells(record, experiment, Metric::ThroughputPps).map(row).collect();
     Sheet {
-        title: "Throughput (RFC 2544, 26.1)",
+        title: "Report by RFC 2544, 26.1",
         reading: "The largest load of which no frame was lost, in a search trial and in a confirming one four \
                   times as long. Frame sizes count the frame check sequence. A theoretical maximum is \
                   given where the link really serialises; over veth pairs and shared memory there is \
@@ -133,7 +133,7 @@ fn bursts(record: &Record, experiment: &Experiment) -> Sheet {
     };
     let rows = cells(record, experiment, Metric::BurstFrames).map(row).collect();
     Sheet {
-        title: "Back-to-back frames and buffer time (RFC 9004)",
+        title: "Report by RFC 9004",
         reading: "N searches for the longest burst, at what link and tester carry, of which no frame was lost. \
                   Sizes that are not here went through at that rate, and show no buffer. The corrected \
                   time leaves out what the target forwards while the burst comes; at another rate the \
@@ -170,7 +170,7 @@ fn variation(record: &Record, experiment: &Experiment) -> Sheet {
         }
     }
     Sheet {
-        title: "Latency, PDV and IPDV (RFC 8219)",
+        title: "Report by RFC 8219, 7.2 and 7.3",
         reading: "Medians of the repeats, and the 1st and 99th percentile across them (nearest rank: with 20 \
                   repeats the least and the greatest). Every frame was stamped. IPDV is signed: below zero the \
                   later frame was quicker. A worst case stands only where at least ten frames lie above it.",

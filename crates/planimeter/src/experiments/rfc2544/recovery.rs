@@ -71,3 +71,46 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
     let is_irregular = over.missed.last.is_none() || goes_on;
     vec![Reading { metric: Metric::RecoveryNs, value: took.0 as f64, is_irregular }]
 }
+
+#[cfg(test)]
+mod tests {
+    use instrument::trial::{Load, Missed, StreamReport};
+
+    use super::*;
+    use crate::target::ADDRESSES;
+    use crate::workload::mesh::between;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    /// What is read of a second of overload and one of half the load, in which frames were last missed then.
+    fn recovery(over_ms: Option<u64>, under_ms: Option<u64>) -> (f64, bool) {
+        let rate = Rate::FramesPerSecond(1000.0);
+        let stream = |id| between(&ADDRESSES, id, (0, 1), 64, rate);
+        let whole = SECOND.saturating_add(SECOND);
+        let windows = vec![
+            Window { from: Nanos::ZERO, until: SECOND },
+            Window { from: SECOND, until: whole },
+        ];
+        let streams = vec![stream(1), stream(2)];
+        let trial = Trial::new(streams, Nanos::ZERO, whole, Nanos::ZERO);
+        let trial = Trial { windows, ..trial };
+        let mut report = TrialReport::unmeasured(&trial, Nanos::ZERO, Load::default());
+        for (stream, last_ms) in trial.streams.iter().zip([over_ms, under_ms]) {
+            let last = last_ms.map(Nanos::from_millis);
+            let missed = Missed { first: last, last, silence: Nanos::ZERO };
+            let blank = StreamReport::unmeasured(stream, Load::default());
+            report.streams.push(StreamReport { missed, ..blank });
+        }
+        let [found] = &read(&trial, &report)[..] else { panic!("one value") };
+        assert_eq!(found.metric, Metric::RecoveryNs);
+        (found.value, found.is_irregular)
+    }
+
+    #[test]
+    fn it_is_from_the_change_to_the_last_loss_and_marked_where_that_says_nothing() {
+        assert_eq!(recovery(Some(990), Some(1030)), (30e6, false));
+        assert_eq!(recovery(Some(990), None), (0.0, false));
+        assert_eq!(recovery(None, None), (0.0, true), "the overload was none");
+        assert_eq!(recovery(Some(990), Some(1999)), (999e6, true), "it goes on");
+    }
+}

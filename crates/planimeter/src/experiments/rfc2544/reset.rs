@@ -60,3 +60,41 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
         Reading { metric: Metric::ResetNsByLoss, value: by_loss, is_irregular },
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use instrument::trial::{Load, Missed, StreamReport};
+
+    use super::*;
+    use crate::target::ADDRESSES;
+    use crate::workload::mesh::between;
+
+    /// What is read of six seconds at 1000 frames/s of which so many were lost, the last one then.
+    fn reset(lost: u64, silence_ms: u64, last_ms: Option<u64>) -> [(f64, bool); 2] {
+        let stream = between(&ADDRESSES, 1, (0, 1), 64, Rate::FramesPerSecond(1000.0));
+        let duration = Nanos::from_secs(6);
+        let trial = Trial::new(vec![stream], Nanos::ZERO, duration, Nanos::ZERO);
+        let load = Load {
+            intended: 6000,
+            offered: 6000,
+            forwarded: 6000 - lost,
+            duration_offered: duration,
+            duration_forwarded: duration,
+        };
+        let mut report = TrialReport::unmeasured(&trial, Nanos::ZERO, load);
+        let last = last_ms.map(Nanos::from_millis);
+        let missed = Missed { first: last, last, silence: Nanos::from_millis(silence_ms) };
+        let blank = StreamReport::unmeasured(&trial.streams[0], load);
+        report.streams.push(StreamReport { missed, ..blank });
+        let found = read(&trial, &report);
+        [0, 1].map(|place| (found[place].value, found[place].is_irregular))
+    }
+
+    #[test]
+    fn both_times_are_told_and_a_target_that_does_not_come_back_is_marked() {
+        assert_eq!(reset(250, 260, Some(1300)), [(260e6, false), (250e6, false)]);
+        assert_eq!(reset(0, 1, None), [(1e6, false), (0.0, false)]);
+        assert!(reset(4900, 3, Some(5999)).iter().all(|(_, is_irregular)| *is_irregular));
+        assert!(reset(6000, 0, Some(5999)).iter().all(|(_, is_irregular)| *is_irregular));
+    }
+}

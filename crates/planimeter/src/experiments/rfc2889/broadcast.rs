@@ -9,7 +9,7 @@ use instrument::stream::Rate;
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
-use super::{AXIS, FRAME_BYTES};
+use super::AXIS;
 use crate::workload::mesh;
 
 /// Load of each trial of latencies, in percent of what the port carries: low, so that it is no queue's.
@@ -34,6 +34,6 @@ fn at(context: &Context, percent: f64) -> Box<dyn Method> {
         let (x, trial) = (f64::from(frame_bytes), context.trial_of(vec![stream]));
         SweepPoint { x, curve: None, setup, trial }
     };
-    let points = context.frames_or(&FRAME_BYTES).into_iter().map(point).collect();
+    let points = super::frames(context).into_iter().map(point).collect();
     Box::new(Sweep::new(AXIS, points, context.parameters.repeats))
 }

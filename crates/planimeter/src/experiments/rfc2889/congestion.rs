@@ -11,7 +11,7 @@ use results::record::Metric;
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method};
-use super::{AXIS, FRAME_BYTES};
+use super::AXIS;
 use crate::workload::Setup;
 use crate::workload::mesh;
 
@@ -27,7 +27,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         setup,
         trial: context.trial_of(streams(context, frame_bytes)),
     };
-    let points = context.frames_or(&FRAME_BYTES).into_iter().map(point).collect();
+    let points = super::frames(context).into_iter().map(point).collect();
     Box::new(Sweep::new(AXIS, points, context.parameters.repeats).reading(read))
 }
 

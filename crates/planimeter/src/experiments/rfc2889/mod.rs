@@ -17,6 +17,7 @@ pub mod broadcast;
 use instrument::trial::Trial;
 use results::record::Metric;
 
+use super::rfc2544::FRAME_BYTES;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
@@ -26,8 +27,16 @@ use crate::workload::mesh::{self, Pattern};
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes, FCS included, of the standard's tests.
-pub const FRAME_BYTES: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// The smallest frames, middle ones and the largest, FCS included, for a first look.
+const FRAME_BYTES_BRIEF: [u16; 3] = [64, 512, 1518];
+
+/// The sizes that the user asked for, or the standard's.
+fn frames(context: &Context) -> Vec<u16> {
+    match context.parameters.methods.is_brief {
+        true => context.frames_or(&FRAME_BYTES_BRIEF),
+        false => context.frames_or(&FRAME_BYTES),
+    }
+}
 
 /// A target that knows its stations.
 fn setup(context: &Context) -> Setup {
@@ -43,7 +52,7 @@ fn trial(context: &Context, pattern: Pattern, frame_bytes: u16, port_pps: f64) -
 /// Fully meshed throughput (5.1): the largest load of each port at which no frame is lost.
 pub fn throughput(context: &Context) -> Box<dyn Method> {
     let task = |frame_bytes| Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps };
-    let tasks = context.frames_or(&FRAME_BYTES).into_iter().map(task).collect();
+    let tasks = frames(context).into_iter().map(task).collect();
     Box::new(searches(context, tasks))
 }
 
@@ -83,6 +92,6 @@ fn full_load(context: &Context, pattern: Pattern) -> Box<dyn Method> {
             context.port_pps(frame_bytes, pattern.senders(setup.ports())),
         ),
     };
-    let points = context.frames_or(&FRAME_BYTES).into_iter().map(point).collect();
+    let points = frames(context).into_iter().map(point).collect();
     Box::new(Sweep::new(AXIS, points, context.parameters.repeats))
 }

@@ -9,7 +9,7 @@ use results::record::{Metric, Role};
 
 use super::super::based::{Based, Throughputs};
 use super::super::{Context, Finding, Method, Tag};
-use super::{AXIS, FRAME_BYTES};
+use super::AXIS;
 use crate::workload::Setup;
 use crate::workload::mesh::Pattern;
 
@@ -18,7 +18,7 @@ const LOADS: usize = 11;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frames = context.frames_or(&FRAME_BYTES);
+    let frames = super::frames(context);
     Box::new(Based::new(context, frames, climb).searching(super::searches))
 }
 

@@ -1,0 +1,108 @@
+//! Plain methods, and what controllers do.
+
+use super::{Entry, WORKLOAD};
+use crate::experiments::{
+    cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, memory_per_flow, soak,
+    throughput,
+};
+
+/// Those about frames first.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "soak",
+        title: "A set load for long, while what the target holds changes",
+        axis: soak::AXIS,
+        method: "80 % of the throughput in sixty trials one after the other, with flow-mods or changing addresses \
+                 meanwhile: rate, loss, latency and memory, and the trend of each.",
+        build: soak::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "forwarding-rate",
+        title: "Forwarding rate under full load",
+        axis: forwarding_rate::AXIS,
+        method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
+                 over the table that --set asks for.",
+        build: forwarding_rate::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "throughput",
+        title: "Throughput: the largest load without loss (RFC 2544)",
+        axis: throughput::AXIS,
+        method: "Binary search from the nominal rate down, without loss and within a set loss, each \
+                 result confirmed by a longer trial and the whole search repeated.",
+        build: throughput::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "latency",
+        title: "Latency at 10, 50, 90 and 100 percent of the throughput",
+        axis: latency::AXIS,
+        method: "A search for the load within the set loss, then trials at shares of it; every frame \
+                 carries its send time.",
+        build: latency::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-mod-rate",
+        title: "Flow-mods a second",
+        axis: flow_mod_rate::AXIS,
+        method: "Exact matches added, modified and deleted one by one over one connection, from the \
+                 first byte sent to the last answer received: a barrier after each, after each \
+                 thousand, and committed bundles.",
+        build: flow_mod_rate::method,
+        flows: flow_mod_rate::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-mod-impact",
+        title: "What flow-mods cost the frames",
+        axis: flow_mod_rate::AXIS_IMPACT,
+        method: "Traffic at a share of the target's own maximum, quiet and while flows are added and \
+                 deleted at a steady rate: busy cycles per frame, and loss.",
+        build: flow_mod_rate::impact,
+        flows: flow_mod_rate::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-stats-dump",
+        title: "Time to tell of all flows",
+        axis: flow_stats_dump::AXIS,
+        method: "All flow statistics asked for in one request, from its first byte to the end of the \
+                 last part of the answer.",
+        build: flow_stats_dump::method,
+        flows: flow_stats_dump::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "flow-stats-impact",
+        title: "What dumps of all flows cost the frames",
+        axis: flow_stats_dump::AXIS_IMPACT,
+        method: "Traffic at a share of the target's own maximum, quiet and while all flow statistics \
+                 are asked for again and again: busy cycles per frame, and loss.",
+        build: flow_stats_dump::impact,
+        flows: flow_stats_dump::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "memory-per-flow",
+        title: "Memory of a flow",
+        axis: memory_per_flow::AXIS,
+        method: "Growth of the resident memory of the target's processes, huge pages counted, from \
+                 their start until they hold all flows, and until frames of each were forwarded.",
+        build: memory_per_flow::method,
+        flows: memory_per_flow::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "cold-start",
+        title: "Forwarding rate over flows never met before",
+        axis: cold_start::AXIS,
+        method: "The first second at full nominal load over flows just installed, then the same with \
+                 all caches filled.",
+        build: cold_start::method,
+        flows: cold_start::FLOWS,
+        ..WORKLOAD
+    },
+];

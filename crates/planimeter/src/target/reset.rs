@@ -1,0 +1,33 @@
+//! A target that is ended and started anew while it is offered a trial.
+
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::trial::{Trial, TrialReport};
+use lab::pin::{self, Cores};
+use packet::time::Nanos;
+use ports::clock;
+
+use super::TargetError;
+
+/// Offers a trial, and has the target made anew `at` this time after its first measured frame was due.
+pub fn trial(
+    rig: &mut LiveRig,
+    trial: &Trial,
+    at: Nanos,
+    cores: &Cores,
+    anew: impl FnOnce() -> Result<(), TargetError> + Send,
+) -> Result<TrialReport, RigError> {
+    let resets_at = clock::now().saturating_add(trial.warmup).saturating_add(at);
+    std::thread::scope(|scope| {
+        let reset = scope.spawn(|| {
+            // Where the system does not let us choose, the scheduler does.
+            let _ = pin::pin(0, &cores.target);
+            clock::sleep_until(resets_at);
+            anew()
+        });
+        let report = rig.trial(trial);
+        let done = reset.join().expect("a reset does not panic");
+        done.map_err(|error| RigError::Reset(error.to_string()))?;
+        report
+    })
+}
