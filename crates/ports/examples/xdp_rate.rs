@@ -1,4 +1,4 @@
-//! Measures what one core reaches with AF_XDP on a veth pair, beside packet sockets: what it costs to
+//! Measures what one core reaches with AF_XDP on a veth pair, and with live frames, beside packet sockets: what it costs to
 //! send a frame of 64 bytes, to receive one, and to do both, as whoever forwards does.
 //!
 //! Run as root: `cargo run --release -p ports --example xdp_rate`. It works in a network namespace of
@@ -31,12 +31,13 @@ const TURN: usize = 500;
 /// Frames take this long only if they were lost.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// How both ends are opened.
-const WAYS: [(&str, &str); 4] = [
-    ("packet sockets", "afpacket:NAME"),
-    ("native", "xdp:NAME,mode=native"),
-    ("native, stamps", "xdp:NAME,mode=native,stamps=kernel"),
-    ("generic", "xdp:NAME,mode=generic"),
+/// How the ends are opened: the one that sends, and the one that receives.
+const WAYS: [(&str, [&str; 2]); 5] = [
+    ("packet sockets", ["afpacket:left", "afpacket:right"]),
+    ("native", ["xdp:left,mode=native", "xdp:right,mode=native"]),
+    ("native, stamps", ["xdp:left,stamps=kernel", "xdp:right,stamps=kernel"]),
+    ("generic", ["xdp:left,mode=generic", "xdp:right,mode=generic"]),
+    ("live frames to native", ["live:left", "xdp:right,mode=native"]),
 ];
 
 fn main() {
@@ -52,8 +53,8 @@ fn main() {
     drop(left);
     let mut costs: Vec<[Vec<u64>; 2]> = WAYS.iter().map(|_| [Vec::new(), Vec::new()]).collect();
     for _ in 0..ROUNDS / TURN {
-        for ((_, spec), spans) in WAYS.iter().zip(&mut costs) {
-            turn(spec, spans);
+        for ((_, specs), spans) in WAYS.iter().zip(&mut costs) {
+            turn(specs, spans);
         }
     }
     println!("nanoseconds a frame, and what one core so carries");
@@ -75,9 +76,8 @@ fn tenth(values: &mut [u64]) -> u64 {
 }
 
 /// Sends rounds of frames from left to right and receives them; adds what each round took.
-fn turn(spec: &str, [sending, receiving]: &mut [Vec<u64>; 2]) {
-    let of = |name| open(&spec.replace("NAME", name), &Options::forwarder()).unwrap();
-    let (mut left, mut right) = (of("left"), of("right"));
+fn turn(specs: &[&str; 2], [sending, receiving]: &mut [Vec<u64>; 2]) {
+    let [mut left, mut right] = specs.map(|spec| open(spec, &Options::forwarder()).unwrap());
     let mut out = Copies::new(FRAMES);
     while let Some(frame) = out.push(60, None) {
         frame.fill(2);
