@@ -254,7 +254,7 @@ ip_source = "10.0.0.1"
 ip_destination = "10.0.1.1"
 "#;
 
-/// The same trial with each source of stamps: only those of this program hold its own stall.
+/// The same trial with each source of stamps: only what this program dates is lost to its own stall.
 fn stalls() {
     let place = Place::new();
     for (spec, source) in [
@@ -273,7 +273,12 @@ fn stalls() {
         let report = LiveRig::new(ports, 1, Default::default()).trial(&trial).unwrap();
         assert_eq!(report.stamps, source, "{spec}");
         assert!(report.classes.correct > 0, "{spec}: {:?}", report.classes);
-        let least = report.latency.from_sent.ns_min().unwrap();
-        assert_eq!(least >= AWAY.0, source == Clock::UserSpace, "{spec}: {least} ns");
+        // What this program itself dates while it was away has no known delay.
+        let least = report.latency.from_sent.ns_min();
+        if source == Clock::UserSpace {
+            assert!(report.latency.unknown > 0, "{spec}: {least:?}");
+        } else {
+            assert!(least.is_some_and(|least| least < AWAY.0), "{spec}: {least:?}");
+        }
     }
 }
