@@ -12,6 +12,8 @@ use std::process::Command;
 use std::rc::Rc;
 
 use common::{Copy, pass, rig, stream, trial, wire};
+use instrument::generate::schedule::Schedule;
+use instrument::generate::templates::Templates;
 use instrument::rig::Rig;
 use instrument::stream::file::{read, read_all};
 use instrument::stream::{
@@ -287,17 +289,56 @@ fn a_stream_from_a_file_with_everything_in_it_loses_nothing() {
     assert!(report.total.intended > 1_000 && report.flags.is_empty(), "{:?}", report.flags);
 }
 
-#[test]
-fn the_users_guide_shows_stream_files_that_can_be_read() {
+/// The stream files of the user guide.
+fn files_of_the_guide() -> Vec<&'static str> {
     let guide = include_str!("../../../docs/guide.md");
     let blocks = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let files = blocks.filter(|text| text.contains("[[stream]]") || text.contains("[[replay]]"));
-    let mut count = 0;
-    for text in files {
+    blocks.filter(|text| text.contains("[[stream]]") || text.contains("[[replay]]")).collect()
+}
+
+#[test]
+fn the_users_guide_shows_stream_files_that_can_be_read() {
+    let files = files_of_the_guide();
+    for text in &files {
         if let Err(error) = read_all(text, 2) {
             panic!("{error} in\n{text}");
         }
-        count += 1;
     }
-    assert!(count >= 5, "{count}");
+    assert!(files.len() >= 5, "{}", files.len());
+}
+
+#[test]
+fn any_number_in_a_stream_file_may_be_absurd() {
+    let absurd = ["0", "-1", "1", "65536", "9223372036854775807", "1e300", "0.0", "nan"];
+    for text in files_of_the_guide() {
+        let lines: Vec<&str> = text.lines().collect();
+        for place in 0..lines.len() {
+            let Some((key, value)) = lines[place].split_once(" = ") else { continue };
+            let mut wrong = vec![String::new()];
+            wrong.extend(absurd.map(|number| format!("{key} = {number}")));
+            let digits = |letter: char| !letter.is_ascii_digit();
+            for part in value.split(digits).filter(|part| !part.is_empty()) {
+                wrong.extend(absurd.map(|it| format!("{key} = {}", value.replace(part, it))));
+            }
+            for line in wrong {
+                let mut all = lines.clone();
+                all[place] = &line;
+                match read_all(&all.join("\n"), 2) {
+                    Ok(contents) => contents.streams.iter().for_each(made),
+                    Err(error) => assert!(!error.to_string().contains('\n')),
+                }
+            }
+        }
+    }
+}
+
+/// Has a stream's frames and moments be made.
+fn made(stream: &Stream) {
+    let schedule = Schedule::of(stream, Nanos(5), Nanos::ZERO, Nanos::from_secs(1), false);
+    let places = [0, 1, 2, 1023, 1024].map(|number| schedule.seek(number));
+    assert!(places.is_sorted_by_key(|place| place.due), "{stream:?}");
+    if stream.vary.iter().all(|group| group.count <= 1 << 16) {
+        let templates = Templates::leaving(stream, 7);
+        assert!(templates.all().all(|template| template.bytes().len() >= 60));
+    }
 }

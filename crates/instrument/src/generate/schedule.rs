@@ -82,7 +82,7 @@ impl Period {
         match rate {
             Rate::FramesPerSecond(pps) => Period::fraction(SECOND * PARTS, parts(pps)),
             Rate::LinkPercent { percent, link_bits_per_second } => {
-                let bits = 8 * u128::from(bytes + frames * GAP_BYTES as u64);
+                let bits = 8 * u128::from(bytes.saturating_add(frames * GAP_BYTES as u64));
                 let capacity = u128::from(link_bits_per_second.max(1));
                 let over = SECOND * 100 * PARTS * bits;
                 Period::fraction(over, capacity * parts(percent) * u128::from(frames))

@@ -119,7 +119,8 @@ impl Genome {
 
     /// How many bytes its frames have together, frame check sequences included.
     pub fn bytes(&self) -> u64 {
-        self.turns.iter().map(|&turn| self.sizes[usize::from(turn)] as u64).sum()
+        let size = |turn: u8| self.sizes[usize::from(turn)] as u64;
+        self.turns.iter().fold(0u64, |sum, &turn| sum.saturating_add(size(turn)))
     }
 
     /// How many frames it has.
