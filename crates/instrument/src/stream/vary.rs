@@ -186,7 +186,7 @@ impl Weights {
         let index = below(bits, self.count());
         let (kept, other) = self.table[index as usize];
         // The upper bits chose the index, the lower ones choose whose the draw is.
-        if bits as u32 <= kept { index } else { other.into() }
+        if (bits as u32) < kept { index } else { other.into() }
     }
 }
 
