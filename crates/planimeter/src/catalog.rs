@@ -11,7 +11,9 @@ mod workloads;
 
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
+use crate::parameter::own::Declared;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
+use results::record::{self, Metric, Name};
 
 /// One experiment.
 pub struct Entry {
@@ -41,6 +43,59 @@ pub struct Entry {
     pub is_meshed: bool,
     /// Whether the target is reset meanwhile.
     pub resets: bool,
+    /// What can be set besides what all experiments know.
+    pub parameters: &'static [Declared],
+    /// What its report shows; empty where that follows from what is measured.
+    pub shows: &'static [Show],
+}
+
+/// A figure with its table, as an experiment that a module carries out wants it.
+#[derive(Debug, Clone, Copy)]
+pub struct Show {
+    /// Its heading.
+    pub title: &'static str,
+    /// What is drawn over the axis: metrics of one unit, by their names.
+    pub drawn: &'static [&'static str],
+    /// What stands in the table besides.
+    pub beside: &'static [&'static str],
+    /// Series that are drawn instead.
+    pub series: &'static [&'static str],
+    /// Whether what is drawn has a logarithmic axis.
+    pub is_logarithmic: bool,
+}
+
+impl Show {
+    /// Values over the axis, and others in the table.
+    pub const fn values(
+        title: &'static str,
+        drawn: &'static [&'static str],
+        beside: &'static [&'static str],
+    ) -> Show {
+        Show { title, drawn, beside, series: &[], is_logarithmic: false }
+    }
+
+    /// Series of a trial.
+    pub const fn series(title: &'static str, series: &'static [&'static str]) -> Show {
+        Show { title, drawn: &[], beside: &[], series, is_logarithmic: false }
+    }
+
+    /// As the record keeps it.
+    pub fn stored(&self) -> record::Show {
+        let metrics = |names: &[&'static str]| names.iter().map(|name| metric(name)).collect();
+        record::Show {
+            title: self.title.into(),
+            drawn: metrics(self.drawn),
+            beside: metrics(self.beside),
+            series: self.series.iter().map(|&name| name.into()).collect(),
+            is_logarithmic: self.is_logarithmic,
+        }
+    }
+}
+
+/// The metric of this name: of the list, or one that a module named.
+pub fn metric(name: &'static str) -> Metric {
+    let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    listed.unwrap_or(Metric::Named(Name::of(name)))
 }
 
 /// What has two tables, one of exact entries and one of others.
@@ -111,6 +166,8 @@ const WORKLOAD: Entry = Entry {
     inputs: 1,
     is_meshed: false,
     resets: false,
+    parameters: &[],
+    shows: &[],
 };
 
 /// The experiments that a name stands for: one, or every item of a study.

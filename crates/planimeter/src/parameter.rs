@@ -9,6 +9,8 @@ pub mod control;
 pub mod goals;
 /// Standard methods.
 pub mod methods;
+/// Those that an experiment declares itself.
+pub mod own;
 
 use std::fmt;
 
@@ -16,6 +18,7 @@ use control::Control;
 use goals::Goals;
 use instrument::stream::Stream;
 use methods::Methods;
+use own::Own;
 
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +175,8 @@ pub struct Parameters {
     pub methods: Methods,
     /// How many addresses our bridge holds.
     pub macs_max: u32,
+    /// What experiments declare themselves.
+    pub own: Own,
 }
 
 impl Parameters {
@@ -204,6 +209,7 @@ impl Parameters {
             goals: Goals::at(effort),
             methods: Methods::at(effort),
             macs_max: 262_144,
+            own: Own::default(),
         }
     }
 

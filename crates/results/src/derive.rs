@@ -139,7 +139,8 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         | Metric::AddressesCached
         | Metric::AddressesLearnedPerS
         | Metric::CyclesBusyRatio
-        | Metric::RateColdRatio => None,
+        | Metric::RateColdRatio
+        | Metric::Named(_) => None,
         Metric::FlowModsAddedPerS => orders(trial, Deed::Add)?.flow_mods_per_s(),
         Metric::FlowModsModifiedPerS => orders(trial, Deed::Modify)?.flow_mods_per_s(),
         Metric::FlowModsDeletedPerS => orders(trial, Deed::Delete)?.flow_mods_per_s(),
@@ -221,8 +222,19 @@ fn cells(record: &Record) -> Vec<Cell> {
     let places = places(record);
     places
         .iter()
-        .flat_map(|place| Metric::ALL.iter().filter_map(|&metric| cell(record, place, metric)))
+        .flat_map(|place| metrics(place).filter_map(|metric| cell(record, place, metric)))
         .collect()
+}
+
+/// What can be known of a place: the metrics of the list, then those that modules named.
+fn metrics(place: &Place<'_>) -> impl Iterator<Item = Metric> + use<> {
+    let mut named: Vec<Metric> = Vec::new();
+    for outcome in &place.outcomes {
+        if matches!(outcome.metric, Metric::Named(_)) && !named.contains(&outcome.metric) {
+            named.push(outcome.metric);
+        }
+    }
+    Metric::ALL.into_iter().chain(named)
 }
 
 fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
@@ -259,12 +271,19 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
         n: samples.len() as u32,
         interval: interval_of(metric, &samples, LEVEL_PERCENT),
         interval_99: interval_of(metric, &samples, LEVEL_PERCENT_HIGH),
+        resolution: resolution(place, metric),
         limit: None,
         warnings: cell_warnings(place, metric, samples.len() as u32),
         samples,
         repeats,
         trials: rests_on,
     })
+}
+
+/// How well each repeat's value is known, at worst.
+fn resolution(place: &Place<'_>, metric: Metric) -> Option<f64> {
+    let outcomes = place.outcomes.iter().filter(|outcome| outcome.metric == metric);
+    outcomes.filter_map(|outcome| outcome.resolution).max_by(f64::total_cmp)
 }
 
 /// The interval of repeats: none reaches below zero of what cannot be negative, nor above all of
@@ -387,7 +406,7 @@ fn wrong(trials: &[&Trial]) -> Option<Warning> {
 
 fn ratios(record: &Record) -> Vec<Ratio> {
     let Some(base) = record.targets.first() else { return Vec::new() };
-    let compared = |cell: &&Cell| cell.target != base.name && COMPARED.contains(&cell.metric);
+    let compared = |cell: &&Cell| cell.target != base.name && is_compared(cell.metric);
     record
         .cells
         .iter()
@@ -411,6 +430,12 @@ fn ratios(record: &Record) -> Vec<Ratio> {
             })
         })
         .collect()
+}
+
+/// Whether targets are compared by it: times and rates of modules are.
+fn is_compared(metric: Metric) -> bool {
+    let is_named = matches!(metric, Metric::Named(_));
+    COMPARED.contains(&metric) || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps")
 }
 
 /// The cell without the repeats that met a target whose caches were not filled.

@@ -9,12 +9,14 @@ mod scale;
 mod palette;
 mod draw;
 mod view;
+mod series;
 mod standard;
 #[cfg(test)]
 mod tests;
 
 pub use draw::svg;
 pub use palette::{Marker, Style, styles};
+pub use series::of_series;
 pub use view::{View, curves, figure, views};
 
 /// A picture of curves over two axes.

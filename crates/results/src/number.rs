@@ -3,8 +3,10 @@
 //! Stored values keep their unit and all their digits; only what is shown passes through here.
 //! Invariant: equal values give equal text on every machine.
 
+use std::borrow::Cow;
+
 use crate::interval::LEVEL_PERCENT;
-use crate::record::{Interval, Metric, Within};
+use crate::record::{Interval, Metric, Name, Within};
 
 /// A unit in which a metric is shown, and what a stored value is multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +29,7 @@ pub fn shown(metric: Metric) -> Shown {
         }
         Metric::AddressesLearnedPerS => return Shown { unit: "addresses/s", factor: 1.0 },
         Metric::MemoryBytes => return Shown { unit: "MB", factor: 1e-6 },
+        Metric::Named(name) => return shown_of(name),
         _ => {}
     }
     match metric.unit() {
@@ -42,9 +45,37 @@ pub fn shown(metric: Metric) -> Shown {
     }
 }
 
+/// How what a module named is shown: times of frames in microseconds, those of control in
+/// milliseconds.
+fn shown_of(name: Name) -> Shown {
+    let of_frames = |word| matches!(word, "latency" | "jitter" | "frame");
+    match name.unit() {
+        "ns" if name.text().split('_').any(of_frames) => Shown { unit: "µs", factor: 1e-3 },
+        "ns" => Shown { unit: "ms", factor: 1e-6 },
+        "per_s" => Shown { unit: per_second(name), factor: 1.0 },
+        "pps" => Shown { unit: "frames/s", factor: 1.0 },
+        "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
+        "ratio" => Shown { unit: "%", factor: 100.0 },
+        "percent" => Shown { unit: "%", factor: 1.0 },
+        "index" => Shown { unit: "of 1", factor: 1.0 },
+        unit => Shown { unit, factor: 1.0 },
+    }
+}
+
+fn per_second(name: Name) -> &'static str {
+    match name.counted() {
+        Some("messages") => "messages/s",
+        Some("frames") => "frames/s",
+        Some("rules") => "rules/s",
+        Some("rows") => "rows/s",
+        _ => "1/s",
+    }
+}
+
 /// The metric's name for people.
-pub fn title(metric: Metric) -> &'static str {
-    match metric {
+pub fn title(metric: Metric) -> Cow<'static, str> {
+    Cow::Borrowed(match metric {
+        Metric::Named(name) => return Cow::Owned(name.title()),
         Metric::RatePpsOffered | Metric::RateBpsOffered => "offered load",
         Metric::RatePpsForwarded | Metric::RateBpsForwarded => "forwarding rate",
         Metric::LossRatio => "loss",
@@ -101,7 +132,7 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::AddressesLearnedPerS => "learning rate",
         Metric::LossRatioBroadcast => "loss of broadcast copies",
         Metric::MemoryBytes => "memory",
-    }
+    })
 }
 
 /// The value to four significant digits, thousands kept apart by narrow spaces.
@@ -172,6 +203,7 @@ pub fn axis(name: &str) -> String {
         "f2_percent" => "load of F2, % of C".into(),
         "time_s" => "time, s".into(),
         "flow_mods_per_answer" => "flow-mods for one answer".into(),
+        "rules" => "rules".into(),
         other => other.replace('_', " "),
     }
 }

@@ -11,7 +11,7 @@ mod facts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::figure::{View, figure, svg, views};
+use crate::figure::{Figure, View, figure, of_series, svg, views};
 use crate::record::{Experiment, Record, gathered};
 use crate::report::{figure_id, words};
 use crate::table::{self, Entry, Table};
@@ -135,6 +135,9 @@ fn section(record: &Record, experiment: &Experiment, index: usize, runs: usize) 
             @for view in views(record, experiment) {
                 (view_of(record, experiment, &view, (index, runs)))
             }
+            @for drawn in of_series(record, experiment) {
+                (series_of(drawn, (index, runs)))
+            }
             @for sheet in table::sheets(record, experiment) {
                 h3 { (sheet.title) }
                 p { (sheet.reading) }
@@ -167,6 +170,11 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: (usize,
             }
         }
     }
+}
+
+fn series_of(mut drawn: Figure, place: (usize, usize)) -> Markup {
+    drawn.id = figure_id(&drawn.id, place.0, place.1);
+    html! { figure { div.wide { (PreEscaped(svg(&drawn))) } } }
 }
 
 /// Ratios of a rate are the same in bits; they are stored for frames.

@@ -12,6 +12,8 @@ mod cell;
 mod clock;
 mod goal;
 mod metric;
+mod module;
+mod named;
 mod sent;
 mod stalls;
 mod warning;
@@ -24,10 +26,12 @@ pub use cell::{
 };
 pub use clock::{ClockFacts, ClockReference};
 pub use environment::{
-    Calibration, CoreGaps, Effort, Environment, Experiment, Target, Technology, Tool,
+    Calibration, CoreGaps, Effort, Environment, Experiment, Show, Target, Technology, Tool,
 };
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
+pub use module::{Ended, Measured, ModuleRun, SERIES_POINTS_MAX, Series};
+pub use named::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
 pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use stalls::Stalls;
 pub use trial::{

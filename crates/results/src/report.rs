@@ -8,7 +8,7 @@ pub(crate) mod words;
 mod tests;
 
 use crate::csv;
-use crate::figure::{figure, svg, views};
+use crate::figure::{figure, of_series, svg, views};
 use crate::page;
 use crate::record::Record;
 use crate::store::Output;
@@ -34,6 +34,10 @@ fn files_of(record: &Record, index: usize, runs: usize) -> Vec<Output> {
         let stem = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let path = format!("{}.csv", figure_id(&stem, index, runs));
         outputs.push(Output { path, text: csv::cells(record, experiment) });
+        for mut figure in of_series(record, experiment) {
+            figure.id = figure_id(&figure.id, index, runs);
+            outputs.push(Output { path: format!("figures/{}.svg", figure.id), text: svg(&figure) });
+        }
         for view in views(record, experiment) {
             if let Some(mut figure) = figure(record, experiment, &view) {
                 figure.id = figure_id(&figure.id, index, runs);

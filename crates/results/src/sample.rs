@@ -183,6 +183,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         cpu: vec![CpuUse { name: name.into(), core: Some(1), busy_ratio: 0.5 }],
         work: None,
         orders: None,
+        module: None,
         memory: None,
         memory_bytes: None,
         goal: None,
@@ -226,6 +227,7 @@ fn experiments() -> Vec<Experiment> {
         x_name: x_name.into(),
         method: Some("One flow at full nominal load, one trial of a second a point.".into()),
         trials_of: None,
+        shows: Vec::new(),
     };
     vec![
         one("fig2", "Forwarding rate of one flow against packet size", "frame_bytes"),

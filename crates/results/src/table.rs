@@ -69,9 +69,14 @@ impl Entry {
     fn cell(cell: &Cell) -> Entry {
         Entry {
             text: number::value(cell.metric, cell.value),
-            range: match &cell.interval {
-                Some(interval) => number::interval(cell.metric, interval),
-                None => "n=1".into(),
+            range: match (&cell.interval, cell.resolution) {
+                (Some(interval), None) => number::interval(cell.metric, interval),
+                (Some(interval), Some(each)) => {
+                    let each = number::value(cell.metric, each);
+                    format!("{}, each ± {each}", number::interval(cell.metric, interval))
+                }
+                (None, None) => "n=1".into(),
+                (None, Some(each)) => format!("n=1, ± {}", number::value(cell.metric, each)),
             },
             warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
             is_number: true,

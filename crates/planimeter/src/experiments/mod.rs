@@ -100,6 +100,8 @@ pub struct Finding {
     pub metric: Metric,
     /// Its value.
     pub value: f64,
+    /// The true value lies within so much of it, as far as the way of looking goes.
+    pub resolution: Option<f64>,
     /// Whether the search broke its rules.
     pub irregular: bool,
     /// Whether the tester could not offer more.
@@ -111,8 +113,18 @@ pub struct Finding {
 impl Finding {
     /// A result about which there is nothing to say.
     pub fn new(repeat: u32, axis: &'static str, x: f64, metric: Metric, value: f64) -> Self {
-        let (curve, irregular, tester_limited, goal) = (None, false, false, None);
-        Finding { repeat, axis, x, curve, metric, value, irregular, tester_limited, goal }
+        Finding {
+            repeat,
+            axis,
+            x,
+            curve: None,
+            metric,
+            value,
+            resolution: None,
+            irregular: false,
+            tester_limited: false,
+            goal: None,
+        }
     }
 }
 

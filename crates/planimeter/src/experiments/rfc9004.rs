@@ -220,6 +220,7 @@ mod tests {
             point: record::Point::new(AXIS, 64.0),
             metric: Metric::ThroughputPps,
             value: THROUGHPUT_PPS,
+            resolution: None,
             trials: Vec::new(),
             flags: Vec::<Flag>::new(),
             goal: None,

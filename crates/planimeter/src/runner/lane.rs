@@ -220,6 +220,7 @@ impl Lane {
             },
             metric: finding.metric,
             value: finding.value,
+            resolution: finding.resolution,
             trials,
             flags,
             goal: finding.goal,

@@ -22,7 +22,7 @@ use packet::time::Nanos;
 use results::record::{self, Line, Outcome, Record, SCHEMA, Tool};
 use results::store::{Histograms, Store, StoreError};
 
-use crate::catalog::Entry;
+use crate::catalog::{Entry, Show};
 use crate::experiments::Context;
 use crate::papers;
 use crate::parameter::{Capacity, Effort, Parameters};
@@ -501,6 +501,7 @@ fn new_record(plan: &Plan, bench: &Bench) -> Record {
         x_name: entry.axis.into(),
         method: Some(entry.method.into()),
         trials_of: plan.shares(entry).map(Into::into),
+        shows: entry.shows.iter().map(Show::stored).collect(),
     });
     Record {
         schema: SCHEMA,

@@ -23,6 +23,8 @@ const LEGEND_COLUMNS: usize = 3;
 const LETTER: f64 = 7.0;
 /// Width of a legend's line and marker, before the text.
 const LEGEND_TEXT_AT: f64 = 44.0;
+/// From more points than this a curve is drawn as dots.
+const DENSE_POINTS: usize = 150;
 const INK: &str = "#222222";
 const FAINT: &str = "#dddddd";
 const FAINTER: &str = "#eeeeee";
@@ -170,6 +172,11 @@ impl Frame {
         let drawable = |point: &&FigurePoint| self.x.shows(point.x) && self.y.shows(point.y);
         let points: Vec<&FigurePoint> = series.points.iter().filter(drawable).collect();
         let _ = writeln!(out, r#"<g aria-label="{}">"#, escape(&series.name));
+        if points.len() > DENSE_POINTS {
+            self.dots(out, &points, &series.style);
+            out.push_str("</g>\n");
+            return;
+        }
         let mut path = String::new();
         for (index, point) in points.iter().enumerate() {
             let letter = if index == 0 { 'M' } else { 'L' };
@@ -195,6 +202,21 @@ impl Frame {
             out.push_str("</g>\n");
         }
         out.push_str("</g>\n");
+    }
+}
+
+impl Frame {
+    /// Points without a line between them, where there are too many for markers.
+    fn dots(&self, out: &mut String, points: &[&FigurePoint], style: &Style) {
+        let mut path = String::new();
+        for point in points {
+            let _ = write!(path, "M{} {}h0", place(self.x(point.x)), place(self.y(point.y)));
+        }
+        let colour = style.colour;
+        let _ = writeln!(
+            out,
+            r#"<path d="{path}" stroke="{colour}" stroke-width="2.6" stroke-linecap="round" fill="none"/>"#
+        );
     }
 }
 

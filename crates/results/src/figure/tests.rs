@@ -1,7 +1,7 @@
 //! Figures of the made-up run, and pictures that must never break.
 
 use super::*;
-use crate::record::{Metric, Outcome};
+use crate::record::{self, Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
 use crate::sample;
 
 fn pictures() -> Vec<(String, String)> {
@@ -86,6 +86,7 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
             point: trial.point.clone(),
             metric: Metric::ThroughputPps,
             value: 1000.0 + number as f64,
+            resolution: None,
             trials: vec![trial.id],
             flags: Vec::new(),
             goal: None,
@@ -97,4 +98,89 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
     assert_eq!(metrics, [Metric::ThroughputPps]);
     let drawn = figure(&record, &record.experiments[0], &shown[0]).unwrap();
     assert_eq!((drawn.id.as_str(), drawn.series.len()), ("throughput", 6));
+}
+
+/// The made-up run as one of a module that measured two times and saw rules act one by one.
+fn of_a_module() -> Record {
+    let mut record = sample::record();
+    record.experiments.truncate(1);
+    let metric = |name: &'static str| Metric::Named(Name::of(name));
+    record.experiments[0].shows = vec![
+        Show {
+            title: "Two planes".into(),
+            drawn: vec![metric("control_ns_p50"), metric("data_ns_p50")],
+            beside: Vec::new(),
+            series: Vec::new(),
+            is_logarithmic: false,
+        },
+        Show {
+            title: "Rules acting over time".into(),
+            drawn: Vec::new(),
+            beside: Vec::new(),
+            series: vec!["rules_acting".into()],
+            is_logarithmic: false,
+        },
+    ];
+    let id = record.experiments[0].id.clone();
+    for trial in record.trials.iter_mut().filter(|trial| trial.experiment == id) {
+        let points = (0..400u32).map(|rule| [f64::from(rule) * 1e6, f64::from(rule)]).collect();
+        let (name, over) = ("rules_acting".into(), "time_ns".into());
+        trial.module = Some(ModuleRun {
+            module: "made-up".into(),
+            ended: Ended::Said,
+            duration_ns: 1,
+            measured: Vec::new(),
+            series: vec![record::Series { name, over, points }],
+            messages_sent: 0,
+            messages_received: 0,
+            errors_received: 0,
+            events: 0,
+            react_ns: 0,
+            react_ns_longest: 0,
+            notes: Vec::new(),
+            log: None,
+        });
+        for (name, value) in [("control_ns_p50", 1e6), ("data_ns_p50", 3e6)] {
+            record.outcomes.push(Outcome {
+                experiment: id.clone(),
+                target: trial.target.clone(),
+                repeat: trial.repeat,
+                point: trial.point.clone(),
+                metric: metric(name),
+                value: value + trial.id as f64,
+                resolution: Some(5e4),
+                trials: vec![trial.id],
+                flags: Vec::new(),
+                goal: None,
+            });
+        }
+    }
+    crate::derive::finish(&mut record, &[]);
+    record
+}
+
+#[test]
+fn what_a_module_shows_is_drawn_side_by_side_and_each_value_says_how_well_it_is_known() {
+    let record = of_a_module();
+    let experiment = &record.experiments[0];
+    let shown = views(&record, experiment);
+    assert_eq!(shown.len(), 1, "series are no view over the axis");
+    let drawn = figure(&record, experiment, &shown[0]).unwrap();
+    assert_eq!(drawn.series.len(), 2 * record.targets.len());
+    assert_eq!((drawn.title.as_str(), drawn.y.label.as_str()), ("Two planes", "ms"));
+    assert!(drawn.series[1].name.ends_with("median data"), "{}", drawn.series[1].name);
+    let table = crate::table::of_view(&record, experiment, &shown[0]);
+    let ranges = table.rows.iter().flat_map(|row| &row[3..]).map(|entry| entry.range.as_str());
+    assert!(ranges.clone().count() > 2 && ranges.clone().all(|it| it.contains("± 0.05")));
+}
+
+#[test]
+fn a_series_of_many_points_is_drawn_as_dots() {
+    let record = of_a_module();
+    let drawn = of_series(&record, &record.experiments[0]);
+    let [figure] = &drawn[..] else { panic!("one show has series") };
+    assert_eq!(figure.series.len(), record.targets.len());
+    assert_eq!((figure.x.label.as_str(), figure.y.label.as_str()), ("time, ms", "rules acting"));
+    let picture = svg(figure);
+    assert_eq!(picture.matches("h0M").count(), 399 * record.targets.len());
 }

@@ -8,7 +8,7 @@
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, standard, styles};
 use crate::derive::study::{WIRE_OVERHEAD_BYTES, one_way};
 use crate::number;
-use crate::record::{Cell, Experiment, GOALS, Metric, Record, Within};
+use crate::record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
 
 /// How one metric of an experiment is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,10 @@ pub struct View {
     pub metric: Metric,
     /// What is drawn dashed for reference: what was offered.
     pub reference: Option<Metric>,
+    /// What is drawn besides, in the same unit: curves of their own.
+    pub also: Vec<Metric>,
+    /// Its heading, where it is not the experiment's.
+    pub heading: Option<String>,
     /// Metrics of the table below, the curves' own first.
     pub columns: Vec<Metric>,
     /// Whether the curves' axis is logarithmic.
@@ -36,6 +40,8 @@ impl View {
         View {
             metric: columns[0],
             reference: None,
+            also: Vec::new(),
+            heading: None,
             columns: columns.to_vec(),
             logarithmic: false,
             curve: None,
@@ -54,6 +60,7 @@ impl View {
     pub fn title(&self, experiment: &Experiment) -> String {
         match &self.curve {
             Some(curve) => format!("{}: {}", experiment.title, number::curve(curve)),
+            None if self.heading.is_some() => self.heading.clone().unwrap_or_default(),
             None if self.is_table => format!("{}: {}", experiment.title, self.caption()),
             None if self.is_further => {
                 format!("{}: {}", experiment.title, number::title(self.metric))
@@ -92,6 +99,9 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let has = |metric: Metric| {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == metric)
     };
+    if !experiment.shows.is_empty() {
+        return shown_by_module(experiment).filter(|view| has(view.metric)).collect();
+    }
     if let Some(views) = standard::views(experiment) {
         let shown = views.into_iter().filter(|view| has(view.metric));
         return match has_figure_for_each_curve(record, experiment) {
@@ -149,6 +159,23 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     }
     let drops = View { is_table: true, ..View::new(&[Metric::LossRatio]) };
     for_each_curve(record, experiment, found).chain([drops]).collect()
+}
+
+/// The views that a module asks for, as far as they lie over the experiment's axis.
+fn shown_by_module(experiment: &Experiment) -> impl Iterator<Item = View> + use<'_> {
+    let view = |(place, show): (usize, &Show)| {
+        let (first, also) = show.drawn.split_first()?;
+        let columns: Vec<Metric> = show.drawn.iter().chain(&show.beside).copied().collect();
+        Some(View {
+            also: also.to_vec(),
+            heading: Some(show.title.clone()),
+            logarithmic: show.is_logarithmic,
+            is_further: place > 0,
+            ..View::new(&[*first])
+        })
+        .map(|view| View { columns, ..view })
+    };
+    experiment.shows.iter().enumerate().filter_map(view)
 }
 
 /// Each view once for each curve.
@@ -237,7 +264,9 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         let top = |cell: &Cell| cell.interval.map_or(cell.value, |it| it.high.max(cell.value));
         record.cells.iter().filter(here).map(top).fold(0.0, f64::max)
     };
-    let top = measured(Some(view.metric)).max(measured(view.reference));
+    let drawn: Vec<Metric> = [view.metric].iter().chain(&view.also).copied().collect();
+    let top = drawn.iter().map(|&metric| measured(Some(metric))).fold(0.0, f64::max);
+    let top = top.max(measured(view.reference));
     let unit = number::shown_on_axis(view.metric, top);
     let (x_label, x_factor) = match over_load {
         true => {
@@ -257,10 +286,11 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         none if none.is_empty() => vec![None],
         all => all.into_iter().map(Some).collect(),
     };
+    let pairs = drawn.iter().flat_map(|metric| curves.iter().map(move |curve| (*metric, curve)));
     let mut series: Vec<Series> = Vec::new();
     for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
-        for (place, curve) in curves.iter().enumerate() {
-            let cells = record.cells_of(&experiment.id, &target.name, view.metric);
+        for (place, (metric, curve)) in pairs.clone().enumerate() {
+            let cells = record.cells_of(&experiment.id, &target.name, metric);
             let cells = cells.filter(|cell| view.shows(cell) && cell.point.within == *curve);
             let mut points: Vec<FigurePoint> = cells.map(point).collect();
             // Over what was offered, which need not rise with what was intended.
@@ -274,6 +304,10 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
                     (format!("{}, {}", target.name, number::curve(curve)), style.variant(place))
                 }
                 None => (name, style),
+            };
+            let (name, style) = match view.also.is_empty() {
+                true => (name, style),
+                false => (format!("{name}, {}", number::title(metric)), style.variant(place)),
             };
             series.push(Series { name, style, points });
         }
@@ -289,7 +323,10 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         let name = "theoretical maximum of the link".into();
         series.insert(0, Series { name, style: Style::REFERENCE, points });
     }
-    let y_label = format!("{}, {}", number::title(view.metric), unit.unit);
+    let y_label = match view.also.is_empty() {
+        true => format!("{}, {}", number::title(view.metric), unit.unit),
+        false => unit.unit.to_string(),
+    };
     let is_percent = over_load || experiment.x_name.ends_with("_percent");
     Some(Figure {
         id: file_stem(experiment, view),
@@ -316,6 +353,9 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
         return format!("{plain}-{}-{}", curve.name.replace('_', "-"), curve.value);
     }
     match view.metric {
+        Metric::Named(name) if view.is_further => {
+            format!("{plain}-{}", name.text().replace('_', "-"))
+        }
         Metric::ThroughputPps => format!("{stem}{dash}throughput"),
         Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
         Metric::BufferNsCorrected => format!("{plain}-buffer"),

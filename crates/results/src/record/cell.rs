@@ -64,6 +64,10 @@ pub struct Cell {
     /// The same for a confidence of 99 %, or what the repeats reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_99: Option<Interval>,
+    /// Each repeat's value is known to within so much, as far as the way of looking goes: the largest of
+    /// theirs. The interval says what repeats differ by, and does not hold it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<f64>,
     /// The repeats' values, in the order of the repeats.
     pub samples: Vec<f64>,
     /// Which repeats those are, in the same order.

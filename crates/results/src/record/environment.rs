@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockFacts, Distribution, Stalls};
+use super::{ClockFacts, Distribution, Metric, Stalls};
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +138,29 @@ pub struct Experiment {
     /// The experiment whose trials serve this one too, where they were measured once for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_of: Option<String>,
+    /// What its report shows, where its module says so; empty for what is known by its metrics.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shows: Vec<Show>,
+}
+
+/// A figure and table of an experiment that a measurement module carries out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Show {
+    /// Its heading.
+    pub title: String,
+    /// What is drawn over the experiment's axis: metrics of one unit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawn: Vec<Metric>,
+    /// What stands in the table below besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Metric>,
+    /// Series of that name that are drawn instead, as each target's first trial of the last point gave
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<String>,
+    /// Whether the axis of what is drawn is logarithmic.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_logarithmic: bool,
 }
 
 impl Experiment {

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Name;
+
 /// A quantity that cells hold; its name ends in its unit and qualifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,10 +128,13 @@ pub enum Metric {
     LossRatioBroadcast,
     /// Resident memory of the target's processes, huge pages counted.
     MemoryBytes,
+    /// What a measurement module named itself.
+    #[serde(untagged)]
+    Named(Name),
 }
 
 impl Metric {
-    /// Every metric, in the order in which tables show them.
+    /// Every metric of the list, in the order in which tables show them.
     pub const ALL: [Metric; 58] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
@@ -252,6 +257,7 @@ impl Metric {
             Metric::AddressesLearnedPerS => "addresses_learned_per_s",
             Metric::LossRatioBroadcast => "loss_ratio_broadcast",
             Metric::MemoryBytes => "memory_bytes",
+            Metric::Named(name) => name.text(),
         }
     }
 
@@ -292,6 +298,7 @@ impl Metric {
             Metric::BurstFrames => "frames",
             Metric::MemoryBytesPerFlow | Metric::MemoryBytes => "bytes",
             Metric::FairnessIndexJain => "index",
+            Metric::Named(name) => name.unit(),
             _ => "ns",
         }
     }
@@ -315,14 +322,14 @@ impl Metric {
     pub fn is_by_median(self) -> bool {
         let is_of_means = matches!(
             self,
-            Metric::LatencyNsMean
-                | Metric::ProcessingNs
+            Metric::ProcessingNs
                 | Metric::BufferNsImplied
                 | Metric::BufferNsCorrected
                 | Metric::RecoveryNs
                 | Metric::ResetNs
                 | Metric::ResetNsByLoss
         );
-        self.unit() == "ns" && !is_of_means
+        let is_mean = self.name().ends_with("_mean");
+        self.unit() == "ns" && !is_of_means && !is_mean
     }
 }

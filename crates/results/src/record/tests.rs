@@ -52,6 +52,37 @@ fn full() -> Record {
         silence_ns: 3,
     }];
     trial.ports = vec![PortCount { port: 0, name: "a".into(), frames_sent: 1, frames_received: 0 }];
+    trial.module = Some(ModuleRun {
+        module: "echo-delay".into(),
+        ended: Ended::Limit("time".into()),
+        duration_ns: 1,
+        measured: vec![Measured {
+            metric: Metric::Named(Name::of("echo_ns_p50")),
+            value: 1.0,
+            resolution: Some(0.5),
+            count: 3,
+        }],
+        series: vec![Series {
+            name: "delay_ns".into(),
+            over: "sent_ns".into(),
+            points: vec![[0.0, 1.0]],
+        }],
+        messages_sent: 1,
+        messages_received: 1,
+        errors_received: 1,
+        events: 1,
+        react_ns: 1,
+        react_ns_longest: 1,
+        notes: vec!["a note".into()],
+        log: Some("modules/1.jsonl".into()),
+    });
+    record.experiments[0].shows = vec![Show {
+        title: "Echo delay".into(),
+        drawn: vec![Metric::LossRatio],
+        beside: vec![Metric::MemoryBytes],
+        series: vec!["delay_ns".into()],
+        is_logarithmic: true,
+    }];
     let latency = trial.latency.as_mut().expect("the sample has latencies");
     latency.file = Some("latency/00001.hgrm".into());
     let jitter = trial.jitter.as_mut().expect("the sample has jitter");
@@ -64,6 +95,7 @@ fn full() -> Record {
         point: point.clone(),
         metric: Metric::ThroughputPps,
         value: 1.0,
+        resolution: Some(0.5),
         trials: vec![1],
         flags: vec![Flag::Irregular],
         goal: Some(GoalResult {

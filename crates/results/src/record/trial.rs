@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GoalResult, Stalls};
+use super::{GoalResult, ModuleRun, Stalls};
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,6 +115,9 @@ pub struct Trial {
     /// What a controller had the target do meanwhile; in a trial without frames it is all there was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Orders>,
+    /// What a measurement module did and found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<ModuleRun>,
     /// Memory of the target's processes, where it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
@@ -604,6 +607,9 @@ pub struct Outcome {
     pub metric: super::Metric,
     /// Its value in the metric's unit.
     pub value: f64,
+    /// The true value lies within so much of it, as far as the way of looking goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<f64>,
     /// The trials that it rests on.
     pub trials: Vec<u64>,
     /// What is remarkable about it.

@@ -29,6 +29,7 @@ fn add(record: &mut Record, target: &str, metric: Metric, point: Point, value: f
         n: 5,
         interval: interval::of_mean(&samples, LEVEL_PERCENT),
         interval_99: None,
+        resolution: None,
         samples,
         repeats: vec![1, 2, 3, 4, 5],
         trials: Vec::new(),

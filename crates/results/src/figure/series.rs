@@ -1,0 +1,92 @@
+//! What a measurement module saw over time or from rule to rule, as figures.
+//!
+//! Source: figures 8a and 8b of the OFLOPS-SUME paper. A series is one trial's and has no interval: of
+//! each target the first repeat at the experiment's last point is drawn. Invariant: nothing is drawn
+//! that is not in a trial.
+
+use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
+use crate::derive::counts;
+use crate::number;
+use crate::record::{self, Experiment, Record, Show, Trial};
+
+/// The figures of an experiment's series, in the order in which its module names them.
+pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {
+    let shows = experiment.shows.iter().filter(|show| !show.series.is_empty());
+    shows.filter_map(|show| figure_of(record, experiment, show)).collect()
+}
+
+fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Figure> {
+    let mut series = Vec::new();
+    let (mut over, mut shown) = (None, None);
+    for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
+        let Some(trial) = shown_trial(record, experiment, &target.name) else { continue };
+        for (place, name) in show.series.iter().enumerate() {
+            let Some(found) = series_in(trial, name) else { continue };
+            over.get_or_insert(found.over.as_str());
+            shown.get_or_insert(found.name.as_str());
+            let label = match show.series.len() {
+                1 => target.name.clone(),
+                _ => format!("{}, {}", target.name, words(&found.name).0),
+            };
+            series.push(Series { name: label, style: style.variant(place), points: points(found) });
+        }
+    }
+    let ((x, x_unit), (y, y_unit)) = (words(over?), words(shown?));
+    let label = |name: &str, unit: &str| match unit {
+        "" => name.to_string(),
+        unit => format!("{name}, {unit}"),
+    };
+    Some(Figure {
+        id: stem(experiment, show),
+        title: show.title.clone(),
+        description: format!("{y} over {x}, a curve for each target."),
+        x: Axis { label: label(&x, x_unit), kind: AxisKind::Linear },
+        y: Axis { label: label(&y, y_unit), kind: AxisKind::Linear },
+        series,
+    })
+}
+
+/// The first repeat at the greatest value of the axis.
+fn shown_trial<'a>(record: &'a Record, of: &Experiment, target: &str) -> Option<&'a Trial> {
+    let here =
+        |trial: &&Trial| counts(trial) && trial.experiment == of.source() && trial.target == target;
+    let trials = record.trials.iter().filter(here).filter(|trial| trial.module.is_some());
+    trials.min_by(|a, b| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)))
+}
+
+fn series_in<'a>(trial: &'a Trial, name: &str) -> Option<&'a record::Series> {
+    trial.module.as_ref()?.series.iter().find(|series| series.name == name)
+}
+
+fn points(series: &record::Series) -> Vec<FigurePoint> {
+    let ((_, _, across), (_, _, upwards)) = (unit(&series.over), unit(&series.name));
+    let point = |&[x, y]: &[f64; 2]| {
+        let (x, y) = (x * across, y * upwards);
+        FigurePoint {
+            x,
+            y,
+            interval: None,
+            note: format!("{}, {}", number::text(x), number::text(y)),
+        }
+    };
+    series.points.iter().map(point).collect()
+}
+
+/// The name for people, and its unit.
+fn words(name: &str) -> (String, &'static str) {
+    let (plain, unit, _) = unit(name);
+    (plain.replace('_', " "), unit)
+}
+
+/// A name without its unit, the unit for people, and the factor to it.
+fn unit(name: &str) -> (&str, &'static str, f64) {
+    match name.strip_suffix("_ns") {
+        Some(plain) => (plain, "ms", 1e-6),
+        None => (name, "", 1.0),
+    }
+}
+
+fn stem(experiment: &Experiment, show: &Show) -> String {
+    let plain = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    format!("{plain}-{}", show.series.join("-").replace('_', "-"))
+}

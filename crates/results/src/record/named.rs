@@ -1,0 +1,204 @@
+//! Metrics that a measurement module names itself.
+//!
+//! A module, ours or a user's, measures what no list can foresee; its names follow the same rule as
+//! all others. Invariants: a name is made of lower-case words, digits and underscores, and one of its
+//! words is its unit; equal names are equal metrics wherever they come from; a process keeps at most
+//! [`NAMES_MAX`] that it read, however many records it opens.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Different names that one process reads.
+pub const NAMES_MAX: usize = 4096;
+
+/// Bytes of a name.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Words that are units; `per_s` is two words and one of them too.
+const UNITS: [&str; 14] = [
+    "ns", "pps", "bps", "ratio", "percent", "bytes", "cycles", "frames", "messages", "rules",
+    "rows", "index", "count", "bit",
+];
+
+/// The name of a metric that is in no list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(&'static str);
+
+/// Why a text is no metric's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameProblem {
+    /// It has other characters than lower-case letters, digits and underscores, or begins with none
+    /// of the former.
+    Letters(String),
+    /// It is longer than [`NAME_BYTES_MAX`].
+    Long(usize),
+    /// None of its words is a unit.
+    NoUnit(String),
+    /// There are [`NAMES_MAX`] names already.
+    TooMany,
+}
+
+/// Names that were read, for as long as the process lives.
+static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+impl Name {
+    /// A name that stands in the program; whether it is one, a test of whoever uses it shows.
+    pub const fn of(name: &'static str) -> Name {
+        Name(name)
+    }
+
+    /// A name that was read.
+    pub fn read(text: &str) -> Result<Name, NameProblem> {
+        check(text)?;
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(name) = known.get(text) {
+            return Ok(Name(name));
+        }
+        if known.len() >= NAMES_MAX {
+            return Err(NameProblem::TooMany);
+        }
+        let name: &'static str = Box::leak(text.to_owned().into_boxed_str());
+        known.insert(name);
+        Ok(Name(name))
+    }
+
+    /// The name.
+    pub fn text(self) -> &'static str {
+        self.0
+    }
+
+    /// The word that is its unit: the last such.
+    pub fn unit(self) -> &'static str {
+        unit_of(self.0).unwrap_or("")
+    }
+
+    /// What it counts in a second, for those that end so.
+    pub fn counted(self) -> Option<&'static str> {
+        let before = self.0.find("_per_s").map(|end| &self.0[..end])?;
+        Some(before.rsplit('_').next().unwrap_or(before))
+    }
+
+    /// The name for people: without its unit, with the word for a percentile or extreme before.
+    pub fn title(self) -> String {
+        let unit = self.unit();
+        let plain = self.0.replace("_per_s", " a second");
+        let words = plain.split(['_', ' ']).filter(|word| *word != unit);
+        let (mut before, mut rest) = (None, Vec::new());
+        for word in words {
+            match word {
+                "min" => before = Some("least".to_string()),
+                "max" => before = Some("greatest".to_string()),
+                "mean" => before = Some("mean".to_string()),
+                "p50" => before = Some("median".to_string()),
+                "p90" | "p99" => before = Some(word.to_string()),
+                "p999" => before = Some("p99.9".to_string()),
+                word => rest.push(word),
+            }
+        }
+        before.iter().map(String::as_str).chain(rest).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether a text is a metric's name.
+pub fn check(text: &str) -> Result<(), NameProblem> {
+    if text.len() > NAME_BYTES_MAX {
+        return Err(NameProblem::Long(text.len()));
+    }
+    let is_letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    if !text.starts_with(|first: char| first.is_ascii_lowercase()) || !text.bytes().all(is_letter) {
+        return Err(NameProblem::Letters(text.into()));
+    }
+    unit_of(text).map(|_| ()).ok_or_else(|| NameProblem::NoUnit(text.into()))
+}
+
+fn unit_of(text: &str) -> Option<&'static str> {
+    if text.contains("_per_s") {
+        return Some("per_s");
+    }
+    text.rsplit('_').find_map(|word| UNITS.into_iter().find(|unit| *unit == word))
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for NameProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameProblem::Letters(text) => write!(
+                f,
+                "the metric {text:?} has other characters than lower-case letters, digits and _"
+            ),
+            NameProblem::Long(bytes) => {
+                write!(f, "a metric's name has {bytes} bytes, and may have {NAME_BYTES_MAX}")
+            }
+            NameProblem::NoUnit(text) => write!(
+                f,
+                "the metric {text:?} has no unit in its name: one of {}, per_s",
+                UNITS.join(", ")
+            ),
+            NameProblem::TooMany => write!(f, "there are more than {NAMES_MAX} names of metrics"),
+        }
+    }
+}
+
+impl std::error::Error for NameProblem {}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Name::read(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Metric;
+
+    #[test]
+    fn a_name_that_was_read_is_the_same_metric_as_one_in_the_program() {
+        let stored = serde_json::to_string(&Metric::Named(Name::of("gap_ns_p50"))).unwrap();
+        assert_eq!(stored, "\"gap_ns_p50\"");
+        let read: Metric = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, Metric::Named(Name::of("gap_ns_p50")));
+        let listed: Metric = serde_json::from_str("\"loss_ratio\"").unwrap();
+        assert_eq!(listed, Metric::LossRatio, "what is in the list stays what it is");
+    }
+
+    #[test]
+    fn names_tell_their_unit_and_what_people_call_them() {
+        for (name, unit, title) in [
+            ("activation_ns_p50", "ns", "median activation"),
+            ("barrier_gap_ns_max", "ns", "greatest barrier gap"),
+            ("messages_per_s_peak", "per_s", "messages a second peak"),
+            ("rules_active_ratio", "ratio", "rules active"),
+            ("order_tau_index", "index", "order tau"),
+        ] {
+            let name = Name::read(name).unwrap();
+            assert_eq!((name.unit(), name.title().as_str()), (unit, title));
+        }
+        assert_eq!(Name::of("messages_per_s").counted(), Some("messages"));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_with_the_reason() {
+        assert!(matches!(check("Gap_ns"), Err(NameProblem::Letters(_))));
+        assert!(matches!(check("gap-ns"), Err(NameProblem::Letters(_))));
+        assert!(matches!(check(""), Err(NameProblem::Letters(_))));
+        assert!(matches!(check("gap"), Err(NameProblem::NoUnit(_))));
+        assert!(matches!(check(&"a_ns".repeat(20)), Err(NameProblem::Long(80))));
+        assert!(serde_json::from_str::<Metric>("\"gap in ns\"").is_err());
+    }
+}
