@@ -33,6 +33,9 @@ pub mod capture;
 pub mod stall;
 /// A test controller.
 pub mod controller;
+/// A measurement that reacts to what happens.
+#[allow(dead_code, reason = "what carries a module out comes next")]
+pub mod module;
 /// How well the tester's clock goes.
 pub mod clock;
 /// Repeatable scatter.
