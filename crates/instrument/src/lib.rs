@@ -34,8 +34,9 @@ pub mod stall;
 /// A test controller.
 pub mod controller;
 /// A measurement that reacts to what happens.
-#[allow(dead_code, reason = "what carries a module out comes next")]
 pub mod module;
+/// Whoever carries a module out: live or simulated.
+pub mod stage;
 /// How well the tester's clock goes.
 pub mod clock;
 /// Repeatable scatter.

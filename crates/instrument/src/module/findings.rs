@@ -171,6 +171,7 @@ impl Findings {
     }
 
     /// The limits that were reached, and by how much.
+    #[cfg(test)]
     pub fn limits(&self) -> &[(&'static str, u64)] {
         &self.limits
     }

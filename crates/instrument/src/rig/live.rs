@@ -29,10 +29,10 @@ const LAST_ROUNDS: usize = 1024;
 
 /// A rig of real ports.
 pub struct LiveRig {
-    ports: Vec<Box<dyn Port>>,
-    key: u64,
-    epoch: u16,
-    stop: Arc<AtomicBool>,
+    pub(crate) ports: Vec<Box<dyn Port>>,
+    pub(crate) key: u64,
+    pub(crate) epoch: u16,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl LiveRig {

@@ -14,7 +14,7 @@ use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};
 
 /// Turns that tester and device may take at one moment before they count as restless.
-const TURNS_MAX: u32 = 100_000;
+pub(crate) const TURNS_MAX: u32 = 100_000;
 
 /// Something simulated that has the other ends of the rig's ports.
 pub trait Device {
@@ -26,14 +26,14 @@ pub trait Device {
 
 /// A rig of simulated ports around a device.
 pub struct SimRig<D> {
-    ports: Vec<Box<dyn Port>>,
+    pub(crate) ports: Vec<Box<dyn Port>>,
     /// The device; an experiment's driver may reach into it between trials.
     pub device: D,
-    now: Nanos,
-    key: u64,
-    epoch: u16,
+    pub(crate) now: Nanos,
+    pub(crate) key: u64,
+    pub(crate) epoch: u16,
     /// Moments from which and until which the tester gets no turn, in order.
-    away: VecDeque<(Nanos, Nanos)>,
+    pub(crate) away: VecDeque<(Nanos, Nanos)>,
 }
 
 impl<D: Device> SimRig<D> {
@@ -66,7 +66,7 @@ impl<D: Device> SimRig<D> {
     }
 
     /// Until when the tester stands still, if it does.
-    fn away_until(&mut self) -> Option<Nanos> {
+    pub(crate) fn away_until(&mut self) -> Option<Nanos> {
         while self.away.front().is_some_and(|&(_, until)| until <= self.now) {
             self.away.pop_front();
         }
@@ -74,7 +74,7 @@ impl<D: Device> SimRig<D> {
     }
 
     /// Lets the device alone do all that it has to do at this moment; when it wants to go on.
-    fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
+    pub(crate) fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
             match self.device.step(self.now) {
                 Some(at) if at <= self.now => {}

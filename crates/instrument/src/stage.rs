@@ -1,0 +1,305 @@
+//! A stage carries out a module: ports, connections and timers served in one loop by one clock.
+//!
+//! It is told the time and is handed the ports; it reads no clock and never waits. A live rig and a
+//! simulated one drive it alike. Frames of a batch that the module does not watch cost it nothing but
+//! being sorted; frames, messages and timers come to the module one by one, and what it says is done
+//! before the next.
+//!
+//! Invariant: every wait has a limit with a name ([`CONNECT_NS_MAX`], [`HELLO_NS_MAX`],
+//! [`FEATURES_NS_MAX`], [`crate::module::TIME_LIMIT`]), and memory is bounded whatever switch and module do.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use packet::copies::Copies;
+use packet::time::{Clock, Nanos};
+use ports::channel::{Channel, ChannelError};
+use ports::port::{PortCounters, PortDrop};
+
+use crate::module::desk::Desk;
+use crate::module::{
+    Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer, StageReport,
+    Unsent,
+};
+use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
+use crate::stage::arriving::{Known, Sight, Watching};
+use crate::stage::line::Line;
+use crate::stage::sending::Streams;
+use crate::stall::Watch as Attention;
+use crate::trial::{Flag, STALL};
+
+/// The frames of streams as they arrive.
+mod arriving;
+/// A connection to a switch.
+mod line;
+/// Real ports and sockets, real time.
+pub mod live;
+/// The frames of streams on their way out.
+mod sending;
+/// Virtual time.
+pub mod sim;
+/// The module is told, and what it says is done.
+mod telling;
+/// What a turn consists of.
+mod turns;
+
+pub use line::{
+    CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX, MESSAGES_WAITING_MAX, READ_BYTES,
+    TRANSMIT_BYTES_MAX, WRITE_BYTES,
+};
+pub use sending::STREAMS_MAX;
+
+/// Connections of one module.
+pub const CONNECTIONS_MAX: usize = 64;
+
+/// What is at the other ends, as whoever knows the targets tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scene {
+    /// Which port of which switch each of the rig's ports leads to, as far as that is known.
+    pub joined: Vec<Option<Joined>>,
+}
+
+/// A connection that is to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which of the module's connections.
+    pub connection: usize,
+    /// Which switch it leads to.
+    pub switch: usize,
+}
+
+/// Makes a connection without waiting: asked again and again while it says none, for at most
+/// [`CONNECT_NS_MAX`].
+pub type Connect<'a> =
+    &'a mut dyn FnMut(Wanted, Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError>;
+
+/// What a stage is handed for a turn.
+pub struct World<'a> {
+    /// The rig's ports.
+    pub ports: &'a mut PortRow,
+    /// The module.
+    pub module: &'a mut dyn Module,
+    /// How connections are made.
+    pub connect: Connect<'a>,
+    /// What time it is.
+    pub clock: &'a mut dyn FnMut() -> Nanos,
+}
+
+/// A module that is being carried out.
+pub struct Stage {
+    needs: Needs,
+    facts: Arc<Facts>,
+    desk: Desk,
+    phase: Phase,
+    ended: Option<Ended>,
+    started_at: Nanos,
+    ended_at: Nanos,
+    lines: Vec<Line>,
+    streams: Streams,
+    known: Known,
+    watching: Vec<Watching>,
+    counters: Vec<PortCounters>,
+    received: Copies,
+    sights: Vec<Sight>,
+    /// Where the tester looked when: its ports, and after them its connections.
+    attention: Attention,
+    later: VecDeque<Later>,
+    costs: Costs,
+    stamps: Option<Clock>,
+}
+
+/// How far a stage has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Connections come up.
+    Opening,
+    /// The module is told what happens.
+    Running,
+    /// What is under way is counted.
+    Draining { until: Nanos },
+    /// There is nothing left to do.
+    Over,
+}
+
+/// Events that are told when the module has returned.
+#[derive(Debug)]
+enum Later {
+    Sent(usize, Said, [Nanos; 2]),
+    Unsent(usize, Said, Unsent),
+    StreamOver(u16),
+    Counters(Vec<PortCounters>),
+    Up(usize),
+    Lost(usize, String),
+}
+
+impl Stage {
+    /// A stage for a module with these needs, at `now`; its frames are signed by `signer`.
+    pub fn new(
+        needs: Needs,
+        scene: &Scene,
+        signer: Signer,
+        ports: &mut PortRow,
+        now: Nanos,
+        is_simulated: bool,
+    ) -> Self {
+        let here = |(place, port): (usize, &mut Box<dyn ports::port::Port>)| PortHere {
+            facts: port.facts().clone(),
+            joined: scene.joined.get(place).copied().flatten(),
+        };
+        let here: Vec<PortHere> = ports.iter_mut().enumerate().map(here).collect();
+        let account = |port: &PortHere| {
+            let name = port.facts.name.clone();
+            PortAccount { name, ..PortAccount::default() }
+        };
+        let lines: Vec<Line> = needs
+            .connections
+            .iter()
+            .take(CONNECTIONS_MAX)
+            .enumerate()
+            .map(|(number, it)| Line::new(number, it.clone(), now))
+            .collect();
+        let facts = Facts {
+            connections: lines.iter().map(Line::facts).collect(),
+            ports: here,
+            is_simulated,
+            signer,
+        };
+        let mut stage = Stage {
+            desk: Desk::new(now),
+            phase: Phase::Opening,
+            ended: None,
+            started_at: now,
+            ended_at: now,
+            attention: Attention::new(ports.len() + lines.len()),
+            lines,
+            streams: Streams::new(signer),
+            known: Known::new(signer, facts.ports.iter().map(account).collect()),
+            watching: ports.iter().map(|_| Watching::default()).collect(),
+            counters: ports.iter_mut().map(|port| port.counters()).collect(),
+            received: Copies::new(RECEIVE_FRAMES),
+            sights: Vec::with_capacity(RECEIVE_FRAMES),
+            later: VecDeque::new(),
+            costs: Costs::default(),
+            stamps: None,
+            facts: Arc::new(facts),
+            needs,
+        };
+        if stage.needs.connections.len() > CONNECTIONS_MAX {
+            stage.end(Ended::Limit("CONNECTIONS_MAX"), now);
+        }
+        stage
+    }
+
+    /// Does once what there is to do without waiting; whether that was anything.
+    pub fn turn(&mut self, world: &mut World<'_>) -> bool {
+        self.costs.turns += 1;
+        let now = self.look(world);
+        let moved = match self.phase {
+            Phase::Opening => self.open(world, now),
+            Phase::Running => self.run(world, now),
+            Phase::Draining { until } => {
+                let moved = self.receive(world);
+                if now >= until && !moved {
+                    self.phase = Phase::Over;
+                }
+                moved
+            }
+            Phase::Over => false,
+        };
+        if self.desk.is_over() && self.phase == Phase::Running {
+            let now = (world.clock)();
+            self.end(Ended::Said, now);
+        }
+        moved
+    }
+
+    /// Whether nothing is left but [`Stage::finish`].
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Ends it from outside.
+    pub fn interrupt(&mut self, why: Ended, now: Nanos) {
+        self.end(why, now);
+    }
+
+    /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
+    pub fn rest(&mut self, until: Nanos) {
+        self.attention.rested(until);
+    }
+
+    /// When something is due although nothing arrives.
+    pub fn next_event(&self) -> Option<Nanos> {
+        match self.phase {
+            Phase::Opening => self.lines.iter().filter_map(Line::deadline).min(),
+            Phase::Running => {
+                let limit = self.started_at.saturating_add(self.needs.limit);
+                let lines = self.lines.iter().filter_map(Line::deadline);
+                let due = [self.desk.next_due(), self.streams.next_due(), Some(limit)];
+                due.into_iter().flatten().chain(lines).min()
+            }
+            Phase::Draining { until } => Some(until),
+            Phase::Over => None,
+        }
+    }
+
+    /// Hears the module's last words, and counts everything.
+    pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
+        let ended = self.ended.take().unwrap_or(Ended::Interrupted);
+        self.desk.now = self.ended_at;
+        module.finish(&ended, &mut self.desk);
+        let counters = ports.iter_mut().map(|port| port.counters());
+        let since = counters.zip(&self.counters).map(|(now, before)| now.since(before));
+        let arrived = self.known.finish(self.streams.accounts(), since);
+        let mut stalls = self.attention.stalls();
+        stalls.delays_unknown = arrived.delays_unknown;
+        let stamps = self.stamps.or(self.facts.ports.first().map(|port| port.facts.stamps));
+        let stamps = stamps.unwrap_or(Clock::UserSpace);
+        let drops: u64 =
+            arrived.ports.iter().map(|port| port.counters.lost(PortDrop::ReceiveRingFull)).sum();
+        let flags = [
+            (drops > 0, Flag::TesterDrops(drops)),
+            (stalls.ns_longest >= STALL.0, Flag::Stalled(stalls.count)),
+            (stamps == Clock::UserSpace, Flag::UserSpaceStamps),
+        ];
+        let findings = std::mem::take(self.desk.findings_mut());
+        let (log, measured, series, limits) = findings.take();
+        StageReport {
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            ended,
+            is_simulated: self.facts.is_simulated,
+            streams: arrived.streams,
+            ports: arrived.ports,
+            connections: self.lines.into_iter().map(Line::report).collect(),
+            log,
+            measured,
+            series,
+            limits,
+            costs: self.costs,
+            stalls,
+            flags: flags.into_iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect(),
+            stamps,
+        }
+    }
+
+    /// Nothing more is sent or told; what is under way is waited for.
+    fn end(&mut self, why: Ended, now: Nanos) {
+        if self.ended.is_some() {
+            return;
+        }
+        if self.phase == Phase::Opening {
+            self.started_at = now;
+        }
+        (self.ended, self.ended_at) = (Some(why), now);
+        self.streams.stop_all();
+        let drain = if self.streams.has_sent() { self.needs.drain } else { Nanos::ZERO };
+        self.phase = Phase::Draining { until: now.saturating_add(drain) };
+    }
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("phase", &self.phase).field("ended", &self.ended).finish()
+    }
+}

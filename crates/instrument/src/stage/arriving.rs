@@ -1,0 +1,298 @@
+//! The frames of streams as they arrive: whose each is, whether it is whole, and what nobody knows of it.
+//!
+//! A frame is known by its signature (see [`crate::signature`]), which is looked for where its stream
+//! put it and where it lies when a switch has pushed or popped tags. Counts are exact within the window
+//! of [`crate::monitor::seen`]; nothing is kept of a frame beyond that.
+
+use packet::copies::Copies;
+use packet::filter::Filter;
+use packet::time::{Clock, Nanos, Stamp};
+use ports::port::PortCounters;
+
+use crate::generate::templates::Templates;
+use crate::module::{PortAccount, Probe, Signer, StreamAccount, Watch};
+use crate::monitor::seen::{self, Seen};
+use crate::signature::Signature;
+use crate::stall::Watch as Attention;
+
+/// By how many bytes a signature may lie further from a frame's beginning, or nearer to it, than where
+/// it was put: one or two tags or labels pushed or popped, or a header of 802.1ah.
+const SHIFTS: [isize; 7] = [0, 4, -4, 8, -8, 18, -18];
+
+/// The windows of frames that were seen share the memory of so many.
+const WINDOWS: usize = 64;
+
+/// No stream has this place: there are fewer.
+const NOWHERE: u16 = u16::MAX;
+
+/// How a stream's frames ought to arrive.
+pub struct Expected {
+    /// What they look like.
+    pub templates: Templates,
+    /// The port where they should.
+    pub to: usize,
+}
+
+/// Every stream that a stage knows.
+pub struct Known {
+    signer: Signer,
+    ports: Vec<PortAccount>,
+    streams: Vec<Incoming>,
+    /// For each number of a stream its place, or [`NOWHERE`].
+    places: Vec<u16>,
+    /// Where a signature may lie: where the streams put theirs first.
+    offsets: Vec<usize>,
+    indices: Vec<u64>,
+    delays_unknown: u64,
+}
+
+struct Incoming {
+    templates: Templates,
+    to: usize,
+    seen: Seen,
+    account: StreamAccount,
+}
+
+/// All that arrived.
+pub struct Arrived {
+    /// What became of each stream's frames.
+    pub streams: Vec<StreamAccount>,
+    /// What came on each port.
+    pub ports: Vec<PortAccount>,
+    /// Frames of streams whose delay nobody knows.
+    pub delays_unknown: u64,
+}
+
+/// What is known of a frame that arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight {
+    /// When it came.
+    pub stamp: Stamp,
+    /// Whether that is true.
+    pub is_moment_known: bool,
+    /// Which frame it is.
+    pub probe: Option<Probe>,
+}
+
+/// Which frames of a port are told.
+#[derive(Debug, Default)]
+pub enum Watching {
+    /// None.
+    #[default]
+    None,
+    /// Every one.
+    All,
+    /// Those of streams.
+    Probes,
+    /// Those of these streams.
+    Streams(Vec<u16>),
+    /// Those that a filter captures.
+    Filter(Box<Filter>),
+}
+
+impl Watching {
+    /// Watches these from now on; an error for a filter with too many entries, which changes nothing.
+    pub fn set(&mut self, watch: Watch) -> Result<(), packet::filter::TooMany> {
+        *self = match watch {
+            Watch::None => Watching::None,
+            Watch::All => Watching::All,
+            Watch::Probes => Watching::Probes,
+            Watch::Streams(ids) => Watching::Streams(ids),
+            Watch::Filter(entries) => {
+                let mut filter = Filter::closed();
+                filter.load(entries)?;
+                Watching::Filter(Box::new(filter))
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether a frame is to be told.
+    #[inline]
+    pub fn wants(&mut self, probe: Option<&Probe>, bytes: &[u8]) -> bool {
+        match self {
+            Watching::None => false,
+            Watching::All => true,
+            Watching::Probes => probe.is_some(),
+            Watching::Streams(ids) => probe.is_some_and(|probe| ids.contains(&probe.stream)),
+            Watching::Filter(filter) => filter.keeps(bytes),
+        }
+    }
+}
+
+impl Known {
+    /// Nothing known yet, on these ports.
+    pub fn new(signer: Signer, ports: Vec<PortAccount>) -> Self {
+        Known {
+            signer,
+            ports,
+            streams: Vec::new(),
+            places: Vec::new(),
+            offsets: Vec::new(),
+            indices: Vec::new(),
+            delays_unknown: 0,
+        }
+    }
+
+    /// Knows this stream too.
+    pub fn add(&mut self, expected: Expected) {
+        let Expected { templates, to } = expected;
+        let id = usize::from(templates.stream());
+        if self.places.len() <= id {
+            self.places.resize(id + 1, NOWHERE);
+        }
+        self.places[id] = self.streams.len() as u16;
+        let seen = Seen::new(self.ports.len(), to, WINDOWS);
+        let account = StreamAccount::default();
+        self.streams.push(Incoming { templates, to, seen, account });
+        let own = || self.streams.iter().map(|stream| stream.templates.signature_at());
+        let all =
+            SHIFTS.iter().flat_map(|&by| own().filter_map(move |at| at.checked_add_signed(by)));
+        let mut offsets = Vec::new();
+        for offset in all {
+            if !offsets.contains(&offset) {
+                offsets.push(offset);
+            }
+        }
+        self.offsets = offsets;
+    }
+
+    /// Sorts the frames of a batch that was taken from `port` at `now`; what is known of each goes to
+    /// `sights`.
+    pub fn sort(
+        &mut self,
+        port: usize,
+        frames: &Copies,
+        attention: &Attention,
+        now: Nanos,
+        sights: &mut Vec<Sight>,
+    ) {
+        let knows_all = attention.knows_all(port);
+        self.ports[port].received += frames.len() as u64;
+        for (place, bytes) in frames.frames().enumerate() {
+            let given = frames.stamp(place);
+            let is_moment_known = knows_all || attention.knows_arrival(port, given);
+            let stamp = given.unwrap_or(Stamp { at: now, clock: Clock::UserSpace });
+            let probe = match self.find(bytes) {
+                None => {
+                    self.ports[port].foreign += 1;
+                    None
+                }
+                Some((stream, _, signature)) if self.is_stale(stream, &signature) => {
+                    self.ports[port].stale += 1;
+                    None
+                }
+                Some((stream, at, signature)) => {
+                    self.ports[port].probes += 1;
+                    let is_known = is_moment_known && attention.knows_leaving(signature.sent);
+                    self.delays_unknown += u64::from(!is_known);
+                    let stream = usize::from(stream);
+                    let mut probe = self.probe(stream, at, &signature, bytes, stamp.at);
+                    probe.is_delay_known = is_known;
+                    self.streams[stream].arrive(port, &probe);
+                    Some(probe)
+                }
+            };
+            sights.push(Sight { stamp, is_moment_known, probe });
+        }
+    }
+
+    /// The probe of which a packet-in that came at `at` carries the first bytes.
+    pub fn told(
+        &mut self,
+        bytes: &[u8],
+        at: Nanos,
+        is_moment_known: bool,
+        attention: &Attention,
+    ) -> Option<Probe> {
+        let (stream, offset, signature) = self.find(bytes)?;
+        if self.is_stale(stream, &signature) {
+            return None;
+        }
+        let stream = usize::from(stream);
+        let mut probe = self.probe(stream, offset, &signature, bytes, at);
+        probe.is_delay_known = is_moment_known && attention.knows_leaving(signature.sent);
+        self.streams[stream].account.told += 1;
+        Some(probe)
+    }
+
+    /// Whether a frame is of an earlier stage, or of a stream that this one does not know.
+    #[inline]
+    fn is_stale(&self, stream: u16, signature: &Signature) -> bool {
+        stream == NOWHERE || signature.sequence.epoch != self.signer.epoch()
+    }
+
+    /// The place of a frame's stream, where its signature lies, and the signature.
+    #[inline]
+    fn find(&self, bytes: &[u8]) -> Option<(u16, usize, Signature)> {
+        let key = self.signer.key();
+        let read = |&at: &usize| Some((at, Signature::read(key, bytes.get(at..)?)?));
+        let (at, signature) = self.offsets.iter().find_map(read)?;
+        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
+        Some((place, at, signature))
+    }
+
+    #[inline]
+    fn probe(
+        &mut self,
+        stream: usize,
+        signature_at: usize,
+        signature: &Signature,
+        bytes: &[u8],
+        at: Nanos,
+    ) -> Probe {
+        let number = signature.sequence.number;
+        let template = self.streams[stream].templates.of(number);
+        self.indices.clear();
+        template.draw(number, &mut self.indices);
+        Probe {
+            stream: signature.stream,
+            number,
+            sent_at: Nanos(at.0.wrapping_sub(signature.sent.until(at) as u64)),
+            place: self.indices.first().copied().unwrap_or(0),
+            is_delay_known: true,
+            is_intact: template.matches(signature_at, &self.indices, bytes),
+        }
+    }
+
+    /// So many frames of a port were told.
+    pub fn watched(&mut self, port: usize, frames: u64) {
+        self.ports[port].watched += frames;
+    }
+
+    /// Everything that arrived, beside what left and what the ports themselves counted.
+    pub fn finish(
+        self,
+        sent: impl Iterator<Item = StreamAccount>,
+        counters: impl Iterator<Item = PortCounters>,
+    ) -> Arrived {
+        let whole = |(sent, stream): (StreamAccount, Incoming)| StreamAccount {
+            arrived: stream.seen.tally().seen,
+            id: sent.id,
+            from: sent.from,
+            to: sent.to,
+            sent: sent.sent,
+            unsent_late: sent.unsent_late,
+            unsent_refused: sent.unsent_refused,
+            ..stream.account
+        };
+        let streams = sent.zip(self.streams).map(whole).collect();
+        let account = |(account, counters)| PortAccount { counters, ..account };
+        let ports = self.ports.into_iter().zip(counters).map(account).collect();
+        Arrived { streams, ports, delays_unknown: self.delays_unknown }
+    }
+}
+
+impl Incoming {
+    #[inline]
+    fn arrive(&mut self, port: usize, probe: &Probe) {
+        let account = &mut self.account;
+        account.altered += u64::from(!probe.is_intact);
+        match self.seen.mark(probe.number, port) {
+            seen::Arrived::TooLate => account.late += 1,
+            seen::Arrived::Again => account.duplicate += 1,
+            seen::Arrived::First if port == self.to => account.expected += 1,
+            seen::Arrived::First => account.elsewhere += 1,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A stage in real time: one thread that spins over ports and sockets and looks at the clock.
+//!
+//! It never waits: to be woken would cost tens of microseconds just when a frame or a message comes.
+//! Sockets are read without blocking in the same loop, and a message is dated by the look at the clock
+//! right after the read. So is what leaves: before and after each write.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError, Connecting, Listener, Url};
+use ports::{clock, steal};
+
+use crate::module::{Ended, Module, Signer, StageReport};
+use crate::rig::live::LiveRig;
+use crate::signature::EPOCHS;
+use crate::stage::{CONNECT_NS_MAX, Connect, Scene, Stage, Wanted, World};
+
+/// Makes connections to switches by their addresses, or waits for switches that connect.
+pub struct Dialer {
+    switches: Vec<Switch>,
+    /// Of each connection, the attempt that is under way.
+    attempts: Vec<(usize, Connecting)>,
+}
+
+/// How to reach a switch.
+enum Switch {
+    /// It listens.
+    At(Url),
+    /// It connects to us.
+    Calls(Box<Listener>),
+}
+
+impl Dialer {
+    /// A dialer for the switches at these addresses; at those that are to listen on, it listens from now on.
+    pub fn new(switches: &[Url]) -> Result<Self, ChannelError> {
+        let open = |url: &Url| match url.is_passive() {
+            true => Listener::open(url).map(|listener| Switch::Calls(Box::new(listener))),
+            false => Ok(Switch::At(url.clone())),
+        };
+        let switches = switches.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Dialer { switches, attempts: Vec::new() })
+    }
+
+    /// Goes on with making a connection, or begins to, without waiting.
+    pub fn connect(
+        &mut self,
+        wanted: Wanted,
+        now: Nanos,
+    ) -> Result<Option<Box<dyn Channel>>, ChannelError> {
+        match self.switches.get_mut(wanted.switch) {
+            None => Err(ChannelError::Closed(format!("switch {}", wanted.switch + 1))),
+            Some(Switch::Calls(listener)) => listener.accept(),
+            Some(Switch::At(url)) => {
+                let is_of =
+                    |(connection, _): &(usize, Connecting)| *connection == wanted.connection;
+                let place = match self.attempts.iter().position(is_of) {
+                    Some(place) => place,
+                    None => {
+                        let attempt = Connecting::start(url, now, CONNECT_NS_MAX)?;
+                        self.attempts.push((wanted.connection, attempt));
+                        self.attempts.len() - 1
+                    }
+                };
+                let made = self.attempts[place].1.finish(now);
+                if !matches!(made, Ok(None)) {
+                    self.attempts.swap_remove(place);
+                }
+                made
+            }
+        }
+    }
+}
+
+impl LiveRig {
+    /// Carries a module out, from making its connections to its last words. Whoever stops the rig ends
+    /// it, and gets what was seen until then.
+    pub fn stage(
+        &mut self,
+        module: &mut dyn Module,
+        scene: &Scene,
+        connect: Connect<'_>,
+    ) -> StageReport {
+        self.epoch = (self.epoch + 1) % EPOCHS;
+        let signer = Signer::new(self.key, self.epoch);
+        let ports = &mut self.ports[..];
+        let mut stage = Stage::new(module.needs(), scene, signer, ports, clock::now(), false);
+        let stop = Arc::clone(&self.stop);
+        let stolen = steal::total();
+        while !stage.is_over() {
+            if stop.load(Ordering::Relaxed) {
+                stage.interrupt(Ended::Interrupted, clock::now());
+            }
+            let clock = &mut clock::now;
+            stage.turn(&mut World { ports, module, connect, clock });
+        }
+        let mut report = stage.finish(module, ports);
+        let taken = stolen.zip(steal::total());
+        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
+        report
+    }
+}

@@ -1,0 +1,171 @@
+//! A module is told what happened, and what it says is done.
+//!
+//! Commands are done in their order as soon as the module has returned, before it is told anything else.
+//! What they lead to is told the next time, so that a module that goes on for ever keeps no port waiting.
+
+use std::sync::Arc;
+
+use packet::time::Nanos;
+
+use super::line::Line;
+use super::sending::{Streams, Usable};
+use super::{Later, Phase, Stage, World};
+use crate::module::desk::Command;
+use crate::module::{Ended, Event, Said, Unsent, What};
+
+impl Stage {
+    /// Tells an event and does what the module says.
+    pub(super) fn tell(&mut self, world: &mut World<'_>, at: Nanos, what: What<'_>) {
+        if self.phase != Phase::Running || self.desk.is_over() {
+            return;
+        }
+        let before = (world.clock)();
+        self.desk.now = at;
+        world.module.react(&Event { at, what }, &mut self.desk);
+        let now = self.look(world);
+        self.charge(now.since(before), 1);
+        self.execute(world);
+        self.tell_limits(world, now);
+    }
+
+    /// Tells what happened meanwhile. What happens because of that is told the next time, so that a
+    /// module that goes on for ever does not keep the ports waiting.
+    pub(super) fn tell_later(&mut self, world: &mut World<'_>) -> bool {
+        let waiting = self.later.len();
+        for _ in 0..waiting {
+            let Some(later) = self.later.pop_front() else { break };
+            let now = (world.clock)();
+            match later {
+                Later::Sent(connection, said, [first, last]) => {
+                    self.tell(world, last, What::Sent { connection, said, first, last });
+                }
+                Later::Unsent(connection, said, why) => {
+                    self.tell(world, now, What::Unsent { connection, said, why });
+                }
+                Later::StreamOver(stream) => self.tell(world, now, What::StreamOver(stream)),
+                Later::Counters(counters) => self.tell(world, now, What::Counters(&counters)),
+                Later::Up(connection) => {
+                    let facts = Arc::clone(&self.facts);
+                    let facts = &facts.connections[connection];
+                    self.tell(world, now, What::Up { connection, facts });
+                }
+                Later::Lost(connection, why) => {
+                    self.tell(world, now, What::Lost { connection, why: &why });
+                    if self.needs.ends_when_lost && !self.desk.is_over() {
+                        self.end(Ended::Lost { connection, why }, now);
+                    }
+                }
+            }
+        }
+        waiting > 0
+    }
+
+    /// Tells of limits that were reached, each once.
+    pub(super) fn tell_limits(&mut self, world: &mut World<'_>, now: Nanos) {
+        while let Some(name) = self.desk.findings_mut().take_untold() {
+            if self.phase == Phase::Running && !self.desk.is_over() {
+                let event = Event { at: now, what: What::LimitReached(name) };
+                world.module.react(&event, &mut self.desk);
+                self.execute(world);
+            }
+        }
+    }
+
+    pub(super) fn charge(&mut self, spent: Nanos, events: u64) {
+        self.costs.events += events;
+        self.costs.react_ns_total += spent.0;
+        self.costs.react_ns_longest = self.costs.react_ns_longest.max(spent.0);
+    }
+
+    /// Does what the module said, in order.
+    pub(super) fn execute(&mut self, world: &mut World<'_>) {
+        if self.desk.commands.is_empty() {
+            return;
+        }
+        let now = (world.clock)();
+        let mut commands = std::mem::take(&mut self.desk.commands);
+        for command in commands.drain(..) {
+            self.carry_out(command, world, now);
+        }
+        self.desk.commands = commands;
+    }
+
+    fn carry_out(&mut self, command: Command, world: &mut World<'_>, now: Nanos) {
+        match command {
+            Command::Send(connection, said, messages) => {
+                let queued = self.line(connection, |line| line.say_all(said, &messages));
+                self.said(connection, said, queued, messages.len());
+            }
+            Command::Say(connection, prepared) => {
+                let queued = self.line(connection, |line| line.say(&prepared));
+                self.said(connection, prepared.said, queued, prepared.said.count as usize);
+            }
+            Command::Connect(connection) => {
+                let _ = self.line(connection, |line| {
+                    line.begin(now);
+                    Ok(())
+                });
+            }
+            Command::Disconnect(connection) => {
+                let _ = self.line(connection, |line| {
+                    line.close(None);
+                    Ok(())
+                });
+                if let Some(line) = self.lines.get(connection) {
+                    Arc::make_mut(&mut self.facts).connections[connection] = line.facts();
+                }
+            }
+            Command::Prepare(stream) => match self.streams.prepare(*stream, world.ports) {
+                Ok(expected) => self.known.add(expected),
+                Err(problems) => self.end(Ended::Unusable(problems), now),
+            },
+            Command::Begin(stream, span) => {
+                let limit = self.started_at.saturating_add(self.needs.limit);
+                self.on_streams(now, |it| it.begin(stream, span, now, limit));
+            }
+            Command::ChangeRate(stream, rate) => {
+                self.on_streams(now, |it| it.change_rate(stream, rate, now));
+            }
+            Command::Stop(stream) => self.on_streams(now, |it| it.stop(stream)),
+            Command::Watch(port, watch) => match self.watching.get_mut(port) {
+                Some(watching) => {
+                    if watching.set(watch).is_err() {
+                        self.desk.findings_mut().beyond("ENTRIES_MAX");
+                    }
+                }
+                None => self.end(Ended::Port(port, "there is no such port".into()), now),
+            },
+            Command::Counters => {
+                let counters = world.ports.iter_mut().map(|port| port.counters()).collect();
+                self.later.push_back(Later::Counters(counters));
+            }
+        }
+    }
+
+    /// Does something with a connection; one that was never needed is not up.
+    fn line(
+        &mut self,
+        connection: usize,
+        act: impl FnOnce(&mut Line) -> Result<(), Unsent>,
+    ) -> Result<(), Unsent> {
+        self.lines.get_mut(connection).map_or(Err(Unsent::NotUp), act)
+    }
+
+    fn said(&mut self, connection: usize, said: Said, queued: Result<(), Unsent>, messages: usize) {
+        if let Err(why) = queued {
+            if let Some(line) = self.lines.get_mut(connection) {
+                line.unsent(messages as u64);
+            }
+            if let Unsent::Limit(name) = why {
+                self.desk.findings_mut().beyond_by(name, messages as u64);
+            }
+            self.later.push_back(Later::Unsent(connection, said, why));
+        }
+    }
+
+    fn on_streams(&mut self, now: Nanos, act: impl FnOnce(&mut Streams) -> Usable) {
+        if let Err(problems) = act(&mut self.streams) {
+            self.end(Ended::Unusable(problems), now);
+        }
+    }
+}

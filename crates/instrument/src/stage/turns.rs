@@ -1,0 +1,263 @@
+//! A turn of a stage: connections come up, are read and written, frames leave and are taken.
+//!
+//! What is read or taken at once is bounded, so that no connection and no port waits long for its turn:
+//! [`READ_BYTES`], [`super::WRITE_BYTES`], [`RECEIVE_FRAMES`].
+
+use std::sync::Arc;
+
+use openflow::model::message::Message;
+use packet::copies::Copies;
+use packet::time::Nanos;
+
+use super::arriving::Sight;
+use super::line::{Heard, Line};
+use super::{Later, Phase, READ_BYTES, Stage, World};
+use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, What};
+use crate::rig::engine::RECEIVE_FRAMES;
+
+impl Stage {
+    /// The time, at which the tester is at it.
+    pub(super) fn look(&mut self, world: &mut World<'_>) -> Nanos {
+        let now = (world.clock)();
+        match self.phase {
+            Phase::Opening => self.attention.rested(now),
+            _ => {
+                self.attention.note(now);
+            }
+        }
+        now
+    }
+
+    /// Brings connections up, and starts the module when all are.
+    pub(super) fn open(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
+        let moved = self.serve(world);
+        for later in std::mem::take(&mut self.later) {
+            if let Later::Lost(connection, why) = later {
+                self.end(Ended::NotReady { connection, why }, now);
+            }
+        }
+        if self.phase != Phase::Opening || !self.lines.iter().all(Line::is_ready) {
+            return moved;
+        }
+        self.started_at = (world.clock)();
+        self.phase = Phase::Running;
+        let facts = Arc::clone(&self.facts);
+        self.tell(world, self.started_at, What::Start(&facts));
+        // Frames are made ready here as a rule, and nothing is under way that could be missed.
+        self.attention.rested((world.clock)());
+        true
+    }
+
+    /// A turn of a module that has been started.
+    pub(super) fn run(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
+        if now >= self.started_at.saturating_add(self.needs.limit) {
+            self.tell(world, now, What::LimitReached(TIME_LIMIT));
+            self.end(Ended::Limit(TIME_LIMIT), now);
+            return true;
+        }
+        let mut moved = self.serve(world);
+        while let Some(timer) = self.desk.take_due(now) {
+            self.tell(world, now, What::Timer(timer));
+            moved = true;
+        }
+        moved |= self.write(world);
+        moved |= self.send(world);
+        moved |= self.receive(world);
+        moved |= self.tell_later(world);
+        moved |= self.write(world);
+        moved
+    }
+
+    /// Reads every connection once, and tells what came.
+    fn serve(&mut self, world: &mut World<'_>) -> bool {
+        let mut moved = false;
+        for place in 0..self.lines.len() {
+            let line = &mut self.lines[place];
+            if line.is_idle() {
+                continue;
+            }
+            let before = (world.clock)();
+            let lane = self.facts.ports.len() + place;
+            let (at, count) = match line.read(before, &mut *world.connect) {
+                Ok(0) => {
+                    self.attention.drained(lane);
+                    (before, 0)
+                }
+                Ok(count) => {
+                    let at = (world.clock)();
+                    let was_away = self.attention.note(at);
+                    moved = true;
+                    (at, if was_away { READ_BYTES } else { count })
+                }
+                Err(why) => {
+                    self.lose(place, why);
+                    moved = true;
+                    continue;
+                }
+            };
+            let is_known = self.attention.knows_arrival(lane, None);
+            let mut spent = (world.clock)().since(before);
+            moved |= self.hear(world, place, at, is_known, &mut spent);
+            if count < READ_BYTES {
+                self.attention.drained(lane);
+            }
+            self.costs.control_ns_total += spent.0;
+        }
+        moved |= self.phase == Phase::Opening && self.write(world);
+        moved
+    }
+
+    /// Tells what a connection's bytes come to; decoding is added to `spent`.
+    fn hear(
+        &mut self,
+        world: &mut World<'_>,
+        place: usize,
+        at: Nanos,
+        is_moment_known: bool,
+        spent: &mut Nanos,
+    ) -> bool {
+        let (mut moved, is_running) = (false, self.phase == Phase::Running);
+        loop {
+            let before = (world.clock)();
+            let heard = self.lines[place].hear(at);
+            *spent += (world.clock)().since(before);
+            match heard {
+                None => return moved,
+                Some(Heard::Message { xid, message, bytes }) if is_running => {
+                    let probe = self.carried(&message, at, is_moment_known);
+                    let connection = place;
+                    let message = &message;
+                    let what =
+                        What::Message { connection, xid, message, bytes, probe, is_moment_known };
+                    self.tell(world, at, what);
+                }
+                Some(Heard::Message { .. }) => {}
+                Some(Heard::Refused(why)) => {
+                    self.tell(world, at, What::Refused { connection: place, why: &why });
+                }
+                Some(Heard::Up) => {
+                    Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
+                    self.later.push_back(Later::Up(place));
+                }
+                Some(Heard::Lost(why)) => self.lose(place, why),
+            }
+            moved = true;
+        }
+    }
+
+    /// The probe in a packet-in.
+    fn carried(&mut self, message: &Message, at: Nanos, is_known: bool) -> Option<Probe> {
+        let Message::PacketIn(packet_in) = message else { return None };
+        self.known.told(&packet_in.data, at, is_known, &self.attention)
+    }
+
+    fn lose(&mut self, place: usize, why: String) {
+        self.lines[place].close(Some(why.clone()));
+        Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
+        self.later.push_back(Later::Lost(place, why));
+    }
+
+    /// Hands waiting bytes to the sockets.
+    fn write(&mut self, world: &mut World<'_>) -> bool {
+        let mut moved = false;
+        for place in 0..self.lines.len() {
+            if !self.lines[place].owes() {
+                continue;
+            }
+            let before = (world.clock)();
+            let later = &mut self.later;
+            let sent = |said, span| later.push_back(Later::Sent(place, said, span));
+            match self.lines[place].write(world.clock, sent) {
+                Ok(wrote) => moved |= wrote,
+                Err(why) => self.lose(place, why),
+            }
+            let now = self.look(world);
+            self.costs.control_ns_total += now.since(before).0;
+        }
+        moved
+    }
+
+    /// Sends the frames that are due.
+    fn send(&mut self, world: &mut World<'_>) -> bool {
+        if self.streams.next_due().is_none() {
+            return false;
+        }
+        let now = self.look(world);
+        let later = &mut self.later;
+        let over = |stream| later.push_back(Later::StreamOver(stream));
+        match self.streams.send(world.ports, now, over) {
+            Ok(0) => false,
+            Ok(_) => {
+                self.attention.sent(now);
+                true
+            }
+            Err((port, error)) => {
+                self.end(Ended::Port(port, error.to_string()), now);
+                true
+            }
+        }
+    }
+
+    /// Takes what has arrived, a batch from each port, and tells what is watched.
+    pub(super) fn receive(&mut self, world: &mut World<'_>) -> bool {
+        let mut received = std::mem::replace(&mut self.received, Copies::new(0));
+        let mut moved = false;
+        for port in 0..world.ports.len() {
+            let now = self.look(world);
+            let taken = match world.ports[port].receive_copies(&mut received, now) {
+                Ok(taken) => taken,
+                Err(error) => {
+                    self.end(Ended::Port(port, error.to_string()), now);
+                    break;
+                }
+            };
+            if taken == 0 {
+                self.attention.drained(port);
+                continue;
+            }
+            moved = true;
+            let found_at = (world.clock)();
+            let was_away = self.attention.note(found_at);
+            self.take(world, port, &received, now);
+            if taken < RECEIVE_FRAMES && !was_away {
+                self.attention.drained(port);
+            }
+        }
+        self.received = received;
+        moved
+    }
+
+    /// Sorts the frames of a batch and tells what is watched.
+    fn take(&mut self, world: &mut World<'_>, port: usize, frames: &Copies, now: Nanos) {
+        let mut sights = std::mem::take(&mut self.sights);
+        self.known.sort(port, frames, &self.attention, now, &mut sights);
+        let before = (world.clock)();
+        let mut told = 0;
+        for (place, sight) in sights.iter().enumerate() {
+            self.stamps = Some(sight.stamp.clock);
+            let bytes = frames.frame(place);
+            let is_told = self.phase == Phase::Running && !self.desk.is_over();
+            if !(is_told && self.watching[port].wants(sight.probe.as_ref(), bytes)) {
+                continue;
+            }
+            let Sight { stamp, probe, is_moment_known } = *sight;
+            let arrival = Arrival { port, stamp, is_moment_known, probe, bytes };
+            self.desk.now = stamp.at;
+            world
+                .module
+                .react(&Event { at: stamp.at, what: What::Frame(&arrival) }, &mut self.desk);
+            told += 1;
+            if !self.desk.commands.is_empty() {
+                self.execute(world);
+            }
+        }
+        if told > 0 {
+            self.known.watched(port, told);
+            let now = self.look(world);
+            self.charge(now.since(before), told);
+            self.tell_limits(world, now);
+        }
+        sights.clear();
+        self.sights = sights;
+    }
+}

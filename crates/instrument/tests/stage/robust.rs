@@ -1,0 +1,196 @@
+//! Switches that misbehave: nothing hangs, and the report says what was seen.
+
+use instrument::module::*;
+use instrument::stage::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
+use openflow::model::message::Message;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::activation::Activation;
+use super::toy::Vice;
+use super::{probes, rig, stage};
+
+const RULES: u32 = 20;
+
+/// What a module and its report come to with a switch that does this wrong.
+fn meet(vice: Vice) -> (Activation, StageReport) {
+    let mut rig = rig(vice);
+    let mut module = Activation::new(RULES, Nanos::from_millis(100));
+    let report = stage(&mut rig, &mut module);
+    assert_eq!(module.finished.as_ref(), Some(&report.ended), "{vice:?}");
+    assert_eq!(report.log.len(), 1, "{vice:?}: the last words are heard");
+    (module, report)
+}
+
+fn seen(module: &Activation) -> usize {
+    module.first.iter().flatten().count()
+}
+
+#[test]
+fn a_switch_that_does_not_come_up_is_given_up_by_a_limit_with_a_name() {
+    for (vice, name, limit) in [
+        (Vice::NoHello, "HELLO_NS_MAX", HELLO_NS_MAX),
+        (Vice::NoFeatures, "FEATURES_NS_MAX", FEATURES_NS_MAX),
+    ] {
+        let (module, report) = meet(vice);
+        let Ended::NotReady { connection: 0, why } = &report.ended else { panic!("{report:?}") };
+        assert!(why.contains(name), "{why}");
+        assert!(report.ended_at >= limit && report.ended_at < limit + Nanos::from_secs(1));
+        assert_eq!((seen(&module), report.connections[0].losses, report.costs.events), (0, 1, 0));
+    }
+    let mut rig = rig(Vice::None);
+    let mut module = Activation::new(RULES, Nanos::from_millis(100));
+    let report = rig.stage(&mut module, &Default::default(), &mut |_, _, _| {
+        Err(ports::channel::ChannelError::Closed("nobody".into()))
+    });
+    assert!(matches!(report.ended, Ended::NotReady { .. }), "{}", report.ended);
+    assert!(CONNECT_NS_MAX > Nanos::ZERO);
+}
+
+#[test]
+fn a_switch_that_falls_silent_ends_by_the_modules_own_limit() {
+    let (module, report) = meet(Vice::SilentAfter(11));
+    assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
+    assert_eq!(report.ended_at.since(report.started_at), Nanos::from_millis(100));
+    // The features and ten rules.
+    assert_eq!((seen(&module), module.barrier), (10, None));
+    assert_eq!(report.measured("activation_ns_last").unwrap().count, 10);
+}
+
+#[test]
+fn a_switch_that_closes_or_loses_itself_is_told_as_lost() {
+    for vice in [Vice::ClosesAfter(11), Vice::LosesItself(11)] {
+        let (module, report) = meet(vice);
+        let Ended::Lost { connection: 0, why } = &report.ended else { panic!("{report:?}") };
+        let word = if vice == Vice::ClosesAfter(11) { "closed" } else { "no message border" };
+        assert!(why.contains(word), "{why}");
+        assert_eq!((module.lost, module.barrier), (1, None));
+        assert_eq!(report.connections[0].lost.as_deref(), Some(&why[..]));
+    }
+}
+
+#[test]
+fn wrong_numbers_are_told_as_they_are() {
+    let (module, report) = meet(Vice::WrongXids);
+    // The session's own answer to an echo keeps its number; the barrier's is nobody's.
+    assert_eq!((report.ended.clone(), module.barrier), (Ended::Limit(TIME_LIMIT), None));
+    assert_eq!((module.unknown, seen(&module)), (1, RULES as usize));
+}
+
+#[test]
+fn repeated_answers_are_told_twice_and_garbage_beside_the_others() {
+    let (module, report) = meet(Vice::Repeats);
+    assert!(report.is_whole() && module.barrier.is_some());
+    let barriers = report.connections[0].received.iter().map(|(_, count)| count).sum::<u64>();
+    assert_eq!(barriers, 3, "an echo and the barrier twice");
+    let (module, report) = meet(Vice::Garbles);
+    assert!(report.is_whole() && module.barrier.is_some());
+    assert_eq!((module.refused, report.connections[0].refused), (1, 1));
+}
+
+#[test]
+fn answers_in_another_order_keep_their_numbers() {
+    struct Two(Vec<u32>, Vec<u32>);
+    impl Module for Two {
+        fn needs(&self) -> Needs {
+            Needs::new(Nanos::from_secs(1)).in_versions(&[Version::V1_3])
+        }
+
+        fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+            match event.what {
+                What::Start(facts) => {
+                    assert_eq!(facts.version(0), Some(Version::V1_3));
+                    self.0 = desk.send_all(0, vec![Message::BarrierRequest; 2]).xids().collect();
+                }
+                What::Message { xid, message: Message::BarrierReply, .. } => {
+                    self.1.push(xid);
+                    if self.1.len() == 2 {
+                        desk.end();
+                    }
+                }
+                _ => {}
+            }
+        }
+
+        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    }
+    let mut module = Two(Vec::new(), Vec::new());
+    assert_eq!(stage(&mut rig(Vice::Reorders), &mut module).ended, Ended::Said);
+    module.1.reverse();
+    assert_eq!(module.0, module.1);
+}
+
+#[test]
+fn errors_for_half_the_rules_leave_the_others() {
+    let (module, report) = meet(Vice::RefusesHalf);
+    assert_eq!((module.errors, seen(&module)), (RULES / 2, RULES as usize / 2));
+    assert!(module.barrier.is_some());
+    assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
+}
+
+#[test]
+fn a_flood_of_packet_ins_keeps_nobody_from_the_rest() {
+    let (module, report) = meet(Vice::Floods);
+    assert!(report.is_whole(), "{:?}", report.ended);
+    assert!(seen(&module) == RULES as usize && module.packet_ins > 200, "{}", module.packet_ins);
+}
+
+#[test]
+fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
+    /// What it does at each event.
+    struct Does(fn(&mut Desk));
+    impl Module for Does {
+        fn needs(&self) -> Needs {
+            Needs::new(Nanos::from_millis(1))
+        }
+
+        fn react(&mut self, _: &Event<'_>, desk: &mut Desk) {
+            (self.0)(desk);
+        }
+
+        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    }
+    let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
+    let report = run(|desk| desk.counters());
+    assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
+    let report = run(|desk| desk.start(probes(1, 1, 0.0), Span::OPEN));
+    assert!(matches!(&report.ended, Ended::Unusable(it) if it[0].0 == 1), "{}", report.ended);
+    let report = run(|desk| desk.begin(9, Span::OPEN));
+    assert!(matches!(report.ended, Ended::Unusable(_)), "{}", report.ended);
+    let report = run(|desk| desk.watch(7, Watch::All));
+    assert!(matches!(report.ended, Ended::Port(7, _)), "{}", report.ended);
+}
+
+#[test]
+fn what_waits_for_a_switch_that_does_not_read_is_bounded() {
+    /// Says much at once, and counts what is not said.
+    struct Much(u32);
+    impl Module for Much {
+        fn needs(&self) -> Needs {
+            Needs::new(Nanos::from_millis(1))
+        }
+
+        fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+            match event.what {
+                What::Start(_) => {
+                    let echo = [Message::EchoRequest(vec![0; 60_000])];
+                    let echo = desk.encode(Version::V1_5, &echo).unwrap();
+                    (0..400).for_each(|_| {
+                        desk.say(0, &echo);
+                    });
+                }
+                What::Unsent { why: Unsent::Limit("TRANSMIT_BYTES_MAX"), .. } => self.0 += 1,
+                What::LimitReached(name) => {
+                    assert!(name == TIME_LIMIT || name == "TRANSMIT_BYTES_MAX")
+                }
+                _ => {}
+            }
+        }
+
+        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    }
+    let mut module = Much(0);
+    let report = stage(&mut rig(Vice::None), &mut module);
+    assert!(module.0 > 100, "{}", module.0);
+    assert_eq!(report.limits, [("TRANSMIT_BYTES_MAX", u64::from(module.0))]);
+}

@@ -1,0 +1,186 @@
+//! A module on a live stage: real time, a real socket, ports in memory. The switch is a thread.
+
+#![allow(clippy::unwrap_used)]
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::module::*;
+use instrument::rig::live::LiveRig;
+use instrument::stage::live::Dialer;
+use instrument::stage::{Scene, WRITE_BYTES};
+use instrument::stream::{Headers, Rate, Stream};
+use openflow::model::message::Message;
+use openflow::model::switch::Features;
+use openflow::session::{self, Session};
+use openflow::version::{End, Version};
+use packet::copies::Copies;
+use packet::time::Nanos;
+use ports::channel::{Listener, Url};
+use ports::clock;
+use ports::memory::pair;
+use ports::port::Port;
+
+const PROBES: u64 = 2_000;
+
+/// Asks many times, says a batch that one write does not take, and counts frames.
+#[derive(Default)]
+struct Measures {
+    echoes: Vec<(Nanos, Nanos)>,
+    asked_at: Nanos,
+    batch: Option<Said>,
+    batch_took: Option<(Nanos, Nanos)>,
+    barriers: u32,
+    probes: u64,
+    delays: Vec<u64>,
+    is_sent: bool,
+}
+
+/// Echoes, one after the other.
+const ECHOES: usize = 50;
+
+/// Barriers in the batch: more bytes than are handed over at once.
+const BARRIERS: u32 = 10_000;
+
+impl Module for Measures {
+    fn needs(&self) -> Needs {
+        Needs::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => {
+                assert!(!facts.is_simulated);
+                let headers = Headers::udp(
+                    ([2; 6], [4; 6]),
+                    (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)),
+                    (1, 2),
+                );
+                let stream = Stream::plain(1, 128, headers, Rate::FramesPerSecond(20_000.0));
+                desk.watch(1, Watch::Probes);
+                desk.start(stream, Span::frames(PROBES));
+                desk.send(0, Message::EchoRequest(vec![7; 8]));
+            }
+            What::Sent { said, first, last, .. } if Some(said) == self.batch => {
+                self.batch_took = Some((first, last));
+            }
+            What::Sent { first, last, .. } => {
+                assert!(first <= last && last == event.at);
+                self.asked_at = first;
+            }
+            What::Message { message: Message::EchoReply(_), .. } => {
+                self.echoes.push((self.asked_at, event.at));
+                if self.echoes.len() < ECHOES {
+                    desk.send(0, Message::EchoRequest(vec![7; 8]));
+                } else {
+                    let many = vec![Message::BarrierRequest; BARRIERS as usize];
+                    self.batch = Some(desk.send_all(0, many));
+                }
+            }
+            What::Message { message: Message::BarrierReply, .. } => self.barriers += 1,
+            What::Frame(arrival) => {
+                let probe = arrival.probe.unwrap();
+                self.probes += 1;
+                if probe.is_delay_known {
+                    self.delays.push(event.at.since(probe.sent_at).0);
+                }
+            }
+            What::StreamOver(1) => self.is_sent = true,
+            _ => {}
+        }
+        if self.is_sent && self.barriers == BARRIERS {
+            desk.end();
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+/// Answers echoes and barriers, and passes frames from one port to the other.
+fn switch(mut listener: Listener, mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) {
+    let mut session = Session::new(session::Settings::new(End::Switch), clock::now());
+    let (mut channel, mut bytes, mut frames) = (None, vec![0; 4096], Copies::new(64));
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock::now();
+        if channel.is_none() {
+            channel = listener.accept().unwrap();
+        }
+        let Some(channel) = &mut channel else { continue };
+        let Ok(count) = channel.receive(&mut bytes) else { return };
+        assert_eq!(session.receive(&bytes[..count], now), count);
+        while let Some(event) = session.poll_event() {
+            let session::Event::Message { xid, message, .. } = event else { continue };
+            let reply = match message {
+                Message::FeaturesRequest => Message::FeaturesReply(Features::default()),
+                _ => Message::BarrierReply,
+            };
+            session.answer(xid, &reply).unwrap();
+        }
+        let Ok(count) = channel.transmit(session.transmit()) else { return };
+        session.transmitted(count);
+        if ports[0].receive_copies(&mut frames, now).is_ok_and(|count| count > 0) {
+            ports[1].transmit_copies(&mut frames, now).unwrap();
+        }
+        frames.clear();
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_module_measures_a_switch_behind_a_socket_and_ports() {
+    let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
+    let url: Url = listener.address_to_connect();
+    let (near, far) = (pair(4096, "in"), pair(4096, "out"));
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near.0), Box::new(far.0)];
+    let others: [Box<dyn Port>; 2] = [Box::new(near.1), Box::new(far.1)];
+    let done = AtomicBool::new(false);
+    let mut rig = LiveRig::new(ports, 99, Arc::default());
+    let mut module = Measures::default();
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| switch(listener, others, &done));
+        let mut dialer = Dialer::new(&[url]).unwrap();
+        let mut connect = |wanted, now| dialer.connect(wanted, now);
+        let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+        done.store(true, Ordering::Relaxed);
+        report
+    });
+    assert_eq!(report.ended, Ended::Said, "{report:?}");
+    assert_eq!((module.echoes.len(), module.barriers), (ECHOES, BARRIERS));
+    assert!(module.echoes.iter().all(|(asked, told)| asked < told));
+    // The batch took more than one write, and the ports had their turns in between.
+    assert!(BARRIERS as usize * 8 > WRITE_BYTES);
+    let (first, last) = module.batch_took.unwrap();
+    assert!(first < last && last < report.ended_at);
+    let account = report.streams[0];
+    let offered = account.sent + account.unsent_late + account.unsent_refused;
+    assert_eq!((offered, account.lost()), (PROBES, 0), "{account:?}");
+    assert_eq!((account.arrived, account.altered, account.duplicate), (account.sent, 0, 0));
+    // Some may come in the drain, which is not told.
+    assert!(module.probes <= account.sent && module.probes >= module.delays.len() as u64);
+    let costs = report.costs;
+    assert!(costs.events >= module.probes && costs.react_ns_total >= costs.react_ns_longest);
+    assert!(costs.control_ns_total > 0 && costs.turns > 0, "{costs:?}");
+}
+
+#[test]
+fn whoever_stops_a_stage_gets_what_was_seen_and_a_switch_that_is_not_there_is_said_so() {
+    let (near, far) = (pair(64, "in"), pair(64, "out"));
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near.0), Box::new(far.0)];
+    let mut rig = LiveRig::new(ports, 99, Arc::new(AtomicBool::new(true)));
+    let mut module = Measures::default();
+    let mut connect = |_, _| Ok(None);
+    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    assert_eq!((report.ended, report.costs.events), (Ended::Interrupted, 0));
+    // A port that was free a moment ago: nobody listens there.
+    let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
+    let url = listener.address_to_connect();
+    drop(listener);
+    let (near, far) = (pair(64, "in"), pair(64, "out"));
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near.0), Box::new(far.0)];
+    let mut rig = LiveRig::new(ports, 99, Arc::default());
+    let mut dialer = Dialer::new(&[url]).unwrap();
+    let mut connect = |wanted, now| dialer.connect(wanted, now);
+    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    assert!(matches!(report.ended, Ended::NotReady { connection: 0, .. }), "{}", report.ended);
+}
