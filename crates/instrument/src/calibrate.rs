@@ -13,6 +13,7 @@ use crate::experiment::{Experiment, Outcome, Point, Step};
 use ports::port::PortDrop;
 
 use crate::search::binary::{Ask, BinarySearch, Found, Goal, Measured};
+use crate::search::disturbed::{Patience, Verdict};
 use crate::stall::Stalls;
 use crate::stream::{Rate, Stream};
 use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
@@ -75,6 +76,9 @@ pub struct Calibrator {
     dropped: u64,
     stalls: Stalls,
     saturated_pps: f64,
+    /// The trial under way, and whether to try it again.
+    asked: Option<Trial>,
+    patience: Patience,
     ceiling: Option<Found>,
     bias: Option<(Latency, Jitter, Pacing)>,
     bias_ns_means: Vec<f64>,
@@ -101,6 +105,8 @@ impl Calibrator {
             dropped: 0,
             stalls: Stalls::default(),
             saturated_pps: 0.0,
+            asked: None,
+            patience: Patience::default(),
             ceiling: None,
             bias: None,
             bias_ns_means: Vec::new(),
@@ -139,7 +145,10 @@ impl Calibrator {
                 self.search()
             }
             Stage::Search(mut search) => {
-                search.record(Measured::from(report));
+                let judge = |trial: &Trial| self.patience.judge(trial, report, &[0.0]);
+                if self.asked.as_ref().map(judge) != Some(Verdict::Again) {
+                    search.record(Measured::from(report));
+                }
                 Stage::Search(search)
             }
             Stage::Bias(left) => {
@@ -182,12 +191,14 @@ impl Calibrator {
         }))
     }
 
-    fn step(&self, stage: &'static str, rate_pps: f64) -> Step<()> {
+    fn step(&mut self, stage: &'static str, rate_pps: f64) -> Step<()> {
         let mut stream = self.settings.stream.clone();
         stream.rate = Rate::FramesPerSecond(rate_pps);
         let Settings { duration, drain, .. } = self.settings;
         let point = Point::new(&[(stage, rate_pps)]);
-        Step::Trial { point, trial: Trial::new(vec![stream], Nanos::ZERO, duration, drain) }
+        let trial = Trial::new(vec![stream], Nanos::ZERO, duration, drain);
+        self.asked = Some(trial.clone());
+        Step::Trial { point, trial }
     }
 }
 

@@ -283,6 +283,8 @@ pub enum Flag {
     TesterDrops(u64),
     /// The tester was late by [`STALL`] or more, or away for as long (how often).
     Stalled(u64),
+    /// The tester disturbed it as it had disturbed its repetitions; what was lost may be its doing.
+    Disturbed,
     /// Stamps were taken in user space, not by the kernel or the hardware.
     UserSpaceStamps,
     /// Frames seemed to arrive before they were sent (how many).

@@ -159,6 +159,8 @@ pub struct Parameters {
     pub simulated: bool,
     /// In virtual time: nanoseconds that a target takes for each frame.
     pub service_ns: u64,
+    /// In virtual time: nanoseconds for which the tester stands still in every other trial.
+    pub stall_ns: u64,
     /// Streams of a file, which take the place of the experiment's own; empty for those.
     pub streams: Vec<Stream>,
     /// Frames that the ring of a link in memory holds.
@@ -201,6 +203,7 @@ impl Parameters {
             verify: 0,
             simulated: false,
             service_ns: 0,
+            stall_ns: 0,
             streams: Vec::new(),
             ring_frames: 1024,
             exact_entries_max: 131_072,
@@ -271,6 +274,9 @@ impl Parameters {
             }
             "service_ns" => {
                 self.service_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
+            }
+            "stall_ns" => {
+                self.stall_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
             }
             "ring_frames" => {
                 self.ring_frames =
@@ -343,6 +349,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
     ("rig", "live or sim", "real time, or virtual time over memory (live)"),
     ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
+    (
+        "stall_ns",
+        "ns",
+        "in virtual time: for how long the tester stands still in every other trial (0)",
+    ),
     ("ring_frames", "64 to 65536", "over memory: frames that the ring of a link holds (1024)"),
     ("exact_entries_max", "entries", "size of our exact-match table (131072)"),
     ("wildcard_entries_max", "entries", "size of our linear table (100)"),

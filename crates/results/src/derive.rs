@@ -80,10 +80,15 @@ pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.warnings = warnings(record);
 }
 
-/// Whether a trial's frames are accounted for and, but for [`Role::Bound`], its numbers are results.
+/// Whether a trial's frames are accounted for and, unless they only [served](is_step), its numbers are results.
 pub fn counts(trial: &Trial) -> bool {
     matches!(trial.role, Role::Measure | Role::Confirm | Role::Bound)
         && !trial.flags.contains(&Flag::Interrupted)
+}
+
+/// Whether a trial only helped to decide, or was not even good for that.
+fn is_step(trial: &Trial) -> bool {
+    trial.role == Role::Bound || trial.flags.contains(&Flag::Repeated)
 }
 
 /// The metric's value in this trial, where the trial has one.
@@ -243,7 +248,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
     }
     let mut samples: Vec<(u32, f64)> = Vec::new();
     let mut rests_on: Vec<u64> = Vec::new();
-    for trial in place.trials.iter().filter(|trial| trial.role != Role::Bound) {
+    for trial in place.trials.iter().filter(|trial| !is_step(trial)) {
         let found = match metric {
             Metric::ProcessingNs => study::processing_ns(record, trial),
             metric => value(trial, metric),
@@ -310,8 +315,10 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
         // What a search found for one goal says nothing of the others.
         let is_own = place.outcomes.iter().any(|outcome| outcome.metric == metric);
         let concerned = place.outcomes.iter().filter(|it| !is_own || it.metric == metric);
-        let flagged = concerned.filter(|outcome| outcome.flags.contains(&Flag::Irregular)).count();
+        let concerned: Vec<&Outcome> = concerned.copied().collect();
+        let flagged = concerned.iter().filter(|it| it.flags.contains(&Flag::Irregular)).count();
         found.extend(irregular(&place.trials, flagged as u32));
+        found.extend(disturbed(&concerned));
         found.extend(not_warm(&place.trials));
     }
     if metric.unit() == "ns" {
@@ -362,7 +369,8 @@ fn limiting<'a>(trials: &[&'a Trial], outcomes: &[&Outcome]) -> Vec<&'a Trial> {
             near && trial.repeat == outcome.repeat && trial.point == outcome.point
         })
     };
-    let counted = |trial: &&&Trial| trial.role != Role::Bound || is_at_bound(trial);
+    let is_good = |trial: &Trial| !trial.flags.contains(&Flag::Repeated);
+    let counted = |trial: &&&Trial| !is_step(trial) || (is_good(trial) && is_at_bound(trial));
     trials.iter().filter(counted).copied().collect()
 }
 
@@ -380,6 +388,24 @@ fn irregular(trials: &[&Trial], outcomes: u32) -> Option<Warning> {
     let flagged = trials.iter().filter(|trial| trial.flags.contains(&Flag::Irregular)).count();
     let trials = flagged as u32 + outcomes;
     (trials > 0).then_some(Warning::Irregular { trials })
+}
+
+/// Results that rest on a loss which may be the tester's doing.
+fn disturbed(outcomes: &[&Outcome]) -> Option<Warning> {
+    let is_it = |outcome: &&&Outcome| outcome.flags.contains(&Flag::Disturbed);
+    let results = outcomes.iter().filter(is_it).count() as u32;
+    (results > 0).then_some(Warning::Disturbed { results })
+}
+
+/// Steps of searches that were done again, whatever their role.
+fn repeated(record: &Record, experiment: &Experiment, target: &Target) -> Option<Warning> {
+    let here = |trial: &&Trial| {
+        trial.experiment == experiment.source()
+            && trial.target == target.name
+            && trial.flags.contains(&Flag::Repeated)
+    };
+    let trials = record.trials.iter().filter(here).count() as u32;
+    (trials > 0).then_some(Warning::Repeated { trials })
 }
 
 fn not_warm(trials: &[&Trial]) -> Option<Warning> {
@@ -482,6 +508,8 @@ fn warnings(record: &Record) -> Vec<Notice> {
                 few_samples(record, &experiment.id, &target.name),
                 tester_limited(&limiting(&here, &outcomes)),
                 irregular(&here, flagged.count() as u32),
+                disturbed(&outcomes),
+                repeated(record, experiment, target),
                 not_warm(&here),
                 stalled(&here),
                 unexplained(&here),

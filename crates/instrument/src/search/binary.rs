@@ -73,6 +73,12 @@ pub enum Irregularity {
         /// Frames per second that were intended.
         rate_pps: f64,
     },
+    /// What was lost at this load, which bounds the result, may be the tester's doing, which disturbed
+    /// each repetition: the target may be able to do more.
+    Disturbed {
+        /// Frames per second that were intended.
+        rate_pps: f64,
+    },
     /// More frames were forwarded than offered at this load; counted as a miss.
     ExtraFrames {
         /// Frames per second that were intended.
@@ -134,6 +140,9 @@ impl BinarySearch {
         if trial.is_tester_limited {
             self.irregular.push(Irregularity::TesterLimited { rate_pps });
         }
+        if trial.is_disturbed {
+            self.irregular.push(Irregularity::Disturbed { rate_pps });
+        }
         if trial.has_extra() {
             self.irregular.push(Irregularity::ExtraFrames { rate_pps });
         }
@@ -177,10 +186,11 @@ impl BinarySearch {
 
     fn found(&self, is_cut_short: bool) -> Found {
         let mut irregular = self.irregular.clone();
-        // Loads that the tester could not offer say nothing, unless they bound the result.
+        // Loads that the tester could not offer or disturbed say nothing, unless they bound the result.
         let bounds = |rate_pps| [self.met, self.missed].contains(&Some(rate_pps));
         irregular.retain(|it| match *it {
             Irregularity::TesterLimited { rate_pps } => bounds(rate_pps),
+            Irregularity::Disturbed { rate_pps } => self.missed == Some(rate_pps),
             _ => true,
         });
         match (self.met, self.missed) {
@@ -217,7 +227,13 @@ mod tests {
     fn forwards(capacity_pps: f64, rate_pps: f64) -> Measured {
         let offered = rate_pps as u64;
         let forwarded = offered.min(capacity_pps as u64);
-        Measured { intended: offered, offered, forwarded, is_tester_limited: false }
+        Measured {
+            intended: offered,
+            offered,
+            forwarded,
+            is_tester_limited: false,
+            is_disturbed: false,
+        }
     }
 
     fn run(goal: Goal, mut target: impl FnMut(f64, bool) -> Measured) -> (Found, Vec<Ask>) {
@@ -304,6 +320,21 @@ mod tests {
             measured
         });
         assert_eq!(found.rate_pps, 0.0);
+    }
+
+    #[test]
+    fn a_disturbed_trial_that_counts_is_told_where_it_bounds_the_result() {
+        let (found, _) = run(GOAL, |rate, _| Measured {
+            is_disturbed: rate > 400_000.0,
+            ..forwards(300_000.0, rate)
+        });
+        assert_eq!(found.irregular, [], "it was the target that bounded it");
+        let (found, _) = run(GOAL, |rate, _| Measured {
+            is_disturbed: rate > 300_000.0,
+            ..forwards(300_000.0, rate)
+        });
+        let rate_pps = found.rate_pps_missed.unwrap();
+        assert_eq!(found.irregular, [Irregularity::Disturbed { rate_pps }]);
     }
 
     #[test]

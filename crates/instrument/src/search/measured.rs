@@ -3,7 +3,7 @@
 //! Where the tester fell short, what it did not send counts as lost, since nobody knows what would
 //! have become of it (RFC 9971 recommends it). More frames than were sent are a failure, never a gain.
 
-use crate::trial::TrialReport;
+use crate::trial::{Flag, TrialReport};
 
 /// What the search has to know of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +16,8 @@ pub struct Measured {
     pub forwarded: u64,
     /// Whether the tester fell short of what was intended.
     pub is_tester_limited: bool,
+    /// Whether it counts although the tester disturbed it ([`super::disturbed`]).
+    pub is_disturbed: bool,
 }
 
 impl From<&TrialReport> for Measured {
@@ -25,6 +27,7 @@ impl From<&TrialReport> for Measured {
             offered: report.total.offered,
             forwarded: report.total.forwarded + report.classes.duplicate,
             is_tester_limited: report.is_tester_limited(),
+            is_disturbed: report.flags.contains(&Flag::Disturbed),
         }
     }
 }
@@ -48,6 +51,15 @@ impl Measured {
             return 1.0;
         }
         self.lost() as f64 / self.base() as f64
+    }
+
+    /// Whether more than this share was lost, but not if so many frames were lost by the tester's doing.
+    pub fn is_undecided(&self, loss_ratio: f64, owed: u64) -> bool {
+        let beyond = self.lost().saturating_sub(owed) as f64;
+        !self.has_extra()
+            && self.base() > 0
+            && !self.is_within(loss_ratio)
+            && beyond <= loss_ratio * self.base() as f64
     }
 
     fn base(&self) -> u64 {

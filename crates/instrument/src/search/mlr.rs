@@ -121,6 +121,7 @@ pub struct Search {
 struct Load {
     tried: Vec<Tried>,
     is_tester_limited: bool,
+    is_disturbed: bool,
     has_extra: bool,
 }
 
@@ -208,6 +209,7 @@ impl Search {
         let at = self.loads.entry(load).or_default();
         at.tried.push(Tried { duration, loss_ratio: trial.loss_ratio() });
         at.is_tester_limited |= trial.is_tester_limited;
+        at.is_disturbed |= trial.is_disturbed;
         at.has_extra |= trial.has_extra();
         self.trials += 1;
         self.spent = self.spent.saturating_add(duration);

@@ -129,6 +129,13 @@ impl Method for Based {
         }
     }
 
+    fn allowed(&self) -> Vec<f64> {
+        match &self.then {
+            Some(then) => then.allowed(),
+            None => self.search.iter().flat_map(|search| search.allowed()).collect(),
+        }
+    }
+
     fn findings(&mut self) -> Vec<Finding> {
         let mut found = std::mem::take(&mut self.findings);
         found.extend(self.then.iter_mut().flat_map(|then| then.findings()));
@@ -158,6 +165,7 @@ impl Method for Based {
         self.know(Finding {
             irregular: is(Flag::Irregular),
             tester_limited: is(Flag::TesterLimited),
+            disturbed: is(Flag::Disturbed),
             ..Finding::new(found.repeat, AXIS, found.point.value, found.metric, found.value)
         });
     }

@@ -105,6 +105,10 @@ impl Method for Latency {
         }
     }
 
+    fn allowed(&self) -> Vec<f64> {
+        if self.base_pps.is_none() { self.search.allowed() } else { Vec::new() }
+    }
+
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }

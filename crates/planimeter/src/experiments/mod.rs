@@ -106,6 +106,8 @@ pub struct Finding {
     pub irregular: bool,
     /// Whether the tester could not offer more.
     pub tester_limited: bool,
+    /// Whether it rests on a loss that may be the tester's doing.
+    pub disturbed: bool,
     /// The goal that it was found for, where the search had several.
     pub goal: Option<GoalResult>,
 }
@@ -123,6 +125,7 @@ impl Finding {
             resolution: None,
             irregular: false,
             tester_limited: false,
+            disturbed: false,
             goal: None,
         }
     }
@@ -135,6 +138,12 @@ pub trait Method: Experiment<Setup = Setup> + Send {
 
     /// Takes the results that have been found since this was last asked.
     fn findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// The shares of loss that the goals allow which the trial that was yielded last serves: where the tester's
+    /// own doing can decide about them, the trial is repeated. None where nothing is searched for.
+    fn allowed(&self) -> Vec<f64> {
         Vec::new()
     }
 

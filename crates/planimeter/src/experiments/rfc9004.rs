@@ -11,7 +11,7 @@
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::generate::schedule::Period;
-use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
+use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
@@ -103,7 +103,9 @@ impl Size {
         Trial { warmup: Nanos::ZERO, duration, drain, ..trial }
     }
 
-    fn findings(&self, repeat: u32, frames: f64, limit: f64, is_cut: bool) -> [Finding; 3] {
+    fn findings(&self, repeat: u32, frames: f64, limit: f64, found: &Found) -> [Finding; 3] {
+        let is_cut = found.irregular.contains(&Irregularity::TrialsExhausted);
+        let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let implied_s = frames / self.burst_pps;
         let corrected_s = implied_s * (1.0 - self.throughput_pps / self.burst_pps);
         let irregular = is_cut || frames < 1.0 || frames >= limit * NEAR_LIMIT_SHARE;
@@ -114,6 +116,7 @@ impl Size {
         ]
         .map(|(metric, value)| Finding {
             irregular,
+            disturbed: found.irregular.iter().any(is_disturbed),
             ..Finding::new(repeat, AXIS, f64::from(self.frame_bytes), metric, value)
         })
     }
@@ -151,9 +154,8 @@ impl Experiment for Bursts {
                     return Step::Trial { point, trial };
                 }
                 Ask::Found(found) => {
-                    let is_cut = found.irregular.contains(&Irregularity::TrialsExhausted);
                     let (repeat, frames) = (self.repeat(), found.rate_pps.floor());
-                    self.findings.extend(size.findings(repeat, frames, goal.rate_pps_max, is_cut));
+                    self.findings.extend(size.findings(repeat, frames, goal.rate_pps_max, &found));
                     (self.search, self.done) = (None, self.done + 1);
                 }
             }
@@ -164,6 +166,10 @@ impl Experiment for Bursts {
 impl Method for Bursts {
     fn tag(&self) -> Tag {
         Tag { role: Role::Search, repeat: self.repeat() }
+    }
+
+    fn allowed(&self) -> Vec<f64> {
+        vec![0.0]
     }
 
     fn findings(&mut self) -> Vec<Finding> {

@@ -127,6 +127,7 @@ impl Goals {
             self.findings.push(Finding {
                 irregular: !found.is_some_and(Found::is_regular),
                 tester_limited: is(Irregularity::TesterLimited),
+                disturbed: is(Irregularity::Disturbed),
                 goal: found.map(|found| result(preset.name(), goal, found)),
                 ..Finding::new(repeat, AXIS, f64::from(frame_bytes), metric, value)
             });
@@ -179,6 +180,7 @@ fn remark(irregularity: Irregularity) -> Remark {
         Irregularity::CutShort => Remark::CutShort,
         Irregularity::LossInversion => Remark::LossInversion,
         Irregularity::TesterLimited => Remark::TesterLimited,
+        Irregularity::Disturbed => Remark::Disturbed,
         Irregularity::ExtraFrames => Remark::ExtraFrames,
     }
 }
@@ -221,6 +223,10 @@ impl Method for Goals {
 
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
+    }
+
+    fn allowed(&self) -> Vec<f64> {
+        self.goals.iter().map(|(_, goal)| goal.loss_ratio).collect()
     }
 
     fn goal(&self) -> Option<&'static str> {

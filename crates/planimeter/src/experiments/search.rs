@@ -97,12 +97,15 @@ impl Searches {
 
     fn finish(&mut self, task: Task, found: &Found) {
         let limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed);
-        let broken = |it: &Irregularity| {
-            !matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
+        let disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
+        let told = |it: &Irregularity| {
+            matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
         };
+        let broken = |it: &Irregularity| !told(it) && !disturbed(it);
         self.findings.push(Finding {
             irregular: found.irregular.iter().any(broken),
             tester_limited: found.irregular.iter().any(limited),
+            disturbed: found.irregular.iter().any(disturbed),
             ..Finding::new(
                 self.repeat(),
                 self.axis,
@@ -160,6 +163,10 @@ impl Method for Searches {
 
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
+    }
+
+    fn allowed(&self) -> Vec<f64> {
+        self.task().iter().map(|task| task.loss_ratio).collect()
     }
 
     fn trials_expected(&self) -> u64 {

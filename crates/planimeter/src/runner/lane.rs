@@ -1,8 +1,9 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
 use instrument::experiment::{Outcome, Point, Step};
+use instrument::search::disturbed::{Patience, Verdict};
 use instrument::stream::Stream;
-use instrument::trial::{Flag, Load, Missed, StreamReport, Trial, TrialReport};
+use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 use results::record;
 
@@ -24,8 +25,13 @@ pub struct Lane {
     kind: TargetKind,
     method: Box<dyn Method>,
     last: Option<Outcome>,
-    /// A set-up that the method asked for while it was replayed.
+    /// The set-up that the method asked for last.
+    setup: Option<Setup>,
+    /// A set-up that has to be made before the next trial.
     owed: Option<Setup>,
+    /// A trial that is to be done again, because the tester disturbed it.
+    again: Option<(Point, Trial)>,
+    patience: Patience,
     /// Memory of the target when it was made anew.
     fresh: Option<u64>,
     is_done: bool,
@@ -59,9 +65,22 @@ impl Lane {
         kind: TargetKind,
         method: Box<dyn Method>,
     ) -> Self {
-        let (last, owed, fresh, is_done) = (None, None, None, false);
-        let (trials, found) = (Vec::new(), Vec::new());
-        Lane { entry, target, inputs, kind, method, last, owed, fresh, is_done, trials, found }
+        Lane {
+            entry,
+            target,
+            inputs,
+            kind,
+            method,
+            last: None,
+            setup: None,
+            owed: None,
+            again: None,
+            patience: Patience::default(),
+            fresh: None,
+            is_done: false,
+            trials: Vec::new(),
+            found: Vec::new(),
+        }
     }
 
     /// About how many trials there will be in all.
@@ -113,7 +132,10 @@ impl Lane {
         if let Some(setup) = self.owed.take() {
             install(&setup).map_err(failed)?;
         }
-        let next = self.advance(|setup| install(setup).map_err(failed))?;
+        let next = match self.again.take() {
+            None => self.advance(|setup| install(setup).map_err(failed))?,
+            again => again,
+        };
         self.fresh = fresh;
         let Some((point, trial)) = next else { return Ok(Stepped::Finished) };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
@@ -124,6 +146,10 @@ impl Lane {
         let fresh = self.fresh.zip(grown);
         let around = Around { before, after, span_ns: trial.length().0, fresh };
         report.work = recording::work(&around);
+        let verdict = self.patience.judge(&trial, &report, &self.method.allowed());
+        if verdict == Verdict::Exhausted {
+            report.flags.push(Flag::Disturbed);
+        }
         let facts = Facts {
             id,
             experiment: self.entry.id,
@@ -139,21 +165,40 @@ impl Lane {
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
         }
-        self.digest(point, report.clone(), id);
+        if verdict == Verdict::Again {
+            line.flags.push(record::Flag::Repeated);
+            self.repeat(point, trial);
+        } else {
+            self.digest(point, report.clone(), id);
+        }
         Ok(Stepped::Trial(Box::new(Done { trial: line, report })))
     }
 
     /// Goes on to the next trial as it was run by an earlier attempt.
     pub fn replay(&mut self, stored: &record::Trial) {
         let mut owed = self.owed.take();
-        let next = self.advance(|setup| {
-            owed = Some(*setup);
-            Ok::<(), RunError>(())
-        });
+        let next = match self.again.take() {
+            None => self.advance(|setup| {
+                owed = Some(*setup);
+                Ok::<(), RunError>(())
+            }),
+            again => Ok(again),
+        };
         self.owed = owed;
-        if let Ok(Some((point, trial))) = next {
-            self.digest(point, restored(stored, &trial), stored.id);
+        let Ok(Some((point, trial))) = next else { return };
+        let verdict = said(stored);
+        self.patience.note(&trial, verdict);
+        match verdict {
+            Verdict::Again => self.repeat(point, trial),
+            _ => self.digest(point, restored(stored, &trial), stored.id),
         }
+    }
+
+    /// Has the same trial be done once more, before a target that knows no more than it did; the method
+    /// never hears of the one that was.
+    fn repeat(&mut self, point: Point, trial: Trial) {
+        self.owed = self.owed.or(self.setup.filter(|setup| setup.is_fresh));
+        self.again = Some((point, trial));
     }
 
     /// The next trial, with every set-up on the way handed to `install`.
@@ -166,6 +211,7 @@ impl Lane {
             self.collect();
             match next {
                 Step::Install(setup) => {
+                    self.setup = Some(setup);
                     install(&setup)?;
                     self.last = Some(Outcome::Installed);
                 }
@@ -208,6 +254,9 @@ impl Lane {
         if finding.irregular {
             flags.push(record::Flag::Irregular);
         }
+        if finding.disturbed {
+            flags.push(record::Flag::Disturbed);
+        }
         record::Outcome {
             experiment: self.entry.id.into(),
             target: self.kind.name().into(),
@@ -225,6 +274,17 @@ impl Lane {
             flags,
             goal: finding.goal,
         }
+    }
+}
+
+/// What was said of a stored trial.
+fn said(stored: &record::Trial) -> Verdict {
+    if stored.flags.contains(&record::Flag::Repeated) {
+        Verdict::Again
+    } else if stored.flags.contains(&record::Flag::Disturbed) {
+        Verdict::Exhausted
+    } else {
+        Verdict::Counts
     }
 }
 
@@ -251,10 +311,13 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
         duration_offered: Nanos(stored.duration_ns_effective),
         duration_forwarded: Nanos(stored.duration_ns_receiving.unwrap_or(0)),
     };
-    let limited = stored.flags.contains(&record::Flag::TesterLimited);
+    // Its flag says so too where frames were lost in the tester's own rings.
+    let share = total.offered_share();
     let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
     report.classes.duplicate = stored.classes.duplicate;
-    report.flags.extend(limited.then(|| Flag::TesterLimited(total.offered_share())));
+    report.flags.extend((share < OFFERED_SHARE_MIN).then_some(Flag::TesterLimited(share)));
+    let is_disturbed = stored.flags.contains(&record::Flag::Disturbed);
+    report.flags.extend(is_disturbed.then_some(Flag::Disturbed));
     report.played = stored.orders.as_ref().map(recording::played);
     report.work = stored.work;
     report.streams =

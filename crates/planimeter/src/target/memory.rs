@@ -36,6 +36,7 @@ use switch::node::Node;
 
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
+use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, work_of_ours,
@@ -74,6 +75,7 @@ struct MemoryTarget {
     controller: Option<Controller>,
     holds: Option<Setup>,
     busy_ns: u64,
+    standstill: Standstill,
     stop: Arc<AtomicBool>,
 }
 
@@ -199,8 +201,18 @@ impl MemoryBench {
     fn joined(&self, kind: TargetKind, rig: AnyRig, config: Option<Config>) -> Box<dyn Target> {
         let cores = self.cores.clone();
         let (controller, holds, busy_ns) = (None, None, 0);
-        let stop = Arc::clone(&self.stop);
-        Box::new(MemoryTarget { kind, rig, cores, config, controller, holds, busy_ns, stop })
+        let standstill = Standstill::new(Nanos(self.parameters.stall_ns));
+        Box::new(MemoryTarget {
+            kind,
+            rig,
+            cores,
+            config,
+            controller,
+            holds,
+            busy_ns,
+            standstill,
+            stop: Arc::clone(&self.stop),
+        })
     }
 
     /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
@@ -334,7 +346,11 @@ impl Target for MemoryTarget {
         let ends = trial.orders.is_some().then(|| self.adopted());
         let cores = &self.cores.target;
         match &mut self.rig {
-            AnyRig::Simulated(rig) => simulated(rig, trial, ends),
+            AnyRig::Simulated(rig) => {
+                let standstill = self.standstill.next(trial.length());
+                standstill.into_iter().for_each(|(after, span)| rig.stand_still(after, span));
+                simulated(rig, trial, ends)
+            }
             AnyRig::Live(rig, None) => orders::trial(rig, trial, &self.stop, |_| unreachable!()),
             AnyRig::Replay(rig, played) => {
                 let between = match played {

@@ -13,6 +13,8 @@ pub mod orders;
 mod reset;
 /// Addresses that bridges learn from frames.
 mod lesson;
+/// A tester that is away now and then.
+mod standstill;
 /// Targets in this process, joined by rings of frames in memory.
 pub mod memory;
 /// Frames from memory for targets in this process.

@@ -12,6 +12,7 @@ mod bridges;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod disturbed;
 mod goals;
 mod standards;
 

@@ -78,6 +78,7 @@ fn trials_that_warmed_up_searched_or_broke_off_give_no_result() {
         (|trial: &mut Trial| trial.role = Role::WarmUp) as fn(&mut Trial),
         |trial| trial.role = Role::Search,
         |trial| trial.flags.push(Flag::Interrupted),
+        |trial| trial.flags.push(Flag::Repeated),
     ] {
         assert!(changed(change).cells.is_empty());
     }

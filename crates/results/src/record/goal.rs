@@ -73,6 +73,8 @@ pub enum Remark {
     LossInversion,
     /// At the upper bound the tester offered too little.
     TesterLimited,
+    /// At the upper bound the tester may have lost the frames itself.
+    Disturbed,
 }
 
 impl Remark {
@@ -90,6 +92,9 @@ impl Remark {
             }
             Remark::TesterLimited => {
                 "at the upper bound the tester offered too little, so the target may do better"
+            }
+            Remark::Disturbed => {
+                "at the upper bound the tester disturbed trial and repetitions, so the target may do better"
             }
         }
     }

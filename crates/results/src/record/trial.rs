@@ -470,6 +470,11 @@ pub enum Flag {
     Interrupted,
     /// The target's caches were not filled when the trial began.
     NotWarm,
+    /// The tester disturbed a step of a search, which was done again: it decided nothing.
+    Repeated,
+    /// The tester disturbed it as it had disturbed its repetitions: what was lost may be its doing. Of
+    /// a result: it rests on such a trial.
+    Disturbed,
 }
 
 /// A counter of the target around a trial.

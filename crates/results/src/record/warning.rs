@@ -37,6 +37,17 @@ pub enum Warning {
         /// Trials or outcomes concerned.
         trials: u32,
     },
+    /// The tester disturbed a step of a search and all its repetitions, and the result rests on what was
+    /// lost then.
+    Disturbed {
+        /// Results concerned.
+        results: u32,
+    },
+    /// The tester disturbed steps of a search, which were done again and decided nothing.
+    Repeated {
+        /// Trials that were in vain.
+        trials: u32,
+    },
     /// Frames that nobody accounts for.
     UnexplainedFrames {
         /// How many, over all trials concerned; below zero if more came back than were sent.
@@ -113,7 +124,8 @@ impl Warning {
     /// Both as one, if they are of one kind.
     fn with(&self, other: &Warning) -> Option<Warning> {
         use Warning::{
-            FewSamples, Irregular, NotWarm, Stall, TesterLimited, UnexplainedFrames, WrongFrames,
+            Disturbed, FewSamples, Irregular, NotWarm, Repeated, Stall, TesterLimited,
+            UnexplainedFrames, WrongFrames,
         };
         Some(match (self.clone(), other.clone()) {
             (FewSamples { n, wanted }, FewSamples { n: m, .. }) => {
@@ -128,6 +140,8 @@ impl Warning {
                 TesterLimited { rate_pps_intended, rate_pps_offered }
             }
             (Irregular { trials: a }, Irregular { trials: b }) => Irregular { trials: a + b },
+            (Disturbed { results: a }, Disturbed { results: b }) => Disturbed { results: a + b },
+            (Repeated { trials: a }, Repeated { trials: b }) => Repeated { trials: a + b },
             (NotWarm { trials: a }, NotWarm { trials: b }) => NotWarm { trials: a + b },
             (Stall { trials: a }, Stall { trials: b }) => Stall { trials: a + b },
             (WrongFrames { frames: a }, WrongFrames { frames: b }) => {
@@ -147,7 +161,10 @@ impl Warning {
     pub fn makes_doubtful(&self) -> bool {
         matches!(
             self,
-            Warning::TesterLimited { .. } | Warning::Irregular { .. } | Warning::NotWarm { .. }
+            Warning::TesterLimited { .. }
+                | Warning::Irregular { .. }
+                | Warning::Disturbed { .. }
+                | Warning::NotWarm { .. }
         )
     }
 
@@ -170,6 +187,15 @@ impl Warning {
             ),
             Warning::Irregular { trials } => {
                 format!("irregular: {trials} trial(s) broke their rules")
+            }
+            Warning::Disturbed { results } => {
+                format!(
+                    "the tester disturbed every trial at a load that bounds {results} result(s), so \
+                     the target may do better"
+                )
+            }
+            Warning::Repeated { trials } => {
+                format!("{trials} trial(s) of searches that the tester disturbed were done again")
             }
             Warning::UnexplainedFrames { frames } if *frames < 0 => {
                 format!("{} frames more came back than were sent", -frames)

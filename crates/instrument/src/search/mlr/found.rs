@@ -44,6 +44,9 @@ pub enum Irregularity {
     /// At the upper bound the tester offered less than was intended: the target may be able to do
     /// more.
     TesterLimited,
+    /// At the upper bound frames were lost that the tester may have lost, which disturbed each
+    /// repetition: the target may be able to do more.
+    Disturbed,
     /// At a bound more frames were forwarded than offered; such trials count as lost.
     ExtraFrames,
 }
@@ -51,7 +54,10 @@ pub enum Irregularity {
 impl Irregularity {
     /// Whether the result is no regular one for it (RFC 9971, 4.8.4), or only remarkable.
     pub fn is_irregular(self) -> bool {
-        !matches!(self, Irregularity::LossInversion | Irregularity::TesterLimited)
+        !matches!(
+            self,
+            Irregularity::LossInversion | Irregularity::TesterLimited | Irregularity::Disturbed
+        )
     }
 }
 
@@ -89,6 +95,9 @@ pub(super) fn of(search: &Search, place: usize) -> Found {
     }
     if upper.is_some_and(|load| search.loads[&load].is_tester_limited) {
         irregular.push(Irregularity::TesterLimited);
+    }
+    if upper.is_some_and(|load| search.loads[&load].is_disturbed) {
+        irregular.push(Irregularity::Disturbed);
     }
     if [lower, upper].into_iter().flatten().any(|load| search.loads[&load].has_extra) {
         irregular.push(Irregularity::ExtraFrames);

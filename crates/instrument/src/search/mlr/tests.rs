@@ -40,7 +40,14 @@ fn ndr_pdr() -> [Goal; 2] {
 fn lost(rate_pps: f64, duration: Nanos, share: f64) -> Measured {
     let offered = (rate_pps * duration.as_secs_f64()).round() as u64;
     let lost = ((offered as f64 * share).round() as u64).min(offered);
-    Measured { intended: offered, offered, forwarded: offered - lost, is_tester_limited: false }
+    let (is_tester_limited, is_disturbed) = (false, false);
+    Measured {
+        intended: offered,
+        offered,
+        forwarded: offered - lost,
+        is_tester_limited,
+        is_disturbed,
+    }
 }
 
 /// What a search finds, and everything that it tried.
@@ -296,7 +303,9 @@ fn results_without_any_sense_end_too_and_nothing_found_contradicts_the_trials() 
             let offered = (rate * duration.as_secs_f64()) as u64;
             let forwarded = (offered as f64 * random.share() * 1.01) as u64;
             let is_tester_limited = random.share() < 0.1;
-            let measured = Measured { intended: offered, offered, forwarded, is_tester_limited };
+            let is_disturbed = random.share() < 0.1;
+            let measured =
+                Measured { intended: offered, offered, forwarded, is_tester_limited, is_disturbed };
             all.push((rate, Tried { duration, loss_ratio: measured.loss_ratio() }));
             measured
         });

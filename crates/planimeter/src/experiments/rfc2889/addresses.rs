@@ -155,8 +155,9 @@ impl Learner {
     }
 
     fn finish(&mut self, found: &Found) {
-        let is_broken = |it: &Irregularity| !matches!(it, Irregularity::TesterLimited { .. });
         let is_limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { .. });
+        let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
+        let is_broken = |it: &Irregularity| !is_limited(it) && !is_disturbed(it);
         let (metric, value) = match self.sought {
             Sought::Capacity => (Metric::AddressesCached, found.rate_pps.floor()),
             Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
@@ -165,6 +166,7 @@ impl Learner {
         self.findings.push(Finding {
             irregular: found.irregular.iter().any(is_broken),
             tester_limited: found.irregular.iter().any(is_limited),
+            disturbed: found.irregular.iter().any(is_disturbed),
             ..Finding::new(self.done + 1, AXIS, x, metric, value)
         });
         (self.search, self.done) = (None, self.done + 1);
@@ -192,9 +194,8 @@ fn learned(report: &TrialReport) -> Measured {
         }
         _ => false,
     };
-    let Measured { intended, offered, is_tester_limited, .. } = Measured::from(report);
-    let forwarded = if is_learned { offered } else { 0 };
-    Measured { intended, offered, forwarded, is_tester_limited }
+    let measured = Measured::from(report);
+    Measured { forwarded: if is_learned { measured.offered } else { 0 }, ..measured }
 }
 
 impl Experiment for Learner {
@@ -228,6 +229,10 @@ impl Experiment for Learner {
 impl Method for Learner {
     fn tag(&self) -> Tag {
         Tag { role: Role::Search, repeat: self.done + 1 }
+    }
+
+    fn allowed(&self) -> Vec<f64> {
+        vec![0.0]
     }
 
     fn findings(&mut self) -> Vec<Finding> {

@@ -1,0 +1,159 @@
+//! Whether the tester itself disturbed a trial so much that its loss says nothing of the target.
+//!
+//! While the tester stands still nobody sends and nobody takes what comes back, and when it goes on it
+//! sends at once what it was late with: frames that are lost then may be lost by its doing (docs/decisions,
+//! 0010). How many at most is known from the gaps that it noted and from its own rings, never from anything
+//! that the target says. A loss within the goal, and one beyond all that the tester can be owed, counts at
+//! once; one between the two is tried again, [`REPEATS_MAX`] times at most, and then counts as it stands.
+
+use super::measured::Measured;
+use crate::trial::{Flag, StreamReport, Trial, TrialReport};
+
+/// How often a trial is repeated because the tester disturbed it.
+pub const REPEATS_MAX: u32 = 3;
+
+/// What a trial is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It says of the target what it says.
+    Counts,
+    /// The tester disturbed it: it decides nothing and is to be done again.
+    Again,
+    /// The tester disturbed it once more, and it counts all the same.
+    Exhausted,
+}
+
+/// Decides which trials are repeated.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// The trial that was repeated last, and how often.
+    repeated: Option<(Trial, u32)>,
+    /// How often one is repeated: less and less where that was in vain.
+    repeats_max: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { repeated: None, repeats_max: REPEATS_MAX }
+    }
+}
+
+impl Patience {
+    /// Judges a trial that serves goals which allow these shares of loss; with none, every trial counts.
+    pub fn judge(&mut self, trial: &Trial, report: &TrialReport, allowed: &[f64]) -> Verdict {
+        let (measured, owed) = (Measured::from(report), owed(report));
+        let verdict = if !allowed.iter().any(|&ratio| measured.is_undecided(ratio, owed)) {
+            Verdict::Counts
+        } else if self.repeats(trial) < self.repeats_max {
+            Verdict::Again
+        } else {
+            Verdict::Exhausted
+        };
+        self.note(trial, verdict);
+        verdict
+    }
+
+    /// Notes what was said of a trial when it was run.
+    pub fn note(&mut self, trial: &Trial, verdict: Verdict) {
+        match verdict {
+            Verdict::Counts => self.repeats_max = REPEATS_MAX,
+            Verdict::Again => self.repeated = Some((trial.clone(), self.repeats(trial) + 1)),
+            Verdict::Exhausted => self.repeats_max /= 2,
+        }
+    }
+
+    fn repeats(&self, trial: &Trial) -> u32 {
+        self.repeated.as_ref().filter(|(last, _)| last == trial).map_or(0, |(_, times)| *times)
+    }
+}
+
+/// Frames whose loss may be the tester's doing: those that were due while it stood still, which left late and
+/// all at once or not at all; as many that came back meanwhile and were not taken; and those that its
+/// own rings lost.
+pub fn owed(report: &TrialReport) -> u64 {
+    let due = |stream: &StreamReport| {
+        let span = stream.load.duration_offered.0.max(1) as f64;
+        stream.load.intended as f64 * report.stalls.ns_total as f64 / span
+    };
+    let due: f64 = report.streams.iter().map(due).sum();
+    let dropped = report.flags.iter().map(|flag| match flag {
+        Flag::TesterDrops(frames) => *frames,
+        _ => 0,
+    });
+    (2.0 * due).ceil() as u64 + dropped.sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::time::Nanos;
+
+    use super::*;
+    use crate::generate::template;
+    use crate::stream::{Rate, Stream};
+    use crate::trial::Load;
+
+    const MS: u64 = 1_000_000;
+
+    /// A trial of 100 ms, and its report where the tester stood still for so long and so many of 100,000
+    /// frames were lost.
+    fn trial(stall: u64, lost: u64) -> (Trial, TrialReport) {
+        let stream = Stream { rate: Rate::FramesPerSecond(1e6), ..template::tests::stream(64) };
+        let duration = Nanos(100 * MS);
+        let trial = Trial::new(vec![stream.clone()], Nanos::ZERO, duration, Nanos::ZERO);
+        let load = Load {
+            intended: 100_000,
+            offered: 100_000,
+            forwarded: 100_000 - lost,
+            duration_offered: duration,
+            duration_forwarded: duration,
+        };
+        let mut report = TrialReport::unmeasured(&trial, Nanos::ZERO, load);
+        report.streams.push(StreamReport::unmeasured(&stream, load));
+        if stall > 0 {
+            report.stalls.add(stall);
+        }
+        (trial, report)
+    }
+
+    fn judged(stall: u64, lost: u64, allowed: &[f64]) -> Verdict {
+        let (trial, report) = trial(stall, lost);
+        Patience::default().judge(&trial, &report, allowed)
+    }
+
+    #[test]
+    fn only_a_loss_that_the_tester_can_be_owed_is_tried_again() {
+        // Two milliseconds are 2,000 frames late and 2,000 not taken.
+        assert_eq!(judged(2 * MS, 4_000, &[0.0]), Verdict::Again);
+        assert_eq!(judged(2 * MS, 4_001, &[0.0]), Verdict::Counts);
+        assert_eq!(judged(2 * MS, 0, &[0.0]), Verdict::Counts, "nothing was lost");
+        assert_eq!(judged(0, 1, &[0.0]), Verdict::Counts, "the tester was there");
+        assert_eq!(judged(2 * MS, 400, &[0.005]), Verdict::Counts, "the goal allows it");
+        assert_eq!(judged(2 * MS, 4_400, &[0.005]), Verdict::Again);
+        assert_eq!(judged(2 * MS, 400, &[0.005, 0.0]), Verdict::Again, "one goal does not");
+        assert_eq!(judged(2 * MS, 400, &[]), Verdict::Counts, "nothing is searched for");
+        let (trial, mut report) = trial(0, 10);
+        report.flags.push(Flag::TesterDrops(10));
+        assert_eq!(Patience::default().judge(&trial, &report, &[0.0]), Verdict::Again);
+        report.total.forwarded -= 1;
+        assert_eq!(Patience::default().judge(&trial, &report, &[0.0]), Verdict::Counts);
+    }
+
+    #[test]
+    fn what_never_gets_better_counts_and_is_tried_less_often() {
+        let mut patience = Patience::default();
+        let (mut same, report) = trial(2 * MS, 1);
+        let mut said = Vec::new();
+        for _ in 0..12 {
+            let verdict = patience.judge(&same, &report, &[0.0]);
+            said.push(verdict == Verdict::Again);
+            if verdict == Verdict::Exhausted {
+                same.duration.0 += 1;
+            }
+        }
+        let wanted =
+            [true, true, true, false, true, false, false, false, false, false, false, false];
+        assert_eq!(said, wanted);
+        patience.note(&same, Verdict::Counts);
+        assert_eq!(patience.judge(&same, &report, &[0.0]), Verdict::Again);
+    }
+}

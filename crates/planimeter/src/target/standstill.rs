@@ -1,0 +1,46 @@
+//! A simulated tester that is taken off its core now and then: at a random moment of every other trial.
+//!
+//! A real tester on a shared machine cannot help it; in virtual time it never happens unless it is asked
+//! for (`--set stall_ns=`), to see what becomes of results then. The same trials are disturbed in every run.
+
+use packet::time::Nanos;
+
+/// When the tester stands still, trial by trial.
+pub struct Standstill {
+    span: Nanos,
+    state: u64,
+}
+
+impl Standstill {
+    /// For so long each time; zero for never.
+    pub fn new(span: Nanos) -> Self {
+        Standstill { span, state: 1 }
+    }
+
+    /// After how long within the next trial, which takes `length`, and for how long; none if not in this one.
+    pub fn next(&mut self, length: Nanos) -> Option<(Nanos, Nanos)> {
+        // A linear congruential generator; its high bits look random.
+        self.state =
+            self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let is_disturbed = self.state >> 63 == 1 && self.span > Nanos::ZERO;
+        let room = u128::from(length.0.saturating_sub(self.span.0));
+        let share = u128::from((self.state >> 31) & 0xffff_ffff);
+        is_disturbed.then(|| (Nanos(((room * share) >> 32) as u64), self.span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn about_every_other_trial_is_disturbed_within_its_length() {
+        let (mut some, length) = (Standstill::new(Nanos(10)), Nanos(1000));
+        let drawn: Vec<(Nanos, Nanos)> = (0..1000).filter_map(|_| some.next(length)).collect();
+        assert!((400..600).contains(&drawn.len()), "{}", drawn.len());
+        assert!(drawn.iter().all(|(after, span)| *span == Nanos(10) && after.0 <= 990));
+        let early = drawn.iter().filter(|(after, _)| after.0 < 495).count();
+        assert!((150..350).contains(&early), "{early}");
+        assert_eq!(Standstill::new(Nanos::ZERO).next(length), None);
+    }
+}

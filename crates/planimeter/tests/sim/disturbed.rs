@@ -1,0 +1,128 @@
+//! Searches by a tester that stands still in every other trial: what it lost itself decides nothing, what the
+//! target loses decides as ever, and what cannot be told apart is marked.
+
+use planimeter::runner::Destination;
+use planimeter::target::name::TargetKind;
+use results::record::{Flag, Outcome, Record, Role, Trial, Warning};
+
+use super::{carry_out, plan};
+use crate::common::Folder;
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+/// A target that forwards 5,000 frames a second, behind rings that hold those of 13 milliseconds...
+const SLOW: [&str; 5] =
+    ["service_ns=200000", "capacity=10M", "warmup=0", "ring_frames=64", "seconds=0.2"];
+
+/// ...and a tester that is away for longer in every other trial.
+const AWAY: &str = "stall_ns=20000000";
+
+/// The record of an experiment under these settings.
+fn measured(experiment: &str, set: &[&str]) -> Record {
+    let folder = Folder::new();
+    let plan = plan(&[experiment], &OURS, &[&SLOW[..], set].concat(), 1);
+    carry_out(&plan, Destination::New(folder.0.clone()), None).0.record
+}
+
+fn has(trial: &Trial, flag: Flag) -> bool {
+    trial.flags.contains(&flag)
+}
+
+/// What was found, without what the tester marked.
+fn found(record: &Record) -> Vec<(f64, bool)> {
+    let disturbed = |outcome: &Outcome| outcome.flags.contains(&Flag::Disturbed);
+    record.outcomes.iter().map(|outcome| (outcome.value, disturbed(outcome))).collect()
+}
+
+#[test]
+fn a_search_finds_what_it_finds_without_stalls() {
+    let goals = ["goals=ndr,pdr", "goal_initial=0.2", "goal_final=0.2", "goal_sum=0.6"];
+    let cases: [(&str, &[&str]); 4] = [
+        ("throughput", &["frame=64", "repeats=3"]),
+        ("rfc9971", &[&goals[..], &["goal_width=0.02", "repeats=2"]].concat()),
+        ("rfc8219", &["frame=64", "repeats=1"]),
+        ("rfc9004", &["frame=64", "repeats=2"]),
+    ];
+    for (experiment, set) in cases {
+        let quiet = measured(experiment, set);
+        let record = measured(experiment, &[set, &[AWAY]].concat());
+        assert!(record.trials.iter().all(|trial| trial.unexplained() == 0), "{experiment}");
+        assert!(quiet.trials.iter().all(|trial| !has(trial, Flag::Repeated)), "{experiment}");
+        let repeated = record.trials.iter().filter(|trial| has(trial, Flag::Repeated)).count();
+        assert!(repeated > 0, "{experiment}: nothing was repeated");
+        let told = Warning::Repeated { trials: repeated as u32 };
+        assert!(record.warnings.iter().any(|notice| notice.warning == told), "{experiment}");
+        let (wanted, found) = (found(&quiet), found(&record));
+        assert_eq!(found.len(), wanted.len(), "{experiment}");
+        for ((wanted, _), (found, is_disturbed)) in wanted.into_iter().zip(found) {
+            let is_alike = (found / wanted - 1.0).abs() < 0.05;
+            assert!(is_alike || is_disturbed, "{experiment}: {found} instead of {wanted}");
+        }
+    }
+}
+
+#[test]
+fn a_repeated_trial_stands_in_the_record_and_counts_for_nothing() {
+    let record =
+        measured("rfc9971", &["goals=quick", "goal_final=0.2", "goal_sum=1", "repeats=1", AWAY]);
+    let mut in_vain = 0;
+    for (trial, next) in record.trials.iter().zip(record.trials[1..].iter()) {
+        if !has(trial, Flag::Repeated) {
+            in_vain = 0;
+            continue;
+        }
+        in_vain += 1;
+        assert!(in_vain <= 3, "{}", trial.id);
+        assert!(trial.stalls.is_some_and(|stalls| stalls.count > 0) && trial.role == Role::Bound);
+        assert_eq!(trial.rate_pps_intended, next.rate_pps_intended);
+        assert_eq!(trial.duration_ns_intended, next.duration_ns_intended);
+    }
+    let counted = record.trials.iter().filter(|trial| !has(trial, Flag::Repeated));
+    let chosen = record.outcomes.iter().map(|it| it.goal.as_ref().unwrap().trials_chosen);
+    assert_eq!(chosen.sum::<u64>(), counted.clone().count() as u64);
+    let ids: Vec<u64> = counted.map(|trial| trial.id).collect();
+    assert!(record.outcomes.iter().all(|outcome| outcome.trials == ids));
+}
+
+#[test]
+fn a_target_that_loses_by_itself_is_not_excused() {
+    // It takes a second for a frame: less than any load that is tried.
+    let record = measured("throughput", &["service_ns=1000000000", "frame=64", "repeats=1", AWAY]);
+    assert!(!record.outcomes.is_empty());
+    for outcome in &record.outcomes {
+        assert_eq!(outcome.value, 0.0);
+        assert!(outcome.flags.contains(&Flag::Irregular), "{outcome:?}");
+    }
+    // One that loses what it cannot carry is judged by that at once, whether the tester was away or not.
+    let record = measured("throughput", &["frame=64", "repeats=1", AWAY]);
+    let high = record.trials.iter().filter(|trial| trial.rate_pps_intended > 8_000.0);
+    assert!(high.clone().any(|trial| trial.stalls.is_some()), "none was disturbed");
+    assert!(high.clone().all(|trial| !has(trial, Flag::Repeated)));
+}
+
+#[test]
+fn a_result_that_rests_on_a_disturbed_trial_is_marked() {
+    let record = measured("throughput", &["frame=64", "repeats=20", AWAY]);
+    let marked = record.outcomes.iter().filter(|it| it.flags.contains(&Flag::Disturbed)).count();
+    assert!(marked > 0 && marked < record.outcomes.len() / 2, "{marked}");
+    assert!(record.trials.iter().any(|trial| has(trial, Flag::Disturbed)));
+    assert!(record.is_doubtful());
+    let told =
+        |it: &Warning| matches!(it, Warning::Disturbed { results } if *results == marked as u32);
+    assert!(record.warnings.iter().any(|notice| told(&notice.warning)));
+}
+
+#[test]
+fn stored_trials_give_the_same_decisions_again() {
+    for experiment in ["throughput", "rfc9971"] {
+        let folder = Folder::new();
+        let set = ["goals=quick", "goal_final=0.2", "goal_sum=1", "frame=64", "repeats=2", AWAY];
+        let plan = plan(&[experiment], &OURS, &[&SLOW[..], &set].concat(), 1);
+        let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
+        let (resumed, watcher) = carry_out(&plan, Destination::Resume(finished.folder), None);
+        assert_eq!(watcher.steps, 0, "{experiment}: a trial was run again");
+        assert_eq!(resumed.record.trials, finished.record.trials);
+        assert_eq!(resumed.record.outcomes, finished.record.outcomes);
+        assert!(finished.record.trials.iter().any(|trial| has(trial, Flag::Repeated)));
+    }
+}
