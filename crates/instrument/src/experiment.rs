@@ -4,7 +4,7 @@
 //! unchanged on a live network and in a simulation. What a target has to install is a type of
 //! whoever knows targets; here it is a parameter.
 
-use crate::rig::{Rig, RigError};
+use crate::module::{Module, StageReport};
 use crate::trial::{Trial, TrialReport};
 
 /// A study in progress.
@@ -17,7 +17,6 @@ pub trait Experiment {
 }
 
 /// What an experiment wants next.
-#[derive(Debug, Clone, PartialEq)]
 pub enum Step<S> {
     /// Make the target ready in this way.
     Install(S),
@@ -27,6 +26,13 @@ pub enum Step<S> {
         point: Point,
         /// The load.
         trial: Trial,
+    },
+    /// Carry a measurement module out.
+    Module {
+        /// Where it lies on the experiment's axes.
+        point: Point,
+        /// The module.
+        module: Box<dyn Module>,
     },
     /// Nothing: it is finished.
     Done,
@@ -44,6 +50,13 @@ pub enum Outcome {
         /// What was seen.
         report: Box<TrialReport>,
     },
+    /// A module was carried out.
+    Module {
+        /// The module's point.
+        point: Point,
+        /// What came of it.
+        report: Box<StageReport>,
+    },
 }
 
 /// Where a trial lies: a value on each axis of the experiment.
@@ -59,15 +72,6 @@ pub struct Coordinate {
     pub value: f64,
 }
 
-/// Why an experiment ended early.
-#[derive(Debug)]
-pub enum DriveError<E> {
-    /// The target could not be made ready.
-    Install(E),
-    /// A trial could not be run.
-    Rig(RigError),
-}
-
 impl Point {
     /// A point from its axes and values.
     pub fn new(coordinates: &[(&'static str, f64)]) -> Self {
@@ -79,41 +83,3 @@ impl Point {
         self.0.iter().find(|coordinate| coordinate.axis == axis).map(|found| found.value)
     }
 }
-
-/// Runs an experiment to its end: `install` makes the target ready, `rig` runs the trials,
-/// `digested` sees each outcome before the experiment does and may add to it (what the target
-/// says it dropped, for one).
-pub fn drive<X: Experiment, E>(
-    experiment: &mut X,
-    rig: &mut dyn Rig,
-    mut install: impl FnMut(&X::Setup) -> Result<(), E>,
-    mut digested: impl FnMut(&mut Outcome),
-) -> Result<(), DriveError<E>> {
-    let mut last = None;
-    loop {
-        let mut outcome = match experiment.next(last.as_ref()) {
-            Step::Done => return Ok(()),
-            Step::Install(setup) => {
-                install(&setup).map_err(DriveError::Install)?;
-                Outcome::Installed
-            }
-            Step::Trial { point, trial } => {
-                let report = Box::new(rig.trial(&trial).map_err(DriveError::Rig)?);
-                Outcome::Trial { point, report }
-            }
-        };
-        digested(&mut outcome);
-        last = Some(outcome);
-    }
-}
-
-impl<E: std::fmt::Display> std::fmt::Display for DriveError<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DriveError::Install(error) => write!(f, "making the target ready: {error}"),
-            DriveError::Rig(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl<E: std::fmt::Display + std::fmt::Debug> std::error::Error for DriveError<E> {}

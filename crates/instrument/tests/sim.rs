@@ -10,7 +10,7 @@ use std::rc::Rc;
 use common::{Copy, KEY, Rule, links, pass, rig, stream, trial, wire};
 use instrument::account::Place;
 use instrument::calibrate::{Calibrator, Settings};
-use instrument::experiment::{Experiment, Outcome, Point, Step, drive};
+use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::rig::{Rig, RigError};
 use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
 use instrument::stream::{Arrival, Field, Order, Rate, Values, Vary};
@@ -298,6 +298,31 @@ fn a_device_without_end_is_an_error() {
     assert!(matches!(rig.trial(&load), Err(RigError::Restless(_))));
 }
 
+/// Runs an experiment of trials to its end; each outcome is looked at before the experiment does.
+fn drive<X: Experiment>(
+    experiment: &mut X,
+    rig: &mut dyn Rig,
+    mut install: impl FnMut(&X::Setup),
+    mut digested: impl FnMut(&mut Outcome),
+) {
+    let mut last = None;
+    loop {
+        let mut outcome = match experiment.next(last.as_ref()) {
+            Step::Done => return,
+            Step::Module { .. } => panic!("trials only"),
+            Step::Install(setup) => {
+                install(&setup);
+                Outcome::Installed
+            }
+            Step::Trial { point, trial } => {
+                Outcome::Trial { point, report: Box::new(rig.trial(&trial).unwrap()) }
+            }
+        };
+        digested(&mut outcome);
+        last = Some(outcome);
+    }
+}
+
 /// An experiment that searches the throughput of whatever it is put before.
 struct Throughput(BinarySearch);
 
@@ -307,7 +332,7 @@ impl Experiment for Throughput {
     fn next(&mut self, last: Option<&Outcome>) -> Step<&'static str> {
         match last {
             None => return Step::Install("flows"),
-            Some(Outcome::Installed) => {}
+            Some(Outcome::Installed | Outcome::Module { .. }) => {}
             Some(Outcome::Trial { report, .. }) => self.0.record(Measured::from(&**report)),
         }
         match self.0.next() {
@@ -334,13 +359,12 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
             verifications: 0,
         }));
         let (mut installs, mut told) = (0, 0);
-        drive::<_, ()>(
+        drive(
             &mut search,
             &mut rig,
             |&setup| {
                 installs += 1;
                 assert_eq!(setup, "flows");
-                Ok(())
             },
             |outcome| {
                 if let Outcome::Trial { report, .. } = outcome {
@@ -350,8 +374,7 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
                     told = lost;
                 }
             },
-        )
-        .unwrap();
+        );
         let Ask::Found(found) = search.0.next() else { panic!() };
         // Ten frames of room let a tenth of a second go 100 frames per second faster.
         let capacity = 40_000.0 / (1.0 - loss_ratio);
@@ -374,7 +397,7 @@ fn a_loop_without_target_is_a_calibration() {
         duration: Nanos::from_millis(100),
         drain: Nanos::from_millis(5),
     });
-    drive::<_, ()>(&mut calibrator, &mut rig(2, rule), |()| Ok(()), |_| {}).unwrap();
+    drive(&mut calibrator, &mut rig(2, rule), |()| {}, |_| {});
     let found = calibrator.finish().unwrap();
     assert_eq!((found.saturated_pps, found.ceiling.rate_pps), (50_000.0, 50_000.0));
     assert_eq!(found.ceiling.irregular, [Irregularity::MaxLoadMet]);

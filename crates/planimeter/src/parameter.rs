@@ -12,13 +12,14 @@ pub mod methods;
 /// Those that an experiment declares itself.
 pub mod own;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use control::Control;
 use goals::Goals;
 use instrument::stream::Stream;
 use methods::Methods;
-use own::Own;
+use own::{Declared, Own};
 
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,13 +217,29 @@ impl Parameters {
         }
     }
 
+    /// Applies one `KEY=VALUE`, which may be one of those that the experiments at hand declare.
+    pub fn set_declared(
+        &mut self,
+        assignment: &str,
+        declared: &[Declared],
+    ) -> Result<(), ParameterError> {
+        let (key, value) = parted(assignment)?;
+        let Some(found) = declared.iter().find(|declared| declared.key == key) else {
+            return self.set(assignment);
+        };
+        self.own.set(found, value).ok_or_else(|| {
+            let expected = found.takes.words(found.unit).into();
+            ParameterError::BadValue { key: key.into(), value: value.into(), expected }
+        })
+    }
+
     /// Applies one `KEY=VALUE`.
     pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
-        let (key, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| ParameterError::NotAnAssignment(assignment.into()))?;
-        let bad =
-            |expected| ParameterError::BadValue { key: key.into(), value: value.into(), expected };
+        let (key, value) = parted(assignment)?;
+        let bad = |expected: &'static str| {
+            let expected = expected.into();
+            ParameterError::BadValue { key: key.into(), value: value.into(), expected }
+        };
         match key {
             "capacity" => self.capacity = capacity(value).ok_or_else(|| bad(CAPACITY))?,
             "frame" => {
@@ -381,7 +398,7 @@ pub enum ParameterError {
         /// The value that was given.
         value: String,
         /// What it takes.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
 }
 
@@ -413,6 +430,12 @@ impl fmt::Display for ParameterError {
 }
 
 impl std::error::Error for ParameterError {}
+
+/// Key and value.
+fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
+    let wrong = || ParameterError::NotAnAssignment(assignment.into());
+    assignment.split_once('=').ok_or_else(wrong)
+}
 
 fn number(text: &str, least: f64, most: f64) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| (least..=most).contains(value))

@@ -93,6 +93,10 @@ fn is_step(trial: &Trial) -> bool {
 
 /// The metric's value in this trial, where the trial has one.
 pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
+    // A module's frames are no load, and what it measured it says itself.
+    if trial.module.is_some() && metric != Metric::MemoryBytes {
+        return None;
+    }
     let latency = trial.latency.as_ref();
     let scheduled = trial.latency_scheduled.as_ref();
     let whole = |ns: u64| ns as f64;
@@ -426,7 +430,8 @@ fn unexplained(trials: &[&Trial]) -> Option<Warning> {
 fn wrong(trials: &[&Trial]) -> Option<Warning> {
     let wrong =
         |trial: &&Trial| trial.classes.misrouted + trial.classes.duplicate + trial.classes.corrupt;
-    let frames: u64 = trials.iter().map(wrong).sum();
+    // A module's frames may come back anywhere: where, is what it looks at.
+    let frames: u64 = trials.iter().filter(|trial| trial.module.is_none()).map(wrong).sum();
     (frames > 0).then_some(Warning::WrongFrames { frames })
 }
 

@@ -46,6 +46,9 @@ pub struct Output {
     pub text: String,
 }
 
+/// Where logs of modules lie in a run's folder.
+const LOG_FOLDER: &str = "modules";
+
 /// The histograms of a trial, as far as they were taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Histograms<'a> {
@@ -124,6 +127,18 @@ impl Store {
             kept.file = Some(self.write_histogram(&format!("{stem}-pacing"), taken)?);
         }
         self.append_line(&Line::Trial(trial.clone()))
+    }
+
+    /// Writes the log of the module of trial number `id`, a line for each entry; its file under the run's
+    /// folder.
+    pub fn write_log(&self, id: u64, lines: &[String]) -> Result<String, StoreError> {
+        let folder = self.folder.join(LOG_FOLDER);
+        fs::create_dir_all(&folder).map_err(|error| StoreError::new("make", &folder, error))?;
+        let name = format!("{LOG_FOLDER}/{id:05}.jsonl");
+        let path = self.folder.join(&name);
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        fs::write(&path, text).map_err(|error| StoreError::new("write", &path, error))?;
+        Ok(name)
     }
 
     /// Keeps a result that took several trials.

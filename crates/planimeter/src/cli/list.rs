@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use crate::catalog;
+use crate::parameter::own::Declared;
 use crate::parameter::{KEYS, control, goals, methods};
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
@@ -72,7 +73,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn sections() -> Vec<Section> {
     let text = |name: &str, about: &str| (name.to_string(), about.to_string());
-    let experiments = catalog::entries().map(|entry| text(entry.id, entry.title)).collect();
+    let own = |entry: &catalog::Entry| -> Vec<(String, String)> {
+        let row = |it: &Declared| {
+            let takes = it.takes.words(it.unit);
+            (format!("  --set {}={takes}", it.key), format!("{} ({})", it.help, it.default))
+        };
+        entry.parameters.iter().map(row).collect()
+    };
+    let experiments = catalog::entries()
+        .flat_map(|entry| [vec![text(entry.id, entry.title)], own(entry)].concat())
+        .collect();
     let targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),

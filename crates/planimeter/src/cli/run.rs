@@ -13,6 +13,7 @@ use super::progress::Progress;
 use super::words::{self, quoted};
 use crate::catalog;
 use crate::experiments::rfc9971;
+use crate::parameter::own::Declared;
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Bench;
@@ -26,6 +27,9 @@ const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
 /// Nominal link of a replay, bit/s: more than any data plane takes, so that it gets what it asks for.
 const CAPACITY_BPS_REPLAY: f64 = 100e9;
+
+/// Rules with open fields that our switch holds where a module may install many.
+const RULES_MODULES_MAX: u32 = 131_072;
 
 /// The experiment that asks for nothing but the rate.
 const FORWARDING_RATE: &str = "forwarding-rate";
@@ -169,8 +173,11 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let effort = Effort::from(arguments.effort);
     let mut parameters = Parameters::at(effort);
+    let declared: Vec<Declared> =
+        entries.iter().flat_map(|entry| entry.parameters).copied().collect();
     for assignment in &arguments.set {
-        parameters.set(assignment).map_err(|error| Failure::usage(error.to_string()))?;
+        let set = parameters.set_declared(assignment, &declared);
+        set.map_err(|error| Failure::usage(error.to_string()))?;
         if let Some((STREAM, file)) = assignment.split_once('=') {
             parameters.streams = streams(Path::new(file))?;
         }
@@ -195,6 +202,10 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if flows > 0 {
         let flows = parameters.control.flows_or(flows).saturating_add(parameters.entries);
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
+    }
+    // Rules of modules name one field, and there are many of them.
+    if entries.iter().any(|entry| !entry.shows.is_empty()) && !says("wildcard_entries_max=") {
+        parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     if link != Link::Veth && is_workload && !parameters.simulated && !says("capacity=") {

@@ -42,6 +42,8 @@ pub mod flow_stats_dump;
 pub mod memory_per_flow;
 /// Flows never met before.
 pub mod cold_start;
+/// Measurement modules.
+pub mod modules;
 /// The figures of bianco2010.
 pub mod bianco2010;
 

@@ -235,6 +235,7 @@ mod tests {
         loop {
             last = Some(match method.next(last.as_ref()) {
                 Step::Done => return method.findings(),
+                Step::Module { .. } => panic!("the method has trials only"),
                 Step::Install(_) => Outcome::Installed,
                 Step::Trial { point, trial } => {
                     let stream = &trial.streams[0];

@@ -180,6 +180,7 @@ mod tests {
                     Step::Trial { point, .. } => {
                         seen.push((point.0[0].value as u32, sweep.tag().repeat));
                     }
+                    Step::Module { .. } => panic!("a sweep has trials only"),
                     Step::Done => return (installs, seen),
                 }
             }

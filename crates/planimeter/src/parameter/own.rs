@@ -36,12 +36,13 @@ pub enum Takes {
 }
 
 impl Takes {
-    /// What it takes, in words.
-    pub fn words(&self) -> String {
+    /// What it takes, in words, with the unit of numbers.
+    pub fn words(&self, unit: &str) -> String {
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
-            Takes::Integer(least, most) => format!("{least} to {most}"),
-            Takes::Integers(least, most) => format!("{least} to {most}, several by commas"),
-            Takes::Number(least, most) => format!("{least} to {most}"),
+            Takes::Integer(least, most) => format!("{least} to {most}{unit}"),
+            Takes::Integers(least, most) => format!("{least} to {most}{unit}, several by commas"),
+            Takes::Number(least, most) => format!("{least} to {most}{unit}"),
             Takes::Word(words) => words.join(", "),
             Takes::Words(words) => format!("some of {} by commas", words.join(", ")),
         }

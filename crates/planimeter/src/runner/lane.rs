@@ -1,6 +1,8 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
 use instrument::experiment::{Outcome, Point, Step};
+use instrument::module::{Ended, Module};
+use instrument::rig::RigError;
 use instrument::search::disturbed::{Patience, Verdict};
 use instrument::stream::Stream;
 use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
@@ -53,8 +55,22 @@ pub enum Stepped {
 pub struct Done {
     /// Its line.
     pub trial: record::Trial,
-    /// What was seen.
-    pub report: TrialReport,
+    /// What else was seen.
+    pub seen: Seen,
+}
+
+/// What was seen besides what the line of a trial says.
+pub enum Seen {
+    /// Of a trial of streams, all.
+    Trial(Box<TrialReport>),
+    /// Of a module, its log as lines.
+    Log(Vec<String>),
+}
+
+/// What is to be done next.
+enum Next {
+    Trial(Point, Trial),
+    Module(Point, Box<dyn Module>),
 }
 
 impl Lane {
@@ -134,10 +150,16 @@ impl Lane {
         }
         let next = match self.again.take() {
             None => self.advance(|setup| install(setup).map_err(failed))?,
-            again => again,
+            again => again.map(|(point, trial)| Next::Trial(point, trial)),
         };
         self.fresh = fresh;
-        let Some((point, trial)) = next else { return Ok(Stepped::Finished) };
+        let (point, trial) = match next {
+            None => return Ok(Stepped::Finished),
+            Some(Next::Trial(point, trial)) => (point, trial),
+            Some(Next::Module(point, module)) => {
+                return self.stage(target, (point, module), id, (calibration, seed));
+            }
+        };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
         let before = target.snapshot().map_err(failed)?;
         let mut report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
@@ -150,17 +172,8 @@ impl Lane {
         if verdict == Verdict::Exhausted {
             report.flags.push(Flag::Disturbed);
         }
-        let facts = Facts {
-            id,
-            experiment: self.entry.id,
-            target: kind.name(),
-            point: &point,
-            tag: self.method.tag(),
-            goal: self.method.goal(),
-            deed: trial.orders.as_ref().map(|script| script.deed()),
-            seed,
-            calibration: calibration.map(Into::into),
-        };
+        let deed = trial.orders.as_ref().map(|script| script.deed());
+        let facts = Facts { deed, ..self.facts(id, &point, (calibration, seed)) };
         let mut line = recording::trial(&facts, &report, &around);
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
@@ -171,7 +184,53 @@ impl Lane {
         } else {
             self.digest(point, report.clone(), id);
         }
-        Ok(Stepped::Trial(Box::new(Done { trial: line, report })))
+        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Trial(Box::new(report)) })))
+    }
+
+    /// Carries a module out.
+    fn stage(
+        &mut self,
+        target: &mut Box<dyn Target>,
+        (point, mut module): (Point, Box<dyn Module>),
+        id: u64,
+        origin: (Option<&str>, u64),
+    ) -> Result<Stepped, RunError> {
+        let kind = self.kind;
+        let failed = |error| RunError::Target(kind, error);
+        let before = target.snapshot().map_err(failed)?;
+        let report = target.stage(module.as_mut()).map_err(failed)?;
+        let after = target.snapshot().map_err(failed)?;
+        if report.ended == Ended::Interrupted {
+            return Err(RunError::Trial(kind, RigError::Interrupted));
+        }
+        let span_ns = report.ended_at.since(report.started_at).0;
+        let around = Around { before, after, span_ns, fresh: None };
+        let facts = self.facts(id, &point, origin);
+        let line = recording::module::trial(&facts, self.entry.set(), &report, &around);
+        let log = report.log.iter().map(recording::module::line).collect();
+        self.trials.push(id);
+        self.last = Some(Outcome::Module { point, report: Box::new(report) });
+        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Log(log) })))
+    }
+
+    /// What a trial is, besides what comes of it.
+    fn facts<'a>(
+        &self,
+        id: u64,
+        point: &'a Point,
+        (calibration, seed): (Option<&str>, u64),
+    ) -> Facts<'a> {
+        Facts {
+            id,
+            experiment: self.entry.id,
+            target: self.kind.name(),
+            point,
+            tag: self.method.tag(),
+            goal: self.method.goal(),
+            deed: None,
+            seed,
+            calibration: calibration.map(Into::into),
+        }
     }
 
     /// Goes on to the next trial as it was run by an earlier attempt.
@@ -182,15 +241,24 @@ impl Lane {
                 owed = Some(*setup);
                 Ok::<(), RunError>(())
             }),
-            again => Ok(again),
+            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
         };
         self.owed = owed;
-        let Ok(Some((point, trial))) = next else { return };
-        let verdict = said(stored);
-        self.patience.note(&trial, verdict);
-        match verdict {
-            Verdict::Again => self.repeat(point, trial),
-            _ => self.digest(point, restored(stored, &trial), stored.id),
+        match next {
+            Ok(Some(Next::Trial(point, trial))) => {
+                let verdict = said(stored);
+                self.patience.note(&trial, verdict);
+                match verdict {
+                    Verdict::Again => self.repeat(point, trial),
+                    _ => self.digest(point, restored(stored, &trial), stored.id),
+                }
+            }
+            Ok(Some(Next::Module(point, _))) => {
+                self.trials.push(stored.id);
+                let report = Box::new(recording::module::restored(stored));
+                self.last = Some(Outcome::Module { point, report });
+            }
+            Ok(None) | Err(_) => {}
         }
     }
 
@@ -205,7 +273,7 @@ impl Lane {
     fn advance(
         &mut self,
         mut install: impl FnMut(&Setup) -> Result<(), RunError>,
-    ) -> Result<Option<(Point, Trial)>, RunError> {
+    ) -> Result<Option<Next>, RunError> {
         while !self.is_done {
             let next = self.method.next(self.last.as_ref());
             self.collect();
@@ -215,7 +283,8 @@ impl Lane {
                     install(&setup)?;
                     self.last = Some(Outcome::Installed);
                 }
-                Step::Trial { point, trial } => return Ok(Some((point, trial))),
+                Step::Trial { point, trial } => return Ok(Some(Next::Trial(point, trial))),
+                Step::Module { point, module } => return Ok(Some(Next::Module(point, module))),
                 Step::Done => self.is_done = true,
             }
         }

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::rig::RigError;
 use packet::time::Nanos;
-use results::record::{self, Line, Outcome, Record, SCHEMA, Tool};
+use results::number;
+use results::record::{self, Ended, Line, Measured, ModuleRun, Outcome, Record, SCHEMA, Tool};
 use results::store::{Histograms, Store, StoreError};
 
 use crate::catalog::{Entry, Show};
@@ -30,7 +31,7 @@ use crate::target::name::{Link, TargetKind, Technology};
 use crate::target::{Bench, Target, TargetError};
 use crate::workload::Addresses;
 use clock::ClockWatch;
-use lane::{Lane, Stepped};
+use lane::{Lane, Seen, Stepped};
 
 /// What is to be done.
 #[derive(Clone)]
@@ -398,11 +399,19 @@ impl<'a> Run<'a> {
                 going = true;
                 self.clock.iter_mut().for_each(ClockWatch::look);
                 let mut trial = done.trial;
-                let histograms = Histograms {
-                    latency: Some(&done.report.latency.from_sent),
-                    latency_scheduled: Some(&done.report.latency.from_scheduled),
-                    pacing_error: Some(&done.report.pacing.gap_error),
+                let histograms = match &done.seen {
+                    Seen::Trial(report) => Histograms {
+                        latency: Some(&report.latency.from_sent),
+                        latency_scheduled: Some(&report.latency.from_scheduled),
+                        pacing_error: Some(&report.pacing.gap_error),
+                    },
+                    Seen::Log(_) => Histograms::default(),
                 };
+                if let (Seen::Log(lines), Some(module)) = (&done.seen, &mut trial.module)
+                    && !lines.is_empty()
+                {
+                    module.log = Some(self.store.write_log(id, lines)?);
+                }
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&one_line(&trial));
                 self.record.trials.push(trial);
@@ -556,9 +565,30 @@ fn one_line(trial: &record::Trial) -> String {
     let place =
         format!("{} {} {}={}", trial.experiment, trial.target, trial.point.name, trial.point.value);
     let goal = trial.goal.as_ref().map(|goal| format!("for {goal}"));
-    let parts =
-        [goal, frames_line(trial), trial.orders.as_ref().map(orders_line), memory_line(trial)];
+    let orders = trial.orders.as_ref().map(orders_line);
+    let module = trial.module.as_ref().map(module_line);
+    let frames = frames_line(trial).filter(|_| module.is_none());
+    let parts = [goal, frames, orders, module, memory_line(trial)];
     format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// How many values a line for whoever watches has.
+const VALUES_SHOWN: usize = 4;
+
+fn module_line(module: &ModuleRun) -> String {
+    let how = match &module.ended {
+        Ended::Said => None,
+        Ended::Limit(what) | Ended::Lost(what) | Ended::Failed(what) => {
+            Some(format!("ended: {what}"))
+        }
+    };
+    let value = |found: &Measured| {
+        let shown = number::shown(found.metric);
+        let value = number::value(found.metric, found.value);
+        format!("{} {value} {}", number::title(found.metric), shown.unit)
+    };
+    let values = module.measured.iter().take(VALUES_SHOWN).map(value);
+    how.into_iter().chain(values).collect::<Vec<_>>().join(", ")
 }
 
 fn memory_line(trial: &record::Trial) -> Option<String> {

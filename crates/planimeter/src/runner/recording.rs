@@ -3,6 +3,9 @@
 //! The account spans the whole trial, uncounted warm-up included, because a target counts those
 //! frames too: offered = received + drops by place and reason + unexplained.
 
+/// The same of a module.
+pub mod module;
+
 use instrument::account::Place;
 use instrument::controller::play::Played;
 use instrument::experiment::Point;
@@ -252,7 +255,12 @@ pub fn own_drops(report: &TrialReport) -> Vec<Drop> {
 
 /// The tester's own drops, then what kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
-    let mut drops = own_drops(report);
+    own_drops(report).into_iter().chain(drops_around(around)).collect()
+}
+
+/// What kernel and target counted around a trial.
+fn drops_around(around: &Around) -> Vec<Drop> {
+    let mut drops = Vec::new();
     for ((who, at, reason), &after) in &around.after.drops {
         let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
         let frames = after.saturating_sub(before.unwrap_or(0));

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::Settings;
+use instrument::module::{Module, StageReport};
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
 use instrument::stream::Rate;
@@ -312,6 +313,11 @@ impl Target for MemifTarget {
             }
         }
         Ok(snapshot)
+    }
+
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        self.holds = None;
+        super::stage(&mut self.rig, &self.access, module)
     }
 
     fn wake(&mut self) {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::script::Script;
 use instrument::controller::{self, ControlError, Controller, Meanwhile, RealTime};
+use instrument::module::{Module, StageReport};
 use instrument::rig::live::LiveRig;
 use instrument::rig::sim::{Device, SimRig};
 use instrument::rig::{Rig, RigError};
@@ -39,7 +40,8 @@ use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::{
-    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, work_of_ours,
+    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, scene,
+    work_of_ours,
 };
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
@@ -384,6 +386,32 @@ impl Target for MemoryTarget {
         }
     }
 
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        let Self { kind, rig, cores, .. } = self;
+        if kind.technology() != Technology::OpenFlow {
+            let what = "only an OpenFlow switch has a controller";
+            return Err(TargetError::CannotHold(what.into()));
+        }
+        (self.holds, self.controller) = (None, None);
+        match rig {
+            AnyRig::Simulated(rig) => {
+                let scene = scene(rig.ports());
+                Ok(rig.stage(module, &scene, &mut |device: &mut Simulated, _, now| {
+                    let node = device.node.as_deref_mut().expect("an OpenFlow switch is a node");
+                    Ok(adopted(node, now))
+                }))
+            }
+            AnyRig::Live(rig, Some(node)) => {
+                let (report, busy) = staged(rig, node, &cores.target, module);
+                self.busy_ns += busy.0;
+                Ok(report)
+            }
+            AnyRig::Live(..) | AnyRig::Replay(..) => {
+                Err(TargetError::CannotHold("frames that are played need no controller".into()))
+            }
+        }
+    }
+
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
         let mut snapshot = Snapshot::default();
         let now = self.now();
@@ -426,10 +454,7 @@ impl MemoryTarget {
     /// A controller's end of a channel to the node.
     fn adopted(&mut self) -> Box<dyn Channel> {
         let now = self.now();
-        let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
-        let node = self.node().expect("only switches are given orders");
-        node.adopt(Box::new(theirs), now);
-        Box::new(ours)
+        adopted(self.node().expect("only switches are given orders"), now)
     }
 
     fn install_flows(&mut self, setup: &Setup) -> Result<(), TargetError> {
@@ -471,6 +496,44 @@ impl MemoryTarget {
         }
         Ok(())
     }
+}
+
+/// A controller's end of a channel to a node.
+fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
+    let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+    node.adopt(Box::new(theirs), now);
+    Box::new(ours)
+}
+
+/// Carries a module out in real time while the node has a thread of its own, which takes the ends of
+/// new connections as they are made; and how long it ran.
+fn staged(
+    rig: &mut LiveRig,
+    node: &mut Node,
+    cores: &[usize],
+    module: &mut dyn Module,
+) -> (StageReport, Nanos) {
+    let done = AtomicBool::new(false);
+    let (made, making) = std::sync::mpsc::channel::<Box<dyn Channel>>();
+    let scene = scene(rig.ports());
+    let done = &done;
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            // Where the system does not let us choose, the scheduler does.
+            let _ = pin::pin(0, cores);
+            drive(node, |node, now| {
+                making.try_iter().for_each(|theirs| node.adopt(theirs, now));
+                done.load(Ordering::Acquire)
+            })
+        });
+        let report = rig.stage(module, &scene, &mut |_, _| {
+            let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+            made.send(Box::new(theirs)).expect("the node's thread waits for the end");
+            Ok(Some(Box::new(ours)))
+        });
+        done.store(true, Ordering::Release);
+        (report, worker.join().expect("a node does not panic"))
+    })
 }
 
 /// A plan as requests to a bridge or router that holds nothing yet.

@@ -30,8 +30,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use instrument::account::Place;
-use instrument::rig::RigError;
+use instrument::module::{Joined, Module, StageReport};
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::stage::Scene;
+use instrument::stage::live::Dialer;
 use instrument::trial::{Trial, TrialReport};
+use lab::peer::Access;
 use lab::pin::Cores;
 use packet::time::Nanos;
 use results::record::Work;
@@ -146,6 +151,9 @@ pub trait Target {
     /// Offers it a trial, and gives it the trial's orders meanwhile.
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
 
+    /// Carries a measurement module out on it. What it holds afterwards is the module's doing.
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError>;
+
     /// What it and the kernel around it have counted so far.
     fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
 
@@ -173,6 +181,27 @@ impl From<lab::peer::Description> for Description {
         let version = Some(said.version).filter(|version| !version.is_empty());
         Description { version, settings: said.settings }
     }
+}
+
+/// A rig whose ports lead, in their order, to the ports of one switch from 1 on.
+pub(crate) fn scene(ports: usize) -> Scene {
+    let joined = |port: usize| Some(Joined { switch: 0, port: port as u32 + 1 });
+    Scene { joined: (0..ports).map(joined).collect() }
+}
+
+/// Carries a module out in real time on a switch that is reached so.
+fn stage(
+    rig: &mut LiveRig,
+    access: &Access,
+    module: &mut dyn Module,
+) -> Result<StageReport, TargetError> {
+    let Access::OpenFlow { channel } = access else {
+        return Err(TargetError::CannotHold("only an OpenFlow switch has a controller".into()));
+    };
+    let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
+    let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
+    let scene = scene(rig.ports());
+    Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
 
 /// The addresses where what joins instrument and target has none of its own.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use instrument::controller::{Controller, RealTime, Settings};
+use instrument::module::{Module, StageReport};
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
 use instrument::trial::{Trial, TrialReport};
@@ -379,6 +380,11 @@ impl Target for VethTarget {
             _ => "",
         };
         orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
+    }
+
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        self.holds = None;
+        super::stage(&mut self.rig, &self.access, module)
     }
 
     fn wake(&mut self) {

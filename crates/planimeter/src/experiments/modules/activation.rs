@@ -1,0 +1,245 @@
+//! When each rule began to act on frames, from probes that show by their port how they were treated.
+//!
+//! Source: metrics C2 to C4 of the method (`docs/oflops.md`); the OFLOPS-SUME paper, section IV-B (data
+//! plane latency). A rule acted between the last probe that it did not treat and the first that it did,
+//! so that its moment is known to half the time between those two and half the way there. A probe that
+//! was lost shows nothing. Invariant: nothing is said of a rule without a probe that shows it.
+
+use packet::time::Nanos;
+
+/// What probes have shown of rules.
+#[derive(Debug, Clone)]
+pub struct Activation {
+    rules: Vec<Shown>,
+    /// The least time that a probe took.
+    way: Nanos,
+    /// When the first byte of the update left: no rule can act before.
+    begun_at: Nanos,
+    /// When the switch said that all of them act.
+    acknowledged_at: Option<Nanos>,
+}
+
+/// What probes have shown of one rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Shown {
+    /// When the last probe left that was treated as before.
+    old_last: Option<Nanos>,
+    /// When the first probe left that was treated by the rule.
+    new_first: Option<Nanos>,
+    /// Probes that left after the acknowledgement and were treated as before.
+    stale: u32,
+    /// Probes so treated that left after one that the rule had treated.
+    relapsed: u32,
+    /// The first probe of all: when it left, and whether the rule treated it.
+    first: Option<(Nanos, bool)>,
+}
+
+/// A moment, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The middle of the time in which it lies.
+    pub at: Nanos,
+    /// Half of that time.
+    pub half: Nanos,
+}
+
+impl Activation {
+    /// Nothing has been seen of so many rules.
+    pub fn new(rules: u32) -> Activation {
+        let rules = vec![Shown::default(); rules as usize];
+        Activation { rules, way: Nanos::MAX, begun_at: Nanos::ZERO, acknowledged_at: None }
+    }
+
+    /// The first byte of the update left.
+    pub fn begin(&mut self, at: Nanos) {
+        self.begun_at = at;
+    }
+
+    /// The switch said that every rule acts: when that was heard.
+    pub fn acknowledge(&mut self, at: Nanos) {
+        self.acknowledged_at.get_or_insert(at);
+    }
+
+    /// A rule's probe came back; whether it is the first that the rule treated.
+    pub fn note(&mut self, rule: u64, sent_at: Nanos, arrived_at: Nanos, is_new: bool) -> bool {
+        let is_stale = self.acknowledged_at.is_some_and(|said| sent_at > said);
+        let Some(shown) = self.rules.get_mut(rule as usize) else { return false };
+        if shown.first.is_none_or(|(first, _)| sent_at < first) {
+            shown.first = Some((sent_at, is_new));
+        }
+        if is_new {
+            self.way = self.way.min(arrived_at.since(sent_at));
+            let is_first = shown.new_first.is_none();
+            shown.new_first = Some(shown.new_first.map_or(sent_at, |known| known.min(sent_at)));
+            return is_first;
+        }
+        shown.old_last = Some(shown.old_last.map_or(sent_at, |known| known.max(sent_at)));
+        shown.stale += u32::from(is_stale);
+        shown.relapsed += u32::from(shown.new_first.is_some_and(|first| sent_at > first));
+        false
+    }
+
+    /// How many rules have been seen at work.
+    pub fn active(&self) -> usize {
+        self.rules.iter().filter(|shown| shown.new_first.is_some()).count()
+    }
+
+    /// Whether every rule has been.
+    pub fn is_complete(&self) -> bool {
+        self.rules.iter().all(|shown| shown.new_first.is_some())
+    }
+
+    /// When a rule began to act, if that has been seen. A rule that treated the first probe that was
+    /// sent to it had begun before.
+    pub fn moment(&self, rule: usize) -> Option<Moment> {
+        let shown = self.rules[rule];
+        let new = shown.new_first?;
+        // One that relapsed began to act before it did so for good: the last probe before counts.
+        let old = shown.old_last.filter(|old| *old < new).unwrap_or(new);
+        let way = Nanos(if self.way == Nanos::MAX { 0 } else { self.way.0 / 2 });
+        // A probe is treated somewhere on its way, and no rule acts before it was sent.
+        let from = old.max(self.begun_at);
+        let until = new.saturating_add(way).saturating_add(way).max(from);
+        let half = Nanos(until.since(from).0 / 2);
+        Some(Moment { at: from.saturating_add(half), half })
+    }
+
+    /// The moments of all rules that have been seen at work, with their numbers.
+    pub fn moments(&self) -> impl Iterator<Item = (usize, Moment)> + '_ {
+        (0..self.rules.len()).filter_map(|rule| Some((rule, self.moment(rule)?)))
+    }
+
+    /// Rules of which a probe that left after the acknowledgement was treated as before, which no way of
+    /// looking explains.
+    pub fn premature(&self) -> usize {
+        self.rules.iter().filter(|shown| shown.stale > 0).count()
+    }
+
+    /// Such probes.
+    pub fn stale(&self) -> u64 {
+        self.rules.iter().map(|shown| u64::from(shown.stale)).sum()
+    }
+
+    /// Probes that were treated as before although an earlier one had been treated by the rule.
+    pub fn relapsed(&self) -> u64 {
+        self.rules.iter().map(|shown| u64::from(shown.relapsed)).sum()
+    }
+
+    /// Of rules whose first probe of all found them not at work, how long it was from that probe to the
+    /// first that did.
+    pub fn after_first_probe(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.rules.iter().filter_map(|shown| match shown.first? {
+            (_, true) => None,
+            (first, false) => Some(shown.new_first?.since(first)),
+        })
+    }
+
+    /// Rules that had a probe at all, and those of them whose first found them at work.
+    pub fn first_probes(&self) -> (usize, usize) {
+        let first = self.rules.iter().filter_map(|shown| shown.first);
+        first.fold((0, 0), |(all, at_work), (_, is_new)| (all + 1, at_work + usize::from(is_new)))
+    }
+}
+
+/// How an order compares with the one that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Order {
+    /// Pairs that came the other way round, beyond what is known of their moments.
+    pub inversions: u64,
+    /// Pairs of which it is known which came first.
+    pub decided: u64,
+    /// Kendall's tau over those: 1 in order, 0 in none, -1 the other way round.
+    pub tau: f64,
+}
+
+/// Compares the order of moments with that of rules' numbers; none where no pair can be told apart.
+pub fn order(moments: &[(usize, Moment)]) -> Option<Order> {
+    let (mut inversions, mut decided) = (0u64, 0u64);
+    for (place, (_, earlier)) in moments.iter().enumerate() {
+        for (_, later) in &moments[place + 1..] {
+            let (a, b) = (earlier, later);
+            let [low, high] = if a.at <= b.at { [a, b] } else { [b, a] };
+            if low.at.saturating_add(low.half) < Nanos(high.at.0.saturating_sub(high.half.0)) {
+                decided += 1;
+                inversions += u64::from(a.at > b.at);
+            }
+        }
+    }
+    let tau = 1.0 - 2.0 * inversions as f64 / decided as f64;
+    (decided > 0).then_some(Order { inversions, decided, tau })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAY: u64 = 10;
+
+    /// Notes a probe that took [`WAY`].
+    fn note(activation: &mut Activation, rule: u64, sent_at: u64, is_new: bool) -> bool {
+        activation.note(rule, Nanos(sent_at), Nanos(sent_at + WAY), is_new)
+    }
+
+    #[test]
+    fn a_moment_lies_between_two_probes_and_says_how_well_it_is_known() {
+        let mut activation = Activation::new(2);
+        assert!(!note(&mut activation, 0, 100, false));
+        assert!(note(&mut activation, 0, 300, true));
+        assert!(!note(&mut activation, 0, 400, true), "the first only");
+        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(205), half: Nanos(105) }));
+        // No rule acts before it was sent.
+        activation.begin(Nanos(250));
+        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(280), half: Nanos(30) }));
+        activation.begin(Nanos(0));
+        assert_eq!(activation.moment(1), None);
+        assert_eq!((activation.active(), activation.is_complete()), (1, false));
+        // A probe that overtook others shows no more than it does.
+        note(&mut activation, 0, 250, true);
+        assert_eq!(activation.moment(0).unwrap().at, Nanos(180));
+    }
+
+    #[test]
+    fn only_a_probe_that_left_after_the_acknowledgement_proves_it_wrong() {
+        let mut activation = Activation::new(2);
+        note(&mut activation, 0, 100, false);
+        activation.acknowledge(Nanos(105));
+        note(&mut activation, 0, 105, false);
+        assert_eq!((activation.premature(), activation.stale()), (0, 0));
+        note(&mut activation, 0, 106, false);
+        note(&mut activation, 0, 107, false);
+        note(&mut activation, 1, 108, true);
+        assert_eq!((activation.premature(), activation.stale()), (1, 2));
+    }
+
+    #[test]
+    fn the_first_probe_tells_whether_a_rule_waited_for_it() {
+        let mut activation = Activation::new(3);
+        note(&mut activation, 0, 100, true);
+        note(&mut activation, 1, 100, false);
+        note(&mut activation, 1, 150, true);
+        assert_eq!(activation.first_probes(), (2, 1));
+        assert_eq!(activation.after_first_probe().collect::<Vec<_>>(), [Nanos(50)]);
+    }
+
+    #[test]
+    fn an_order_is_judged_by_what_is_known() {
+        let moment = |at, half| Moment { at: Nanos(at), half: Nanos(half) };
+        let at = |ats: &[u64], half| -> Vec<(usize, Moment)> {
+            ats.iter().map(|&at| moment(at, half)).enumerate().collect()
+        };
+        assert_eq!(order(&at(&[10, 20, 30], 1)).unwrap().tau, 1.0);
+        assert_eq!(order(&at(&[30, 20, 10], 1)).unwrap().tau, -1.0);
+        let mixed = order(&at(&[10, 30, 20], 1)).unwrap();
+        assert_eq!((mixed.inversions, mixed.decided), (1, 3));
+        assert_eq!(order(&at(&[10, 30, 20], 20)), None, "nothing is known");
+    }
+
+    #[test]
+    fn a_relapse_is_counted_and_foreign_numbers_change_nothing() {
+        let mut activation = Activation::new(1);
+        note(&mut activation, 0, 100, true);
+        note(&mut activation, 0, 200, false);
+        note(&mut activation, 7, 200, false);
+        assert_eq!((activation.relapsed(), activation.active()), (1, 1));
+    }
+}

@@ -1,0 +1,18 @@
+//! Measurement modules: experiments that react to each frame and each message.
+//!
+//! Source: the OFLOPS-SUME paper, section III, and the modules of the OFLOPS family (`docs/oflops.md`). A
+//! module is a file: what it claims, how it goes, its parameters, and a test in virtual time. It does
+//! no I/O and reads no clock (`instrument::module`), so that it runs live and simulated.
+
+/// A module carried out at several points, again and again.
+pub mod rounds;
+/// Many values as a few.
+pub mod spread;
+/// Rules that differ by an address, and their probes.
+pub mod rules;
+/// When each rule began to act.
+pub mod activation;
+/// How long rules take to act, and what the barrier says.
+pub mod rule_activation;
+/// Rule activation as an experiment: its parameters and points.
+pub mod updates;

@@ -1,0 +1,404 @@
+//! Rule activation: how long rules take to act on frames after they were sent, and what the barrier says.
+//!
+//! Claim: a switch may acknowledge rules long before they act, act on them in another order than they
+//! were sent, in batches, or not before a frame asks for them. Method: so many rules are added, changed
+//! or deleted at once, with a barrier behind them; probes visit every rule in turn, and the port at which
+//! each comes back says how it was treated (see [`super::rules`]). Probes run from before the update, or
+//! only some time after the barrier's answer, which tells rules that wait for a frame from rules that are
+//! late. Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
+
+use instrument::module::{
+    Desk, Ended, Event, Facts, Measured, Module, Needs, Said, Series, Span, What,
+};
+use instrument::module::{TimerId, Watch};
+use openflow::header::Xid;
+use openflow::model::FlowMod;
+use openflow::model::message::Message;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::activation::{Activation, Moment, order};
+use super::rules::{FAR, NEAR, Priorities, Rules};
+use super::spread::Spread;
+
+/// The stream of probes.
+const PROBES: u16 = 1;
+
+/// How long frames have run when the update begins, at least, and how long is watched after its end.
+const LEAD: Nanos = Nanos::from_millis(50);
+
+/// Rules of which pairs are compared; of more, as many evenly spread.
+const ORDER_RULES_MAX: usize = 4096;
+
+/// What is done to the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// They are added.
+    Add,
+    /// They are there and are given another port.
+    Modify,
+    /// They are there and are deleted.
+    Delete,
+}
+
+/// When probes run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probing {
+    /// From before the update.
+    Before,
+    /// From so long after the barrier's answer.
+    After(Nanos),
+}
+
+/// How rules are changed and watched.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// The rules and their frames.
+    pub rules: Rules,
+    /// What is done to them.
+    pub deed: Deed,
+    /// In which order priorities come.
+    pub priorities: Priorities,
+    /// When probes run.
+    pub probing: Probing,
+    /// Probes in a second, all rules together.
+    pub probes_pps: f64,
+    /// Size of a probe, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long is waited for rules to act after the last of them was sent.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct RuleActivation {
+    update: Update,
+    priorities: Vec<u16>,
+    phase: Phase,
+    activation: Activation,
+    /// The barrier that is waited for.
+    barrier: Option<Xid>,
+    said: Option<Said>,
+    /// The first byte of the update left, and the last.
+    sent: Option<[Nanos; 2]>,
+    acknowledged_at: Option<Nanos>,
+    errors: u64,
+    timer: Option<TimerId>,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// The tables are made ready.
+    Preparing,
+    /// Probes run, and all is as before.
+    Quiet,
+    /// The update was said.
+    Updating,
+    /// All rules act; whether one relapses is watched.
+    Watching,
+}
+
+impl RuleActivation {
+    /// The module for one update.
+    pub fn new(update: Update) -> RuleActivation {
+        let count = update.rules.count();
+        RuleActivation {
+            priorities: update.priorities.all(count),
+            activation: Activation::new(count),
+            update,
+            phase: Phase::Preparing,
+            barrier: None,
+            said: None,
+            sent: None,
+            acknowledged_at: None,
+            errors: 0,
+            timer: None,
+        }
+    }
+
+    /// Empties the tables and puts in what is there before the update.
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        debug_assert!(facts.ports.len() > FAR, "a rig has two ports");
+        let rules = &self.update.rules;
+        let mut messages = Rules::emptied();
+        let before = |(place, &priority): (u32, &u16)| match self.update.deed {
+            Deed::Add => None,
+            Deed::Modify => Some(rules.add_back(place, priority)),
+            Deed::Delete => Some(rules.add(place, priority)),
+        };
+        messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(0, messages);
+        self.barrier = said.xids().last();
+        desk.prepare(rules.probes(PROBES, self.update.frame_bytes, self.update.probes_pps));
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Streams(vec![PROBES]));
+        }
+    }
+
+    /// Everything is as before: probes run, if they do before the update.
+    fn begin(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Quiet;
+        match self.update.probing {
+            Probing::Before => {
+                desk.begin(PROBES, Span::OPEN);
+                self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+            }
+            Probing::After(_) => self.timer = Some(desk.timer_in(LEAD)),
+        }
+    }
+
+    /// The time in which every rule is visited once.
+    fn round(&self) -> Nanos {
+        Nanos::from_secs_f64(f64::from(self.update.rules.count()) / self.update.probes_pps)
+    }
+
+    /// Says the update, with a barrier behind it.
+    fn change(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Updating;
+        let rules = &self.update.rules;
+        let change: fn(&Rules, u32, u16) -> FlowMod = match self.update.deed {
+            Deed::Add => Rules::add,
+            Deed::Modify => Rules::modify,
+            Deed::Delete => Rules::delete,
+        };
+        let flow_mods = (0..).zip(&self.priorities);
+        let mut messages: Vec<Message> = flow_mods
+            .map(|(place, &priority)| Message::FlowMod(change(rules, place, priority)))
+            .collect();
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(0, messages);
+        (self.said, self.barrier) = (Some(said), said.xids().last());
+        self.timer = Some(desk.timer_in(self.update.patience));
+    }
+
+    fn acknowledged(&mut self, at: Nanos, desk: &mut Desk) {
+        self.acknowledged_at = Some(at);
+        self.activation.acknowledge(at);
+        if let Probing::After(span) = self.update.probing {
+            desk.begin(PROBES, Span { from: Some(at.saturating_add(span)), ..Span::OPEN });
+        }
+        self.look(desk);
+    }
+
+    /// Whether that was all: then whatever still comes is watched for a while.
+    fn look(&mut self, desk: &mut Desk) {
+        let is_done = self.activation.is_complete() && self.acknowledged_at.is_some();
+        if self.phase == Phase::Updating && is_done {
+            self.phase = Phase::Watching;
+            self.timer.take().map(|timer| desk.cancel(timer));
+            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+        }
+    }
+
+    /// A probe that came back: at the far port it was sent on.
+    fn probed(&mut self, rule: u64, sent_at: Nanos, at: Nanos, port: usize, desk: &mut Desk) {
+        let is_sent_on = port == FAR;
+        let is_new = is_sent_on != (self.update.deed == Deed::Delete);
+        // What left before the update says how it was, and cannot be the update's doing.
+        if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
+            if !is_new {
+                self.activation.note(rule, sent_at, at, false);
+            }
+            return;
+        }
+        if self.activation.note(rule, sent_at, at, is_new) {
+            self.look(desk);
+        }
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer != Some(timer) {
+            return;
+        }
+        match self.phase {
+            Phase::Preparing => {}
+            Phase::Quiet => self.change(desk),
+            Phase::Updating | Phase::Watching => desk.end(),
+        }
+    }
+
+    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, desk: &mut Desk) {
+        match message {
+            Message::BarrierReply if self.barrier == Some(xid) => {
+                self.barrier = None;
+                match self.phase {
+                    Phase::Preparing => self.begin(desk),
+                    _ => self.acknowledged(at, desk),
+                }
+            }
+            Message::Error(_) => self.errors += 1,
+            _ => {}
+        }
+    }
+
+    /// The values, as far as there are any.
+    fn tell(&self, desk: &mut Desk) {
+        let Some([first, _]) = self.sent else { return };
+        let count = u64::from(self.update.rules.count());
+        let mut tell = |measured: Measured| desk.measured(measured);
+        let ns = |name: &'static str, value: f64, half: Nanos| {
+            Measured::new(name, "ns", value, half.0 as f64)
+        };
+        let acknowledged = self.acknowledged_at.map(|at| at.since(first));
+        if let Some(span) = acknowledged {
+            tell(ns("control_plane_ns", span.0 as f64, Nanos(0)).of(count));
+        }
+        let mut moments: Vec<(usize, Moment)> = self.activation.moments().collect();
+        let share = moments.len() as f64 / count as f64;
+        tell(Measured::new("rules_active_ratio", "ratio", share, 0.0).of(count));
+        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        self.tell_truth(&mut tell);
+        match self.update.probing {
+            Probing::Before => self.tell_moments(first, acknowledged, &moments, &mut tell),
+            Probing::After(_) => return self.tell_first_probes(&mut tell),
+        }
+        if let Some(found) = order(&thinned(&moments)) {
+            tell(Measured::new("order_tau_index", "index", found.tau, 0.0).of(found.decided));
+            let inversions = found.inversions as f64;
+            tell(Measured::new("inversions_count", "count", inversions, 0.0).of(found.decided));
+        }
+        moments.sort_by_key(|(_, moment)| moment.at);
+        desk.series(acting_over_time(first, &moments));
+        desk.series(place_over_place(&moments));
+    }
+
+    /// What the switch said against what it did.
+    fn tell_truth(&self, tell: &mut impl FnMut(Measured)) {
+        if self.acknowledged_at.is_none() {
+            return;
+        }
+        let count = u64::from(self.update.rules.count());
+        let premature = self.activation.premature() as f64 / count as f64;
+        tell(Measured::new("rules_premature_ratio", "ratio", premature, 0.0).of(count));
+        let stale = self.activation.stale() as f64;
+        tell(Measured::new("stale_frames", "frames", stale, 0.0));
+        let relapsed = self.activation.relapsed() as f64;
+        tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
+    }
+
+    /// How long rules took, from the first byte of the update on.
+    fn tell_moments(
+        &self,
+        first: Nanos,
+        acknowledged: Option<Nanos>,
+        moments: &[(usize, Moment)],
+        tell: &mut impl FnMut(Measured),
+    ) {
+        let (spans, halves): (Vec<f64>, Vec<f64>) = moments
+            .iter()
+            .map(|(_, moment)| (moment.at.0 as f64 - first.0 as f64, moment.half.0 as f64))
+            .unzip();
+        let (Some(spans), Some(halves)) = (Spread::of(spans), Spread::of(halves)) else { return };
+        let half = halves.quantile(0.5);
+        let count = moments.len() as u64;
+        let value =
+            |name: &'static str, value: f64| Measured::new(name, "ns", value, half).of(count);
+        spans.tell("activation_ns", half, tell);
+        tell(value("resolution_ns_p50", half));
+        // With rules missing the last is not known.
+        if self.activation.is_complete() {
+            tell(value("data_plane_ns", spans.greatest()));
+            let rate = count as f64 / (spans.greatest().max(1.0) / 1e9);
+            tell(Measured::new(
+                "rules_per_s",
+                "per_s",
+                rate,
+                rate * half / spans.greatest().max(1.0),
+            ));
+        }
+        if let Some(said) = acknowledged {
+            let gap = |span: f64| span - said.0 as f64;
+            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5))));
+            tell(value("barrier_gap_ns_max", gap(spans.greatest())));
+        }
+    }
+
+    /// Whether rules waited for a frame: with probes only long after the barrier's answer.
+    fn tell_first_probes(&self, tell: &mut impl FnMut(Measured)) {
+        let (probed, at_work) = self.activation.first_probes();
+        if probed == 0 {
+            return;
+        }
+        let share = at_work as f64 / probed as f64;
+        let named = Measured::new("first_probe_active_ratio", "ratio", share, 0.0);
+        tell(named.of(probed as u64));
+        let waits: Vec<f64> =
+            self.activation.after_first_probe().map(|span| span.0 as f64).collect();
+        if let Some(waits) = Spread::of(waits) {
+            waits.tell("after_first_probe_ns", self.round().0 as f64, tell);
+        }
+    }
+}
+
+impl Module for RuleActivation {
+    fn needs(&self) -> Needs {
+        let after = match self.update.probing {
+            Probing::After(span) => span,
+            Probing::Before => Nanos(0),
+        };
+        let rounds = Nanos(self.round().0.saturating_mul(4));
+        let limit =
+            [self.update.patience, self.update.patience, after, rounds, Nanos::from_secs(10)];
+        let limit = limit.into_iter().fold(Nanos(0), Nanos::saturating_add);
+        Needs::new(limit).in_versions(&self.update.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.probed(probe.place, probe.sent_at, event.at, arrival.port, desk);
+                }
+            }
+            What::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),
+            What::Sent { said, first, last, .. } if Some(said) == self.said => {
+                self.sent = Some([first, last]);
+                self.activation.begin(first);
+            }
+            What::Timer(timer) => self.timed(timer, desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// Some of the moments, evenly spread over the rules, if there are too many to compare all.
+fn thinned(moments: &[(usize, Moment)]) -> Vec<(usize, Moment)> {
+    let step = moments.len().div_ceil(ORDER_RULES_MAX).max(1);
+    moments.iter().step_by(step).copied().collect()
+}
+
+/// How many rules act over time, from the update's first byte (figure 8a).
+fn acting_over_time(first: Nanos, moments: &[(usize, Moment)]) -> Series {
+    let point = |(acting, (_, moment)): (usize, &(usize, Moment))| {
+        (moment.at.0 as f64 - first.0 as f64, acting as f64 + 1.0)
+    };
+    Series {
+        name: "rules_acting".into(),
+        unit: "rules".into(),
+        x_name: "time_ns".into(),
+        x_unit: "ns".into(),
+        points: moments.iter().enumerate().map(point).collect(),
+    }
+}
+
+/// The place at which each rule began to act over the place at which it was sent (figure 8b).
+fn place_over_place(moments: &[(usize, Moment)]) -> Series {
+    let mut points: Vec<(f64, f64)> =
+        moments.iter().enumerate().map(|(at, (rule, _))| (*rule as f64, at as f64)).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Series {
+        name: "place_acting".into(),
+        unit: "".into(),
+        x_name: "place_sent".into(),
+        x_unit: "".into(),
+        points,
+    }
+}

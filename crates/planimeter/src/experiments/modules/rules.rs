@@ -1,0 +1,175 @@
+//! Rules that differ by the destination address, and probes that visit them in turn.
+//!
+//! Source: the OFLOPS-SUME paper, section III-C (probes at a constant rate to the inserted flows, round
+//! robin). What a rule does not send to port 2 a rule below all others sends back to where it came
+//! from, so that a probe shows by the port at which it arrives how it was treated, and one that was lost
+//! shows nothing.
+
+use std::net::Ipv4Addr;
+
+use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
+use openflow::model::flow::FlowModCommand;
+use openflow::model::message::Message;
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{Action, Field, FlowMod, Match, reserved};
+
+use crate::experiments::Context;
+use crate::target::name::Technology;
+use crate::target::program::PORT_OUT;
+
+/// The tester's port that probes leave by, and come back to where no rule sends them on.
+pub const NEAR: usize = 0;
+
+/// The tester's port that rules send probes to.
+pub const FAR: usize = 1;
+
+/// Most rules: as many as there are addresses below the first.
+pub const RULES_MAX: u64 = 1 << 16;
+
+/// The address of the first rule; the others follow it.
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
+
+/// Ethernet's number for IPv4.
+const IPV4: u16 = 0x0800;
+
+/// The lowest priority of a rule.
+pub const PRIORITY_LEAST: u16 = 1;
+
+/// Rules and the frames that belong to them.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    count: u32,
+    headers: Headers,
+}
+
+/// In which order priorities come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priorities {
+    /// All the same.
+    Same,
+    /// Each rule above those before it, as published.
+    Ascending,
+    /// Each below those before it.
+    Descending,
+    /// Scattered, the same for the same seed.
+    Random(u64),
+}
+
+impl Rules {
+    /// So many rules for frames of this run's addresses.
+    pub fn new(context: &Context, count: u32) -> Rules {
+        let rate = Rate::FramesPerSecond(1.0);
+        let stream = context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate);
+        Rules { count, headers: Headers { ip_destination: FIRST, ..stream.headers } }
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A stream that visits every rule in turn.
+    pub fn probes(&self, id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
+        let rate = Rate::FramesPerSecond(rate_pps);
+        let mut stream = Stream::plain(id, frame_bytes, self.headers.clone(), rate);
+        (stream.from, stream.to) = (NEAR, FAR);
+        let values = Values::Range { first: u32::from(FIRST).into(), step: 1 };
+        let fields = vec![(Varying::IpDestination, values)];
+        stream.vary = vec![Vary { count: self.count.into(), order: Order::Sequential, fields }];
+        stream
+    }
+
+    /// The match of a rule.
+    pub fn matching(&self, place: u32) -> Match {
+        let address = u32::from(FIRST) + place;
+        Match::ANY.with(Field::EthType, IPV4).with(Field::Ipv4Dst, address)
+    }
+
+    /// Adds a rule that sends on.
+    pub fn add(&self, place: u32, priority: u16) -> FlowMod {
+        FlowMod::add(self.matching(place), priority, vec![Action::output(PORT_OUT.into())])
+    }
+
+    /// Adds a rule that sends back.
+    pub fn add_back(&self, place: u32, priority: u16) -> FlowMod {
+        FlowMod::add(self.matching(place), priority, vec![Action::output(reserved::IN_PORT)])
+    }
+
+    /// Has a rule that is there send on.
+    pub fn modify(&self, place: u32, priority: u16) -> FlowMod {
+        FlowMod { command: FlowModCommand::ModifyStrict, ..self.add(place, priority) }
+    }
+
+    /// Deletes a rule.
+    pub fn delete(&self, place: u32, priority: u16) -> FlowMod {
+        FlowMod {
+            command: FlowModCommand::DeleteStrict,
+            instructions: Vec::new(),
+            ..self.add(place, priority)
+        }
+    }
+
+    /// Empties the tables but for the rule below all others, which sends back.
+    pub fn emptied() -> Vec<Message> {
+        let back = FlowMod::add(Match::ANY, 0, vec![Action::output(reserved::IN_PORT)]);
+        let empty = FlowMod::delete(TABLE_ALL, Match::ANY);
+        [empty, back].map(Message::FlowMod).into()
+    }
+}
+
+impl Priorities {
+    /// The words for them.
+    pub const WORDS: &'static [&'static str] = &["same", "ascending", "descending", "random"];
+
+    /// Those of a word of [`Priorities::WORDS`].
+    pub fn of(word: &str, seed: u64) -> Priorities {
+        match word {
+            "ascending" => Priorities::Ascending,
+            "descending" => Priorities::Descending,
+            "random" => Priorities::Random(seed),
+            _ => Priorities::Same,
+        }
+    }
+
+    /// The priority of each of so many rules, in the order in which they are sent.
+    pub fn all(self, count: u32) -> Vec<u16> {
+        let clipped = |place: u32| place.min(u32::from(u16::MAX - 1 - PRIORITY_LEAST)) as u16;
+        let ascending = (0..count).map(|place| PRIORITY_LEAST + clipped(place));
+        match self {
+            Priorities::Same => vec![openflow::model::PRIORITY_DEFAULT; count as usize],
+            Priorities::Ascending => ascending.collect(),
+            Priorities::Descending => ascending.rev().collect(),
+            Priorities::Random(seed) => shuffled(ascending.collect(), seed),
+        }
+    }
+}
+
+/// The values in an order that is the same for the same seed (Fisher and Yates).
+fn shuffled(mut values: Vec<u16>, seed: u64) -> Vec<u16> {
+    let mut state = seed;
+    for last in (1..values.len()).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let place = (mixed >> 32) as usize % (last + 1);
+        values.swap(last, place);
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_are_a_permutation_in_the_order_that_was_asked_for() {
+        let ascending = Priorities::Ascending.all(5);
+        assert_eq!(ascending, [1, 2, 3, 4, 5]);
+        assert_eq!(Priorities::Descending.all(5), [5, 4, 3, 2, 1]);
+        let mut random = Priorities::Random(7).all(500);
+        assert_ne!(random, Priorities::Ascending.all(500));
+        assert_eq!(random, Priorities::Random(7).all(500));
+        random.sort_unstable();
+        assert_eq!(random, Priorities::Ascending.all(500));
+        assert!(Priorities::Same.all(3).windows(2).all(|pair| pair[0] == pair[1]));
+    }
+}

@@ -1,0 +1,91 @@
+//! Many values as a few: least, median, percentiles, greatest.
+//!
+//! Invariant: a percentile is told only where ten samples lie above it.
+
+use instrument::module::Measured;
+
+/// Samples that have to lie above a percentile.
+const ABOVE_MIN: f64 = 10.0;
+
+/// Samples in rising order; at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread(Vec<f64>);
+
+impl Spread {
+    /// Of these samples; none without any.
+    pub fn of(mut samples: Vec<f64>) -> Option<Spread> {
+        samples.sort_by(f64::total_cmp);
+        (!samples.is_empty()).then_some(Spread(samples))
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The least.
+    pub fn least(&self) -> f64 {
+        self.0[0]
+    }
+
+    /// The greatest.
+    pub fn greatest(&self) -> f64 {
+        self.0[self.0.len() - 1]
+    }
+
+    /// Their mean.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The value below which this share of them lies, between two of them where that is so.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let place = share * (self.0.len() - 1) as f64;
+        let (below, above) = (place.floor() as usize, place.ceil() as usize);
+        self.0[below] + (self.0[above] - self.0[below]) * place.fract()
+    }
+
+    /// Tells them in nanoseconds as `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean`; each is known to
+    /// `half`.
+    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
+        let mut say = |what: &str, value: f64| {
+            let named = Measured::new(format!("{name}_{what}"), "ns", value, half);
+            tell(named.of(self.count()));
+        };
+        say("min", self.least());
+        say("p50", self.quantile(0.5));
+        for (what, share) in [("p90", 0.9), ("p99", 0.99)] {
+            if (1.0 - share) * self.0.len() as f64 + 1e-9 >= ABOVE_MIN {
+                say(what, self.quantile(share));
+            }
+        }
+        say("max", self.greatest());
+        say("mean", self.mean());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_where_they_should() {
+        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
+        assert_eq!((spread.least(), spread.quantile(0.5), spread.greatest()), (1.0, 2.5, 4.0));
+        assert_eq!(spread.mean(), 2.5);
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_samples_above_it() {
+        let told = |count: u32| {
+            let mut names = Vec::new();
+            let spread = Spread::of((0..count).map(f64::from).collect()).unwrap();
+            spread.tell("x_ns", 0.0, &mut |measured| names.push(measured.name.to_string()));
+            names
+        };
+        assert_eq!(told(99), ["x_ns_min", "x_ns_p50", "x_ns_max", "x_ns_mean"]);
+        assert!(told(100).contains(&"x_ns_p90".to_string()));
+        assert!(told(1000).contains(&"x_ns_p99".to_string()));
+    }
+}

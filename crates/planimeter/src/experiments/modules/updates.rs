@@ -1,0 +1,162 @@
+//! Rule activation as an experiment: over the number of rules, by one deed and one way of probing.
+
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::rule_activation::{Deed, Probing, RuleActivation, Update};
+use super::rules::{Priorities, RULES_MAX, Rules};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "rules";
+
+/// What comes before the names of what is measured with probes after the barrier only.
+const AFTER: &str = "late_probes_";
+
+const RULES: Declared = Declared {
+    key: "rules_count",
+    takes: Takes::Integers(1, RULES_MAX),
+    default: "100,1000",
+    unit: "rules",
+    help: "how many rules are changed at once",
+};
+
+const DEED: Declared = Declared {
+    key: "deed",
+    takes: Takes::Word(&["add", "modify", "delete"]),
+    default: "add",
+    unit: "",
+    help: "what is done to the rules",
+};
+
+const PRIORITIES: Declared = Declared {
+    key: "priority_order",
+    takes: Takes::Word(Priorities::WORDS),
+    default: "same",
+    unit: "",
+    help: "in which order the rules' priorities come",
+};
+
+const PROBES: Declared = Declared {
+    key: "probes",
+    takes: Takes::Words(&["before", "after"]),
+    default: "before,after",
+    unit: "",
+    help: "when probes run: from before the update, or only some time after the barrier's answer, which \
+           tells rules that wait for a frame from rules that are late",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(1.0, 2e7),
+    default: "100000",
+    unit: "frames/s",
+    help: "probes in a second, all rules together: each rule's moment is known to half the time between \
+           two of its probes",
+};
+
+const FRAME: Declared = Declared {
+    key: "probe_bytes",
+    takes: Takes::Integer(64, 1518),
+    default: "96",
+    unit: "bytes",
+    help: "size of a probe, frame check sequence included",
+};
+
+const VERSION: Declared = Declared {
+    key: "version",
+    takes: Takes::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
+    default: "1.0,1.3,1.4,1.5",
+    unit: "",
+    help: "versions of OpenFlow that are offered",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "10",
+    unit: "s",
+    help: "how long rules are waited for",
+};
+
+const PROBES_AFTER: Declared = Declared {
+    key: "probes_after",
+    takes: Takes::Number(0.0, 60.0),
+    default: "1",
+    unit: "s",
+    help: "how long after the barrier's answer probes begin that begin only then",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[RULES, DEED, PRIORITIES, PROBES, PROBES_PPS, FRAME, VERSION, PATIENCE, PROBES_AFTER];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Time until rules act and until the barrier is answered, by number of rules",
+        &["data_plane_ns", "control_plane_ns"],
+        &["activation_ns_p50", "activation_ns_p90", "barrier_gap_ns_max", "resolution_ns_p50"],
+    ),
+    Show::values(
+        "What the barrier's answer is worth",
+        &["rules_premature_ratio"],
+        &[
+            "stale_frames",
+            "rules_active_ratio",
+            "late_probes_first_probe_active_ratio",
+            "order_tau_index",
+            "inversions_count",
+            "errors_count",
+        ],
+    ),
+    Show::series("Rules that act over time", &["rules_acting"]),
+    Show::series(
+        "Place at which rules began to act over the place at which they were sent",
+        &["place_acting"],
+    ),
+];
+
+/// The versions that a parameter names.
+pub fn versions(context: &Context) -> Vec<Version> {
+    let known = Version::SPOKEN;
+    let named = |text: &str| known.iter().copied().find(|version| version.to_string() == text);
+    context.parameters.own.words(&VERSION).filter_map(named).collect()
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let deed = match own.text(&DEED) {
+        "modify" => Deed::Modify,
+        "delete" => Deed::Delete,
+        _ => Deed::Add,
+    };
+    let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
+    let patience = own.number(&PATIENCE);
+    let mut spots = Vec::new();
+    for count in own.integers(&RULES) {
+        for when in own.words(&PROBES) {
+            let (probing, prefix) = match when {
+                "after" => (Probing::After(after), AFTER),
+                _ => (Probing::Before, ""),
+            };
+            let update = Update {
+                rules: Rules::new(context, count as u32),
+                deed,
+                priorities: Priorities::of(own.text(&PRIORITIES), context.seed),
+                probing,
+                probes_pps: own.number(&PROBES_PPS),
+                frame_bytes: own.integer(&FRAME) as usize,
+                versions: versions(context),
+                patience: Nanos::from_secs_f64(patience),
+            };
+            let make = move |_| Box::new(RuleActivation::new(update.clone())) as Box<_>;
+            spots.push(Spot::new(count as f64, 1.0, make).named(prefix));
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

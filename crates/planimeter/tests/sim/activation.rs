@@ -1,0 +1,84 @@
+//! Rule activation on a switch that does what it says at once: what is measured is known beforehand.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Ended, Metric, ModuleRun, Name, Record};
+
+use super::{check_resumed, measure, plan};
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+/// Probes in a second, and so many nanoseconds between two of one of 50 rules.
+const PROBES: &str = "probes_pps=50000";
+const ROUND_NS: f64 = 1e6;
+
+fn update(set: &[&str]) -> Record {
+    let set = [&["rules_count=50", PROBES, "wildcard_entries_max=1000", "repeats=1"], set].concat();
+    measure(&plan(&["rule-activation"], &OURS, &set, 1))
+}
+
+fn module(record: &Record, trial: usize) -> &ModuleRun {
+    record.trials[trial].module.as_ref().unwrap()
+}
+
+fn value(run: &ModuleRun, name: &'static str) -> f64 {
+    let metric = Metric::Named(Name::of(name));
+    run.measured.iter().find(|found| found.metric == metric).unwrap().value
+}
+
+#[test]
+fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to_them() {
+    for deed in ["deed=add", "deed=modify", "deed=delete"] {
+        for order in ["priority_order=same", "priority_order=ascending", "priority_order=random"] {
+            let record = update(&[deed, order]);
+            let [before, after] = [0, 1].map(|trial| module(&record, trial));
+            assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
+            assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
+            assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
+            // Acting at once, no rule can be told from one that acts at its next probe.
+            let greatest = value(before, "activation_ns_max");
+            assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
+            assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
+            assert_eq!(value(before, "rules_premature_ratio"), 0.0, "{deed}");
+            assert_eq!(value(before, "stale_frames"), 0.0, "{deed}");
+            assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{deed}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_stands_once_in_what_is_drawn() {
+    let record = update(&["probes=before"]);
+    let series = &module(&record, 0).series;
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["rules_acting", "place_acting"]);
+    assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
+    let mut places: Vec<f64> = series[1].points.iter().map(|point| point[1]).collect();
+    places.sort_by(f64::total_cmp);
+    assert_eq!(places, (0..50).map(f64::from).collect::<Vec<_>>());
+}
+
+#[test]
+fn rules_that_the_switch_refuses_are_told_and_the_others_are_measured() {
+    let record = update(&["wildcard_entries_max=31", "probes=before", "patience=0.2"]);
+    let run = module(&record, 0);
+    // One of the 31 entries sends back what no rule takes.
+    assert_eq!(value(run, "rules_active_ratio"), 30.0 / 50.0);
+    assert_eq!(value(run, "errors_count"), 20.0);
+    assert_eq!(run.errors_received, 20);
+    let is_told = |run: &ModuleRun, name| {
+        run.measured.iter().any(|it| it.metric == Metric::Named(Name::of(name)))
+    };
+    assert!(is_told(run, "activation_ns_p50"));
+    assert!(!is_told(run, "data_plane_ns"), "when the last acts is not known");
+}
+
+#[test]
+fn a_run_goes_on_where_it_was_interrupted() {
+    let set = ["rules_count=10,20", PROBES, "wildcard_entries_max=1000"];
+    check_resumed("rule-activation", &set, &[3, 1]);
+    let record = measure(&plan(&["rule-activation"], &OURS, &set, 3));
+    let metric = Metric::Named(Name::of("data_plane_ns"));
+    let cells: Vec<_> = record.cells_of("rule-activation", "ours", metric).collect();
+    assert_eq!(cells.iter().map(|cell| cell.n).collect::<Vec<_>>(), [2, 2]);
+    assert!(cells.iter().all(|cell| cell.resolution.is_some_and(|it| it > 0.0)));
+}
