@@ -52,6 +52,12 @@ pub use sending::STREAMS_MAX;
 /// Connections of one module.
 pub const CONNECTIONS_MAX: usize = 64;
 
+/// Events about what a module said that wait to be told to it.
+pub const EVENTS_WAITING_MAX: usize = 1 << 17;
+
+/// How often at most what arrives is taken when the drain is over: a target that floods ends nothing.
+const LAST_ROUNDS: u32 = 1024;
+
 /// What is at the other ends, as whoever knows the targets tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scene {
@@ -106,6 +112,7 @@ pub struct Stage {
     later: VecDeque<Later>,
     costs: Costs,
     stamps: Option<Clock>,
+    last_rounds: u32,
 }
 
 /// How far a stage has come.
@@ -181,6 +188,7 @@ impl Stage {
             later: VecDeque::new(),
             costs: Costs::default(),
             stamps: None,
+            last_rounds: 0,
             facts: Arc::new(facts),
             needs,
         };
@@ -199,7 +207,8 @@ impl Stage {
             Phase::Running => self.run(world, now),
             Phase::Draining { until } => {
                 let moved = self.receive(world);
-                if now >= until && !moved {
+                self.last_rounds += u32::from(now >= until);
+                if now >= until && (!moved || self.last_rounds > LAST_ROUNDS) {
                     self.phase = Phase::Over;
                 }
                 moved
@@ -303,3 +312,6 @@ impl std::fmt::Debug for Stage {
         f.debug_struct("Stage").field("phase", &self.phase).field("ended", &self.ended).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

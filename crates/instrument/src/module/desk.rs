@@ -333,6 +333,11 @@ impl Desk {
         Some(first)
     }
 
+    /// How many timers are set.
+    pub(crate) fn timers(&self) -> usize {
+        self.timers.len()
+    }
+
     /// When the next timer is due.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timers.first().map(|timer| timer.due)

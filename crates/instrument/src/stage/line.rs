@@ -211,7 +211,11 @@ impl Line {
     /// A session that asks for no signs of life by itself: its echoes would stand between a module's.
     fn settings(&self) -> session::Settings {
         let mut settings = session::Settings::new(End::Controller);
-        settings.versions.clone_from(&self.needs.versions);
+        let offered = self.needs.versions.iter().filter(|version| version.is_spoken());
+        settings.versions = offered.copied().collect();
+        if settings.versions.is_empty() {
+            settings.versions = Version::SPOKEN.to_vec();
+        }
         settings.hello_timeout = HELLO_NS_MAX;
         settings.echo_idle = None;
         settings

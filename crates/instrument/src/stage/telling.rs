@@ -9,9 +9,12 @@ use packet::time::Nanos;
 
 use super::line::Line;
 use super::sending::{Streams, Usable};
-use super::{Later, Phase, Stage, World};
+use super::{EVENTS_WAITING_MAX, Later, Phase, Stage, World};
 use crate::module::desk::Command;
 use crate::module::{Ended, Event, Said, Unsent, What};
+
+/// Such events that are told before ports and connections have their turn.
+const TELL_MAX: usize = 1024;
 
 impl Stage {
     /// Tells an event and does what the module says.
@@ -31,7 +34,7 @@ impl Stage {
     /// Tells what happened meanwhile. What happens because of that is told the next time, so that a
     /// module that goes on for ever does not keep the ports waiting.
     pub(super) fn tell_later(&mut self, world: &mut World<'_>) -> bool {
-        let waiting = self.later.len();
+        let waiting = self.later.len().min(TELL_MAX);
         for _ in 0..waiting {
             let Some(later) = self.later.pop_front() else { break };
             let now = (world.clock)();
@@ -68,6 +71,14 @@ impl Stage {
                 world.module.react(&event, &mut self.desk);
                 self.execute(world);
             }
+        }
+    }
+
+    /// Has something told when the module has returned.
+    fn tell_soon(&mut self, later: Later) {
+        match self.later.len() < EVENTS_WAITING_MAX {
+            true => self.later.push_back(later),
+            false => self.desk.findings_mut().beyond("EVENTS_WAITING_MAX"),
         }
     }
 
@@ -137,7 +148,7 @@ impl Stage {
             },
             Command::Counters => {
                 let counters = world.ports.iter_mut().map(|port| port.counters()).collect();
-                self.later.push_back(Later::Counters(counters));
+                self.tell_soon(Later::Counters(counters));
             }
         }
     }
@@ -159,7 +170,7 @@ impl Stage {
             if let Unsent::Limit(name) = why {
                 self.desk.findings_mut().beyond_by(name, messages as u64);
             }
-            self.later.push_back(Later::Unsent(connection, said, why));
+            self.tell_soon(Later::Unsent(connection, said, why));
         }
     }
 

@@ -56,7 +56,9 @@ impl Stage {
             return true;
         }
         let mut moved = self.serve(world);
-        while let Some(timer) = self.desk.take_due(now) {
+        // Those that the module sets meanwhile have to wait for the next turn.
+        for _ in 0..self.desk.timers() {
+            let Some(timer) = self.desk.take_due(now) else { break };
             self.tell(world, now, What::Timer(timer));
             moved = true;
         }

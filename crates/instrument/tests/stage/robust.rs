@@ -153,6 +153,10 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
     let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
     let report = run(|desk| desk.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
+    let report = run(|desk| {
+        desk.timer_at(desk.now());
+    });
+    assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
     let report = run(|desk| desk.start(probes(1, 1, 0.0), Span::OPEN));
     assert!(matches!(&report.ended, Ended::Unusable(it) if it[0].0 == 1), "{}", report.ended);
     let report = run(|desk| desk.begin(9, Span::OPEN));

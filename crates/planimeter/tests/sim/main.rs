@@ -15,6 +15,7 @@ mod common;
 mod control;
 mod disturbed;
 mod goals;
+mod modules;
 mod standards;
 
 use std::fmt::Write;
