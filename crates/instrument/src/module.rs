@@ -53,10 +53,11 @@ pub trait Module: Send {
 pub struct Needs {
     /// Its connections, which it names from 0 in this order.
     pub connections: Vec<Connection>,
-    /// The longest it may take from its start on; then it is ended, by [`TIME_LIMIT`].
+    /// The longest it may take from its start on, at most [`crate::stage::MODULE_NS_MAX`]; then it is
+    /// ended, by [`TIME_LIMIT`].
     pub limit: Nanos,
-    /// How long frames that are under way at its end are waited for, to be counted; the module is not
-    /// told of them.
+    /// How long frames that are under way at its end are waited for, to be counted, at most
+    /// [`crate::stage::DRAIN_NS_MAX`]; the module is not told of them.
     pub drain: Nanos,
     /// Whether it is over when a connection is lost that the module did not end itself.
     pub ends_when_lost: bool,
@@ -75,7 +76,9 @@ pub struct Connection {
     pub asks_features: bool,
 }
 
-/// Something that happened, and when.
+/// Something that happened, and when. Events are told in the order in which the tester finds them;
+/// whoever wants to know what came first compares their moments: a frame that the kernel stamped may have
+/// come before a message that is told before it.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     /// When. On the machine's monotonic clock, or in virtual time.

@@ -49,6 +49,12 @@ pub use line::{
 };
 pub use sending::STREAMS_MAX;
 
+/// The longest that a module may take, whatever it asks for: sending times are known for longer.
+pub const MODULE_NS_MAX: Nanos = Nanos::from_secs(24 * 3600);
+
+/// The longest that frames are waited for at its end.
+pub const DRAIN_NS_MAX: Nanos = Nanos::from_secs(60);
+
 /// Connections of one module.
 pub const CONNECTIONS_MAX: usize = 64;
 
@@ -142,13 +148,15 @@ enum Later {
 impl Stage {
     /// A stage for a module with these needs, at `now`; its frames are signed by `signer`.
     pub fn new(
-        needs: Needs,
+        mut needs: Needs,
         scene: &Scene,
         signer: Signer,
         ports: &mut PortRow,
         now: Nanos,
         is_simulated: bool,
     ) -> Self {
+        needs.limit = needs.limit.min(MODULE_NS_MAX);
+        needs.drain = needs.drain.min(DRAIN_NS_MAX);
         let here = |(place, port): (usize, &mut Box<dyn ports::port::Port>)| PortHere {
             facts: port.facts().clone(),
             joined: scene.joined.get(place).copied().flatten(),

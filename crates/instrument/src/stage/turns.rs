@@ -11,7 +11,7 @@ use packet::time::Nanos;
 
 use super::arriving::Sight;
 use super::line::{Heard, Line};
-use super::{Later, Phase, READ_BYTES, Stage, World};
+use super::{Attention, Later, Phase, READ_BYTES, Stage, World};
 use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, What};
 use crate::rig::engine::RECEIVE_FRAMES;
 
@@ -43,7 +43,8 @@ impl Stage {
         self.phase = Phase::Running;
         let facts = Arc::clone(&self.facts);
         self.tell(world, self.started_at, What::Start(&facts));
-        // Frames are made ready here as a rule, and nothing is under way that could be missed.
+        // Frames are made ready here as a rule, and nothing was under way that could be missed.
+        self.attention = Attention::new(self.facts.ports.len() + self.lines.len());
         self.attention.rested((world.clock)());
         true
     }
