@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod activation;
+mod chance;
 mod robust;
 mod streams;
 mod toy;
