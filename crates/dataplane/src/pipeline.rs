@@ -20,6 +20,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::bridge::{self, AGE_PAUSE_MAX};
+use crate::classifier::NOWHERE;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
@@ -156,6 +157,16 @@ impl Pipeline {
         Pipeline { tables, shared, worker, has_workers: false }
     }
 
+    /// Further tables beside these, empty, made by the same settings: frames that go by them meet the same ports,
+    /// groups, meters, queues and bridge, and what is dropped is counted with the rest.
+    pub fn twin(&self, settings: &Settings) -> Pipeline {
+        let mut tables = Tables::new(&settings.tables, settings.hash_seed);
+        tables.alone = true;
+        let shared = Arc::clone(&self.shared);
+        let worker = Worker::new(tables.reader(), Arc::clone(&shared));
+        Pipeline { tables, shared, worker, has_workers: false }
+    }
+
     /// One more worker, to forward frames in a thread of its own. Whoever runs it hands the events
     /// that it has to [`Pipeline::heard`].
     ///
@@ -264,6 +275,27 @@ impl Pipeline {
     /// Removes entries and returns how many (see [`Tables::delete`]).
     pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
         self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
+    }
+
+    /// Moves to the outputs the news that waits for room there.
+    pub fn tell(&mut self, out: &mut Outputs) {
+        self.tables.tell(out);
+    }
+
+    /// Counts frames for the entry at a place of a table, as if they had been forwarded by it here, the last of
+    /// them at this moment.
+    pub fn credit(&mut self, (table, place): (u8, usize), (frames, bytes): (u64, u64), at: Nanos) {
+        self.worker.lookup.count(table, place as u32, frames, bytes, at);
+    }
+
+    /// Counts frames for which a table had no entry, as if they had been looked up here.
+    pub fn credit_misses(&mut self, table: u8, frames: u64, at: Nanos) {
+        self.worker.lookup.count(table, NOWHERE, frames, 0, at);
+    }
+
+    /// The place of the entry of table 0 that the first frame of the last batch met, if it met any.
+    pub fn found(&self) -> Option<usize> {
+        self.worker.found()
     }
 
     /// Takes in an event of a worker: what it has to do with entries comes out as others, all else as

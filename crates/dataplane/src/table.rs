@@ -280,6 +280,11 @@ impl Tables {
         }
     }
 
+    /// Tells what waited for room in the outputs.
+    pub(crate) fn tell(&mut self, out: &mut Outputs) {
+        self.news.tell(out);
+    }
+
     /// Removes entries whose time is over, tells who wanted to know, and says when to come back.
     /// Bounded: what is left over is due at once.
     pub fn expire(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {

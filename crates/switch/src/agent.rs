@@ -25,6 +25,7 @@ use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Listener, Tls, Url};
 use ports::link::Link;
 
+use crate::behaviour::Behaviour;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::forward::{Lane, mac_of};
@@ -56,6 +57,8 @@ pub mod parts;
 mod handle;
 /// Connections come and go.
 mod meet;
+/// What it does otherwise where it behaves like a model.
+mod modelled;
 /// What changes the switch.
 mod change;
 /// Frames that controllers have it send.
@@ -173,6 +176,8 @@ pub struct AgentCounters {
 pub struct Datapath<'a> {
     /// The tables.
     pub pipeline: &'a mut Pipeline,
+    /// The model of hardware that it behaves like, if any.
+    pub model: Option<&'a mut Behaviour>,
     /// Where frames and events wait.
     pub outputs: &'a mut Outputs,
     /// The ports.
@@ -252,6 +257,7 @@ impl Agent {
     /// be sent waits for [`Agent::flush`]; frames wait in the outputs.
     pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
         self.meet(datapath.now);
+        self.begin_modelled(datapath);
         for at in 0..self.connections.len() {
             self.serve_one(at, datapath);
         }
@@ -262,7 +268,8 @@ impl Agent {
         }
         self.set_misses(self.failover.misses(), datapath);
         let watched = self.connections.iter().any(|connection| !connection.monitors.is_empty());
-        datapath.pipeline.watch(watched);
+        datapath.pipeline.watch(watched || datapath.model.is_some());
+        self.end_modelled(datapath);
     }
 
     /// Sends what waits and lets go of connections that ended.
@@ -297,7 +304,11 @@ impl Agent {
         let mut orders_left = self.limits.flow_mods_per_turn;
         self.handle_waiting(at, &mut orders_left, datapath);
         let connection = &mut self.connections[at];
-        if connection.held.is_some() && !connection.is_throttled() {
+        if connection.held_until().is_some() && !connection.is_throttled() {
+            return;
+        }
+        connection.is_deaf = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
+        if connection.is_deaf {
             return;
         }
         connection.receive(&mut self.read_buffer, datapath.now);
@@ -310,10 +321,14 @@ impl Agent {
     fn handle_waiting(&mut self, at: usize, orders_left: &mut usize, datapath: &mut Datapath<'_>) {
         while !self.connections[at].is_throttled() {
             let Some(event) = self.connections[at].next_event() else { return };
+            if let Some(until) = self.waits(at, &event, datapath) {
+                self.connections[at].hold(event, until);
+                return;
+            }
             if handle::is_order(&event) {
                 let Some(left) = orders_left.checked_sub(1) else {
                     self.counters.turns_cut += 1;
-                    self.connections[at].held = Some(event);
+                    self.connections[at].hold(event, datapath.now);
                     return;
                 };
                 *orders_left = left;
@@ -331,10 +346,12 @@ impl Agent {
             }
             session::Event::Message { xid, message, bytes, offending, .. } => {
                 self.counters.messages += 1;
+                let is_statistics = matches!(message, Message::MultipartRequest(_));
                 if let Err(code) = self.handle(at, xid, (message, bytes), datapath) {
                     self.counters.failed += 1;
                     self.connections[at].refuse(xid, code, offending.as_bytes());
                 }
+                self.done_modelled(is_statistics, datapath);
             }
             session::Event::Refused(error) => {
                 let connection = &mut self.connections[at];
@@ -421,7 +438,7 @@ impl Agent {
         let sessions = self.connections.iter().filter_map(|connection| {
             match (connection.is_full(), connection.dump.is_some() || connection.is_ready()) {
                 (true, _) => Some(now.saturating_add(FULL_RETRY)),
-                (false, true) => Some(now),
+                (false, true) => Some(connection.held_until().unwrap_or(now)),
                 (false, false) => connection.session.next_timeout(),
             }
         });

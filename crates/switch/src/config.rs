@@ -6,10 +6,13 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use serde::Deserialize;
+
+use crate::behaviour::model::Model;
 
 /// What an OpenFlow switch is told.
 pub mod switch;
@@ -62,6 +65,8 @@ pub struct Config {
     pub frames_cores: Vec<usize>,
     /// The control socket, if one is wanted.
     pub control: Option<PathBuf>,
+    /// The model of hardware that a switch behaves like, or that a bridge behaves like without OpenFlow.
+    pub model: Option<Arc<Model>>,
 }
 
 /// One data port: its number and what it is, as `--port N=SPEC` says it.
@@ -128,7 +133,7 @@ impl Config {
     pub fn new(kind: Kind) -> Self {
         let (service, spin) = (Service::default(), Nanos::from_micros(50));
         let (ports, frames_cores) = (Vec::new(), Vec::new());
-        Config { ports, kind, service, spin, frames_cores, control: None }
+        Config { ports, kind, service, spin, frames_cores, control: None, model: None }
     }
 
     /// Every problem of this configuration; a usable one has none.
@@ -137,6 +142,12 @@ impl Config {
         validate_ports(&self.ports, &mut problems);
         if self.service == (Service::DeficitRoundRobin { quantum_bytes: 0 }) {
             problems.push(Problem::out_of_range("quantum_bytes", 0, 1, usize::MAX as u64));
+        }
+        if self.model.is_some() && !self.frames_cores.is_empty() {
+            problems.push(Problem::ModelApart);
+        }
+        if self.model.is_some() && matches!(self.kind, Kind::Router(_)) {
+            problems.push(Problem::ModelOfRouter);
         }
         match &self.kind {
             Kind::OpenFlow(config) => config.validate(&self.ports, &mut problems),

@@ -7,6 +7,8 @@
 
 /// What a process is told before it starts.
 pub mod config;
+/// Behaving like a model of hardware.
+pub mod behaviour;
 /// What a process can forward by.
 pub mod plane;
 /// The forward loop: inhale, decide, exhale.

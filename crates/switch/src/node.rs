@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
 use crate::apart::Apart;
+use crate::behaviour;
 use crate::config::{Config, Kind, Problem};
 use crate::control::answer::{answer, controllers};
 use crate::control::request::What;
@@ -73,7 +74,10 @@ impl Node {
         plane.set_queues(config, now);
         let forward = ForwardLoop::new(ports, plane, config.service);
         let mut agent = match &config.kind {
-            Kind::OpenFlow(config) => Some(Agent::open(config, &forward.lanes, now)?),
+            Kind::OpenFlow(switch) => {
+                let told = config.model.as_ref().map(|model| behaviour::told(model, switch));
+                Some(Agent::open(told.as_ref().unwrap_or(switch), &forward.lanes, now)?)
+            }
             Kind::Bridge(_) | Kind::Router(_) => None,
         };
         let control = config.control.as_deref().map(Control::open).transpose()?;
@@ -94,7 +98,7 @@ impl Node {
     /// Takes over what the threads of frames said.
     fn hear(&mut self, now: Nanos) {
         let ForwardLoop { forwarder, outputs, lanes, turns_apart, .. } = &mut self.forward;
-        if let (Some(apart), Plane::OpenFlow(pipeline)) = (&mut self.apart, forwarder) {
+        if let (Some(apart), Some(pipeline)) = (&mut self.apart, forwarder.openflow()) {
             apart.take(pipeline, outputs, lanes, turns_apart, now);
         }
     }
@@ -115,8 +119,8 @@ impl Node {
         let Node { forward, agent, control, events, apart } = self;
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
-            if let Plane::OpenFlow(pipeline) = forwarder {
-                agent.serve(&mut Datapath { pipeline, outputs, lanes, due, now });
+            if let Some((pipeline, model)) = forwarder.ordered() {
+                agent.serve(&mut Datapath { pipeline, model, outputs, lanes, due, now });
                 // What is answered below says that all of it acts on frames.
                 if let Some(apart) = apart {
                     apart.settle(pipeline);
@@ -145,7 +149,7 @@ impl Node {
     }
 
     fn link_changed(&mut self, number: PortNo, up: bool) {
-        if let Plane::OpenFlow(pipeline) = &mut self.forward.forwarder {
+        if let Some(pipeline) = self.forward.forwarder.openflow() {
             pipeline.set_link(number, up);
         }
         let link = self.forward.lane(number).map(|lane| lane.port.link()).unwrap_or_default();

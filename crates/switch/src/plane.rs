@@ -16,6 +16,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
 
+use crate::behaviour::{self, Behaviour};
 use crate::config::{
     self, BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig,
 };
@@ -29,6 +30,16 @@ pub enum Plane {
     Bridge(Box<Bridge>),
     /// An IPv4 router.
     Router(Box<Router>),
+    /// One of the first two as a model has it.
+    Modelled(Box<Modelled>),
+}
+
+/// A data plane, and the model that it behaves like.
+pub struct Modelled {
+    /// What the agent works on, and what does the work of a bridge.
+    pub plane: Plane,
+    /// The model.
+    pub behaviour: Behaviour,
 }
 
 impl Plane {
@@ -36,11 +47,63 @@ impl Plane {
     /// hashing.
     pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, RouterError> {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
-        Ok(match &config.kind {
-            Kind::OpenFlow(config) => Plane::OpenFlow(Box::new(pipeline(config, &numbers, seed))),
-            Kind::Bridge(config) => Plane::Bridge(Box::new(bridge(config, &numbers, seed))),
-            Kind::Router(config) => Plane::Router(Box::new(router(config, ports, seed)?)),
-        })
+        let (plane, behaviour) = match (&config.kind, &config.model) {
+            (Kind::OpenFlow(switch), None) => {
+                let settings = settings(switch, seed);
+                return Ok(Plane::OpenFlow(Box::new(Pipeline::new(&numbers, &settings))));
+            }
+            (Kind::OpenFlow(switch), Some(model)) => {
+                let settings = settings(&behaviour::told(model, switch), seed);
+                let mut pipeline = Pipeline::new(&numbers, &settings);
+                let made = (&numbers[..], &settings);
+                let behaviour = Behaviour::of_switch(model, &mut pipeline, made, seed);
+                (Plane::OpenFlow(Box::new(pipeline)), behaviour)
+            }
+            (Kind::Bridge(config), None) => {
+                return Ok(Plane::Bridge(Box::new(bridge(config, &numbers, seed))));
+            }
+            (Kind::Bridge(config), Some(model)) => {
+                let behaviour = Behaviour::of_bridge(model, &numbers, seed);
+                (Plane::Bridge(Box::new(bridge(config, &numbers, seed))), behaviour)
+            }
+            (Kind::Router(config), _) => {
+                return Ok(Plane::Router(Box::new(router(config, ports, seed)?)));
+            }
+        };
+        Ok(Plane::Modelled(Box::new(Modelled { plane, behaviour })))
+    }
+
+    /// The tables that a controller's orders are about, if it has any.
+    pub fn openflow(&mut self) -> Option<&mut Pipeline> {
+        self.ordered().map(|(pipeline, _)| pipeline)
+    }
+
+    /// The same, and the model that it behaves like, if any.
+    pub fn ordered(&mut self) -> Option<(&mut Pipeline, Option<&mut Behaviour>)> {
+        match self {
+            Plane::OpenFlow(pipeline) => Some((pipeline, None)),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                plane.openflow().map(|pipeline| (pipeline, Some(behaviour)))
+            }
+            Plane::Bridge(_) | Plane::Router(_) => None,
+        }
+    }
+
+    /// What it is apart from the model that it behaves like.
+    pub fn inner(&mut self) -> &mut Plane {
+        match self {
+            Plane::Modelled(modelled) => &mut modelled.plane,
+            plain => plain,
+        }
+    }
+
+    /// The model that it behaves like, if any.
+    pub fn behaviour(&self) -> Option<&Behaviour> {
+        match self {
+            Plane::Modelled(modelled) => Some(&modelled.behaviour),
+            _ => None,
+        }
     }
 
     /// What it is called.
@@ -49,12 +112,13 @@ impl Plane {
             Plane::OpenFlow(_) => "switch",
             Plane::Bridge(_) => "bridge",
             Plane::Router(_) => "router",
+            Plane::Modelled(modelled) => modelled.plane.kind(),
         }
     }
 
     /// Gives ports the queues that the configuration asks for.
     pub fn set_queues(&mut self, config: &Config, now: Nanos) {
-        if let (Plane::OpenFlow(pipeline), Kind::OpenFlow(config)) = (self, &config.kind) {
+        if let (Some(pipeline), Kind::OpenFlow(config)) = (self.openflow(), &config.kind) {
             for queues in config.port_queues() {
                 let set = pipeline.set_queues(&queues, now);
                 set.expect("a valid configuration has only queues that its ports can have");
@@ -68,12 +132,13 @@ impl Plane {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
             Plane::Bridge(bridge) => bridge.drops.clone(),
             Plane::Router(router) => router.drops.clone(),
+            Plane::Modelled(modelled) => modelled.plane.drops(),
         }
     }
 }
 
 /// Until a controller is there, frames without match are dropped: the agent says otherwise.
-fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
+fn settings(config: &OpenFlowConfig, seed: u64) -> Settings {
     let table = |number: u8| TableSettings {
         exact_entries_max: if number == 0 { config.exact_flows_max } else { 0 },
         wildcard_entries_max: config.flows_max_of(number),
@@ -84,7 +149,7 @@ fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
         },
         config: TableConfig::default(),
     };
-    let settings = Settings {
+    Settings {
         tables: (0..config.tables as u8).map(table).collect(),
         groups: GroupLimits {
             groups_max: config.groups_max,
@@ -96,8 +161,7 @@ fn pipeline(config: &OpenFlowConfig, ports: &[PortNo], seed: u64) -> Pipeline {
         on_miss: OnMiss::Drop,
         normal: Some(bridge::Settings { seed, ..bridge::Settings::default() }),
         ..Settings::default()
-    };
-    Pipeline::new(ports, &settings)
+    }
 }
 
 fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
@@ -195,11 +259,16 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
             Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
             Plane::Router(router) => router.forward(port, batch, now, out),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                behaviour.forward(plane, (port, batch), now, out);
+            }
         }
     }
 
     fn decides(&self) -> bool {
-        true
+        // A model's frames do not leave at once.
+        !matches!(self, Plane::Modelled(_))
     }
 
     fn decide(
@@ -213,6 +282,7 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
             Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
             Plane::Router(router) => router.decide(port, sights, now, decisions),
+            Plane::Modelled(_) => Decided::Done(0),
         }
     }
 
@@ -220,8 +290,8 @@ impl Forwarder for Plane {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
             Plane::Bridge(bridge) => bridge.resume(frames, now, out),
-            // It asks for none.
-            Plane::Router(_) => {}
+            // They ask for none.
+            Plane::Router(_) | Plane::Modelled(_) => {}
         }
     }
 
@@ -230,12 +300,13 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.rewrites(),
             Plane::Bridge(bridge) => bridge.rewrites(),
             Plane::Router(router) => router.rewrites(),
+            Plane::Modelled(_) => false,
         }
     }
 
     fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
         match self {
-            Plane::OpenFlow(_) | Plane::Bridge(_) => bytes,
+            Plane::OpenFlow(_) | Plane::Bridge(_) | Plane::Modelled(_) => bytes,
             Plane::Router(router) => router.rewrite(place, head, bytes),
         }
     }
@@ -245,6 +316,10 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
             Plane::Bridge(bridge) => bridge.tick(now, out),
             Plane::Router(router) => router.tick(now, out),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                behaviour.tick(plane, now, out)
+            }
         }
     }
 }

@@ -68,7 +68,7 @@ pub fn open_apart(
     let (departure, ports) = Departure::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
-        panic!("only a switch can leave its frames to threads");
+        panic!("only a switch without a model can leave its frames to threads");
     };
     let before = ports::core::allowed().map_err(OpenError::Thread)?;
     // A core that there is not is refused here, before there are threads.

@@ -11,8 +11,8 @@ use packet::time::Nanos;
 use super::Shared;
 use super::engine::Flight;
 use crate::action::{Action, UNSET};
-use crate::classifier::Verdict;
 use crate::classifier::exact::BATCH_MAX;
+use crate::classifier::{NOWHERE, Verdict};
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{PortSettings, Ran, Way};
 use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
@@ -101,6 +101,13 @@ impl Worker {
     #[inline]
     pub fn rest(&self) {
         self.lookup.rest();
+    }
+
+    /// The place of the entry of table 0 that the first of the frames at hand met.
+    pub(super) fn found(&self) -> Option<usize> {
+        let key = self.stage.key_of[0];
+        let found = if key == REFUSED { None } else { Some(self.stage.found[usize::from(key)]) };
+        found.filter(|place| *place != NOWHERE).map(|place| place as usize)
     }
 
     /// Takes at most [`BATCH_MAX`] frames that begin with these fields through all stages.

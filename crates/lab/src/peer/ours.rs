@@ -123,7 +123,7 @@ impl Ours {
             Mode::Switch => {
                 let url = format!("punix:{}", running.openflow.display());
                 arguments.extend(["--listen".into(), url.into()]);
-                if let Some(core) = frames_core(site) {
+                if let Some(core) = self.frames_core(site) {
                     arguments.extend(["--frames-core".into(), core.to_string().into()]);
                 }
             }
@@ -145,6 +145,12 @@ impl Ours {
         Ok(arguments)
     }
 
+    /// The core of the frames' own thread; frames that behave like a model have none.
+    fn frames_core(&self, site: &Site) -> Option<usize> {
+        let has_model = self.extra.iter().any(|word| word == "--model");
+        frames_core(site).filter(|_| !has_model)
+    }
+
     fn launch(&self, site: &Site, arguments: Vec<OsString>) -> Launch {
         Launch {
             program: self.program.clone(),
@@ -152,7 +158,7 @@ impl Ours {
             environment: Vec::new(),
             log: site.path.join("planimeter.log"),
             namespace: Some(site.namespace.clone()),
-            cores: match (&self.mode, frames_core(site)) {
+            cores: match (&self.mode, self.frames_core(site)) {
                 (Mode::Switch, Some(core)) => vec![core, dpdk::main_core(site)],
                 _ => site.wiring.cores.target.clone(),
             },

@@ -5,11 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use openflow::version::Version;
 use packet::time::Nanos;
 use ports::channel::ChannelError;
 use ports::port::PortError;
+use switch::behaviour::model::Model;
 use switch::config::{
     BridgeConfig, Classifier, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
     Service, datapath_id, versions_from_text,
@@ -17,6 +19,7 @@ use switch::config::{
 use switch::node::OpenError;
 
 use super::failure::Failure;
+use crate::target;
 
 /// Flags that every element has.
 #[derive(clap::Args)]
@@ -82,8 +85,8 @@ pub struct SwitchArguments {
     /// A TOML file with these and further settings
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Behave like a model of a hardware switch (not in this version)
-    #[arg(long, value_name = "NAME")]
+    /// Behave like a model of a hardware switch, such as honest or ./my-switch.toml
+    #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
 }
 
@@ -121,6 +124,9 @@ pub struct BridgeArguments {
     /// Learn addresses for each VLAN apart
     #[arg(long)]
     per_vlan: bool,
+    /// Behave like a model of a hardware switch without OpenFlow, such as honest or ./my-switch.toml
+    #[arg(long, value_name = "NAME|FILE")]
+    model: Option<String>,
 }
 
 /// Arguments of `planimeter router`.
@@ -135,11 +141,6 @@ pub struct RouterArguments {
 
 /// Is an OpenFlow switch until it is told to stop.
 pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
-    if let Some(name) = &arguments.model {
-        return Err(Failure::usage(format!(
-            "--model {name}: models of hardware switches are not in this version"
-        )));
-    }
     let mut config = match &arguments.config {
         Some(file) => OpenFlowConfig::from_toml(&read(file)?)
             .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?,
@@ -180,6 +181,7 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     let mut config = told(Kind::OpenFlow(config), &arguments.common)?;
     config.frames_cores = arguments.frames_core.clone();
+    config.model = model(arguments.model.as_deref())?;
     run(&config)
 }
 
@@ -198,7 +200,15 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
         macs_max: arguments.macs.unwrap_or(default.macs_max),
         per_vlan: arguments.per_vlan,
     };
-    run(&told(Kind::Bridge(config), &arguments.common)?)
+    let mut config = told(Kind::Bridge(config), &arguments.common)?;
+    config.model = model(arguments.model.as_deref())?;
+    run(&config)
+}
+
+fn model(source: Option<&str>) -> Result<Option<Arc<Model>>, Failure> {
+    let load =
+        |source| target::model::load(source).map_err(|error| Failure::usage(error.to_string()));
+    source.map(load).transpose()
 }
 
 /// Is a router until it is told to stop.

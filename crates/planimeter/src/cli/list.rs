@@ -1,5 +1,6 @@
 //! `planimeter list`: what can be measured, on what, and with which parameters.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use super::failure::Failure;
@@ -8,6 +9,8 @@ use crate::parameter::own::Declared;
 use crate::parameter::{KEYS, control, goals, methods};
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
+use switch::behaviour::model::keys::Key;
+use switch::behaviour::model::{self, Model, known};
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
@@ -51,7 +54,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let rows = |section: &Section| -> serde_json::Value {
             let row = |(name, about): &(String, String)| serde_json::json!({ "name": name, "about": about });
-            section.rows.iter().map(row).collect()
+            match section.what {
+                What::Models => known::all().iter().map(|model| model_json(model)).collect(),
+                _ => section.rows.iter().map(row).collect(),
+            }
         };
         let all: serde_json::Map<String, serde_json::Value> =
             sections.iter().map(|it| (it.heading.to_string(), rows(it))).collect();
@@ -68,7 +74,41 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             println!("  {name:width$}  {about}");
         }
     }
+    if arguments.what == Some(What::Models) {
+        known::all().iter().for_each(|model| println!("\n{}", model_text(model)));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of a model and from where: keys with their values, meanings and sources.
+fn known_of(model: &Model) -> impl Iterator<Item = (&'static Key, String, &str)> {
+    let mut values = model.clone();
+    model::keys::KEYS.iter().filter_map(move |key| {
+        let source = model.sources.get(key.path)?;
+        Some((key, key.show(*(key.at)(&mut values)), source.as_str()))
+    })
+}
+
+fn model_text(model: &Model) -> String {
+    let mut lines = format!("{}: {}", model.name, model.about);
+    for (key, value, source) in known_of(model) {
+        write!(lines, "\n  {} = {value}: {}\n      {source}", key.path, key.about)
+            .expect("writing to a String cannot fail");
+    }
+    if model.sources.is_empty() {
+        lines += "\n  nothing is said, so that there are no costs and no limits";
+    }
+    lines
+}
+
+fn model_json(model: &Model) -> serde_json::Value {
+    let row = |(key, value, source): (&Key, String, &str)| {
+        let number =
+            value.parse::<u64>().map_or_else(|_| value.clone().into(), serde_json::Value::from);
+        serde_json::json!({ "key": key.path, "value": number, "about": key.about, "source": source })
+    };
+    let known: Vec<_> = known_of(model).map(row).collect();
+    serde_json::json!({ "name": model.name, "about": model.about, "known": known })
 }
 
 fn sections() -> Vec<Section> {
@@ -83,7 +123,11 @@ fn sections() -> Vec<Section> {
     let experiments = catalog::entries()
         .flat_map(|entry| [vec![text(entry.id, entry.title)], own(entry)].concat())
         .collect();
-    let targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
+    let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
+    targets.push(text(
+        "ours:model=NAME|FILE[,mode=openflow|legacy]",
+        "our switch like a model of hardware: `planimeter list models`",
+    ));
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),
         text(
@@ -104,6 +148,7 @@ fn sections() -> Vec<Section> {
         ),
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
+    let models = known::all().iter().map(|model| text(&model.name, &model.about));
     let parameters = KEYS
         .iter()
         .chain(&control::KEYS)
@@ -114,11 +159,7 @@ fn sections() -> Vec<Section> {
         Section { what: What::Experiments, heading: "experiments", rows: experiments },
         Section { what: What::Targets, heading: "targets", rows: targets },
         Section { what: What::Links, heading: "links", rows: links },
-        Section {
-            what: What::Models,
-            heading: "models",
-            rows: vec![text("none", "models of hardware switches are not in this version")],
-        },
+        Section { what: What::Models, heading: "models", rows: models.collect() },
         Section { what: What::Metrics, heading: "metrics", rows: metrics },
         Section { what: What::Parameters, heading: "parameters", rows: parameters.collect() },
     ]

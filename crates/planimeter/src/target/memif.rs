@@ -38,6 +38,7 @@ use ports::wrap::tail_drop::TailDrop;
 use results::derive::RING_TO_TESTER_FULL;
 use results::record::Work;
 
+use super::model;
 use super::name::{TargetKind, Technology};
 use super::veth::{
     AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, install_flows, lab_error, plan, router_addresses,
@@ -147,6 +148,20 @@ impl MemifBench {
                 let polling = ["--spin".into(), SPIN_US.into()];
                 let words = macs.into_iter().chain(polling).collect();
                 Box::new(Ours::new(&self.program, Mode::Bridge { ageing: AGEING }, words))
+            }
+            TargetKind::Model(target) => {
+                let told = ["--model", target.source()].map(OsString::from);
+                let words = self.arguments().into_iter().chain(told).collect();
+                let polling = ["--spin", SPIN_US, "--model", target.source()].map(OsString::from);
+                match target.mode() {
+                    model::Mode::OpenFlow => {
+                        Box::new(Ours::new(&self.program, Mode::Switch, words))
+                    }
+                    model::Mode::Legacy => {
+                        let mode = Mode::Bridge { ageing: AGEING };
+                        Box::new(Ours::new(&self.program, mode, polling.to_vec()))
+                    }
+                }
             }
             TargetKind::Router => Box::new(self.router(0)),
             TargetKind::RouterCache => Box::new(self.router(ROUTER_CACHE_ENTRIES)),
@@ -373,7 +388,8 @@ fn give(
         }
         Access::OpenFlow { channel } => {
             let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
-            install_flows(channel, settings, addresses, setup)
+            install_flows(channel, settings, addresses, setup)?;
+            if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
         }
         Access::Install | Access::Nothing => Ok(()),
     }

@@ -35,6 +35,7 @@ use switch::config::{
 use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
 
+use super::model::SETTLE_MAX;
 use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::standstill::Standstill;
@@ -176,7 +177,9 @@ impl MemoryBench {
         let (node, config) = made.unzip();
         let key = key_of(kind);
         let rig = if simulated {
-            let service = Nanos(self.parameters.service_ns);
+            // A model has its own times.
+            let is_model = matches!(kind, TargetKind::Model(_));
+            let service = if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
             let (busy_until, play, played) = (Nanos::ZERO, None, None);
             let device = Simulated { node, service, busy_until, play, played };
             AnyRig::Simulated(Box::new(SimRig::new(near, device, key)))
@@ -237,13 +240,13 @@ impl MemoryBench {
         let count = ports.len();
         let what = match kind {
             // Between trials nobody answers the keep-alive, and nobody may miss it.
-            TargetKind::Ours | TargetKind::OursFirstCome => Kind::OpenFlow(OpenFlowConfig {
+            _ if is_our_switch(kind) => Kind::OpenFlow(OpenFlowConfig {
                 probe_ms: 3_600_000,
                 exact_flows_max: self.parameters.exact_entries_max as usize,
                 wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
                 ..OpenFlowConfig::default()
             }),
-            TargetKind::Bridge => {
+            TargetKind::Bridge | TargetKind::Model(_) => {
                 let macs_max = self.parameters.macs_max as usize;
                 Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
             }
@@ -255,6 +258,9 @@ impl MemoryBench {
             }
         };
         let mut config = Config::new(what);
+        if let TargetKind::Model(target) = kind {
+            config.model = Some(target.model());
+        }
         if kind == TargetKind::OursFirstCome {
             config.service = Service::FirstComeFirstServed;
         }
@@ -278,9 +284,19 @@ fn opened(
         .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
 }
 
+/// Whether it is made as an OpenFlow switch.
+fn is_our_switch(kind: TargetKind) -> bool {
+    kind.is_ours() && kind.technology() == Technology::OpenFlow
+}
+
 /// A fixed secret for each kind, so that runs can be repeated.
 fn key_of(kind: TargetKind) -> u64 {
-    0x706c_616e_696d_0000 + kind as u64
+    let place = TargetKind::ALL.iter().position(|other| *other == kind);
+    let place = place.map(|place| place as u64);
+    // What is not in the list is told apart by its name.
+    let byte = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let named = || kind.name().bytes().fold(0xcbf2_9ce4_8422_2325, byte);
+    0x706c_616e_696d_0000_u64.wrapping_add(place.unwrap_or_else(named))
 }
 
 /// Our router's interfaces. A port in memory has no address of its own, so the file gives one.
@@ -471,8 +487,16 @@ impl MemoryTarget {
         let flows = program::flows(setup, &ADDRESSES);
         let installed = controller.install(flows, &mut turns).map_err(failed)?;
         program::checked(&installed)?;
+        turns.settle()?;
+        let span = turns.now.since(now);
         self.controller = Some(controller);
-        Ok(())
+        match &mut self.rig {
+            // What a model was given acts later than it was given.
+            AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
+                rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes the node anew on the same ports, so that nothing of the last set-up is left.
@@ -628,6 +652,21 @@ struct Turns<'a> {
     is_live: bool,
 }
 
+impl Turns<'_> {
+    /// Waits until what was installed acts, where the target behaves like a model.
+    fn settle(&mut self) -> Result<(), TargetError> {
+        let until = self.now().saturating_add(SETTLE_MAX);
+        while self.node.forward.forwarder.behaviour().is_some_and(|model| !model.is_settled()) {
+            if self.now() >= until {
+                let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
+                return Err(TargetError::failed("installing flows by OpenFlow", why));
+            }
+            self.rest(None, false, until);
+        }
+        Ok(())
+    }
+}
+
 impl Meanwhile for Turns<'_> {
     fn now(&mut self) -> Nanos {
         if self.is_live { clock::now() } else { self.now }
@@ -639,7 +678,11 @@ impl Meanwhile for Turns<'_> {
         self.node.serve(now);
         self.node.events.clear();
         if !self.is_live {
-            self.now = deadline.min(now.saturating_add(CONTROL_TURN));
+            let soon = now.saturating_add(CONTROL_TURN);
+            // A model's work may take minutes, in which nothing else happens.
+            let behaviour = self.node.forward.forwarder.behaviour();
+            let next = behaviour.and_then(|_| self.node.next_event(now));
+            self.now = deadline.min(next.map_or(soon, |next| next.max(soon)));
         }
     }
 }

@@ -5,6 +5,8 @@
 
 /// Names of targets and links.
 pub mod name;
+/// Targets that behave like models of hardware.
+pub mod model;
 /// Entries as an OpenFlow controller installs them.
 pub mod program;
 /// A controller beside a trial.

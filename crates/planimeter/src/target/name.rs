@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::model::{self, Mode, ModelError, ModelTarget};
+
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TargetKind {
@@ -36,6 +38,8 @@ pub enum TargetKind {
     LinuxRouter,
     /// No target: the cable.
     Direct,
+    /// Our OpenFlow switch, behaving like a model of hardware.
+    Model(ModelTarget),
 }
 
 /// What a target does with a frame; decides what it must hold and which traffic suits it.
@@ -79,7 +83,7 @@ pub enum Link {
 }
 
 impl TargetKind {
-    /// Every kind, in the order in which they are listed and drawn.
+    /// Every kind but models, in the order in which they are listed and drawn.
     pub const ALL: [TargetKind; 14] = [
         TargetKind::Ours,
         TargetKind::OursFirstCome,
@@ -114,6 +118,7 @@ impl TargetKind {
             TargetKind::LinuxBridge => "linux-bridge",
             TargetKind::LinuxRouter => "linux-router",
             TargetKind::Direct => "direct",
+            TargetKind::Model(model) => model.name(),
         }
     }
 
@@ -142,6 +147,7 @@ impl TargetKind {
             TargetKind::LinuxBridge => "the Linux bridge",
             TargetKind::LinuxRouter => "the Linux router",
             TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
+            TargetKind::Model(model) => model.about(),
         }
     }
 
@@ -155,6 +161,10 @@ impl TargetKind {
             | TargetKind::OvsDpdkEmcOn
             | TargetKind::OvsDpdkEmcOff
             | TargetKind::OvsDpdkSmcOn => Technology::OpenFlow,
+            TargetKind::Model(model) => match model.mode() {
+                Mode::OpenFlow => Technology::OpenFlow,
+                Mode::Legacy => Technology::Bridging,
+            },
             TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
             TargetKind::Router | TargetKind::RouterCache | TargetKind::LinuxRouter => {
                 Technology::Routing
@@ -184,13 +194,14 @@ impl TargetKind {
                 | TargetKind::Bridge
                 | TargetKind::Router
                 | TargetKind::RouterCache
+                | TargetKind::Model(_)
         )
     }
 
     /// Whether it learns addresses of frames, or is a cable, which need not. Our switch is not asked to: what it
     /// learns for NORMAL it forgets after five minutes, and a bridge is there.
     pub fn learns(self) -> bool {
-        let is_our_switch = matches!(self, TargetKind::Ours | TargetKind::OursFirstCome);
+        let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
         self.technology() != Technology::Routing && !is_our_switch
     }
 
@@ -208,6 +219,8 @@ impl TargetKind {
         match link {
             // What came first is known by stamps that shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
+            // A model's frames have no thread of their own, and are not decided where they lie.
+            Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
             Link::Veth => !self.is_dpdk(),
             Link::Memory | Link::Replay => self.is_ours() || self == TargetKind::Direct,
             Link::VethXdp => match self {
@@ -231,6 +244,8 @@ pub enum NameError {
         /// What would have been understood.
         known: Vec<&'static str>,
     },
+    /// A model that cannot be used.
+    Model(ModelError),
     /// Part of the contract, and not of this version.
     NotYet {
         /// The text.
@@ -244,6 +259,7 @@ impl fmt::Display for NameError {
             NameError::Unknown { what, text, known } => {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
+            NameError::Model(error) => write!(f, "{error}"),
             NameError::NotYet { text } => {
                 write!(f, "{text:?} is not in this version; `planimeter list` shows what is")
             }
@@ -259,6 +275,9 @@ impl FromStr for TargetKind {
     fn from_str(text: &str) -> Result<Self, NameError> {
         if let Some(kind) = TargetKind::ALL.into_iter().find(|kind| kind.name() == text) {
             return Ok(kind);
+        }
+        if text.starts_with(model::PREFIX) {
+            return ModelTarget::parse(text).map(TargetKind::Model).map_err(NameError::Model);
         }
         let head = text.split(':').next().unwrap_or_default();
         let later = ["progfe", "ovs-kernel", "openflow", "device"];

@@ -34,6 +34,7 @@ use ports::channel::Url;
 use ports::port::{Port, PortError};
 
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
+use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
@@ -175,6 +176,16 @@ impl VethBench {
                 words.push("--first-come".into());
                 ours(Mode::Switch, words)
             }
+            TargetKind::Model(target) => {
+                let words = |mut words: Vec<OsString>| {
+                    words.extend(["--model".into(), target.source().into()]);
+                    words
+                };
+                match target.mode() {
+                    model::Mode::OpenFlow => ours(Mode::Switch, words(self.table_sizes())),
+                    model::Mode::Legacy => ours(Mode::Bridge { ageing: AGEING }, words(Vec::new())),
+                }
+            }
             TargetKind::Bridge => {
                 let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
@@ -254,7 +265,10 @@ fn give(
     (addresses, setup): (&Addresses, &Setup),
 ) -> Result<(), TargetError> {
     match access {
-        Access::OpenFlow { channel } => install_flows(channel, Settings::new(), addresses, setup),
+        Access::OpenFlow { channel } => {
+            install_flows(channel, Settings::new(), addresses, setup)?;
+            if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
+        }
         Access::Control { .. } | Access::Install => {
             let plan = plan(kind.technology(), addresses, setup);
             peer.install(site, &plan).map_err(lab_error)
@@ -490,6 +504,7 @@ fn site_name(kind: TargetKind) -> &'static str {
         TargetKind::Ours => "ours",
         TargetKind::OursFirstCome => "oursfc",
         TargetKind::Bridge => "bridge",
+        TargetKind::Model(target) => target.site(),
         TargetKind::Router => "router",
         TargetKind::RouterCache => "routerc",
         TargetKind::Ovs => "ovs",

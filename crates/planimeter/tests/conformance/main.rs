@@ -1,5 +1,5 @@
 //! Conformance: what the specifications ask of an OpenFlow switch, case by case, on our switch in
-//! virtual time, on our switch as a process over veth, and on Open vSwitch as a second answer.
+//! virtual time, plain and by way of a model without costs, on our switch as a process over veth, and on Open vSwitch as a second answer.
 //!
 //! Cases are text (`cases/*.case`, and those that `generate` makes from the table of fields); the
 //! clauses that they show are listed in `clauses/*.txt`; where Open vSwitch answers otherwise,
@@ -66,6 +66,8 @@ fn main() -> ExitCode {
 
     let every = |case: &Case| case.versions.clone();
     run.all("sim", &chosen, every, &mut || Ok(Box::new(Simulated::new())));
+    let mut modelled = || Ok(Box::new(Simulated::like(Some("honest"))) as Box<dyn Subject>);
+    run.all("sim:model=honest", &chosen, every, &mut modelled);
     if std::env::args().any(|word| word == "--sim") {
         return if run.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }

@@ -19,6 +19,7 @@ use ports::channel::{Channel, Connecting, Url};
 use ports::clock;
 use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
+use switch::behaviour::model::known;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 
@@ -96,7 +97,13 @@ rate_bps_max = 50000000
 
 impl Simulated {
     pub fn new() -> Simulated {
+        Simulated::like(None)
+    }
+
+    /// The same by way of a model of hardware.
+    pub fn like(model: Option<&str>) -> Simulated {
         let mut config = Config::new(Kind::OpenFlow(settings()));
+        config.model = model.map(|name| known::find(name).expect("the model is known"));
         let (mut ports, mut wires) = (Vec::new(), Vec::new());
         for number in 1..=PORTS {
             config.ports.push(PortConfig { number, spec: format!("memory:{number}") });

@@ -15,6 +15,7 @@ mod common;
 mod control;
 mod disturbed;
 mod goals;
+mod models;
 mod modules;
 mod standards;
 

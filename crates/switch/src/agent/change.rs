@@ -25,7 +25,7 @@ use crate::lower::flow::{Speaker, modify_rules, table_down};
 use crate::lower::{self, World};
 
 use super::packet_out::buffer_error_up;
-use super::{Agent, Datapath};
+use super::{Agent, Datapath, modelled};
 
 /// Who orders a change, and in which words.
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +102,10 @@ impl Agent {
         self.features.check(change, table, &same, datapath.pipeline)?;
         if let Some(id) = change.buffer_id {
             self.buffers.check(id).map_err(buffer_error_up)?;
+        }
+        modelled::before(change.command, &spec, datapath);
+        if !modelled::has_room(change.command, &spec, datapath) {
+            return Err(ErrorCode::FlowModTableFull);
         }
         let outcome = match change.command {
             FlowModCommand::Add => datapath.pipeline.add(&spec, now, datapath.outputs),

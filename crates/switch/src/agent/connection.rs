@@ -75,8 +75,13 @@ pub struct Connection {
     pub parts: Parts,
     /// A long reply that is under way.
     pub dump: Option<Dump>,
-    /// An order that came when the turn had as many as it may: it is the next turn's first.
-    pub held: Option<Event>,
+    /// A message that could not be done when it came, and until when it waits: an order that came when the turn
+    /// had as many as it may is the next turn's first.
+    held: Option<(Nanos, Event)>,
+    /// Whether nothing is read although something may have arrived.
+    pub is_deaf: bool,
+    /// When something was last received.
+    pub received_at: Nanos,
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
@@ -123,6 +128,8 @@ impl Connection {
             parts: Parts::default(),
             dump: None,
             held: None,
+            is_deaf: false,
+            received_at: now,
             ended: None,
             channel,
             auxiliary: false,
@@ -162,6 +169,7 @@ impl Connection {
         }
         match self.channel.receive(buffer) {
             Ok(count) => {
+                self.received_at = now;
                 let taken = self.session.receive(&buffer[..count], now);
                 debug_assert_eq!(
                     taken, count,
@@ -266,17 +274,30 @@ impl Connection {
     /// what has arrived would end every wait at once.
     pub fn descriptor(&self) -> Option<(RawFd, bool)> {
         let owes = !self.session.transmit().is_empty();
-        let descriptor = self.channel.descriptor().filter(|_| !self.is_throttled())?;
+        let deaf = self.is_throttled() || self.is_deaf || self.held.is_some();
+        let descriptor = self.channel.descriptor().filter(|_| !deaf)?;
         Some((descriptor, self.channel.waits_for_room(owes)))
     }
 
     /// Whether there is something to do or to receive that the descriptor does not announce.
     pub fn is_ready(&self) -> bool {
-        (self.held.is_some() || self.channel.holds_received()) && !self.is_throttled()
+        let waits = self.channel.holds_received() && !self.is_deaf;
+        (self.held.is_some() || waits) && !self.is_throttled()
     }
 
     /// The next thing that has come, if anything has.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.held.take().or_else(|| self.session.poll_event())
+        let held = self.held.take().map(|(_, event)| event);
+        held.or_else(|| self.session.poll_event())
+    }
+
+    /// Keeps a message until then: nothing else is taken from the connection before.
+    pub fn hold(&mut self, event: Event, until: Nanos) {
+        self.held = Some((until, event));
+    }
+
+    /// Until when a message is kept, if one is.
+    pub fn held_until(&self) -> Option<Nanos> {
+        self.held.as_ref().map(|(until, _)| *until)
     }
 }

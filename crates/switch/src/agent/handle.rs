@@ -65,6 +65,10 @@ impl Agent {
             }
             Message::BarrierRequest => {
                 self.tell_news(datapath);
+                if let Some(model) = &mut datapath.model {
+                    model.barrier(self.connections[at].id, xid);
+                    return Ok(());
+                }
                 Message::BarrierReply
             }
             Message::MultipartRequest(part) => {

@@ -42,6 +42,9 @@ impl Agent {
                     self.tell_removed(&news);
                 }
                 Event::FlowChanged { flow, change, source } => {
+                    if let Some(model) = &mut datapath.model {
+                        model.changed(&flow, change);
+                    }
                     for connection in &mut self.connections {
                         let owner = connection.id;
                         connection.monitors.note(&flow, change, source, owner);

@@ -59,6 +59,10 @@ pub enum Problem {
     InterfaceTwice(PortNo),
     /// An interface's hardware address is a group address or zero.
     BadMac(PortNo),
+    /// Frames that behave like a model cannot have threads of their own.
+    ModelApart,
+    /// There are models of switches and bridges only.
+    ModelOfRouter,
     /// No interface has an address in the network of this next hop.
     Unreachable(Ipv4Addr),
 }
@@ -106,6 +110,12 @@ impl fmt::Display for Problem {
             }
             Problem::BadMac(port) => {
                 write!(f, "interface: port {port} needs the address of one station as its mac")
+            }
+            Problem::ModelApart => f.write_str(
+                "frames_core: with a model frames have no thread of their own; leave one of both out",
+            ),
+            Problem::ModelOfRouter => {
+                f.write_str("model: there are models of switches only; leave it out")
             }
             Problem::Unreachable(via) => {
                 write!(f, "route: no interface is in the network of next hop {via}; name its port")

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{Request, What};
 use crate::agent::Agent;
+use crate::behaviour::Behaviour;
 use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::plane::Plane;
 
@@ -33,10 +34,11 @@ pub fn answer(
         _ => {}
     }
     let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
-    match &mut forward.forwarder {
+    match forward.forwarder.inner() {
         Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
         Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
         Plane::Router(router) => router::answer(request, router, &mut forward.outputs),
+        Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
 }
 
@@ -89,12 +91,29 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         });
         all["threads"] = threads.collect();
     }
-    match &forward.forwarder {
+    if let Some(behaviour) = forward.forwarder.behaviour() {
+        write_model(&mut all, behaviour);
+    }
+    match forward.forwarder.inner() {
         Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
         Plane::Router(router) => all["router"] = router::counters(router),
+        Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
     all
+}
+
+/// What a model counts: what waits, and frames that found no room, which are losses like others.
+fn write_model(all: &mut Value, behaviour: &Behaviour) {
+    let mut counts = json!({ "name": behaviour.model().name });
+    for (name, count) in behaviour.counters() {
+        match name.strip_prefix("drops.") {
+            Some(reason) if count > 0 => all["drops"][format!("model_{reason}")] = count.into(),
+            Some(_) => {}
+            None => counts[name] = count.into(),
+        }
+    }
+    all["model"] = counts;
 }
 
 /// What an agent tells, as part of the counters.

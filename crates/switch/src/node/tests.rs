@@ -6,6 +6,7 @@ mod faults;
 mod flows;
 mod frames;
 mod limits;
+mod models;
 mod monitors;
 mod nicira;
 mod roles;
@@ -53,7 +54,20 @@ impl Rig {
 
     /// The same with something around its ends of the ports.
     fn over(settings: OpenFlowConfig, wrap: impl Fn(MemoryPort) -> Box<dyn Port>) -> Rig {
-        let mut config = Config::new(Kind::OpenFlow(settings));
+        Rig::made(Kind::OpenFlow(settings), |_| {}, wrap)
+    }
+
+    /// Something with three ports that is told more than its kind.
+    fn with(kind: Kind, tell: impl FnOnce(&mut Config)) -> Rig {
+        Rig::made(kind, tell, |port| Box::new(port))
+    }
+
+    fn made(
+        kind: Kind,
+        tell: impl FnOnce(&mut Config),
+        wrap: impl Fn(MemoryPort) -> Box<dyn Port>,
+    ) -> Rig {
+        let mut config = Config::new(kind);
         let (mut ports, mut wires) = (Vec::new(), Vec::new());
         for number in 1..=3 {
             let spec = format!("memory:{number}");
@@ -62,6 +76,7 @@ impl Rig {
             ports.push((number, wrap(ours)));
             wires.push(Some(theirs));
         }
+        tell(&mut config);
         let now = Nanos::from_secs(1);
         let node = Node::open(&config, ports, 7, now).expect("a valid configuration");
         Rig { node, wires, controllers: Vec::new(), now, log: Vec::new() }

@@ -1,0 +1,241 @@
+//! Targets that behave like a model of hardware: their names on the command line, kept for the process's life.
+//!
+//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is that of a model that comes with the program, or a file.
+//! Invariant: one text is one [`ModelTarget`], however often it is asked for, so that a target's kind stays a small
+//! value that is copied.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lab::peer::Peer;
+use packet::time::Nanos;
+use ports::clock;
+use switch::behaviour::model::file::{self, Fault};
+use switch::behaviour::model::{Model, known};
+
+use super::TargetError;
+use super::veth::lab_error;
+
+/// What a name of such a target begins with.
+pub const PREFIX: &str = "ours:model=";
+
+/// A model's entries act after so long at most.
+pub const SETTLE_MAX: Nanos = Nanos::from_secs(600);
+
+/// A process is asked so often whether they do.
+const SETTLE_INTERVAL: Nanos = Nanos::from_millis(20);
+
+/// Names of models that one process keeps.
+const TARGETS_MAX: usize = 1024;
+
+/// A target that behaves like a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelTarget {
+    place: u16,
+    mode: Mode,
+}
+
+/// What the hardware is used as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// As an OpenFlow switch.
+    OpenFlow,
+    /// As the learning bridge that it is without OpenFlow.
+    Legacy,
+}
+
+/// Why there is no such model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelError {
+    /// None has this name.
+    Unknown(String),
+    /// What follows the name is not a mode.
+    BadOption(String),
+    /// The file cannot be read: its name, and why.
+    Unreadable(String, String),
+    /// The file has these faults.
+    Faults(String, Vec<Fault>),
+    /// So many names are kept already.
+    TooMany(usize),
+}
+
+struct Kept {
+    text: &'static str,
+    source: String,
+    site: &'static str,
+    about: &'static str,
+    model: Arc<Model>,
+    mode: Mode,
+}
+
+/// A name is never forgotten, as what it names is copied everywhere.
+static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+
+impl ModelTarget {
+    /// The target that this text names, which begins with [`PREFIX`].
+    pub fn parse(text: &str) -> Result<ModelTarget, ModelError> {
+        let said = text.strip_prefix(PREFIX).unwrap_or(text);
+        let (source, mode) = match said.split_once(',') {
+            None => (said, Mode::OpenFlow),
+            Some((source, "mode=openflow")) => (source, Mode::OpenFlow),
+            Some((source, "mode=legacy")) => (source, Mode::Legacy),
+            Some((_, option)) => return Err(ModelError::BadOption(option.into())),
+        };
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |it: &&Kept| (it.source.as_str(), it.mode) == (source, mode);
+        if let Some(place) = kept.iter().position(known) {
+            return Ok(ModelTarget { place: place as u16, mode });
+        }
+        if kept.len() >= TARGETS_MAX {
+            return Err(ModelError::TooMany(TARGETS_MAX));
+        }
+        let model = load(source)?;
+        let place = kept.len() as u16;
+        let (mut text, mut as_what) = (format!("{PREFIX}{source}"), "");
+        if mode == Mode::Legacy {
+            (text, as_what) = (text + ",mode=legacy", ", as a bridge without OpenFlow");
+        }
+        kept.push(Box::leak(Box::new(Kept {
+            text: text.leak(),
+            source: source.into(),
+            site: format!("model{place}").leak(),
+            about: format!("our switch like {}{as_what}", model.name).leak(),
+            model,
+            mode,
+        })));
+        Ok(ModelTarget { place, mode })
+    }
+
+    fn kept(self) -> &'static Kept {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(usize::from(self.place)).expect("a target is made only by being kept")
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.kept().text
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        self.kept().about
+    }
+
+    /// What a place of its own in the lab is called.
+    pub fn site(self) -> &'static str {
+        self.kept().site
+    }
+
+    /// What the hardware is used as.
+    pub fn mode(self) -> Mode {
+        self.mode
+    }
+
+    /// The model.
+    pub fn model(self) -> Arc<Model> {
+        Arc::clone(&self.kept().model)
+    }
+
+    /// How our program is told of it by `--model`.
+    pub fn source(self) -> &'static str {
+        &self.kept().source
+    }
+}
+
+/// The model of this name or in this file.
+pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
+    if let Some(model) = known::find(source) {
+        return Ok(model);
+    }
+    if !source.contains('/') && !source.ends_with(".toml") {
+        return Err(ModelError::Unknown(source.into()));
+    }
+    let unreadable =
+        |error: std::io::Error| ModelError::Unreadable(source.into(), error.to_string());
+    let text = std::fs::read_to_string(source).map_err(unreadable)?;
+    let model = file::read(&text).map_err(|faults| ModelError::Faults(source.into(), faults))?;
+    Ok(Arc::new(model))
+}
+
+/// Waits until everything acts that a target in a process of its own was given.
+pub fn settle(peer: &mut dyn Peer) -> Result<(), TargetError> {
+    let deadline = clock::now().saturating_add(SETTLE_MAX);
+    loop {
+        let counters = peer.counters().map_err(lab_error)?;
+        let waiting = ["model.changes_unwritten", "model.changes_not_acting"];
+        if waiting.iter().all(|name| counters.get(*name).is_none_or(|count| *count == 0)) {
+            return Ok(());
+        }
+        if clock::now() >= deadline {
+            let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
+            return Err(TargetError::failed("installing flows by OpenFlow", why));
+        }
+        clock::sleep_until(clock::now().saturating_add(SETTLE_INTERVAL));
+    }
+}
+
+impl std::fmt::Display for ModelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ModelError::Unknown(name) => write!(
+                f,
+                "there is no model {name:?}; there are: {}, and files such as ./my-switch.toml",
+                known::NAMES.join(", ")
+            ),
+            ModelError::BadOption(option) => {
+                write!(f, "{option:?} behind a model: write mode=openflow or mode=legacy")
+            }
+            ModelError::Unreadable(file, why) => write!(f, "cannot read the model {file}: {why}"),
+            ModelError::Faults(file, faults) => {
+                let mut lines = format!("the model {file} cannot be used:");
+                for fault in faults {
+                    write!(lines, "\n  {file}: {fault}")?;
+                }
+                f.write_str(&lines)
+            }
+            ModelError::TooMany(max) => {
+                write!(f, "at most {max} models can be measured in one run")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_and_its_mode_are_one_small_value() {
+        let plain = ModelTarget::parse("ours:model=honest").unwrap();
+        assert_eq!(ModelTarget::parse("ours:model=honest,mode=openflow"), Ok(plain));
+        assert_eq!((plain.name(), plain.source()), ("ours:model=honest", "honest"));
+        let legacy = ModelTarget::parse("ours:model=honest,mode=legacy").unwrap();
+        assert_eq!((legacy.name(), legacy.mode()), ("ours:model=honest,mode=legacy", Mode::Legacy));
+        assert!(plain != legacy && plain.site() != legacy.site());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_name_or_a_file_is_told_with_its_remedy() {
+        let told = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
+        assert!(told("ours:model=hones").contains("there are: honest, "));
+        assert!(told("ours:model=honest,mode=x").contains("write mode=openflow or mode=legacy"));
+        assert!(
+            told("ours:model=./no-such.toml").starts_with("cannot read the model ./no-such.toml")
+        );
+        let path =
+            std::env::temp_dir().join(format!("planimeter-model-{}.toml", std::process::id()));
+        std::fs::write(&path, "name = \"x\"\nabout = \"y\"\n[agent]\nflow_mod_ns = 1\nspeed = 2\n")
+            .unwrap();
+        let faults = told(&format!("ours:model={}", path.display()));
+        assert!(
+            faults.contains(".toml: line 4: agent.flow_mod_ns: write it with its source"),
+            "{faults}"
+        );
+        assert!(faults.contains("line 5: agent.speed: there is no such key"), "{faults}");
+        std::fs::write(&path, known::text("honest").unwrap()).unwrap();
+        assert!(ModelTarget::parse(&format!("ours:model={}", path.display())).is_ok());
+        std::fs::remove_file(path).unwrap();
+    }
+}

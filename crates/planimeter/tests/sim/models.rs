@@ -1,0 +1,52 @@
+//! Targets that behave like models, measured in virtual time: what is measured is what the model says.
+
+use planimeter::target::name::TargetKind;
+use results::record::Metric;
+
+use super::common::Folder;
+use super::{measure, plan};
+
+/// A target that behaves like a model of which a file says this.
+fn modelled(folder: &Folder, keys: &str) -> TargetKind {
+    let path = folder.0.join("model.toml");
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(&path, format!("name = \"test\"\nabout = \"test\"\n{keys}")).unwrap();
+    format!("ours:model={}", path.display()).parse().unwrap()
+}
+
+#[test]
+fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for() {
+    let folder = Folder::new();
+    let kind = modelled(
+        &folder,
+        "path_hardware.capacity_pps = { value = 200_000, source = \"assumed\" }\n\
+         path_hardware.queue_frames = { value = 64, source = \"assumed\" }\n",
+    );
+    let set = ["load=10,60", "seconds=0.1", "repeats=1"];
+    let record = measure(&plan(&["bianco2010/fig3"], &[kind], &set, 1));
+    let rates: Vec<f64> = record
+        .cells_of("bianco2010/fig3", kind.name(), Metric::RatePpsForwarded)
+        .map(|cell| cell.value)
+        .collect();
+    let below = rates.iter().filter(|rate| **rate < 199_000.0).count();
+    assert!(below < rates.len() && rates.iter().all(|rate| *rate < 202_000.0), "{rates:?}");
+}
+
+#[test]
+fn traffic_begins_when_all_entries_act_and_the_same_seed_gives_the_same_record() {
+    let folder = Folder::new();
+    let kind = modelled(
+        &folder,
+        "hardware.insert_ns = { value = 2_000_000, source = \"assumed\" }\n\
+         hardware.activation_ns = { value = 4_000_000_000, source = \"assumed\" }\n\
+         barrier.answers = { value = \"taken\", source = \"assumed\" }\n\
+         path_hardware.jitter_ns = { value = 900, source = \"assumed\" }\n",
+    );
+    let set = ["table=exact", "entries=300", "traffic=random", "load=50", "repeats=1"];
+    let run = || measure(&plan(&["forwarding-rate"], &[kind], &set, 1));
+    let record = run();
+    for trial in &record.trials {
+        assert_eq!(trial.frames_forwarded, trial.frames_offered, "{trial:?}");
+    }
+    assert_eq!(record.trials, run().trials);
+}

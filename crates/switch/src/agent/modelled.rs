@@ -1,0 +1,123 @@
+//! What the agent does otherwise where the switch behaves like a model: messages take time, barriers are answered
+//! when the model says, and what changes in the tables is handed on to the hardware.
+//!
+//! Invariant: without a model nothing here does anything.
+
+use dataplane::flow::FlowSpec;
+use openflow::model::{FlowModCommand, Message};
+use openflow::session;
+use packet::time::Nanos;
+
+use crate::behaviour::book::MatchKind;
+use crate::behaviour::tcam::FlowId;
+
+use super::{Agent, Datapath};
+
+/// Whether an entry that is ordered fits by the model.
+pub(super) fn has_room(command: FlowModCommand, spec: &FlowSpec, datapath: &Datapath<'_>) -> bool {
+    let Some(model) = &datapath.model else { return true };
+    let adds = !matches!(command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+    let kind = MatchKind::of(spec.matching.is_exact(), spec.matching.fields_asked());
+    !adds || model.has_room(kind) || model.knows(&FlowId::of_spec(spec))
+}
+
+/// What the hardware has counted for entries that are about to be changed is counted before.
+pub(super) fn before(command: FlowModCommand, spec: &FlowSpec, datapath: &mut Datapath<'_>) {
+    let (Some(model), now) = (&mut datapath.model, datapath.now) else { return };
+    if command != FlowModCommand::Add || model.knows(&FlowId::of_spec(spec)) {
+        model.act(now);
+        model.credit(Some(datapath.pipeline), now);
+    }
+}
+
+/// Whether what entries have counted goes into the answer to a message.
+fn reads_counters(message: &Message) -> bool {
+    match message {
+        Message::FlowMod(change) => {
+            matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict)
+        }
+        Message::MultipartRequest(_) => true,
+        _ => false,
+    }
+}
+
+impl Agent {
+    /// A turn begins: the hardware is what it is by now.
+    pub(super) fn begin_modelled(&mut self, datapath: &mut Datapath<'_>) {
+        let Some(model) = &mut datapath.model else { return };
+        model.act(datapath.now);
+        model.taken_at = datapath.now;
+        let connections = &self.connections;
+        let is_there = |id| connections.iter().any(|it| it.id == id && it.ended.is_none());
+        model.clerk.keep(is_there);
+        // What time did to entries is heard before anything else is done to them.
+        self.tell_all(datapath);
+    }
+
+    /// Until when the model has a message wait, if it does.
+    pub(super) fn waits(
+        &mut self,
+        at: usize,
+        event: &session::Event,
+        datapath: &mut Datapath<'_>,
+    ) -> Option<Nanos> {
+        let (Some(model), session::Event::Message { message, .. }) = (&mut datapath.model, event)
+        else {
+            return None;
+        };
+        let now = datapath.now;
+        if model.is_full() {
+            return Some(model.next_event().unwrap_or(now).max(now));
+        }
+        let connection = &self.connections[at];
+        let cost = model.cost(message);
+        match model.clerk.turn(connection.id, connection.received_at, || cost, now) {
+            Ok(taken_at) => model.taken_at = taken_at,
+            Err(until) => return Some(until),
+        }
+        if reads_counters(message) {
+            model.act(now);
+            model.credit(Some(datapath.pipeline), now);
+        }
+        None
+    }
+
+    /// A message was done: what it changed goes on to the hardware.
+    pub(super) fn done_modelled(&mut self, is_statistics: bool, datapath: &mut Datapath<'_>) {
+        if datapath.model.is_none() {
+            return;
+        }
+        self.tell_all(datapath);
+        let Some(model) = &mut datapath.model else { return };
+        model.follow(datapath.pipeline);
+        if model.done(is_statistics, datapath.now) {
+            let ends =
+                |it: &mut super::Connection| it.end("the model drops it: its table is nearly full");
+            self.connections.iter_mut().for_each(ends);
+        }
+    }
+
+    /// All news, however much there is.
+    fn tell_all(&mut self, datapath: &mut Datapath<'_>) {
+        loop {
+            self.tell_news(datapath);
+            datapath.pipeline.tell(datapath.outputs);
+            if datapath.outputs.events.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// A turn ends: barriers that are due are answered, and somebody comes back for what is due next.
+    pub(super) fn end_modelled(&mut self, datapath: &mut Datapath<'_>) {
+        let Some(model) = &mut datapath.model else { return };
+        model.act(datapath.now);
+        while let Some((id, xid)) = model.answered(datapath.now) {
+            let asked = self.connections.iter_mut().find(|it| it.id == id && it.ended.is_none());
+            if let Some(connection) = asked {
+                connection.reply(xid, &Message::BarrierReply);
+            }
+        }
+        datapath.outputs.wake_at(model.next_event());
+    }
+}

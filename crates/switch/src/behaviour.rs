@@ -1,0 +1,480 @@
+//! A switch that behaves like a model of hardware, whose true behaviour is known because it is declared.
+//!
+//! The agent goes on working on its own tables, which are what the switch believes, answers from and refuses by.
+//! Frames go by other tables, the hardware's, into which the [`writer`] puts what the agent accepted: later, in
+//! the order and at the pace that the [`model`] says. Frames that the hardware has no entry for may go on, over a
+//! link, to the software, which is the agent's tables. Frames and messages take their time on [`line`](line)s and at the
+//! [`clerk`](clerk).
+//!
+//! Source: what OFLOPS-SUME (2018) and costa2017 saw hardware do.
+//! Invariant: everything follows from the model, the seed and the times that are given; no clock is read.
+
+use std::sync::Arc;
+
+use dataplane::flow::{FlowChange, FlowFilter, FlowRecord};
+use dataplane::forwarder::{Event, Forwarder, NO_COOKIE, Outputs, PacketInReason};
+use dataplane::pipeline::{Pipeline, Settings};
+use openflow::header::Xid;
+use openflow::model::Message;
+use openflow::model::multipart::MultipartRequestBody;
+use packet::frame::{Batch, Frame, PortNo};
+use packet::time::Nanos;
+
+use crate::config::OpenFlowConfig;
+use crate::plane::Plane;
+
+/// What is known of a hardware switch.
+pub mod model;
+/// What the agent believes.
+pub mod book;
+/// The agent's processor.
+pub mod clerk;
+/// What a memory that is searched in order takes.
+pub mod tcam;
+/// Entries on their way into the hardware.
+pub mod writer;
+/// The tables that frames meet.
+pub mod hardware;
+/// What frames meet on a path.
+pub mod line;
+/// Random choices.
+mod chance;
+
+use book::{Book, MatchKind};
+use clerk::Clerk;
+use hardware::Hardware;
+use line::Line;
+use model::{InHardware, Model};
+use tcam::FlowId;
+use writer::{Change, Writer};
+
+/// Changes that may wait to be written: beyond, the agent takes no more messages.
+pub const CHANGES_MAX: usize = 1 << 20;
+
+/// Barriers that may wait to be answered: beyond, the agent takes no more messages.
+pub const BARRIERS_MAX: usize = 4096;
+
+/// Packet-ins that may come at once after a pause where a model limits their rate.
+const PACKET_IN_BURST: u64 = 10;
+
+/// A model at work.
+pub struct Behaviour {
+    model: Arc<Model>,
+    /// Whose message the agent is at.
+    pub clerk: Clerk,
+    /// When the agent took what it is at.
+    pub taken_at: Nanos,
+    writer: Writer<(u32, Xid)>,
+    book: Book,
+    /// The tables of an OpenFlow switch; a bridge has none.
+    hardware: Option<Hardware>,
+    /// When entries had last counted nothing that is not credited.
+    credited_at: Nanos,
+    path: Line<Departing>,
+    link: Line<(PortNo, Frame)>,
+    software: Line<Departing>,
+    inner: Outputs,
+    one: Batch,
+    was_full: bool,
+}
+
+/// A frame that leaves by a port.
+struct Departing {
+    port: PortNo,
+    frame: Frame,
+}
+
+/// What the model counts, by name.
+pub type Counters = [(&'static str, u64); 8];
+
+impl Behaviour {
+    /// The model around an OpenFlow switch's own tables, which were made by these settings.
+    pub fn of_switch(
+        model: &Arc<Model>,
+        believed: &mut Pipeline,
+        (ports, settings): (&[PortNo], &Settings),
+        seed: u64,
+    ) -> Behaviour {
+        believed.watch(true);
+        let hardware = Hardware::beside(believed, settings, model.has_software());
+        let path = &model.paths.hardware;
+        Behaviour::new(model, ports, (path, Some(hardware)), seed)
+    }
+
+    /// The model around a bridge: the same device without OpenFlow.
+    pub fn of_bridge(model: &Arc<Model>, ports: &[PortNo], seed: u64) -> Behaviour {
+        Behaviour::new(model, ports, (&model.paths.legacy, None), seed)
+    }
+
+    fn new(
+        model: &Arc<Model>,
+        ports: &[PortNo],
+        (path, hardware): (&model::Path, Option<Hardware>),
+        seed: u64,
+    ) -> Behaviour {
+        let link = model::Path {
+            capacity_pps: model.tiers.link_pps,
+            queue_frames: model.tiers.link_queue_frames,
+            ..model::Path::default()
+        };
+        Behaviour {
+            model: Arc::clone(model),
+            clerk: Clerk::default(),
+            taken_at: Nanos::ZERO,
+            writer: Writer::new(model, seed),
+            book: Book::default(),
+            hardware,
+            credited_at: Nanos::ZERO,
+            path: Line::new(path, seed.wrapping_add(1)),
+            link: Line::new(&link, seed.wrapping_add(2)),
+            software: Line::new(&model.paths.software, seed.wrapping_add(3)),
+            inner: Outputs::new(ports),
+            one: Batch::new(1),
+            was_full: false,
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Forwards frames that a port received: they leave when their time is over.
+    pub fn forward(
+        &mut self,
+        plane: &mut Plane,
+        (port, batch): (PortNo, &mut Batch),
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        self.act(now);
+        if self.hardware.as_ref().is_some_and(|hardware| !hardware.has_counted()) {
+            self.credited_at = now;
+        }
+        if self.path.is_free() && !self.model.has_software() {
+            return match &mut self.hardware {
+                Some(hardware) => hardware.forward(port, batch, now, out),
+                None => plane.forward(port, batch, now, out),
+            };
+        }
+        for frame in batch.frames_mut() {
+            let Some(leaves_at) = self.path.admit(now, frame.len()) else { continue };
+            self.one.clear();
+            self.one.push_swap(frame);
+            match &mut self.hardware {
+                Some(hardware) => hardware.forward(port, &mut self.one, now, &mut self.inner),
+                None => plane.forward(port, &mut self.one, now, &mut self.inner),
+            }
+            depart(&mut self.inner, &mut self.path, leaves_at);
+            self.sort_events(now, out);
+        }
+        self.let_go(plane, now, out);
+    }
+
+    /// What the hardware has no entry for goes to the software; all else is the controllers'.
+    fn sort_events(&mut self, now: Nanos, out: &mut Outputs) {
+        for event in self.inner.events.drain(..) {
+            match event {
+                Event::PacketIn { port, context, frame, .. }
+                    if self.model.has_software()
+                        && (context.why, context.cookie)
+                            == (PacketInReason::NoMatch, NO_COOKIE) =>
+                {
+                    if let Some(at) = self.link.admit(now, frame.len()) {
+                        self.link.hold(at, (port, frame));
+                    }
+                }
+                other => {
+                    out.event(other);
+                }
+            }
+        }
+        out.events_lost += std::mem::take(&mut self.inner.events_lost);
+        out.wake_at(self.inner.wake.take());
+    }
+
+    /// Does what is due and says when to come back.
+    pub fn tick(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        self.act(now);
+        self.fetch(plane, now);
+        if self.book.has_timed() {
+            self.credit(plane.openflow(), now);
+        }
+        let inner = plane.tick(now, out);
+        self.let_go(plane, now, out);
+        inner.into_iter().chain(self.next_event()).min()
+    }
+
+    /// Lets out what has come to the end of its line.
+    fn let_go(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) {
+        while let Some((at, (port, mut frame))) = self.link.leaves(now) {
+            self.in_software(plane, port, &mut frame, at, out);
+        }
+        for line in [&mut self.path, &mut self.software] {
+            while let Some((_, Departing { port, mut frame })) = line.leaves(now) {
+                // A queue that is full takes no more: the line's own end.
+                if out.send(port, &mut frame) != dataplane::forwarder::Sent::Queued {
+                    line.frames_dropped += 1;
+                }
+            }
+        }
+        out.wake_at(self.next_event());
+    }
+
+    /// A frame has come to the software, which goes by what the agent believes.
+    fn in_software(
+        &mut self,
+        plane: &mut Plane,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        let Some(leaves_at) = self.software.admit(now, frame.len()) else { return };
+        let Some(believed) = plane.openflow() else { return };
+        self.one.clear();
+        self.one.push_swap(frame);
+        believed.forward(port, &mut self.one, now, &mut self.inner);
+        if self.model.in_hardware() == InHardware::Used
+            && let Some(place) = believed.found()
+            && let Some(flow) = believed.tables().records(&FlowFilter::ALL, place, now).next()
+            && flow.place == place
+        {
+            self.use_entry(&flow, now);
+        }
+        depart(&mut self.inner, &mut self.software, leaves_at);
+        for event in self.inner.events.drain(..) {
+            out.event(event);
+        }
+    }
+
+    /// A frame met an entry in software for the first time: the hardware is to get it.
+    fn use_entry(&mut self, flow: &FlowRecord, now: Nanos) {
+        let id = FlowId::of(flow);
+        let is_new = self.book.get(&id).is_some_and(|booked| !booked.is_for_hardware);
+        if is_new && self.fits_hardware(flow) {
+            self.book.send_to_hardware(&id);
+            self.write(id, Some(flow), now);
+        }
+    }
+
+    fn write(&mut self, id: FlowId, flow: Option<&FlowRecord>, at: Nanos) {
+        let spec = flow.map(hardware::spec_of).map(Box::new);
+        let generation = self.book.get(&id).map_or(0, |booked| booked.generation);
+        self.writer.accept(Change { id, generation, spec }, at);
+    }
+
+    /// Whether the hardware can have an entry beside the software, and has room for it. What sends on to
+    /// other tables and what is for all frames that nothing else is for stays with the software.
+    fn fits_hardware(&self, flow: &FlowRecord) -> bool {
+        let max = self.model.tiers.hardware_rules as usize;
+        let is_last = flow.matching.is_any() && flow.priority == 0;
+        let stays = flow.table > 0 || flow.instructions.goto.is_some() || is_last;
+        !stays && (max == 0 || self.book.count_in_hardware() < max)
+    }
+
+    /// The agent's tables changed: it is taken over, now or later, where it concerns the hardware.
+    pub fn changed(&mut self, flow: &FlowRecord, change: FlowChange) {
+        let (id, at) = (FlowId::of(flow), self.taken_at);
+        match change {
+            FlowChange::Added => {
+                let booked = self.book.add(id, flow);
+                let goes = match self.model.in_hardware() {
+                    InHardware::All => true,
+                    InHardware::Exact => flow.matching.is_exact() && self.fits_hardware(flow),
+                    InHardware::First => self.fits_hardware(flow),
+                    InHardware::Used => false,
+                };
+                if booked.is_for_hardware || goes {
+                    self.book.send_to_hardware(&id);
+                    self.write(id, Some(flow), at);
+                }
+            }
+            FlowChange::Modified => {
+                if self.book.get(&id).is_some_and(|booked| booked.is_for_hardware) {
+                    self.write(id, Some(flow), at);
+                }
+            }
+            FlowChange::Removed(_) => {
+                if self.book.remove(&id).is_some_and(|booked| booked.is_for_hardware) {
+                    self.write(id, None, at);
+                }
+            }
+        }
+    }
+
+    /// The hardware's entries become what they are at this moment.
+    pub fn act(&mut self, now: Nanos) {
+        self.clerk.rests(now);
+        self.writer.advance(now);
+        while let Some(Change { id, generation, spec }) = self.writer.acts(now) {
+            let Some(hardware) = &mut self.hardware else { continue };
+            match &spec {
+                Some(spec) => hardware.put(spec, generation, now, &mut self.inner),
+                None => hardware.take(&id, now, &mut self.inner),
+            }
+        }
+    }
+
+    /// What the agent's tables are set to do holds for the hardware too.
+    pub fn follow(&mut self, believed: &Pipeline) {
+        self.hardware.iter_mut().for_each(|hardware| hardware.follow(believed));
+    }
+
+    /// The agent's entries count what frames met in hardware, as of this moment or of the last time that
+    /// counters were fetched.
+    pub fn credit(&mut self, believed: Option<&mut Pipeline>, now: Nanos) {
+        let (Some(hardware), Some(believed)) = (&mut self.hardware, believed) else { return };
+        let interval = self.model.hardware.counters_ns;
+        if interval == 0 {
+            hardware.credit(believed, &self.book, now);
+        }
+    }
+
+    /// Fetches counters where that is due by the clock.
+    fn fetch(&mut self, plane: &mut Plane, now: Nanos) {
+        let is_due = self.next_fetch().is_some_and(|at| at <= now);
+        if let (true, Some(hardware), Some(believed)) =
+            (is_due, &mut self.hardware, plane.openflow())
+        {
+            self.credited_at = now;
+            hardware.credit(believed, &self.book, now);
+        }
+    }
+
+    /// A barrier of a connection, which is answered when the model says.
+    pub fn barrier(&mut self, connection: u32, xid: Xid) {
+        self.writer.barrier((connection, xid), self.taken_at);
+    }
+
+    /// The next barrier that is answered by now.
+    pub fn answered(&mut self, now: Nanos) -> Option<(u32, Xid)> {
+        self.writer.answered(now)
+    }
+
+    /// Whether so much waits that the agent takes no more messages.
+    pub fn is_full(&self) -> bool {
+        let (unwritten, written) = self.writer.waiting();
+        unwritten + written >= CHANGES_MAX || self.writer.barriers() >= BARRIERS_MAX
+    }
+
+    /// Whether the table takes one more entry of this kind.
+    pub fn has_room(&self, kind: MatchKind) -> bool {
+        self.book.has_room(kind, &self.model.capacity)
+    }
+
+    /// Whether an entry is there that one like it would replace.
+    pub fn knows(&self, id: &FlowId) -> bool {
+        self.book.get(id).is_some()
+    }
+
+    /// Whether it is as near to full as makes it behave otherwise.
+    fn is_nearly_full(&self) -> bool {
+        let (at, rules) = (self.model.full.at_percent, self.model.capacity.rules);
+        at > 0 && self.book.count() as u64 * 100 >= rules * at
+    }
+
+    /// What the agent takes for a message.
+    pub fn cost(&self, message: &Message) -> Nanos {
+        let agent = &self.model.agent;
+        let stats = self.stats_cost(message);
+        let silent = self.model.full.does == 0 && self.model.full.on == 1;
+        let stun = if stats.is_some() && silent && self.is_nearly_full() {
+            self.model.full.lasts_ns
+        } else {
+            0
+        };
+        let cost = match message {
+            Message::FlowMod(_) => agent.flow_mod_ns,
+            Message::PacketOut(_) => agent.packet_out_ns,
+            _ => stats.unwrap_or(agent.message_ns),
+        };
+        Nanos(cost.saturating_add(stun))
+    }
+
+    fn stats_cost(&self, message: &Message) -> Option<u64> {
+        let Message::MultipartRequest(request) = message else { return None };
+        let agent = &self.model.agent;
+        match request.body {
+            MultipartRequestBody::Flow(_) | MultipartRequestBody::Aggregate(_) => {
+                let rules = agent.flow_stats_rule_ns.saturating_mul(self.book.count() as u64);
+                Some(agent.flow_stats_ns.saturating_add(rules))
+            }
+            MultipartRequestBody::Port(_) => Some(agent.port_stats_ns),
+            _ => None,
+        }
+    }
+
+    /// What becomes of the connections after a message that was done: whether they are dropped.
+    pub fn done(&mut self, is_statistics: bool, now: Nanos) -> bool {
+        let is_full = self.is_nearly_full();
+        let was_full = std::mem::replace(&mut self.was_full, is_full);
+        let reached = is_full && !was_full;
+        let full = &self.model.full;
+        let happens = if full.on == 0 { reached } else { is_full && is_statistics };
+        if happens && full.does == 0 && full.on == 0 {
+            self.clerk.rest(now, Nanos(full.lasts_ns));
+        }
+        happens && full.does == 1
+    }
+
+    /// Whether everything that the agent has accepted acts.
+    pub fn is_settled(&self) -> bool {
+        self.writer.waiting() == (0, 0)
+    }
+
+    /// When it has something to do.
+    pub fn next_event(&self) -> Option<Nanos> {
+        let lines = [self.path.next_event(), self.software.next_event(), self.link.next_event()];
+        let others = [self.writer.next_event(), self.next_fetch(), self.clerk.rests_until()];
+        let others = others.into_iter().flatten();
+        lines.into_iter().flatten().chain(others).min()
+    }
+
+    /// When counters are fetched, where that is by the clock and there are any.
+    fn next_fetch(&self) -> Option<Nanos> {
+        let interval = self.model.hardware.counters_ns;
+        let counted = self.hardware.as_ref().is_some_and(Hardware::has_counted) && interval > 0;
+        counted.then(|| Nanos((self.credited_at.0 / interval + 1).saturating_mul(interval)))
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> Counters {
+        let (unwritten, written) = self.writer.waiting();
+        [
+            ("changes_unwritten", unwritten as u64),
+            ("changes_not_acting", written as u64),
+            ("changes_failed", self.hardware.as_ref().map_or(0, |it| it.changes_failed)),
+            ("entries_believed", self.book.count() as u64),
+            ("entries_written", self.writer.entries() as u64),
+            ("drops.path_full", self.path.frames_dropped),
+            ("drops.link_full", self.link.frames_dropped),
+            ("drops.software_full", self.software.frames_dropped),
+        ]
+    }
+}
+
+/// Puts on a line what was decided to leave.
+fn depart(from: &mut Outputs, line: &mut Line<Departing>, leaves_at: Nanos) {
+    for (port, queue) in from.queues_mut() {
+        for frame in queue.frames_mut() {
+            line.hold(leaves_at, Departing { port: *port, frame: std::mem::take(frame) });
+        }
+        queue.clear();
+    }
+}
+
+/// What an OpenFlow switch is told that behaves like this model.
+pub fn told(model: &Model, config: &OpenFlowConfig) -> OpenFlowConfig {
+    let mut config = config.clone();
+    if model.capacity.rules > 0 {
+        // The model says which of them are refused.
+        config.exact_flows_max = model.capacity.rules as usize;
+        config.wildcard_flows_max = model.capacity.rules as usize;
+    }
+    if model.agent.packet_ins_per_s > 0 {
+        config.limits.packet_ins_per_s = model.agent.packet_ins_per_s;
+        config.limits.packet_in_burst = PACKET_IN_BURST;
+    }
+    config
+}

@@ -1,0 +1,94 @@
+//! The agent's one processor: whose message is at hand, and until when.
+//!
+//! Messages of all connections are done one after the other, those of several connections in turn. Each is
+//! done at the end of its time. Invariant: with costs of nothing a message is done at the moment it is looked at.
+
+use std::collections::VecDeque;
+
+use packet::time::Nanos;
+
+/// The processor.
+#[derive(Debug, Default)]
+pub struct Clerk {
+    /// Connections that have a message to be done, the first of which is at hand.
+    queue: VecDeque<u32>,
+    /// Until when the first one's takes, once it is begun.
+    until: Option<Nanos>,
+    free_at: Nanos,
+    rests_until: Option<Nanos>,
+}
+
+impl Clerk {
+    /// The next message of a connection, which came at some time, takes so long. When it is done if that is
+    /// over, or when to ask again.
+    pub fn turn(
+        &mut self,
+        connection: u32,
+        came_at: Nanos,
+        cost: impl FnOnce() -> Nanos,
+        now: Nanos,
+    ) -> Result<Nanos, Nanos> {
+        if !self.queue.contains(&connection) {
+            self.queue.push_back(connection);
+        }
+        if self.queue.front() != Some(&connection) {
+            return Err(self.until.unwrap_or(now).max(now));
+        }
+        let begins = self.free_at.max(came_at);
+        let until = *self.until.get_or_insert_with(|| begins.saturating_add(cost()));
+        if until > now {
+            return Err(until);
+        }
+        self.queue.pop_front();
+        (self.until, self.free_at) = (None, until);
+        Ok(until)
+    }
+
+    /// Does nothing for so long.
+    pub fn rest(&mut self, now: Nanos, span: Nanos) {
+        self.free_at = self.free_at.max(now).saturating_add(span);
+        self.rests_until = Some(self.free_at);
+    }
+
+    /// Whether it does nothing at this moment, not even answer an echo.
+    pub fn rests(&mut self, now: Nanos) -> bool {
+        self.rests_until = self.rests_until.filter(|until| *until > now);
+        self.rests_until.is_some()
+    }
+
+    /// Until when it does nothing, if it has been told to.
+    pub fn rests_until(&self) -> Option<Nanos> {
+        self.rests_until
+    }
+
+    /// Forgets connections that are gone.
+    pub fn keep(&mut self, is_there: impl Fn(u32) -> bool) {
+        if self.queue.front().is_some_and(|first| !is_there(*first)) {
+            self.until = None;
+        }
+        self.queue.retain(|connection| is_there(*connection));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_done_one_after_the_other_and_connections_in_turn() {
+        let mut clerk = Clerk::default();
+        let mut ask = |connection, came, cost, now| {
+            clerk.turn(connection, Nanos(came), || Nanos(cost), Nanos(now)).map(|at| at.0)
+        };
+        assert_eq!(ask(1, 5, 10, 7), Err(Nanos(15)));
+        assert_eq!(ask(2, 6, 20, 7), Err(Nanos(15)), "the other one's is at hand");
+        assert_eq!(ask(1, 5, 99, 15), Ok(15), "what it costs is known when it begins");
+        assert_eq!(ask(1, 5, 10, 15), Err(Nanos(15)), "now it is the other one's turn");
+        assert_eq!(ask(2, 6, 20, 40), Ok(35), "asked late, it was done in time");
+        assert_eq!(ask(1, 5, 10, 40), Err(Nanos(45)));
+        clerk.keep(|connection| connection != 1);
+        assert_eq!(clerk.turn(3, Nanos(50), || Nanos(0), Nanos(50)), Ok(Nanos(50)));
+        clerk.rest(Nanos(60), Nanos(100));
+        assert_eq!(clerk.turn(3, Nanos(61), || Nanos(1), Nanos(70)), Err(Nanos(161)));
+    }
+}

@@ -1,0 +1,152 @@
+//! The tables that frames meet, and how they differ from those that the agent goes by.
+//!
+//! Both have ports, groups, meters and queues in common; entries come here by the [writer](super::writer) only.
+//! Invariant: what an entry counts here is credited once to the agent's entry of the same generation.
+
+use std::collections::HashMap;
+
+use dataplane::flow::{FlowFilter, FlowFlags, FlowRecord, FlowSpec, Source};
+use dataplane::forwarder::{Forwarder, Outputs};
+use dataplane::pipeline::{Pipeline, Settings};
+use dataplane::table::{TableConfig, TableMiss};
+use packet::frame::{Batch, PortNo};
+use packet::time::Nanos;
+
+use super::book::Book;
+use super::tcam::FlowId;
+
+/// The hardware's tables.
+#[derive(Debug)]
+pub struct Hardware {
+    pipeline: Pipeline,
+    held: HashMap<FlowId, Held>,
+    /// For each table, the frames without an entry that were credited.
+    missed: Vec<u64>,
+    /// Whether frames without an entry go to the software.
+    has_software: bool,
+    has_counted: bool,
+    /// Changes that it could not take.
+    pub changes_failed: u64,
+}
+
+/// What an entry had counted when it was last credited.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    generation: u64,
+    frames: u64,
+    bytes: u64,
+}
+
+impl Hardware {
+    /// Empty tables beside those of the agent.
+    pub fn beside(believed: &Pipeline, settings: &Settings, has_software: bool) -> Hardware {
+        let mut hardware = Hardware {
+            pipeline: believed.twin(settings),
+            held: HashMap::new(),
+            missed: vec![0; settings.tables.len()],
+            has_software,
+            has_counted: false,
+            changes_failed: 0,
+        };
+        hardware.follow(believed);
+        hardware
+    }
+
+    /// Takes over what the agent's tables are set to do.
+    pub fn follow(&mut self, believed: &Pipeline) {
+        let tables = believed.tables();
+        for table in 0..tables.count_tables() as u8 {
+            let Some(config) = tables.config(table) else { continue };
+            let on_miss = if self.has_software { TableMiss::Controller } else { config.on_miss };
+            let config = TableConfig { on_miss, eviction: false, vacancy: None };
+            if self.pipeline.tables().config(table) != Some(&config) {
+                self.pipeline.set_table(table, config);
+            }
+        }
+        let first = tables.first_egress();
+        if self.pipeline.tables().first_egress() != first {
+            self.pipeline.set_first_egress(first);
+        }
+    }
+
+    /// Whether frames were forwarded since their entries were last credited.
+    pub fn has_counted(&self) -> bool {
+        self.has_counted
+    }
+
+    /// Forwards frames by the entries that act.
+    pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        self.has_counted = true;
+        self.pipeline.forward(port, batch, now, out);
+    }
+
+    /// An entry of the agent's acts from now on, or acts otherwise.
+    pub fn put(&mut self, spec: &FlowSpec, generation: u64, now: Nanos, out: &mut Outputs) {
+        let id = FlowId::of_spec(spec);
+        match self.pipeline.add(spec, now, out) {
+            Ok(()) => self.held.entry(id).or_default().generation = generation,
+            Err(_) => self.changes_failed += 1,
+        }
+    }
+
+    /// An entry acts no more.
+    pub fn take(&mut self, id: &FlowId, now: Nanos, out: &mut Outputs) {
+        let filter =
+            FlowFilter { table: Some(id.table), ..FlowFilter::strictly(id.matching, id.rank) };
+        self.pipeline.delete(&filter, now, out);
+        self.held.remove(id);
+    }
+
+    /// Credits the agent's entries with what theirs have counted here.
+    pub fn credit(&mut self, believed: &mut Pipeline, book: &Book, now: Nanos) {
+        if !std::mem::take(&mut self.has_counted) {
+            return;
+        }
+        if !self.has_software {
+            self.credit_misses(believed, now);
+        }
+        for record in self.pipeline.tables().records(&FlowFilter::ALL, 0, now) {
+            let id = FlowId::of(&record);
+            let (Some(held), Some(booked)) = (self.held.get_mut(&id), book.get(&id)) else {
+                continue;
+            };
+            let more = (record.frames - held.frames, record.bytes - held.bytes);
+            if more.0 > 0 && held.generation == booked.generation {
+                let last = Nanos(now.0.saturating_sub(record.idle.0));
+                believed.credit((id.table, booked.place), more, last);
+                (held.frames, held.bytes) = (record.frames, record.bytes);
+            }
+        }
+    }
+}
+
+impl Hardware {
+    fn credit_misses(&mut self, believed: &mut Pipeline, now: Nanos) {
+        for (table, credited) in (0..).zip(&mut self.missed) {
+            let account = self.pipeline.tables().account(table);
+            let missed = account.lookups - account.matched;
+            if missed > *credited {
+                believed.credit_misses(table, missed - *credited, now);
+                *credited = missed;
+            }
+        }
+    }
+}
+
+/// What the hardware is to hold for an entry of the agent's: time-outs and news are the agent's.
+pub fn spec_of(flow: &FlowRecord) -> FlowSpec {
+    FlowSpec {
+        table: flow.table,
+        matching: flow.matching,
+        named: flow.named,
+        priority: flow.priority,
+        rank: flow.rank,
+        cookie: flow.cookie,
+        idle_timeout: Nanos::ZERO,
+        hard_timeout: Nanos::ZERO,
+        importance: 0,
+        flags: FlowFlags { miss: flow.flags.miss, ..FlowFlags::default() },
+        instructions: flow.instructions.clone(),
+        source: Source::default(),
+    }
+}

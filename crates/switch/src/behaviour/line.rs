@@ -1,0 +1,154 @@
+//! What frames meet on a path: how many go in a second, how many wait, how long each takes.
+//!
+//! Invariant: frames keep their order, and no more than [`LINE_FRAMES_MAX`] are on a line; one that finds no
+//! room is dropped and counted.
+
+use std::collections::VecDeque;
+
+use packet::time::Nanos;
+
+use super::chance::Chance;
+use super::model::Path;
+
+/// Frames on a line at most.
+pub const LINE_FRAMES_MAX: usize = 65_536;
+
+const SECOND: u128 = 1_000_000_000;
+
+/// A path on which things of this kind are.
+#[derive(Debug)]
+pub struct Line<T> {
+    path: Path,
+    chance: Chance,
+    /// When the last one was let on, and at which moment in billionths of a nanosecond more.
+    free_at: (Nanos, u128),
+    last_at: Nanos,
+    held: VecDeque<(Nanos, T)>,
+    /// Frames that found too many waiting.
+    pub frames_dropped: u64,
+}
+
+impl<T> Line<T> {
+    /// A path; its random choices follow from the seed.
+    pub fn new(path: &Path, seed: u64) -> Line<T> {
+        let (free_at, last_at) = ((Nanos::ZERO, 0), Nanos::ZERO);
+        let chance = Chance::new(seed);
+        let held = VecDeque::new();
+        Line { path: path.clone(), chance, free_at, last_at, held, frames_dropped: 0 }
+    }
+
+    /// Whether frames leave as they come.
+    pub fn is_free(&self) -> bool {
+        self.path == Path::default()
+    }
+
+    /// When a frame of so many bytes that comes now leaves; never if too many wait.
+    pub fn admit(&mut self, now: Nanos, bytes: usize) -> Option<Nanos> {
+        let begins = match self.begin(now) {
+            Some(begins) if self.held.len() < LINE_FRAMES_MAX => begins,
+            _ => {
+                self.frames_dropped += 1;
+                return None;
+            }
+        };
+        let took = begins.saturating_add(Nanos(self.took(bytes as u64)));
+        self.last_at = self.last_at.max(took);
+        Some(self.last_at)
+    }
+
+    /// When a frame has been served that comes now, if it is let on.
+    fn begin(&mut self, now: Nanos) -> Option<Nanos> {
+        let pps = u128::from(self.path.capacity_pps);
+        if pps == 0 {
+            return Some(now);
+        }
+        let (at, part) = self.free_at;
+        let waits = u128::from(at.since(now).0);
+        let limit = u128::from(self.path.queue_frames);
+        if limit > 0 && waits * pps > limit * SECOND {
+            return None;
+        }
+        let part = if at <= now { 0 } else { part };
+        let more = SECOND * SECOND / pps + part;
+        let served = at.max(now).saturating_add(Nanos((more / SECOND) as u64));
+        self.free_at = (served, more % SECOND);
+        Some(served)
+    }
+
+    fn took(&mut self, bytes: u64) -> u64 {
+        let path = &self.path;
+        let mut took = path.latency_ns + path.byte_ps * bytes / 1000;
+        if path.jitter_ns > 0 {
+            took += self.chance.below(path.jitter_ns + 1);
+        }
+        if path.slow_percent > 0 && self.chance.below(100) < path.slow_percent {
+            took += path.slow_ns + path.slow_byte_ps * bytes / 1000;
+        }
+        took
+    }
+
+    /// Something leaves at the moment that [`Line::admit`] said last.
+    pub fn hold(&mut self, leaves_at: Nanos, what: T) {
+        self.held.push_back((leaves_at, what));
+    }
+
+    /// The next thing that leaves by this moment, with when.
+    pub fn leaves(&mut self, now: Nanos) -> Option<(Nanos, T)> {
+        let is_due = self.held.front().is_some_and(|(at, _)| *at <= now);
+        if is_due { self.held.pop_front() } else { None }
+    }
+
+    /// When the next thing leaves.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.held.front().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(path: Path) -> Line<u32> {
+        Line::new(&path, 1)
+    }
+
+    #[test]
+    fn a_frame_takes_its_path_s_time() {
+        let mut line = line(Path { latency_ns: 2_500, byte_ps: 800, ..Path::default() });
+        assert_eq!(line.admit(Nanos(10), 1000), Some(Nanos(10 + 2_500 + 800)));
+        assert_eq!(line.admit(Nanos(11), 10), Some(Nanos(10 + 2_500 + 800)), "none overtakes");
+    }
+
+    #[test]
+    fn so_many_go_in_a_second_and_so_many_wait() {
+        let mut line = line(Path { capacity_pps: 3, queue_frames: 2, ..Path::default() });
+        let times: Vec<_> = (0..5).map(|_| line.admit(Nanos::ZERO, 64)).collect();
+        let at = |ns| Some(Nanos(ns));
+        assert_eq!(times, [at(333_333_333), at(666_666_666), at(999_999_999), None, None]);
+        assert_eq!(line.frames_dropped, 2);
+        assert_eq!(line.admit(Nanos::from_secs(9), 64), at(9_333_333_333));
+    }
+
+    #[test]
+    fn jitter_and_slow_frames_are_as_many_and_as_much_as_said() {
+        let path = Path {
+            latency_ns: 1_000,
+            jitter_ns: 100,
+            slow_percent: 20,
+            slow_ns: 5_000,
+            ..Path::default()
+        };
+        let mut line = line(path);
+        let took: Vec<u64> = (0..10_000)
+            .map(|at| line.admit(Nanos(at * 100_000), 64).unwrap().since(Nanos(at * 100_000)).0)
+            .collect();
+        let slow = took.iter().filter(|took| **took >= 6_000).count();
+        assert!((1_800..2_200).contains(&slow), "{slow}");
+        assert!(
+            took.iter()
+                .all(|took| (1_000..=1_100).contains(took) || (6_000..=6_100).contains(took))
+        );
+        let mean = took.iter().map(|took| took % 5_000 % 1_000).sum::<u64>() / 10_000;
+        assert!((48..=52).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,106 @@
+//! Files of models: whatever they hold is read whole or refused with every fault.
+
+use super::*;
+
+fn faults(text: &str) -> String {
+    let faults = read(text).expect_err("it has faults");
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+#[test]
+fn every_fault_is_told_at_once_with_line_key_and_remedy() {
+    let text = "name = \"Bad Name\"\n\
+                [hardware]\n\
+                insert_ns = 5\n\
+                move_ns = { value = -1, source = \"assumed\" }\n\
+                order = { value = \"random\", source = \"assumed\" }\n\
+                colour = { value = 1, source = \"assumed\" }\n\
+                delete_ns = { value = 1.5, source = \"\", by = 2 }\n\
+                [barrier]\n\
+                answers = { value = \"soon\", source = \"assumed\" }\n\
+                [full]\n\
+                at_percent = { value = 101, source = \"assumed\" }\n\
+                [wheels]\n\
+                count = 4\n";
+    let told = faults(text);
+    for wanted in [
+        "line 1: name: write at most 64 small letters",
+        "line 1: about: it is missing; add a line of text",
+        "line 3: hardware.insert_ns: write it with its source",
+        "line 4: hardware.move_ns: give a whole number from 0 to 600000000000",
+        "line 5: hardware.order: it says nothing without hardware.batch_rules; give that too",
+        "line 6: hardware.colour: there is no such key; take one of insert_ns, move_ns",
+        "line 7: hardware.delete_ns.by: there is no such key; take one of value, source",
+        "line 7: hardware.delete_ns: its source is missing",
+        "line 7: hardware.delete_ns: give a whole number",
+        "line 9: barrier.answers: give one of acting, written, taken",
+        "line 11: full.at_percent: give a whole number from 0 to 100",
+        "line 12: wheels: there is no such key; take one of agent, barrier",
+    ] {
+        assert!(told.contains(wanted), "{wanted:?} is missing in\n{told}");
+    }
+    assert_eq!(told.lines().count(), 12, "{told}");
+}
+
+#[test]
+fn what_is_not_toml_says_where() {
+    let told = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
+    assert!(told.starts_with("line 3: this is not TOML: "), "{told}");
+    assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: this is a section"));
+    assert!(faults(&"#".repeat(FILE_BYTES_MAX + 1)).contains("shorten it"));
+    assert!(faults("").contains("line 1: name: it is missing"));
+}
+
+#[test]
+fn no_bytes_make_it_fail_otherwise() {
+    let whole = known_text();
+    for cut in 0..whole.len() {
+        if whole.is_char_boundary(cut) {
+            let _ = read(&whole[..cut]);
+        }
+    }
+    let mut dice = 7_u64;
+    for _ in 0..2_000 {
+        let mut bytes = whole.clone().into_bytes();
+        for _ in 0..3 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (dice >> 33) as usize % bytes.len();
+            bytes[at] = (dice >> 25) as u8;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        if let Ok(model) = read(&text) {
+            assert_eq!(read(&model.to_text()), Ok(model), "{text}");
+        }
+    }
+}
+
+fn known_text() -> String {
+    "name = \"x\"\nabout = \"y\"\n[hardware]\ninsert_ns = { value = 1_000, source = \"z\" }\n\
+     [barrier]\nanswers = { value = \"taken\", source = \"w\" }\n"
+        .into()
+}
+
+#[test]
+fn every_key_is_read_into_its_own_place_and_written_again() {
+    for key in KEYS {
+        let value = match key.takes {
+            Takes::Number(max) => max.min(7).to_string(),
+            Takes::Word(words) => format!("{:?}", words[words.len() - 1]),
+        };
+        let text = format!(
+            "name = \"x\"\nabout = \"y\"\n[{}]\n{} = {{ value = {value}, source = \"here\" }}\n",
+            key.section, key.name
+        );
+        let needs = |fault: &Fault| matches!(fault.problem, Problem::Needs(_));
+        match read(&text) {
+            Ok(mut model) => {
+                assert_eq!(model.sources.len(), 1, "{}", key.path);
+                assert_ne!(*(key.at)(&mut model), 0, "{}", key.path);
+                let others = KEYS.iter().filter(|other| other.path != key.path);
+                assert!(others.into_iter().all(|it| *(it.at)(&mut model) == 0), "{}", key.path);
+                assert_eq!(read(&model.to_text()), Ok(model));
+            }
+            Err(faults) => assert!(faults.iter().all(needs), "{}: {faults:?}", key.path),
+        }
+    }
+}
