@@ -223,9 +223,9 @@ impl Stage {
             }
             Phase::Over => false,
         };
-        if self.desk.is_over() && self.phase == Phase::Running {
-            let now = (world.clock)();
-            self.end(Ended::Said, now);
+        if let (Some(why), Phase::Running) = (self.desk.over(), self.phase) {
+            let (why, now) = (why.clone(), (world.clock)());
+            self.end(why, now);
         }
         moved
     }

@@ -16,6 +16,7 @@ use openflow::version::{MessageKind, Version};
 use packet::filter::Entry;
 use packet::time::Nanos;
 
+use super::Ended;
 use super::findings::{Findings, LogEntry, Measured, Series, Value};
 use crate::stream::{Rate, Stream};
 
@@ -37,7 +38,7 @@ pub struct Desk {
     timers_set: u64,
     xid: Xid,
     findings: Findings,
-    is_over: bool,
+    over: Option<Ended>,
 }
 
 /// Something that is to be done.
@@ -167,7 +168,7 @@ impl Desk {
             timers_set: 0,
             xid: XID_FIRST,
             findings: Findings::default(),
-            is_over: false,
+            over: None,
         }
     }
 
@@ -309,7 +310,18 @@ impl Desk {
 
     /// The module has all that it wanted.
     pub fn end(&mut self) {
-        self.is_over = true;
+        self.over.get_or_insert(Ended::Said);
+    }
+
+    /// The module has waited for as long as a limit of its own with this name allows, and ends with what
+    /// it has.
+    pub fn end_by_limit(&mut self, name: &'static str) {
+        self.over.get_or_insert(Ended::Limit(name));
+    }
+
+    /// The module cannot go on, and ends with what it has.
+    pub fn give_up(&mut self, why: impl Into<String>) {
+        self.over.get_or_insert(Ended::GivenUp(why.into()));
     }
 
     /// Numbers for so many messages.
@@ -343,8 +355,9 @@ impl Desk {
         self.timers.first().map(|timer| timer.due)
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
+    /// Why the module is over, if it says that it is.
+    pub(crate) fn over(&self) -> Option<&Ended> {
+        self.over.as_ref()
     }
 
     pub(crate) fn findings_mut(&mut self) -> &mut Findings {

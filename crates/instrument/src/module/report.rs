@@ -54,10 +54,12 @@ pub struct StageReport {
 /// Why a module was over.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
-    /// It said so.
+    /// It said that it has all that it wanted.
     Said,
-    /// A limit with this name was reached.
+    /// A limit with this name was reached: the stage's, or one of the module's own waits.
     Limit(&'static str),
+    /// It said that it cannot go on: why.
+    GivenUp(String),
     /// A connection could not be made before it started.
     NotReady {
         /// Which connection.
@@ -206,6 +208,7 @@ impl std::fmt::Display for Ended {
         match self {
             Ended::Said => f.write_str("the module was done"),
             Ended::Limit(name) => write!(f, "{name} was reached"),
+            Ended::GivenUp(why) => write!(f, "the module gave up: {why}"),
             Ended::NotReady { connection, why } => {
                 write!(f, "connection {connection} did not come up: {why}")
             }

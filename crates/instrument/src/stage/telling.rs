@@ -19,7 +19,7 @@ const TELL_MAX: usize = 1024;
 impl Stage {
     /// Tells an event and does what the module says.
     pub(super) fn tell(&mut self, world: &mut World<'_>, at: Nanos, what: What<'_>) {
-        if self.phase != Phase::Running || self.desk.is_over() {
+        if self.phase != Phase::Running || self.desk.over().is_some() {
             return;
         }
         let before = (world.clock)();
@@ -54,7 +54,7 @@ impl Stage {
                 }
                 Later::Lost(connection, why) => {
                     self.tell(world, now, What::Lost { connection, why: &why });
-                    if self.needs.ends_when_lost && !self.desk.is_over() {
+                    if self.needs.ends_when_lost && self.desk.over().is_none() {
                         self.end(Ended::Lost { connection, why }, now);
                     }
                 }
@@ -66,7 +66,7 @@ impl Stage {
     /// Tells of limits that were reached, each once.
     pub(super) fn tell_limits(&mut self, world: &mut World<'_>, now: Nanos) {
         while let Some(name) = self.desk.findings_mut().take_untold() {
-            if self.phase == Phase::Running && !self.desk.is_over() {
+            if self.phase == Phase::Running && self.desk.over().is_none() {
                 let event = Event { at: now, what: What::LimitReached(name) };
                 world.module.react(&event, &mut self.desk);
                 self.execute(world);

@@ -239,7 +239,7 @@ impl Stage {
         for (place, sight) in sights.iter().enumerate() {
             self.stamps = Some(sight.stamp.clock);
             let bytes = frames.frame(place);
-            let is_told = self.phase == Phase::Running && !self.desk.is_over();
+            let is_told = self.phase == Phase::Running && self.desk.over().is_none();
             if !(is_told && self.watching[port].wants(sight.probe.as_ref(), bytes)) {
                 continue;
             }

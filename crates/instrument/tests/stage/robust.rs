@@ -151,6 +151,10 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
         fn finish(&mut self, _: &Ended, _: &mut Desk) {}
     }
     let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
+    let report = run(|desk| desk.end_by_limit("ANSWER_NS_MAX"));
+    assert_eq!(report.ended, Ended::Limit("ANSWER_NS_MAX"));
+    let report = run(|desk| desk.give_up("the switch is full"));
+    assert_eq!(report.ended.to_string(), "the module gave up: the switch is full");
     let report = run(|desk| desk.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
     let report = run(|desk| {
