@@ -94,7 +94,7 @@ pub enum What<'a> {
     Start(&'a Facts),
     /// A frame arrived that is watched; `at` is its stamp.
     Frame(&'a Arrival<'a>),
-    /// The socket took all of what was said together; `at` is `last`.
+    /// The socket took all of what was said together; `at` is `last`. Told before any answer to it.
     Sent {
         /// On which connection.
         connection: usize,

@@ -19,14 +19,14 @@ use ports::port::{PortCounters, PortDrop};
 use crate::module::desk::Desk;
 use crate::module::{
     Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer, StageReport,
-    Unsent,
+    StreamAccount, Unsent,
 };
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
 use crate::stage::arriving::{Known, Sight, Watching};
 use crate::stage::line::Line;
 use crate::stage::sending::Streams;
 use crate::stall::Watch as Attention;
-use crate::trial::{Flag, STALL};
+use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
 /// The frames of streams as they arrive.
 mod arriving;
@@ -115,6 +115,8 @@ pub struct Stage {
     sights: Vec<Sight>,
     /// Where the tester looked when: its ports, and after them its connections.
     attention: Attention,
+    /// What sockets took and the module has not been told.
+    sent: VecDeque<(usize, Said, [Nanos; 2])>,
     later: VecDeque<Later>,
     costs: Costs,
     stamps: Option<Clock>,
@@ -137,7 +139,6 @@ enum Phase {
 /// Events that are told when the module has returned.
 #[derive(Debug)]
 enum Later {
-    Sent(usize, Said, [Nanos; 2]),
     Unsent(usize, Said, Unsent),
     StreamOver(u16),
     Counters(Vec<PortCounters>),
@@ -193,6 +194,7 @@ impl Stage {
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             sights: Vec::with_capacity(RECEIVE_FRAMES),
+            sent: VecDeque::new(),
             later: VecDeque::new(),
             costs: Costs::default(),
             stamps: None,
@@ -274,7 +276,12 @@ impl Stage {
         let stamps = stamps.unwrap_or(Clock::UserSpace);
         let drops: u64 =
             arrived.ports.iter().map(|port| port.counters.lost(PortDrop::ReceiveRingFull)).sum();
+        let sent: u64 = arrived.streams.iter().map(|stream| stream.sent).sum();
+        let unsent = |stream: &StreamAccount| stream.unsent_late + stream.unsent_refused;
+        let intended = sent + arrived.streams.iter().map(unsent).sum::<u64>();
+        let share = if intended == 0 { 1.0 } else { sent as f64 / intended as f64 };
         let flags = [
+            (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
             (drops > 0, Flag::TesterDrops(drops)),
             (stalls.ns_longest >= STALL.0, Flag::Stalled(stalls.count)),
             (stamps == Clock::UserSpace, Flag::UserSpaceStamps),

@@ -29,6 +29,8 @@ const PROBES: u64 = 2_000;
 struct Measures {
     echoes: Vec<(Nanos, Nanos)>,
     asked_at: Nanos,
+    echo: Option<u32>,
+    sent: Option<u32>,
     batch: Option<Said>,
     batch_took: Option<(Nanos, Nanos)>,
     barriers: u32,
@@ -60,19 +62,20 @@ impl Module for Measures {
                 let stream = Stream::plain(1, 128, headers, Rate::FramesPerSecond(20_000.0));
                 desk.watch(1, Watch::Probes);
                 desk.start(stream, Span::frames(PROBES));
-                desk.send(0, Message::EchoRequest(vec![7; 8]));
+                self.echo = Some(desk.send(0, Message::EchoRequest(vec![7; 8])));
             }
             What::Sent { said, first, last, .. } if Some(said) == self.batch => {
                 self.batch_took = Some((first, last));
             }
-            What::Sent { first, last, .. } => {
+            What::Sent { said, first, last, .. } => {
                 assert!(first <= last && last == event.at);
-                self.asked_at = first;
+                (self.sent, self.asked_at) = (Some(said.xid), first);
             }
-            What::Message { message: Message::EchoReply(_), .. } => {
+            What::Message { xid, message: Message::EchoReply(_), .. } => {
+                assert_eq!((Some(xid), self.sent), (self.echo, self.echo), "sent, then answered");
                 self.echoes.push((self.asked_at, event.at));
                 if self.echoes.len() < ECHOES {
-                    desk.send(0, Message::EchoRequest(vec![7; 8]));
+                    self.echo = Some(desk.send(0, Message::EchoRequest(vec![7; 8])));
                 } else {
                     let many = vec![Message::BarrierRequest; BARRIERS as usize];
                     self.batch = Some(desk.send_all(0, many));

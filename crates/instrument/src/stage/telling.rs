@@ -39,9 +39,6 @@ impl Stage {
             let Some(later) = self.later.pop_front() else { break };
             let now = (world.clock)();
             match later {
-                Later::Sent(connection, said, [first, last]) => {
-                    self.tell(world, last, What::Sent { connection, said, first, last });
-                }
                 Later::Unsent(connection, said, why) => {
                     self.tell(world, now, What::Unsent { connection, said, why });
                 }

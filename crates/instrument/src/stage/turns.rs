@@ -160,7 +160,7 @@ impl Stage {
         self.later.push_back(Later::Lost(place, why));
     }
 
-    /// Hands waiting bytes to the sockets.
+    /// Hands waiting bytes to the sockets, and tells what they took before anybody can have answered it.
     fn write(&mut self, world: &mut World<'_>) -> bool {
         let mut moved = false;
         for place in 0..self.lines.len() {
@@ -168,14 +168,17 @@ impl Stage {
                 continue;
             }
             let before = (world.clock)();
-            let later = &mut self.later;
-            let sent = |said, span| later.push_back(Later::Sent(place, said, span));
-            match self.lines[place].write(world.clock, sent) {
+            let taken = &mut self.sent;
+            let tell = |said, span| taken.push_back((place, said, span));
+            match self.lines[place].write(world.clock, tell) {
                 Ok(wrote) => moved |= wrote,
                 Err(why) => self.lose(place, why),
             }
             let now = self.look(world);
             self.costs.control_ns_total += now.since(before).0;
+        }
+        while let Some((connection, said, [first, last])) = self.sent.pop_front() {
+            self.tell(world, last, What::Sent { connection, said, first, last });
         }
         moved
     }

@@ -19,7 +19,7 @@ pub struct Activation {
     rules: u32,
     limit: Nanos,
     echo: Option<Xid>,
-    asked_at: Nanos,
+    asked_at: Option<Nanos>,
     batch: Option<Said>,
     sent_at: Nanos,
     /// After the batch was handed over, when the barrier was answered.
@@ -41,7 +41,7 @@ impl Activation {
             rules,
             limit,
             echo: None,
-            asked_at: Nanos::ZERO,
+            asked_at: None,
             batch: None,
             sent_at: Nanos::ZERO,
             barrier: None,
@@ -71,7 +71,7 @@ impl Activation {
     fn hear(&mut self, at: Nanos, xid: Xid, message: &Message, desk: &mut Desk) {
         match message {
             Message::EchoReply(_) if Some(xid) == self.echo => {
-                self.echoed = Some(at.since(self.asked_at));
+                self.echoed = Some(at.since(self.asked_at.expect("sent, then answered")));
                 self.install(desk);
             }
             Message::BarrierReply if self.place(xid) == Some(self.rules) => {
@@ -102,7 +102,9 @@ impl Module for Activation {
                 desk.watch(1, Watch::Probes);
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1, 2, 3])));
             }
-            What::Sent { said, first, .. } if Some(said.xid) == self.echo => self.asked_at = first,
+            What::Sent { said, first, .. } if Some(said.xid) == self.echo => {
+                self.asked_at = Some(first);
+            }
             What::Sent { first, .. } => self.sent_at = first,
             What::Message { xid, message, .. } => self.hear(event.at, xid, message, desk),
             What::Frame(arrival) => {
