@@ -133,6 +133,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::IpdvNsP50 => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_p50 as f64),
         Metric::IpdvNsMax => Some(trial.jitter.as_ref()?.ipdv_signed?.ns_max as f64),
         Metric::MemoryBytes => trial.memory_bytes.map(whole),
+        Metric::CpuLoadRatio => cpu_load(trial),
         Metric::LossRatioBroadcast => broadcast_loss(trial),
         // What a method finds out of trials, and says itself.
         Metric::BurstFrames
@@ -178,6 +179,15 @@ fn broadcast_loss(trial: &Trial) -> Option<f64> {
     let wanted = stream.frames_offered as f64 * others as f64;
     let copies = (stream.classes.correct + stream.frames_elsewhere) as f64;
     (wanted > 0.0).then(|| 1.0 - copies / wanted)
+}
+
+/// How busy the target kept processors while frames came. What polls is busy with looking when it has
+/// nothing to do, so its own account of its cycles counts.
+fn cpu_load(trial: &Trial) -> Option<f64> {
+    if let Some(work) = trial.work.filter(|work| work.cycles_busy + work.cycles_idle > 0) {
+        return Some(work.cycles_busy as f64 / (work.cycles_busy + work.cycles_idle) as f64);
+    }
+    (!trial.cpu.is_empty()).then(|| trial.cpu.iter().map(|used| used.busy_ratio).sum())
 }
 
 /// What a controller had the target do, if it was this.

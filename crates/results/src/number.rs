@@ -132,6 +132,7 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
         Metric::AddressesLearnedPerS => "learning rate",
         Metric::LossRatioBroadcast => "loss of broadcast copies",
         Metric::MemoryBytes => "memory",
+        Metric::CpuLoadRatio => "processor load, 100 % for a core",
     })
 }
 
@@ -214,6 +215,7 @@ pub fn curve(within: &Within) -> String {
     match within.name.as_str() {
         "entries" => format!("{value} entries"),
         "frame_bytes" => format!("{value} bytes"),
+        "load_mbps" => format!("{value} Mbit/s"),
         "hash_entries" => format!("hash table, {value}"),
         "linear_entries" => format!("linear table, {value}"),
         other => format!("{} {value}", other.replace('_', " ")),

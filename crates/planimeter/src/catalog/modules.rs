@@ -12,7 +12,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
              each in turn; the port at which a probe comes back says whether its rule acts.",
     build: updates::method,
     technologies: OPENFLOW,
-    parameters: updates::PARAMETERS,
+    parameters: &updates::PARAMETERS,
     shows: updates::SHOWS,
     ..WORKLOAD
 }];

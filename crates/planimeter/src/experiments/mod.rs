@@ -46,6 +46,8 @@ pub mod cold_start;
 pub mod modules;
 /// The figures of bianco2010.
 pub mod bianco2010;
+/// The figures of oflops2018.
+pub mod oflops2018;
 
 use instrument::experiment::Experiment;
 use instrument::stream::{Rate, Stream, line_rate_pps};

@@ -16,6 +16,7 @@ mod control;
 mod disturbed;
 mod goals;
 mod models;
+mod oflops2018;
 mod modules;
 mod standards;
 

@@ -10,13 +10,13 @@ mod tables;
 /// Claims about two flows.
 mod fairness;
 
+use super::case::{Case, Finding, all, is_limited, within};
 use super::unread;
 use crate::compare;
 use crate::derive::paired;
 use crate::number;
 use crate::record::{
     Cell, Claim, ClaimVerdict, Interval, Metric, Record, Relation, Target, Technology, Verdict,
-    Warning,
 };
 
 /// The capacity of the study's links, in bits per second.
@@ -73,31 +73,7 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
     }
 }
 
-/// A claim and what it is put to.
-struct Case<'a> {
-    record: &'a Record,
-    experiment: &'a str,
-    claim: &'a Claim,
-}
-
-/// How a claim was read, what was found, and the answer.
-struct Finding {
-    reading: String,
-    numbers: String,
-    verdict: Verdict,
-}
-
 impl<'a> Case<'a> {
-    /// The targets that took part in the experiment.
-    fn measured(&self) -> impl Iterator<Item = &'a Target> + 'a {
-        let (record, experiment) = (self.record, self.experiment);
-        let has_cells = move |target: &&Target| {
-            let mut cells = record.cells.iter();
-            cells.any(|cell| cell.experiment == experiment && cell.target == target.name)
-        };
-        record.targets.iter().filter(has_cells)
-    }
-
     /// A line for each target whose technology the claim speaks of.
     fn each_target(&self, judge: fn(&Self, &Target) -> Finding) -> Vec<ClaimVerdict> {
         let spoken_of = technologies(&self.claim.subject);
@@ -121,54 +97,6 @@ impl<'a> Case<'a> {
             }
         }
         if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
-    }
-
-    /// Every ordered pair of different targets of one family.
-    fn pairs(&self) -> impl Iterator<Item = (&'a Target, &'a Target)> + 'a {
-        let targets: Vec<&Target> = self.measured().collect();
-        targets.clone().into_iter().flat_map(move |first| {
-            let others = targets.clone().into_iter();
-            others
-                .filter(move |second| second.family == first.family && second.name != first.name)
-                .map(move |second| (first, second))
-        })
-    }
-
-    fn line(&self, targets: Vec<String>, found: Finding) -> ClaimVerdict {
-        ClaimVerdict {
-            claim: self.claim.clone(),
-            targets,
-            verdict: found.verdict,
-            numbers: found.numbers,
-            reading: found.reading,
-        }
-    }
-
-    fn nothing_measured(&self) -> ClaimVerdict {
-        let why = format!(
-            "no target, or no pair of one family, is what it speaks of ({})",
-            self.claim.subject
-        );
-        let verdict = Verdict::CannotTell(why);
-        self.line(Vec::new(), Finding { reading: String::new(), numbers: String::new(), verdict })
-    }
-
-    fn cells(&self, target: &str, metric: Metric) -> Vec<&'a Cell> {
-        let cells = self.record.cells.iter();
-        cells
-            .filter(|cell| {
-                cell.experiment == self.experiment && cell.target == target && cell.metric == metric
-            })
-            .collect()
-    }
-
-    fn cell(&self, target: &str, metric: Metric, x: f64) -> Option<&'a Cell> {
-        self.cells(target, metric).into_iter().find(|cell| cell.point.value == x)
-    }
-
-    /// The value that the claim gives.
-    fn claimed(&self) -> Option<f64> {
-        self.claim.value.parse().ok()
     }
 
     /// The full speed of the wire: the capacity that the run took its links to have.
@@ -437,31 +365,4 @@ fn technologies(subject: &str) -> Vec<Technology> {
             _ => None,
         })
         .collect()
-}
-
-fn is_limited(cell: &Cell) -> bool {
-    cell.warnings.iter().any(|warning| matches!(warning, Warning::TesterLimited { .. }))
-}
-
-/// Whether a range lies inside a band, outside it, or neither.
-fn within(low: f64, high: f64, least: f64, most: f64) -> Verdict {
-    match () {
-        () if low >= least && high <= most => Verdict::Holds,
-        () if high < least || low > most => Verdict::DoesNot,
-        () => Verdict::CannotTell("the interval reaches over the limit".into()),
-    }
-}
-
-/// The verdict on a claim about several places: one that does not hold decides, then one that
-/// cannot be told.
-fn all(verdicts: impl Iterator<Item = Verdict>, nothing: &str) -> Verdict {
-    let mut seen = None;
-    for verdict in verdicts {
-        seen = match (seen, verdict) {
-            (_, Verdict::DoesNot) => return Verdict::DoesNot,
-            (None | Some(Verdict::Holds), verdict) => Some(verdict),
-            (earlier, _) => earlier,
-        };
-    }
-    seen.unwrap_or(Verdict::CannotTell(nothing.into()))
 }

@@ -128,6 +128,9 @@ pub enum Metric {
     LossRatioBroadcast,
     /// Resident memory of the target's processes, huge pages counted.
     MemoryBytes,
+    /// How busy the target keeps processors, 1 for one core: what polling threads spend on frames, or the
+    /// time of its processes and of the kernel's threads that work for it.
+    CpuLoadRatio,
     /// What a measurement module named itself.
     #[serde(untagged)]
     Named(Name),
@@ -135,7 +138,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric of the list, in the order in which tables show them.
-    pub const ALL: [Metric; 58] = [
+    pub const ALL: [Metric; 59] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -194,6 +197,7 @@ impl Metric {
         Metric::AddressesLearnedPerS,
         Metric::LossRatioBroadcast,
         Metric::MemoryBytes,
+        Metric::CpuLoadRatio,
     ];
 
     /// Its name as stored.
@@ -257,6 +261,7 @@ impl Metric {
             Metric::AddressesLearnedPerS => "addresses_learned_per_s",
             Metric::LossRatioBroadcast => "loss_ratio_broadcast",
             Metric::MemoryBytes => "memory_bytes",
+            Metric::CpuLoadRatio => "cpu_load_ratio",
             Metric::Named(name) => name.text(),
         }
     }
@@ -286,6 +291,7 @@ impl Metric {
             | Metric::LossRatioCongested
             | Metric::LossRatioBroadcast
             | Metric::CyclesBusyRatio
+            | Metric::CpuLoadRatio
             | Metric::RateColdRatio => "ratio",
             Metric::CyclesBusyPerFrame => "cycles",
             Metric::FlowModsAddedPerS

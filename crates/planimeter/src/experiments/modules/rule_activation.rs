@@ -261,6 +261,9 @@ impl RuleActivation {
             tell(Measured::new("inversions_count", "count", inversions, 0.0).of(found.decided));
         }
         moments.sort_by_key(|(_, moment)| moment.at);
+        for measured in longest_pause(first, &moments) {
+            desk.measured(measured);
+        }
         desk.series(acting_over_time(first, &moments));
         desk.series(place_over_place(&moments));
     }
@@ -373,6 +376,20 @@ impl Module for RuleActivation {
 fn thinned(moments: &[(usize, Moment)]) -> Vec<(usize, Moment)> {
     let step = moments.len().div_ceil(ORDER_RULES_MAX).max(1);
     moments.iter().step_by(step).copied().collect()
+}
+
+/// The longest time in which no rule began to act, and when it began; none of fewer than two rules.
+fn longest_pause(first: Nanos, moments: &[(usize, Moment)]) -> Vec<Measured> {
+    let pairs = moments.windows(2).map(|pair| (pair[0].1, pair[1].1));
+    let Some((from, to)) = pairs.max_by_key(|(from, to)| to.at.since(from.at)) else {
+        return Vec::new();
+    };
+    let half = from.half.saturating_add(to.half).0 as f64;
+    let begins = from.at.0 as f64 - first.0 as f64;
+    vec![
+        Measured::new("pause_ns_max", "ns", to.at.since(from.at).0 as f64, half),
+        Measured::new("pause_begins_ns", "ns", begins, from.half.0 as f64),
+    ]
 }
 
 /// How many rules act over time, from the update's first byte (figure 8a).

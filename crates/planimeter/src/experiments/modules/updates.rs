@@ -91,8 +91,28 @@ const PROBES_AFTER: Declared = Declared {
 };
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] =
-    &[RULES, DEED, PRIORITIES, PROBES, PROBES_PPS, FRAME, VERSION, PATIENCE, PROBES_AFTER];
+pub const PARAMETERS: [Declared; 9] =
+    [RULES, DEED, PRIORITIES, PROBES, PROBES_PPS, FRAME, VERSION, PATIENCE, PROBES_AFTER];
+
+/// The same with other defaults: how many rules, what is done to them, in which order priorities come,
+/// and probes from before the update only.
+pub const fn preset(
+    rules: &'static str,
+    deed: &'static str,
+    priorities: &'static str,
+) -> [Declared; 9] {
+    [
+        Declared { default: rules, ..RULES },
+        Declared { default: deed, ..DEED },
+        Declared { default: priorities, ..PRIORITIES },
+        Declared { default: "before", ..PROBES },
+        PROBES_PPS,
+        FRAME,
+        VERSION,
+        PATIENCE,
+        PROBES_AFTER,
+    ]
+}
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[
@@ -129,8 +149,14 @@ pub fn versions(context: &Context) -> Vec<Version> {
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
+    with(context, &PARAMETERS)
+}
+
+/// The method with these defaults.
+pub fn with(context: &Context, parameters: &[Declared; 9]) -> Box<dyn Method> {
     let own = &context.parameters.own;
-    let deed = match own.text(&DEED) {
+    let [rules, deed, priorities, probes, ..] = parameters;
+    let deed = match own.text(deed) {
         "modify" => Deed::Modify,
         "delete" => Deed::Delete,
         _ => Deed::Add,
@@ -138,8 +164,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
     let patience = own.number(&PATIENCE);
     let mut spots = Vec::new();
-    for count in own.integers(&RULES) {
-        for when in own.words(&PROBES) {
+    for count in own.integers(rules) {
+        for when in own.words(probes) {
             let (probing, prefix) = match when {
                 "after" => (Probing::After(after), AFTER),
                 _ => (Probing::Before, ""),
@@ -147,7 +173,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             let update = Update {
                 rules: Rules::new(context, count as u32),
                 deed,
-                priorities: Priorities::of(own.text(&PRIORITIES), context.seed),
+                priorities: Priorities::of(own.text(priorities), context.seed),
                 probing,
                 probes_pps: own.number(&PROBES_PPS),
                 frame_bytes: own.integer(&FRAME) as usize,

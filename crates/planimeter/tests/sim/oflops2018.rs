@@ -1,0 +1,46 @@
+//! The study of OFLOPS-SUME on a switch that does at once what it is told: nothing that it states of
+//! hardware can be said of it, and what it states of software can be judged.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Metric, Name, Record, Verdict};
+
+use super::{SLOW, measure, plan};
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+fn study(set: &[&str]) -> Record {
+    let all = ["rules_count=20,40", "probes_pps=200000", "wildcard_entries_max=2000", SLOW];
+    measure(&plan(&["oflops2018"], &OURS, &[&all, set].concat(), 1))
+}
+
+fn cells(record: &Record, item: &str, name: &'static str) -> usize {
+    let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    let metric = listed.unwrap_or(Metric::Named(Name::of(name)));
+    record.cells_of(item, "ours", metric).count()
+}
+
+#[test]
+fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
+    let record = study(&["frame=96,1472", "capacity=1G"]);
+    // Two sizes at two rates each.
+    assert_eq!(cells(&record, "oflops2018/fig6a", "latency_ns_p50"), 4);
+    assert_eq!(cells(&record, "oflops2018/fig6b", "latency_ns_p50"), 4, "its trials are fig6a's");
+    for item in ["fig7a", "fig7b", "fig7c", "fig8a", "fig8b"] {
+        let id = format!("oflops2018/{item}");
+        assert_eq!(cells(&record, &id, "data_plane_ns"), 2, "{item}");
+        assert_eq!(cells(&record, &id, "control_plane_ns"), 2, "{item}");
+    }
+    let items = record.experiments.iter().filter_map(|one| one.item.as_deref());
+    for item in items.filter(|item| *item != "table1") {
+        assert!(record.claims.iter().any(|line| line.claim.item == item), "{item} has no claim");
+    }
+    let told =
+        |text: &str| record.claims.iter().find(|line| line.claim.claim.contains(text)).unwrap();
+    // There is no hardware, and the study's claims about it are not put to software.
+    for text in ["data plane lags", "faster by about", "order that looks random"] {
+        let line = told(text);
+        assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
+        assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");
+    }
+    assert_eq!(told("latency linear").targets, ["ours"]);
+}
