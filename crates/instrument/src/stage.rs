@@ -264,9 +264,12 @@ impl Stage {
 
     /// Hears the module's last words, and counts everything.
     pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
-        let ended = self.ended.take().unwrap_or(Ended::Interrupted);
+        let mut ended = self.ended.take().unwrap_or(Ended::Interrupted);
         self.desk.now = self.ended_at;
         module.finish(&ended, &mut self.desk);
+        if let (Ended::Said, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
+            ended = Ended::Failed(why.clone());
+        }
         let counters = ports.iter_mut().map(|port| port.counters());
         let since = counters.zip(&self.counters).map(|(now, before)| now.since(before));
         let arrived = self.known.finish(self.streams.accounts(), since);

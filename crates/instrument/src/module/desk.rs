@@ -319,9 +319,17 @@ impl Desk {
         self.over.get_or_insert(Ended::Limit(name));
     }
 
-    /// The module cannot go on, and ends with what it has.
-    pub fn give_up(&mut self, why: impl Into<String>) {
-        self.over.get_or_insert(Ended::GivenUp(why.into()));
+    /// The module cannot go on, and why: what was found until now is kept. The first reason counts, and
+    /// can also be given in its last words.
+    pub fn fail(&mut self, why: impl Into<String>) {
+        if self.over.as_ref().is_none_or(|over| *over == Ended::Said) {
+            self.over = Some(Ended::Failed(why.into()));
+        }
+    }
+
+    /// So many things were left out because of a limit of the module's own, of this name.
+    pub fn leave_out(&mut self, limit: &'static str, count: u64) {
+        self.findings.beyond_by(limit, count);
     }
 
     /// Numbers for so many messages.

@@ -58,8 +58,8 @@ pub enum Ended {
     Said,
     /// A limit with this name was reached: the stage's, or one of the module's own waits.
     Limit(&'static str),
-    /// It said that it cannot go on: why.
-    GivenUp(String),
+    /// It said that it could not go on, and why.
+    Failed(String),
     /// A connection could not be made before it started.
     NotReady {
         /// Which connection.
@@ -208,7 +208,7 @@ impl std::fmt::Display for Ended {
         match self {
             Ended::Said => f.write_str("the module was done"),
             Ended::Limit(name) => write!(f, "{name} was reached"),
-            Ended::GivenUp(why) => write!(f, "the module gave up: {why}"),
+            Ended::Failed(why) => f.write_str(why),
             Ended::NotReady { connection, why } => {
                 write!(f, "connection {connection} did not come up: {why}")
             }

@@ -153,8 +153,31 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
     let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
     let report = run(|desk| desk.end_by_limit("ANSWER_NS_MAX"));
     assert_eq!(report.ended, Ended::Limit("ANSWER_NS_MAX"));
-    let report = run(|desk| desk.give_up("the switch is full"));
-    assert_eq!(report.ended.to_string(), "the module gave up: the switch is full");
+    let report = run(|desk| desk.fail("the switch is full"));
+    assert_eq!(report.ended, Ended::Failed("the switch is full".into()));
+    let report = run(|desk| {
+        desk.leave_out("ROWS_MAX", 3);
+        desk.end();
+    });
+    assert_eq!((report.ended.clone(), report.is_whole()), (Ended::Said, false));
+    assert_eq!(report.limits, [("ROWS_MAX", 3)]);
+    // What goes wrong while the last words are said is not lost.
+    struct Fails;
+    impl Module for Fails {
+        fn needs(&self) -> Needs {
+            Needs::new(Nanos::from_millis(1))
+        }
+
+        fn react(&mut self, _: &Event<'_>, desk: &mut Desk) {
+            desk.end();
+        }
+
+        fn finish(&mut self, _: &Ended, desk: &mut Desk) {
+            desk.fail("nothing was seen");
+        }
+    }
+    let report = stage(&mut rig(Vice::None), &mut Fails);
+    assert_eq!(report.ended, Ended::Failed("nothing was seen".into()));
     let report = run(|desk| desk.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
     let report = run(|desk| {
