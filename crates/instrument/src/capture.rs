@@ -6,6 +6,7 @@
 //! a frame can leave its sum behind ([`packet::capture::cut`]). A port that fails is told and not asked
 //! again; the others go on, and the file stays whole.
 
+use std::collections::VecDeque;
 use std::io::Write;
 
 use packet::capture::Statistics;
@@ -46,6 +47,8 @@ pub struct Capture<W: Write> {
     settings: Settings,
     file: Option<CaptureWriter<W>>,
     frames_written: u64,
+    /// Where those of them end in the file that its output may not have taken yet.
+    waiting: VecDeque<u64>,
     /// Frames that the filter kept and that came too late for the file.
     frames_late: u64,
     received: Copies,
@@ -139,6 +142,7 @@ impl<W: Write> Capture<W> {
             settings,
             file,
             frames_written: 0,
+            waiting: VecDeque::new(),
             frames_late: 0,
             received: Copies::new(RECEIVE_FRAMES),
             line,
@@ -206,6 +210,11 @@ impl<W: Write> Capture<W> {
         file.write(&Frame { interface: index as u32, at, bytes: kept, original_bytes, notes })?;
         lane.written += 1;
         self.frames_written += 1;
+        self.waiting.push_back(file.bytes());
+        let taken = file.bytes_taken();
+        while self.waiting.front().is_some_and(|end| *end <= taken) {
+            self.waiting.pop_front();
+        }
         Ok(())
     }
 
@@ -255,7 +264,7 @@ impl<W: Write> Capture<W> {
     }
 
     /// Ends the file with what was counted at each port, and reads every counter a last time. Gives the
-    /// output back, if there was one.
+    /// output back, if there was one. Frames that it did not take before a fault are not counted as written.
     pub fn finish(mut self, now: Nanos) -> (Frozen, Result<Option<W>, CaptureError>) {
         let mut frozen = self.freeze(now);
         let Some(mut file) = self.file else { return (frozen, Ok(None)) };
@@ -276,8 +285,14 @@ impl<W: Write> Capture<W> {
             };
             ended = ended.and_then(|()| file.statistics(&counted));
         }
+        if let Err(error) = ended.and_then(|()| file.flush()) {
+            let taken = file.bytes_taken();
+            frozen.frames_written -= self.waiting.iter().filter(|end| **end > taken).count() as u64;
+            frozen.file_bytes = taken;
+            return (frozen, Err(error));
+        }
         frozen.file_bytes = file.bytes();
-        (frozen, ended.and_then(|()| file.finish(None).map(Some)))
+        (frozen, file.finish(None).map(Some))
     }
 }
 

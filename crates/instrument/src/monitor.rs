@@ -103,6 +103,8 @@ enum Found {
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     at: Nanos,
+    /// Until when there was silence, if nothing came before.
+    silent_until: Nanos,
     /// Whether its delay follows from that: the tester was there when it left and when it came.
     is_known: bool,
 }
@@ -240,11 +242,14 @@ impl Monitor {
         let mut clock = None;
         let mut drawn = 0;
         let knows_all = watch.knows_all(port);
+        let silent_until = watch.silent_until();
         for (place, bytes) in frames.frames().enumerate() {
             let stamp = frames.stamp(place);
             let found = self.found[place];
+            let at = stamp.map_or(now, |stamp| stamp.at);
             let moment = Moment {
-                at: stamp.map_or(now, |stamp| stamp.at),
+                at,
+                silent_until: silent_until(at),
                 is_known: knows_all
                     || watch.knows_arrival(port, stamp)
                         && found.sent().is_none_or(|sent| watch.knows_leaving(sent)),
@@ -258,7 +263,7 @@ impl Monitor {
     /// Sorts one frame that arrived on `port` at `at`.
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
         self.find(std::iter::once(bytes));
-        self.settle(port, self.found[0], 0, bytes, Moment { at, is_known: true });
+        self.settle(port, self.found[0], 0, bytes, Moment { at, silent_until: at, is_known: true });
     }
 
     /// Finds out whose these frames are and what ought to vary in them.
@@ -337,7 +342,7 @@ impl Monitor {
             Found::Ours { place, leg, signature_at, signature } => {
                 let stream = &mut self.streams[place];
                 let indices = &self.indices[drawn..drawn + stream.templates.groups()];
-                stream.legs[leg as usize].note(moment.at);
+                stream.legs[leg as usize].note(moment);
                 let template = stream.templates.of(signature.sequence.number);
                 if template.matches(signature_at, indices, bytes) {
                     if !stream.alike.count(port, bytes) {
@@ -391,7 +396,7 @@ impl Marked {
     /// Sorts a frame. It is not taken into where streams' frames are sorted, which is to be short.
     #[inline(never)]
     fn arrive(&mut self, port: usize, signature: Signature, moment: Moment) {
-        self.track.note(moment.at);
+        self.track.note(moment);
         self.track.arrive(port, self.to, signature, moment);
     }
 }
@@ -432,13 +437,14 @@ impl Track {
         }
     }
 
-    /// Notes that a frame arrived at `at`, in whatever state.
+    /// Notes that a frame arrived, in whatever state. What the tester did not hear is no silence.
     #[inline]
-    fn note(&mut self, at: Nanos) {
+    fn note(&mut self, Moment { at, silent_until, .. }: Moment) {
         // Frames that came together have the same time.
         if self.last != Some(at) {
             let before = *self.first.get_or_insert(at);
-            self.silence = self.silence.max(at.since(self.last.unwrap_or(before)));
+            let silence = silent_until.since(self.last.unwrap_or(before));
+            self.silence = self.silence.max(silence);
             self.last = self.last.max(Some(at));
         }
     }

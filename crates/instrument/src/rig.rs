@@ -40,7 +40,7 @@ pub enum RigKind {
     Simulated,
 }
 
-/// Why a trial could not be run. What it had counted is lost.
+/// Why a trial could not be run to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RigError {
@@ -48,6 +48,8 @@ pub enum RigError {
     Unusable(Vec<(u16, Problem)>),
     /// A port failed: its index, and how.
     Port(usize, PortError),
+    /// A port failed in the middle of a trial: its index, how, and what was seen until then.
+    Broken(usize, PortError, Box<TrialReport>),
     /// A capture file cannot be read: the number of its replay, the file, and why.
     Trace(u16, PathBuf, CaptureError),
     /// Someone asked to stop.
@@ -70,7 +72,9 @@ impl std::fmt::Display for RigError {
             RigError::Trace(id, file, error) => {
                 write!(f, "replay {id}: {}: {error}", file.display())
             }
-            RigError::Port(port, error) => write!(f, "port {}: {error}", port + 1),
+            RigError::Port(port, error) | RigError::Broken(port, error, _) => {
+                write!(f, "port {}: {error}", port + 1)
+            }
             RigError::Orders(error) => write!(f, "{error}"),
             RigError::Reset(why) => write!(f, "resetting the target: {why}"),
             RigError::Interrupted => write!(f, "interrupted"),

@@ -15,6 +15,10 @@ pub use results::record::Stalls;
 /// For this long the tester may look elsewhere; after longer, it does not know when frames came.
 pub const AWAY: Nanos = Nanos::from_micros(200);
 
+/// So long after it came back, what arrives may have been late because of it: what is sent then was due
+/// before, and takes some time through the target.
+const SETTLING: Nanos = Nanos::from_millis(1);
+
 /// Sending times of which it is remembered that frames left later than they say. Those of older
 /// ones have long arrived.
 const LATE_STAMPS_MAX: usize = 64;
@@ -24,6 +28,8 @@ const LATE_STAMPS_MAX: usize = 64;
 pub struct Watch {
     /// When the tester was last known to be at it.
     seen_at: Option<Nanos>,
+    /// When it was away last.
+    away: [Nanos; 2],
     /// For each port, whether frames may wait there that came while the tester was away.
     is_blurred: Vec<bool>,
     /// The sending time of frames that were handed over since.
@@ -37,19 +43,22 @@ impl Watch {
     /// A tester with this many ports that has done nothing yet.
     pub fn new(ports: usize) -> Self {
         let (is_blurred, late) = (vec![false; ports], VecDeque::new());
-        Watch { seen_at: None, is_blurred, sending: None, late, stalls: Stalls::default() }
+        let (away, stalls) = ([Nanos::ZERO; 2], Stalls::default());
+        Watch { seen_at: None, away, is_blurred, sending: None, late, stalls }
     }
 
     /// The tester is at it at `now`; whether it had been away.
     #[inline]
     pub fn note(&mut self, now: Nanos) -> bool {
-        let gap = self.seen_at.map_or(Nanos::ZERO, |before| now.since(before));
+        let before = self.seen_at.unwrap_or(now);
+        let gap = now.since(before);
         self.seen_at = self.seen_at.max(Some(now));
         let sending = self.sending.take();
         if gap < AWAY {
             return false;
         }
         self.stalls.add(gap.0);
+        self.away = [before, now];
         self.is_blurred.fill(true);
         if let Some(stamp) = sending {
             if self.late.len() == LATE_STAMPS_MAX {
@@ -93,6 +102,16 @@ impl Watch {
         !(is_found && self.is_blurred.get(port).is_some_and(|is_blurred| *is_blurred))
     }
 
+    /// Until when there was silence before what arrives at a moment, if nothing did before: until then, or
+    /// until the tester went away, where it has only just come back.
+    #[inline]
+    pub fn silent_until(&self) -> impl Fn(Nanos) -> Nanos + use<> {
+        let [from, until] = self.away;
+        let settled_at = until.saturating_add(SETTLING);
+        let was_away = until > Nanos::ZERO;
+        move |at| if was_away && at < settled_at { at.min(from) } else { at }
+    }
+
     /// Whether a frame that says so left at that time.
     #[inline]
     pub fn knows_leaving(&self, sent: Sent) -> bool {
@@ -126,6 +145,9 @@ mod tests {
         assert!(watch.note(back));
         let stamp = |clock| Some(Stamp { at: back, clock });
         assert!(!watch.knows_arrival(0, None) && !watch.knows_arrival(1, None));
+        let left = Nanos(5_000_000 + AWAY.0 - 1);
+        let heard = [left - Nanos(5), back, back + SETTLING].map(watch.silent_until());
+        assert_eq!(heard, [left - Nanos(5), left, back + SETTLING]);
         assert!(!watch.knows_arrival(0, stamp(Clock::UserSpace)));
         assert!(watch.knows_arrival(0, stamp(Clock::Kernel)), "the kernel was there");
         watch.drained(0);

@@ -285,6 +285,8 @@ pub enum Flag {
     Stalled(u64),
     /// The tester disturbed it as it had disturbed its repetitions; what was lost may be its doing.
     Disturbed,
+    /// A port failed, and the trial ended then.
+    CutShort,
     /// Stamps were taken in user space, not by the kernel or the hardware.
     UserSpaceStamps,
     /// Frames seemed to arrive before they were sent (how many).

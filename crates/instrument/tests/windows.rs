@@ -58,6 +58,28 @@ fn an_outage_is_the_longest_silence() {
 }
 
 #[test]
+fn a_tester_that_is_away_hears_no_silence() {
+    let wire = |_: u64, port: usize, frame: &Frame, now: Nanos| vec![pass(1 - port, frame, now)];
+    let mut quiet = rig(2, wire);
+    quiet.stand_still(Nanos(20 * MS), Nanos(5 * MS));
+    let report = quiet.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
+    assert_eq!(report.stalls.count, 1);
+    // What it was late with it sent when it came back, at once.
+    let silence = report.streams[0].missed.silence;
+    assert!(silence <= Nanos(MS), "{silence}");
+    // An outage of seven milliseconds in the last of which it was away.
+    let rule = |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
+        let is_away = (Nanos(20 * MS)..Nanos(27 * MS)).contains(&now);
+        if is_away { Vec::new() } else { vec![pass(1 - port, frame, now)] }
+    };
+    let mut rig = rig(2, rule);
+    rig.stand_still(Nanos(25 * MS + MS / 2), Nanos(3 * MS));
+    let report = rig.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
+    let silence = report.streams[0].missed.silence;
+    assert!((Nanos(6 * MS)..=Nanos(8 * MS)).contains(&silence), "{silence}");
+}
+
+#[test]
 fn the_variation_of_latency_is_told_where_it_is_asked_for() {
     // Latencies of 5, 5 and 9 us by turns.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {

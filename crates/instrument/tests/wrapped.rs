@@ -7,14 +7,14 @@ mod common;
 
 use common::{KEY, links, rig_over, stream, trial, wire};
 use instrument::account::Place;
-use instrument::rig::Rig;
 use instrument::rig::sim::{Device, SimRig};
+use instrument::rig::{Rig, RigError};
 use instrument::stream::{self, Rate};
-use instrument::trial::{Classes, TrialReport};
+use instrument::trial::{Classes, Flag, TrialReport};
 use packet::frame::Batch;
 use packet::time::Nanos;
 use ports::memory::MemoryPort;
-use ports::port::{Port, PortDrop};
+use ports::port::{Port, PortDrop, PortError};
 use ports::wrap::delay::{Delay, DelayOptions};
 use ports::wrap::fault::{Fault, FaultCounters, FaultOptions};
 use ports::wrap::rate::{Rate as SlowLink, RateOptions};
@@ -163,4 +163,44 @@ fn what_a_deep_queue_gives_out_after_sending_ended_does_not_make_the_link_faster
     assert_eq!(report.total.forwarded, report.total.offered);
     let (pps, capacity) = (report.total.pps_forwarded(), stream::line_rate_pps(10_000_000, 64));
     assert!((pps / capacity - 1.0).abs() < 0.005, "{pps} of {capacity}");
+}
+
+/// A wire from its first end to its second one that is gone after so many frames.
+struct Torn {
+    ends: Option<[MemoryPort; 2]>,
+    left: usize,
+}
+
+impl Device for Torn {
+    fn step(&mut self, now: Nanos) -> Option<Nanos> {
+        let [from, to] = self.ends.as_mut()?;
+        let mut batch = Batch::new(64);
+        from.receive(&mut batch, now).unwrap();
+        self.left = self.left.saturating_sub(batch.len());
+        to.transmit(&mut batch, now).unwrap();
+        if self.left == 0 {
+            self.ends = None;
+        }
+        None
+    }
+}
+
+#[test]
+fn what_was_counted_before_a_port_failed_is_kept() {
+    let (near, far) = links(2);
+    let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+    let device = Torn { ends: far.try_into().ok(), left: 4_000 };
+    let mut rig = SimRig::new(near, device, KEY);
+    let ended = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 200));
+    let Err(RigError::Broken(_, PortError::PeerGone(_), report)) = ended else {
+        panic!("{ended:?}")
+    };
+    assert!(report.flags.contains(&Flag::CutShort), "{:?}", report.flags);
+    // A frame every ten microseconds until then.
+    let load = &report.total;
+    assert!((3_990..=4_010).contains(&load.intended), "{load:?}");
+    assert!((3_990..=load.intended).contains(&load.offered), "{load:?}");
+    assert!((3_900..=load.offered).contains(&load.forwarded), "{load:?}");
+    assert!((39_900_000..=40_100_000).contains(&report.duration.0), "{}", report.duration);
+    assert_eq!(load.duration_offered, report.duration);
 }

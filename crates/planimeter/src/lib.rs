@@ -20,4 +20,5 @@ pub mod environment;
 /// A plan carried out: targets in turn, trial by trial, into the store.
 pub mod runner;
 /// The command line.
+#[deny(clippy::print_stdout, clippy::print_stderr)]
 pub mod cli;

@@ -242,6 +242,46 @@ fn help_and_version_are_output_not_errors() {
 }
 
 #[test]
+fn a_reader_who_leaves_early_ends_nothing() {
+    let folder = Folder::new();
+    let words: [&[&str]; 6] = [
+        &["list"],
+        &["list", "--json"],
+        &["--help"],
+        &["run", "--help"],
+        &[&SHORT[..], &["--dry-run"]].concat(),
+        &SHORT,
+    ];
+    for words in words {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+        command.args(words).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The reader is gone before anything is said, or soon after.
+        drop(child.stdout.take());
+        let said: Said = child.wait_with_output().unwrap().into();
+        assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
+        assert!(!said.errors.contains("panic") && !said.errors.contains("pipe"), "{}", said.errors);
+    }
+    let run = only_run(&folder.0.join("runs"));
+    assert_eq!(record(&run)["partial"], false, "the run went on to its end");
+    // Nor one who leaves stderr.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    command.args(SHORT).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_told() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    let said: Said = command.arg("list").stdout(full).output().unwrap().into();
+    assert_eq!(said.code, Some(2));
+    assert!(said.errors.contains("stdout") && said.errors.lines().count() == 1, "{}", said.errors);
+}
+
+#[test]
 fn lists_name_everything_and_are_json_on_demand() {
     let folder = Folder::new();
     let all = json(&planimeter(&folder.0, &["list", "--json"]));

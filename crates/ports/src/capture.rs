@@ -320,16 +320,28 @@ impl<W: Write> CaptureWriter<W> {
         self.output.into_inner().map_err(|error| error.into_error().into())
     }
 
-    /// How long the file is so far, in bytes.
+    /// How long the file is so far, in bytes; the last of them may wait to be handed over.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
+    /// How much of it the output has taken.
+    pub fn bytes_taken(&self) -> u64 {
+        self.bytes - self.output.buffer().len() as u64
+    }
+
+    /// Hands over what waits.
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
+        Ok(self.output.flush()?)
+    }
+
     fn put(&mut self) -> Result<(), CaptureError> {
         let written = self.output.write_all(&self.item);
-        self.bytes += self.item.len() as u64;
+        let bytes = self.item.len() as u64;
         self.item.clear();
-        Ok(written?)
+        written?;
+        self.bytes += bytes;
+        Ok(())
     }
 }
 

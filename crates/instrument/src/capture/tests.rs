@@ -1,6 +1,8 @@
 //! What a capture of two ports in memory counts, and what its file holds.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use packet::capture::Event;
 use packet::filter::text::entry;
@@ -150,4 +152,61 @@ fn a_port_that_fails_is_told_and_the_others_go_on() {
         assert!(port.failure.as_ref().is_some_and(|why| why.contains(&port.name)), "{port:?}");
     }
     assert_eq!(contents(&file).0[&1].len(), 3);
+}
+
+/// A disk with room for so many bytes, and what is on it.
+#[derive(Clone)]
+struct Disk {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    room: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut on_it = self.bytes.borrow_mut();
+        let taken = bytes.len().min(self.room - on_it.len());
+        on_it.extend_from_slice(&bytes[..taken]);
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        if taken == 0 { Err(full()) } else { Ok(taken) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A hundred frames captured onto a disk with so much room: what was counted, whether that ended well, and
+/// what is on it.
+fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
+    let (near, mut far) = pair(256, "one");
+    let disk = Disk { bytes: Rc::default(), room };
+    let settings = Settings { snap_bytes: 1_000, ..settings() };
+    let mut capture = Capture::new(vec![Box::new(near)], settings, Some(disk.clone())).unwrap();
+    capture.load(&[entry("any").unwrap()]).unwrap();
+    for number in 0..100 {
+        send(&mut far, &[frame(number, 260)]);
+        let _ = capture.step(ports::clock::now());
+    }
+    let (frozen, file) = capture.finish(ports::clock::now());
+    let is_whole = file.is_ok();
+    drop(file);
+    (frozen, is_whole, disk.bytes.take())
+}
+
+#[test]
+fn frames_that_a_full_disk_did_not_take_are_not_counted_as_written() {
+    let (frozen, is_whole, file) = onto_disk(1 << 20);
+    assert!(is_whole && frozen.frames_written == 100);
+    // Full within the first buffer, in the middle of the file, within its last frame, and at its end.
+    for room in [400, 20_000, file.len() - 300, file.len() - 1] {
+        let (frozen, is_whole, bytes) = onto_disk(room);
+        assert!(!is_whole, "{room}");
+        let mut reader = CaptureReader::new(&bytes[..]);
+        let mut frames = 0;
+        while let Ok(Some(event)) = reader.next_event() {
+            frames += u64::from(matches!(event, Event::Frame(_)));
+        }
+        assert_eq!(frozen.frames_written, frames, "{room}");
+        assert!(frozen.file_bytes <= room as u64 && frozen.filter.captured == 100);
+    }
 }

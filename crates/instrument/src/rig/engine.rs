@@ -228,7 +228,7 @@ impl Engine {
     }
 
     /// Has nothing be sent that is due after `now`: the trial is then one that was so long.
-    pub fn stop(&mut self, now: Nanos) -> Result<(), RigError> {
+    pub fn stop(&mut self, now: Nanos) {
         self.senders.iter_mut().for_each(|sender| sender.stop(now));
         self.players.iter_mut().for_each(Player::stop);
         for (place, &(port, at)) in self.places.iter().enumerate() {
@@ -237,7 +237,6 @@ impl Engine {
         self.trial.duration = self.trial.duration.min(now.since(self.started_at));
         self.sending_ends = self.sending_ends.min(now);
         self.closes_at = self.closes_at.min(now.saturating_add(SEND_GRACE));
-        Ok(())
     }
 
     /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
@@ -264,6 +263,15 @@ impl Engine {
     /// Whether nothing is sent but replays: the trial need not go on when they are out.
     fn is_replay_only(&self) -> bool {
         self.trial.streams.is_empty() && !self.players.is_empty()
+    }
+
+    /// Counts what there was until a port failed, and puts it beside the failure.
+    pub fn broken(mut self, ports: &mut PortRow, now: Nanos, error: RigError) -> RigError {
+        let RigError::Port(port, error) = error else { return error };
+        self.stop(now);
+        let mut report = self.finish(ports);
+        report.flags.push(Flag::CutShort);
+        RigError::Broken(port, error, Box::new(report))
     }
 
     /// Counts everything.

@@ -66,12 +66,14 @@ impl LiveRig {
     /// so.
     pub fn trial_until_stopped(&mut self, trial: &Trial) -> Result<(TrialReport, bool), RigError> {
         let stop = Arc::clone(&self.stop);
-        let report = self.play(trial, Engine::stop)?;
+        let report = self.play(trial, |engine, now| {
+            engine.stop(now);
+            Ok(())
+        })?;
         Ok((report, stop.load(Ordering::Relaxed)))
     }
 
-    /// Sends and receives until all is over. Where it is stopped, `on_stop` ends the sending or refuses
-    /// to go on.
+    /// A whole trial. Where it is stopped, `on_stop` ends the sending or refuses to go on.
     fn play(
         &mut self,
         trial: &Trial,
@@ -83,11 +85,27 @@ impl LiveRig {
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
         let stolen = steal::total();
+        if let Err(error) = self.drive(&mut engine, on_stop) {
+            return Err(engine.broken(&mut self.ports, clock::now(), error));
+        }
+        let mut report = engine.finish(&mut self.ports);
+        let taken = stolen.zip(steal::total());
+        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
+        Ok(report)
+    }
+
+    /// Sends and receives until all is over.
+    fn drive(
+        &mut self,
+        engine: &mut Engine,
+        on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
+    ) -> Result<(), RigError> {
+        let ports = &mut self.ports[..];
         let (mut now, mut is_stopped) = (clock::now(), false);
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
-                on_stop(&mut engine, now)?;
+                on_stop(engine, now)?;
             }
             engine.send(ports, now)?;
             for _ in 0..RECEIVE_ROUNDS {
@@ -104,10 +122,7 @@ impl LiveRig {
                 break;
             }
         }
-        let mut report = engine.finish(ports);
-        let taken = stolen.zip(steal::total());
-        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
-        Ok(report)
+        Ok(())
     }
 
     /// The ports, for whoever has to use them between trials.

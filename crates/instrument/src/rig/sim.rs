@@ -121,7 +121,10 @@ impl<D: Device> Rig for SimRig<D> {
                 self.now = self.device_alone()?.map_or(until, |at| at.min(until));
                 continue;
             }
-            let wake = self.settle(&mut engine)?;
+            let wake = match self.settle(&mut engine) {
+                Ok(wake) => wake,
+                Err(error) => return Err(engine.broken(&mut self.ports, self.now, error)),
+            };
             let ends_at = engine.ends_at();
             if self.now >= ends_at {
                 return Ok(engine.finish(&mut self.ports));

@@ -22,7 +22,8 @@ pub struct Missed {
     pub first: Option<Nanos>,
     /// The last such frame.
     pub last: Option<Nanos>,
-    /// The longest time between two arrivals of which one followed the other.
+    /// The longest time between two arrivals of which one followed the other. It ends when the tester went
+    /// away, where something arrives as soon as it is back: then it was silent itself, or did not listen.
     pub silence: Nanos,
 }
 

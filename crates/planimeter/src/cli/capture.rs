@@ -18,6 +18,7 @@ use ports::clock::{self, Wait};
 use ports::port::Port;
 
 use super::failure::Failure;
+use super::out::{remark, say, to_stderr, to_stdout};
 
 /// The account in words and as JSON.
 mod account;
@@ -83,10 +84,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let entries = entries(arguments)?;
     for overlap in overlap::find(&entries) {
-        eprintln!("{}", overlap.describe(&entries));
+        remark!("{}", overlap.describe(&entries));
     }
     if entries.iter().all(|entry| entry.verdict == Verdict::Drop) {
-        eprintln!("no filter entry captures anything: end with --filter any to capture the rest");
+        remark!("no filter entry captures anything: end with --filter any to capture the rest");
     }
     let stop = super::stop::flag()?;
     let ports = open_ports(arguments)?;
@@ -94,19 +95,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = capture.load(&entries);
     loaded.map_err(|error| Failure::usage(format!("filter: {error}")))?;
     let begun = clock::now();
-    eprintln!("capturing from {}; Ctrl-C ends it", arguments.ports.join(", "));
+    remark!("capturing from {}; Ctrl-C ends it", arguments.ports.join(", "));
     let driven = drive(&mut capture, arguments, begun, &stop).and_then(|()| drain(&mut capture));
     let is_dead = capture.working().next().is_none();
     let (frozen, ended) = capture.finish(clock::now());
     if arguments.json {
-        println!("{}", account::json(&frozen, begun, &entries));
+        say!("{}", account::json(&frozen, begun, &entries));
     } else {
-        print!("{}", account::words(&frozen, begun, &entries));
+        to_stdout(format_args!("{}", account::words(&frozen, begun, &entries)));
     }
     driven.and(ended).map_err(|error| file_failure(arguments, &error))?;
     for (place, port) in frozen.ports.iter().enumerate() {
         if let Some(why) = &port.failure {
-            eprintln!("port {}: {why}; what was captured before is kept", place + 1);
+            remark!("port {}: {why}; what was captured before is kept", place + 1);
         }
     }
     let is_file = frozen.ports.iter().any(|port| port.failure.is_some() && port.kind == "pcap");
@@ -195,7 +196,7 @@ fn drive(
         }
         if now >= tell_at {
             let frozen = capture.freeze(now);
-            eprint!("{}", account::rates(&frozen, &told, begun));
+            to_stderr(format_args!("{}", account::rates(&frozen, &told, begun)));
             (told, tell_at) = (frozen, after(arguments.every, now));
         }
         if count == 0 {

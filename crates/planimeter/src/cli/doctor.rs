@@ -9,6 +9,7 @@ use lab::need::{self, Finding};
 use serde_json::json;
 
 use super::failure::Failure;
+use super::out::say;
 use super::place;
 use crate::environment;
 use crate::runner::clock::ClockWatch;
@@ -69,38 +70,38 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "clock": facts,
             "calibrations": calibrations.as_deref().map(qualify::json),
         });
-        println!("{all}");
+        say!("{all}");
     } else {
         let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-        println!("system   {}, Linux {}", shown(&environment.system), shown(&environment.kernel));
-        println!(
+        say!("system   {}, Linux {}", shown(&environment.system), shown(&environment.kernel));
+        say!(
             "cpu      {}, {} cores, clock source {}",
             shown(&environment.cpu_model),
             environment.cpu_cores.unwrap_or(0),
             shown(&environment.clock_source)
         );
-        println!("clock    {}", facts.words());
+        say!("clock    {}", facts.words());
         if let Some(hypervisor) = &environment.virtualised {
-            println!("         a virtual machine ({hypervisor}): neighbours may disturb it");
+            say!("         a virtual machine ({hypervisor}): neighbours may disturb it");
         }
-        println!();
+        say!("");
         for finding in &findings {
-            println!("{}", line(finding));
+            say!("{}", line(finding));
         }
         for (name, found) in kernel_senders() {
             match found {
-                Ok(said) => println!("  ok   {name:24} {said}"),
-                Err(why) => println!("  --   {name:24} {why}"),
+                Ok(said) => say!("  ok   {name:24} {said}"),
+                Err(why) => say!("  --   {name:24} {why}"),
             }
         }
-        println!();
+        say!("");
         for untested in UNTESTED {
-            println!("  --   {untested}");
+            say!("  --   {untested}");
         }
         if let Some(rows) = &calibrations {
-            println!("\n{}", qualify::table(rows));
+            say!("\n{}", qualify::table(rows));
         }
-        println!("\n{}", advice(&findings));
+        say!("\n{}", advice(&findings));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -166,7 +167,7 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     let root = place::run_root();
     let swept = lab::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
     if as_json {
-        println!(
+        say!(
             "{}",
             json!({
                 "removed": swept.removed,
@@ -175,16 +176,16 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
             })
         );
     } else if swept.removed.is_empty() && swept.killed.is_empty() {
-        println!("nothing was left behind under {}", root.display());
+        say!("nothing was left behind under {}", root.display());
     } else {
         for folder in &swept.removed {
-            println!("removed {}", folder.display());
+            say!("removed {}", folder.display());
         }
         for pid in &swept.killed {
-            println!("ended process {pid}");
+            say!("ended process {pid}");
         }
         if swept.pages > 0 {
-            println!("gave back {} huge pages", swept.pages);
+            say!("gave back {} huge pages", swept.pages);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -19,6 +19,7 @@ use switch::config::{
 use switch::node::OpenError;
 
 use super::failure::Failure;
+use super::out::remark;
 use crate::target;
 
 /// Flags that every element has.
@@ -240,7 +241,7 @@ fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
 
 fn run(config: &Config) -> Result<ExitCode, Failure> {
     let stop = super::stop::flag()?;
-    switch::process::run(config, &stop, &mut |event| eprintln!("{event}")).map_err(explained)?;
+    switch::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
     Ok(ExitCode::SUCCESS)
 }
 

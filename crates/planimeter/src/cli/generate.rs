@@ -18,6 +18,7 @@ use ports::afpacket::Options;
 use ports::port::Port;
 
 use super::failure::{Failure, FailureKind};
+use super::out::say;
 
 /// What came of it, for people.
 mod told;
@@ -101,11 +102,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let trial = trial(arguments, contents);
     let key = ports::clock::since_1970().0;
     let mut rig = LiveRig::new(ports, key, stop);
-    let (report, is_stopped) = rig.trial_until_stopped(&trial).map_err(failure)?;
+    let (report, is_stopped, broken) = match rig.trial_until_stopped(&trial) {
+        Ok((report, is_stopped)) => (report, is_stopped, None),
+        Err(RigError::Broken(port, error, report)) => {
+            (*report, false, Some(RigError::Port(port, error)))
+        }
+        Err(error) => return Err(failure(error)),
+    };
     if arguments.json {
-        println!("{}", recorded::json(&report, is_stopped));
+        say!("{}", recorded::json(&report, is_stopped));
     } else {
         told::print(&report);
+    }
+    if let Some(error) = broken {
+        return Err(failure(error));
     }
     if is_stopped {
         return Err(failure(RigError::Interrupted));

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use super::failure::Failure;
+use super::out::say;
 use crate::catalog;
 use crate::parameter::own::Declared;
 use crate::parameter::{KEYS, control, goals, methods};
@@ -61,17 +62,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         let all: serde_json::Map<String, serde_json::Value> =
             sections.iter().map(|it| (it.heading.to_string(), rows(it))).collect();
-        println!("{}", serde_json::Value::Object(all));
+        say!("{}", serde_json::Value::Object(all));
         return Ok(ExitCode::SUCCESS);
     }
     for (index, section) in sections.iter().enumerate() {
         if index > 0 {
-            println!();
+            say!("");
         }
-        println!("{}", section.heading);
+        say!("{}", section.heading);
         let width = section.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, about) in &section.rows {
-            println!("  {name:width$}  {about}");
+            say!("  {name:width$}  {about}");
         }
     }
     if arguments.what == Some(What::Models) {

@@ -5,6 +5,8 @@
 
 /// How a command can fail, and the exit code that says so.
 pub mod failure;
+/// What a command says, and a reader who has gone away.
+mod out;
 /// Words of a command line as a shell reads them.
 pub mod words;
 /// Progress on stderr: a bar on a terminal, lines elsewhere.
@@ -28,10 +30,12 @@ pub mod generate;
 /// `planimeter capture`.
 pub mod capture;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
+use out::remark;
 
 /// Measures network data planes: OpenFlow switches, bridges and routers, with error bars.
 #[derive(Parser)]
@@ -69,9 +73,13 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             if !error.use_stderr() {
-                return error.print().map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
+                // Help, or the version: whoever reads only its beginning has read enough.
+                let is_unread = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+                let printed =
+                    error.print().or_else(|it| if is_unread(&it) { Ok(()) } else { Err(it) });
+                return printed.map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
             }
-            eprintln!("planimeter: {}", one_line(&error.to_string()));
+            remark!("planimeter: {}", one_line(&error.to_string()));
             return failure::EXIT_USAGE.into();
         }
     };
@@ -86,8 +94,9 @@ pub fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
     };
+    let done = done.and_then(|code| out::ended().map(|()| code));
     done.unwrap_or_else(|failure: Failure| {
-        eprintln!("planimeter: {failure}");
+        remark!("planimeter: {failure}");
         failure.exit_code()
     })
 }

@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::out::remark;
+
 /// How far a run has come.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -30,7 +32,7 @@ impl Progress {
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => remark!("{line}"),
         }
     }
 
@@ -42,7 +44,7 @@ impl Progress {
                 bar.set_position(self.done);
                 bar.set_message(what.to_string());
             }
-            None => eprintln!("[{}/{}] {what}", self.done, self.total.max(self.done)),
+            None => remark!("[{}/{}] {what}", self.done, self.total.max(self.done)),
         }
     }
 

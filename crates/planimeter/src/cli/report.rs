@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use results::store;
 
 use super::failure::Failure;
+use super::out::say;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
@@ -33,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
     store::write_outputs(out, &results::report::build(&records))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    println!("{}", out.join("report.html").display());
+    say!("{}", out.join("report.html").display());
     Ok(ExitCode::SUCCESS)
 }
 

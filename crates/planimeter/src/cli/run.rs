@@ -8,6 +8,7 @@ use instrument::stream::Stream;
 use results::record::Record;
 
 use super::failure::{self, Failure};
+use super::out::{remark, say, to_stdout};
 use super::place;
 use super::progress::Progress;
 use super::words::{self, quoted};
@@ -128,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => (new_plan(arguments)?, Destination::New(arguments.out.clone())),
     };
     if arguments.dry_run {
-        print!("{}", dry(&plan));
+        to_stdout(format_args!("{}", dry(&plan)));
         return Ok(ExitCode::SUCCESS);
     }
     let stop = super::stop::flag()?;
@@ -140,22 +141,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let finished = finished.map_err(explained)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
-        print!("{}", results::store::record_text(&finished.record));
-        eprintln!("{}", report.display());
+        to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
+        remark!("{}", report.display());
     } else {
-        print!("{}", results::summary::markdown(std::slice::from_ref(&finished.record)));
-        println!("\n{}", report.display());
+        let summary = results::summary::markdown(std::slice::from_ref(&finished.record));
+        to_stdout(format_args!("{summary}"));
+        say!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished.record))
 }
 
 fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
     if record.partial {
-        eprintln!("interrupted: what was measured is kept; go on with --resume");
+        remark!("interrupted: what was measured is kept; go on with --resume");
         return failure::EXIT_INTERRUPTED.into();
     }
     if arguments.strict && record.is_doubtful() {
-        eprintln!("a result is irregular or limited by the tester, and --strict was given");
+        remark!("a result is irregular or limited by the tester, and --strict was given");
         return failure::EXIT_IRREGULAR.into();
     }
     ExitCode::SUCCESS
@@ -220,7 +222,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
         }
         for line in missing {
-            eprintln!("{line}");
+            remark!("{line}");
         }
         kinds
     } else {
@@ -275,7 +277,7 @@ fn measurable(
     if kept.is_empty() {
         return Err(Failure::usage(why.join("; ")));
     }
-    why.iter().for_each(|line| eprintln!("left out: {line}"));
+    why.iter().for_each(|line| remark!("left out: {line}"));
     Ok(kept)
 }
 

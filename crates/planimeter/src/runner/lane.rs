@@ -57,6 +57,8 @@ pub struct Done {
     pub trial: record::Trial,
     /// What else was seen.
     pub seen: Seen,
+    /// Why it ended in the middle, if it did: then nothing can go on.
+    pub failure: Option<RigError>,
 }
 
 /// What was seen besides what the line of a trial says.
@@ -97,6 +99,11 @@ impl Lane {
             trials: Vec::new(),
             found: Vec::new(),
         }
+    }
+
+    /// What it measures.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
     }
 
     /// About how many trials there will be in all.
@@ -162,13 +169,24 @@ impl Lane {
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
         let before = target.snapshot().map_err(failed)?;
-        let mut report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
-        let after = target.snapshot().map_err(failed)?;
+        let (mut report, failure) = match target.trial(&trial) {
+            Ok(report) => (report, None),
+            Err(RigError::Broken(port, error, report)) => {
+                (*report, Some(RigError::Port(port, error)))
+            }
+            Err(error) => return Err(RunError::Trial(kind, error)),
+        };
+        let after = match target.snapshot() {
+            // What happened to its port may keep it from telling anything.
+            Err(_) if failure.is_some() => before.clone(),
+            after => after.map_err(failed)?,
+        };
         let grown = Some(self.method.flows_grown()).filter(|flows| *flows > 0);
         let fresh = self.fresh.zip(grown);
         let around = Around { before, after, span_ns: trial.length().0, fresh };
         report.work = recording::work(&around);
-        let verdict = self.patience.judge(&trial, &report, &self.method.allowed());
+        let allowed = if failure.is_some() { Vec::new() } else { self.method.allowed() };
+        let verdict = self.patience.judge(&trial, &report, &allowed);
         if verdict == Verdict::Exhausted {
             report.flags.push(Flag::Disturbed);
         }
@@ -184,7 +202,8 @@ impl Lane {
         } else {
             self.digest(point, report.clone(), id);
         }
-        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Trial(Box::new(report)) })))
+        let seen = Seen::Trial(Box::new(report));
+        Ok(Stepped::Trial(Box::new(Done { trial: line, seen, failure })))
     }
 
     /// Carries a module out.
@@ -210,7 +229,7 @@ impl Lane {
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
         self.last = Some(Outcome::Module { point, report: Box::new(report) });
-        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Log(log) })))
+        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Log(log), failure: None })))
     }
 
     /// What a trial is, besides what comes of it.
@@ -233,8 +252,12 @@ impl Lane {
         }
     }
 
-    /// Goes on to the next trial as it was run by an earlier attempt.
+    /// Goes on to the next trial as it was run by an earlier attempt; one that was cut short is to be run
+    /// again.
     pub fn replay(&mut self, stored: &record::Trial) {
+        if stored.flags.contains(&record::Flag::Interrupted) {
+            return;
+        }
         let mut owed = self.owed.take();
         let next = match self.again.take() {
             None => self.advance(|setup| {

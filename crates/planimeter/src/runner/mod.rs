@@ -415,6 +415,9 @@ impl<'a> Run<'a> {
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&one_line(&trial));
                 self.record.trials.push(trial);
+                if let Some(error) = done.failure {
+                    return Err(RunError::Trial(lanes[at].kind(), error));
+                }
             }
         }
         Ok(())

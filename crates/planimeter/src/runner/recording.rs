@@ -298,6 +298,7 @@ pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
             Flag::TesterLimited(_) => Some(record::Flag::TesterLimited),
             Flag::TesterDrops(lost) if matters(*lost) => Some(record::Flag::TesterLimited),
             Flag::Stalled(_) => Some(record::Flag::Stall),
+            Flag::CutShort => Some(record::Flag::Interrupted),
             Flag::Disturbed => Some(record::Flag::Disturbed),
             _ => None,
         })

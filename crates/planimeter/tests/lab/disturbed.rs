@@ -10,6 +10,7 @@ use std::time::Duration;
 use lab::Namespace;
 use lab::netlink::link::BridgeSettings;
 use lab::veth::{Cable, EndSettings};
+use serde_json::Value;
 
 use super::common::{Said, contents, only_run, record};
 use super::{PATIENCE, Place, System, in_time};
@@ -66,6 +67,7 @@ pub fn an_interface_goes_down() {
         assert_eq!(said.code, Some(2), "{said:?}");
         let line = said.errors.lines().last().unwrap_or_default();
         assert!(line.contains(&format!("end{number}")) && line.contains("down"), "{line}");
+        assert!(said.output.contains("stream 1:") && !said.output.contains(" 0 sent"), "{said:?}");
         netlink.link_up(index).unwrap();
         cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
     }
@@ -156,6 +158,15 @@ pub fn an_interface_goes_down_during_a_run() {
     place.assert_clean(&before);
     let record = record(&only_run(&runs));
     assert_eq!(record["partial"], true);
-    assert!(record["trials"].as_array().unwrap().len() > 1, "what was measured is gone");
+    let trials = record["trials"].as_array().unwrap();
+    assert!(trials.len() > 1, "what was measured is gone");
+    // Where it went down in the middle of a trial, the trial has what was counted until then.
+    let is_cut = |trial: &&Value| trial["flags"].to_string().contains("interrupted");
+    let cut: Vec<&Value> = trials.iter().filter(is_cut).collect();
+    assert_eq!(cut.len(), usize::from(line.contains("port ")), "{line}");
+    for trial in cut {
+        assert!(trial["account_frames_offered"].as_u64() > Some(0), "{trial}");
+        assert!(trial["duration_ns_intended"].as_u64() < Some(100_000_000), "{trial}");
+    }
     assert!(only_run(&runs).join("report.html").exists());
 }

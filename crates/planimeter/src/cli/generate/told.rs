@@ -3,13 +3,15 @@
 use instrument::replay::ReplayReport;
 use instrument::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
 
+use crate::cli::out::say;
+
 /// Prints the account.
 pub fn print(report: &TrialReport) {
     report.streams.iter().for_each(print_stream);
     report.replays.iter().for_each(print_replay);
     for (place, port) in report.ports.iter().enumerate() {
         let counters = &port.counters;
-        println!(
+        say!(
             "port {} ({}): {} frames and {} bytes out, {} frames and {} bytes in",
             place + 1,
             port.name,
@@ -21,7 +23,7 @@ pub fn print(report: &TrialReport) {
     }
     let share = report.total.offered_share();
     if share < OFFERED_SHARE_MIN {
-        println!(
+        say!(
             "only {:.1} % of what was intended was sent: the limit was {}",
             share * 100.0,
             report.limit()
@@ -31,7 +33,7 @@ pub fn print(report: &TrialReport) {
 
 fn print_stream(stream: &StreamReport) {
     let load = &stream.load;
-    println!(
+    say!(
         "stream {}: {} frames intended, {} sent, {}",
         stream.id,
         load.intended,
@@ -39,7 +41,7 @@ fn print_stream(stream: &StreamReport) {
         back(&stream.classes)
     );
     if let Some(gaps) = gaps(&stream.pacing) {
-        println!("stream {}: {gaps}", stream.id);
+        say!("stream {}: {gaps}", stream.id);
     }
 }
 
@@ -79,7 +81,7 @@ fn print_replay(replay: &ReplayReport) {
         (false, true) => "cut short, with frames still due",
         (false, false) => "cut short",
     };
-    print!(
+    let mut line = format!(
         "replay {}: {} frames and {} bytes sent, {} passes, {end}",
         replay.id, counts.frames, counts.bytes, counts.passes
     );
@@ -92,12 +94,12 @@ fn print_replay(replay: &ReplayReport) {
         (counts.starved, "times the file was late"),
     ] {
         if count > 0 {
-            print!(", {count} {what}");
+            line += &format!(", {count} {what}");
         }
     }
-    println!();
+    say!("{line}");
     if let Some(seen) = &replay.back {
-        println!(
+        say!(
             "replay {}: {} with a signature and {} too short for one; {}",
             replay.id,
             counts.signed,
@@ -106,7 +108,7 @@ fn print_replay(replay: &ReplayReport) {
         );
     }
     if let Some(gaps) = gaps(&replay.pacing) {
-        println!("replay {}: {gaps}", replay.id);
+        say!("replay {}: {gaps}", replay.id);
     }
-    replay.warnings.iter().for_each(|warning| println!("replay {}: {warning}", replay.id));
+    replay.warnings.iter().for_each(|warning| say!("replay {}: {warning}", replay.id));
 }
