@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     if arguments.what == Some(What::Models) {
-        known::all().iter().for_each(|model| println!("\n{}", model_text(model)));
+        known::all().iter().for_each(|model| say!("\n{}", model_text(model)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,10 +8,13 @@
 use std::collections::BTreeMap;
 
 use instrument::experiment::{Experiment, Outcome, Step};
+use instrument::stream::Rate;
+use instrument::trial::Trial;
 use results::record::{self, Flag, Metric, Role};
 use results::series;
 
 use super::search::{Searches, Task};
+use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
 use crate::workload::Setup;
 
@@ -49,6 +52,22 @@ impl Throughputs {
     pub fn each(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
         self.0.iter().map(|(size, pps)| (*size, *pps)).filter(|(_, pps)| *pps > 0.0)
     }
+}
+
+/// A trial at the throughput of each frame size, each so many times; whether it tells how latencies vary.
+pub fn at_throughput(
+    context: &Context,
+    found: &Throughputs,
+    repeats: u32,
+    tells_variation: bool,
+) -> Box<dyn Method> {
+    let setup = context.setup();
+    let point = |(frame_bytes, pps)| {
+        let trial = context.trial(&setup, frame_bytes, Rate::FramesPerSecond(pps));
+        let trial = Trial { tells_variation, ..trial };
+        SweepPoint { x: f64::from(frame_bytes), curve: None, setup, trial }
+    };
+    Box::new(Sweep::new(AXIS, found.each().map(point).collect(), repeats))
 }
 
 impl Based {

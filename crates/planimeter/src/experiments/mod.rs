@@ -6,6 +6,8 @@
 
 /// A fixed list of points, each tried several times.
 pub mod sweep;
+/// Tasks one after the other.
+pub mod row;
 /// Searches for the largest load within a loss, and what is measured at shares of it.
 pub mod search;
 /// Forwarding rate under full load.

@@ -7,11 +7,7 @@
 //! 99th percentile across them tell how far they vary. The standard's trials of 120 seconds, of whose second
 //! half 500 frames are marked, are trials of the effort's length here, of which all frames are.
 
-use instrument::stream::Rate;
-use instrument::trial::Trial;
-
-use super::based::{Based, Throughputs};
-use super::sweep::{Sweep, SweepPoint};
+use super::based::{Based, Throughputs, at_throughput};
 use super::{Context, Method};
 
 /// Name of the axis.
@@ -25,20 +21,9 @@ pub const REPEATS_MIN: u32 = 20;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), at_throughput))
+    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), often))
 }
 
-fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {
-    let setup = context.setup();
-    let point = |(frame_bytes, pps)| SweepPoint {
-        x: f64::from(frame_bytes),
-        curve: None,
-        setup,
-        trial: Trial {
-            tells_variation: true,
-            ..context.trial(&setup, frame_bytes, Rate::FramesPerSecond(pps))
-        },
-    };
-    let repeats = context.parameters.repeats.max(REPEATS_MIN);
-    Box::new(Sweep::new(AXIS, found.each().map(point).collect(), repeats))
+fn often(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    at_throughput(context, found, context.parameters.repeats.max(REPEATS_MIN), true)
 }

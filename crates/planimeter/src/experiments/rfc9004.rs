@@ -18,6 +18,7 @@ use packet::time::Nanos;
 use results::record::{Metric, Role};
 
 use super::based::{Based, Throughputs};
+use super::row::Row;
 use super::{Context, Finding, Method, Tag, rfc2544};
 use crate::workload::Setup;
 
@@ -44,13 +45,12 @@ fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
         let is_below = throughput_pps < burst_pps * FULL_SHARE;
         is_below.then_some(Size { frame_bytes, throughput_pps, burst_pps })
     };
+    let sizes: Vec<Size> = found.each().filter_map(size).collect();
     Box::new(Bursts {
-        setup: context.setup(),
-        sizes: found.each().filter_map(size).collect(),
+        row: Row::new(context.setup(), sizes.len(), context.searches()),
+        sizes,
         context: context.clone(),
-        done: 0,
         search: None,
-        is_installed: false,
         findings: Vec::new(),
     })
 }
@@ -66,13 +66,10 @@ struct Size {
 /// Searches at work, one after the other.
 struct Bursts {
     context: Context,
-    setup: Setup,
     sizes: Vec<Size>,
-    /// Searches that have ended.
-    done: usize,
+    row: Row,
     /// For a length in frames.
     search: Option<BinarySearch>,
-    is_installed: bool,
     findings: Vec<Finding>,
 }
 
@@ -122,41 +119,32 @@ impl Size {
     }
 }
 
-impl Bursts {
-    fn size(&self) -> Option<Size> {
-        let count = self.sizes.len();
-        let is_left = self.done < count * self.context.searches() as usize;
-        is_left.then(|| self.sizes[self.done % count])
-    }
-
-    fn repeat(&self) -> u32 {
-        (self.done / self.sizes.len().max(1)) as u32 + 1
-    }
-}
-
 impl Experiment for Bursts {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if !std::mem::replace(&mut self.is_installed, true) {
-            return Step::Install(self.setup);
+        if let Some(install) = self.row.begin() {
+            return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
             search.record(Measured::from(&**report));
         }
         loop {
-            let Some(size) = self.size() else { return Step::Done };
+            let Some(size) = self.row.task().map(|task| self.sizes[task]) else {
+                return Step::Done;
+            };
             let goal = size.goal(&self.context);
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
                 Ask::Search { rate_pps: frames } | Ask::Confirm { rate_pps: frames } => {
                     let point = Point::new(&[(AXIS, f64::from(size.frame_bytes))]);
-                    let trial = size.trial(&self.context, &self.setup, frames as u64);
+                    let trial = size.trial(&self.context, self.row.setup(), frames as u64);
                     return Step::Trial { point, trial };
                 }
                 Ask::Found(found) => {
-                    let (repeat, frames) = (self.repeat(), found.rate_pps.floor());
+                    let (repeat, frames) = (self.row.repeat(), found.rate_pps.floor());
                     self.findings.extend(size.findings(repeat, frames, goal.rate_pps_max, &found));
-                    (self.search, self.done) = (None, self.done + 1);
+                    self.search = None;
+                    self.row.next();
                 }
             }
         }
@@ -165,7 +153,7 @@ impl Experiment for Bursts {
 
 impl Method for Bursts {
     fn tag(&self) -> Tag {
-        Tag { role: Role::Search, repeat: self.repeat() }
+        Tag { role: Role::Search, repeat: self.row.repeat() }
     }
 
     fn allowed(&self) -> Vec<f64> {

@@ -14,6 +14,7 @@ use instrument::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
 use results::record::{GoalResult, Remark, Role, metric_of_goal};
 
+use super::row::Row;
 use super::search::LOWEST_SHARE;
 use super::{Context, Finding, Method, Tag, drain};
 use crate::parameter::Parameters;
@@ -29,15 +30,14 @@ pub const FRAME_BYTES: [u16; 1] = [64];
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let parameters = &context.parameters;
+    let frames = context.frames_or(&FRAME_BYTES);
     Box::new(Goals {
-        setup: context.setup(),
-        frames: context.frames_or(&FRAME_BYTES),
+        row: Row::new(context.setup(), frames.len(), parameters.repeats),
+        frames,
         goals: parameters.goals.wanted(parameters.loss),
         context: context.clone(),
-        done: 0,
         search: None,
         chosen_for: None,
-        is_installed: false,
         findings: Vec::new(),
     })
 }
@@ -86,31 +86,22 @@ fn wanted(
 /// Searches at work, one after the other.
 struct Goals {
     context: Context,
-    setup: Setup,
     frames: Vec<u16>,
     goals: Vec<(Preset, Goal)>,
-    /// Searches that have ended.
-    done: u32,
+    row: Row,
     search: Option<Search>,
     chosen_for: Option<&'static str>,
-    is_installed: bool,
     findings: Vec<Finding>,
 }
 
 impl Goals {
     fn frame_bytes(&self) -> Option<u16> {
-        let count = self.frames.len() as u32;
-        let is_left = self.done < count * self.context.parameters.repeats;
-        is_left.then(|| self.frames[(self.done % count) as usize])
-    }
-
-    fn repeat(&self) -> u32 {
-        self.done / self.frames.len().max(1) as u32 + 1
+        self.row.task().map(|task| self.frames[task])
     }
 
     fn trial(&self, frame_bytes: u16, rate_pps: f64, duration: Nanos) -> Step<Setup> {
         let rate = Rate::FramesPerSecond(rate_pps);
-        let mut trial = self.context.trial(&self.setup, frame_bytes, rate);
+        let mut trial = self.context.trial(self.row.setup(), frame_bytes, rate);
         trial.duration = duration;
         trial.drain = drain(duration.as_secs_f64());
         Step::Trial { point: Point::new(&[(AXIS, f64::from(frame_bytes))]), trial }
@@ -118,7 +109,7 @@ impl Goals {
 
     /// Keeps what a search found; nothing of it where there was none.
     fn finish(&mut self, frame_bytes: u16, found: &[Found]) {
-        let repeat = self.repeat();
+        let repeat = self.row.repeat();
         for (place, (preset, goal)) in self.goals.iter().enumerate() {
             let found = found.get(place);
             let is = |remark| found.is_some_and(|found| found.irregular.contains(&remark));
@@ -133,7 +124,7 @@ impl Goals {
             });
         }
         self.search = None;
-        self.done += 1;
+        self.row.next();
     }
 
     /// About how many trials a search takes, and their seconds: on each level two loads for each
@@ -189,9 +180,8 @@ impl Experiment for Goals {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if !self.is_installed {
-            self.is_installed = true;
-            return Step::Install(self.setup);
+        if let Some(install) = self.row.begin() {
+            return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
             search.record(Measured::from(&**report));
@@ -218,7 +208,7 @@ impl Experiment for Goals {
 
 impl Method for Goals {
     fn tag(&self) -> Tag {
-        Tag { role: Role::Bound, repeat: self.repeat() }
+        Tag { role: Role::Bound, repeat: self.row.repeat() }
     }
 
     fn findings(&mut self) -> Vec<Finding> {
@@ -234,8 +224,7 @@ impl Method for Goals {
     }
 
     fn trials_expected(&self) -> u64 {
-        let searches = self.frames.len() as u64 * u64::from(self.context.parameters.repeats);
-        searches * self.expected().0 as u64
+        self.row.count() as u64 * self.expected().0 as u64
     }
 
     fn trial_seconds(&self) -> Option<f64> {

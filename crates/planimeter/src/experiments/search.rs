@@ -10,6 +10,7 @@ use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::record::{Metric, Role};
 
+use super::row::Row;
 use super::{Context, Finding, Method, Tag};
 use crate::workload::Setup;
 
@@ -37,13 +38,10 @@ pub type Shape = fn(&Context, u16, f64) -> Trial;
 /// Searches at work, one after the other.
 pub struct Searches {
     context: Context,
-    setup: Setup,
     axis: &'static str,
     tasks: Vec<Task>,
-    repeats: u32,
-    done: u32,
+    row: Row,
     search: Option<BinarySearch>,
-    is_installed: bool,
     role: Role,
     /// What a trial is, if not one stream over the setup's entries.
     shape: Option<Shape>,
@@ -55,13 +53,10 @@ impl Searches {
     pub fn new(context: &Context, axis: &'static str, tasks: Vec<Task>, repeats: u32) -> Self {
         Searches {
             context: context.clone(),
-            setup: context.setup(),
             axis,
+            row: Row::new(context.setup(), tasks.len(), repeats),
             tasks,
-            repeats,
-            done: 0,
             search: None,
-            is_installed: false,
             role: Role::Search,
             shape: None,
             findings: Vec::new(),
@@ -71,16 +66,11 @@ impl Searches {
     /// The same with other traffic, before a target that holds this.
     #[must_use]
     pub fn with(self, setup: Setup, shape: Shape) -> Self {
-        Searches { setup, shape: Some(shape), ..self }
+        Searches { row: self.row.before(setup), shape: Some(shape), ..self }
     }
 
     fn task(&self) -> Option<Task> {
-        let count = self.tasks.len() as u32;
-        (self.done < count * self.repeats).then(|| self.tasks[(self.done % count) as usize])
-    }
-
-    fn repeat(&self) -> u32 {
-        self.done / self.tasks.len().max(1) as u32 + 1
+        self.row.task().map(|task| self.tasks[task])
     }
 
     fn goal(&self, task: Task) -> Goal {
@@ -101,13 +91,17 @@ impl Searches {
         let told = |it: &Irregularity| {
             matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
         };
-        let broken = |it: &Irregularity| !told(it) && !disturbed(it);
+        // In virtual time links serialise: one that is full carries no more, whoever stands behind it.
+        let full = |it: &Irregularity| {
+            self.context.parameters.simulated && matches!(it, Irregularity::MaxLoadMet)
+        };
+        let broken = |it: &Irregularity| !told(it) && !disturbed(it) && !full(it);
         self.findings.push(Finding {
             irregular: found.irregular.iter().any(broken),
             tester_limited: found.irregular.iter().any(limited),
             disturbed: found.irregular.iter().any(disturbed),
             ..Finding::new(
-                self.repeat(),
+                self.row.repeat(),
                 self.axis,
                 f64::from(task.frame_bytes),
                 task.metric,
@@ -115,7 +109,7 @@ impl Searches {
             )
         });
         self.search = None;
-        self.done += 1;
+        self.row.next();
     }
 
     fn trial(&mut self, task: Task, rate_pps: f64, role: Role) -> Step<Setup> {
@@ -123,7 +117,7 @@ impl Searches {
         let rate = Rate::FramesPerSecond(rate_pps);
         let mut trial = match self.shape {
             Some(shape) => shape(&self.context, task.frame_bytes, rate_pps),
-            None => self.context.trial(&self.setup, task.frame_bytes, rate),
+            None => self.context.trial(self.row.setup(), task.frame_bytes, rate),
         };
         if role == Role::Confirm {
             trial.duration = Nanos(trial.duration.0 * CONFIRM_TIMES);
@@ -137,9 +131,8 @@ impl Experiment for Searches {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if !self.is_installed {
-            self.is_installed = true;
-            return Step::Install(self.setup);
+        if let Some(install) = self.row.begin() {
+            return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
             search.record(Measured::from(&**report));
@@ -158,7 +151,7 @@ impl Experiment for Searches {
 
 impl Method for Searches {
     fn tag(&self) -> Tag {
-        Tag { role: self.role, repeat: self.repeat() }
+        Tag { role: self.role, repeat: self.row.repeat() }
     }
 
     fn findings(&mut self) -> Vec<Finding> {
@@ -171,6 +164,6 @@ impl Method for Searches {
 
     fn trials_expected(&self) -> u64 {
         let halvings = (1.0 / self.context.parameters.resolution).log2().ceil() as u64;
-        self.tasks.len() as u64 * u64::from(self.repeats) * (halvings + 2)
+        self.row.count() as u64 * (halvings + 2)
     }
 }

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use instrument::controller::Settings;
 use instrument::module::{Module, StageReport};
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
@@ -40,9 +39,7 @@ use results::record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};
-use super::veth::{
-    AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, install_flows, lab_error, plan, router_addresses,
-};
+use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, router_addresses};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
     orders, reset, work_of_ours,
@@ -53,10 +50,6 @@ use warming::{Pass, Warming};
 
 /// How long a target may take to come up, and a wire until frames can pass.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long a target may take for some progress with flows: a database of a million takes its
-/// time.
-const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// How long our switch polls after the last frame, in microseconds: through a trial's pauses.
 const SPIN_US: &str = "1000000";
@@ -370,28 +363,6 @@ impl MemifTarget {
         self.peer.stop().map_err(lab_error)?;
         (self.access, self.rig) = start(self.kind, self.peer.as_mut(), &self.site, &self.stop)?;
         Ok(())
-    }
-}
-
-/// Makes a peer hold what the setup says.
-fn give(
-    kind: TargetKind,
-    access: &Access,
-    peer: &mut dyn Peer,
-    site: &Site,
-    (addresses, setup): (&Addresses, &Setup),
-) -> Result<(), TargetError> {
-    match access {
-        Access::Control { .. } => {
-            let plan = plan(kind.technology(), addresses, setup);
-            peer.install(site, &plan).map_err(lab_error)
-        }
-        Access::OpenFlow { channel } => {
-            let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
-            install_flows(channel, settings, addresses, setup)?;
-            if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
-        }
-        Access::Install | Access::Nothing => Ok(()),
     }
 }
 

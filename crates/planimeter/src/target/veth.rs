@@ -49,6 +49,10 @@ use crate::workload::{
 /// How long a target may take to come up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a target may take for some progress with flows: a database of a million takes its
+/// time.
+const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
+
 /// What the frames of these rigs are signed with.
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
@@ -257,7 +261,7 @@ fn restarted(
 }
 
 /// Makes a peer hold what the setup says.
-fn give(
+pub(super) fn give(
     kind: TargetKind,
     access: &Access,
     peer: &mut dyn Peer,
@@ -266,7 +270,7 @@ fn give(
 ) -> Result<(), TargetError> {
     match access {
         Access::OpenFlow { channel } => {
-            install_flows(channel, Settings::new(), addresses, setup)?;
+            install_flows(channel, addresses, setup)?;
             if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
         }
         Access::Control { .. } | Access::Install => {
@@ -278,16 +282,12 @@ fn give(
 }
 
 /// Has an OpenFlow switch hold the setup's entries and no others.
-pub(super) fn install_flows(
-    channel: &str,
-    settings: Settings,
-    addresses: &Addresses,
-    setup: &Setup,
-) -> Result<(), TargetError> {
+fn install_flows(channel: &str, addresses: &Addresses, setup: &Setup) -> Result<(), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let url: Url = channel
         .parse()
         .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+    let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = program::flows(setup, addresses);

@@ -4,25 +4,15 @@
 //! of a trial of 120 seconds and takes the mean of 20 trials; here every frame carries its send time, so
 //! that its number is the mean of all frames, and median, tails and extremes stand beside it.
 
-use instrument::stream::Rate;
-
-use super::super::based::{Based, Throughputs};
-use super::super::sweep::{Sweep, SweepPoint};
+use super::super::based::{Based, Throughputs, at_throughput};
 use super::super::{Context, Method};
-use super::{AXIS, FRAME_BYTES};
+use super::FRAME_BYTES;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), at_throughput))
+    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), repeated))
 }
 
-fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {
-    let setup = context.setup();
-    let point = |(frame_bytes, pps)| SweepPoint {
-        x: f64::from(frame_bytes),
-        curve: None,
-        setup,
-        trial: context.trial(&setup, frame_bytes, Rate::FramesPerSecond(pps)),
-    };
-    Box::new(Sweep::new(AXIS, found.each().map(point).collect(), context.parameters.repeats))
+fn repeated(context: &Context, found: &Throughputs) -> Box<dyn Method> {
+    at_throughput(context, found, context.parameters.repeats, false)
 }

@@ -8,6 +8,7 @@
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use results::record::Role;
 
+use super::super::row::Row;
 use super::super::{Context, Method, Tag};
 use super::FRAME_BYTES;
 use crate::workload::Setup;
@@ -26,73 +27,61 @@ const ZEROS: u32 = 2;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
+    let frames = context.frames_or(&FRAME_BYTES);
     Box::new(Curves {
-        setup: context.setup(),
-        frames: context.frames_or(&FRAME_BYTES),
+        row: Row::new(context.setup(), frames.len(), context.searches()),
+        frames,
         loads: context.loads_or(&LOAD_PERCENT),
         context: context.clone(),
-        done: 0,
         next: 0,
         zeros: 0,
-        is_installed: false,
     })
 }
 
 /// Curves at work, one after the other.
 struct Curves {
     context: Context,
-    setup: Setup,
     frames: Vec<u16>,
     loads: Vec<f64>,
-    /// Curves that are done, repeats included.
-    done: usize,
+    row: Row,
     /// The load of this curve that comes next.
     next: usize,
     /// Trials without loss one after the other.
     zeros: u32,
-    is_installed: bool,
-}
-
-impl Curves {
-    fn curves(&self) -> usize {
-        self.frames.len() * self.context.searches() as usize
-    }
 }
 
 impl Experiment for Curves {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if !std::mem::replace(&mut self.is_installed, true) {
-            return Step::Install(self.setup);
+        if let Some(install) = self.row.begin() {
+            return install;
         }
         if let Some(Outcome::Trial { report, .. }) = last {
             let is_whole = report.total.forwarded >= report.total.offered;
             self.zeros = if is_whole { self.zeros + 1 } else { 0 };
         }
         if self.zeros == ZEROS || self.next == self.loads.len() {
-            (self.done, self.next, self.zeros) = (self.done + 1, 0, 0);
+            (self.next, self.zeros) = (0, 0);
+            self.row.next();
         }
-        if self.done >= self.curves() {
-            return Step::Done;
-        }
-        let frame_bytes = self.frames[self.done % self.frames.len()];
+        let Some(curve) = self.row.task() else { return Step::Done };
+        let frame_bytes = self.frames[curve];
         let percent = self.loads[self.next];
         self.next += 1;
         let rate = self.context.link_percent(percent);
         let point = Point::new(&[(AXIS, percent), (CURVE, f64::from(frame_bytes))]);
-        Step::Trial { point, trial: self.context.trial(&self.setup, frame_bytes, rate) }
+        Step::Trial { point, trial: self.context.trial(self.row.setup(), frame_bytes, rate) }
     }
 }
 
 impl Method for Curves {
     fn tag(&self) -> Tag {
-        let repeat = self.done / self.frames.len().max(1);
-        Tag { role: Role::Measure, repeat: repeat as u32 + 1 }
+        Tag { role: Role::Measure, repeat: self.row.repeat() }
     }
 
     fn trials_expected(&self) -> u64 {
         // Some of a curve's loads are below the first two without loss.
-        (self.curves() * self.loads.len()).div_ceil(2) as u64
+        (self.row.count() * self.loads.len()).div_ceil(2) as u64
     }
 }
