@@ -12,6 +12,8 @@ mod standards;
 mod workloads;
 /// Measurement modules.
 mod modules;
+/// Those about statistics, time-outs and sessions.
+mod statistics;
 
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
@@ -153,7 +155,12 @@ impl Entry {
 /// Every experiment, in the order in which they are listed: a study's, those of standards, and plain ones.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);
-    study::ENTRIES.iter().chain(oflops2018::ENTRIES).chain(methods).chain(modules::ENTRIES)
+    study::ENTRIES
+        .iter()
+        .chain(oflops2018::ENTRIES)
+        .chain(methods)
+        .chain(modules::ENTRIES)
+        .chain(statistics::ENTRIES)
 }
 
 /// What most experiments have in common.

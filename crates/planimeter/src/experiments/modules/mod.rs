@@ -16,3 +16,19 @@ pub mod activation;
 pub mod rule_activation;
 /// Rule activation as an experiment: its parameters and points.
 pub mod updates;
+/// Questions to a switch and how long their answers take.
+pub mod asking;
+/// Kinds of statistics.
+pub mod statistics;
+/// How long each kind of statistics takes.
+pub mod stats_delay;
+/// How long frames stay out of sight in counters.
+pub mod counter_staleness;
+/// What statistics and updates cost each other.
+pub mod stats_and_updates;
+/// What rule churn and statistics cost frames.
+pub mod flow_churn;
+/// Port statistics at rising rates.
+pub mod port_stats_rate;
+/// How true time-outs of rules are.
+pub mod flow_timeouts;

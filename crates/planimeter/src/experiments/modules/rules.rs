@@ -10,7 +10,6 @@ use std::net::Ipv4Addr;
 use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
-use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 
 use crate::experiments::Context;
@@ -109,10 +108,11 @@ impl Rules {
         }
     }
 
-    /// Empties the tables but for the rule below all others, which sends back.
+    /// Empties the table but for the rule below all others, which sends back. What 1.0 says with 0 is every
+    /// table; it has no other word for that.
     pub fn emptied() -> Vec<Message> {
         let back = FlowMod::add(Match::ANY, 0, vec![Action::output(reserved::IN_PORT)]);
-        let empty = FlowMod::delete(TABLE_ALL, Match::ANY);
+        let empty = FlowMod::delete(0, Match::ANY);
         [empty, back].map(Message::FlowMod).into()
     }
 }

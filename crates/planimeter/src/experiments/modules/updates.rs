@@ -66,7 +66,8 @@ const FRAME: Declared = Declared {
     help: "size of a probe, frame check sequence included",
 };
 
-const VERSION: Declared = Declared {
+/// Which versions a module offers.
+pub const VERSION: Declared = Declared {
     key: "version",
     takes: Takes::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
     default: "1.0,1.3,1.4,1.5",

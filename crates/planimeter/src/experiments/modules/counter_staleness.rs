@@ -1,0 +1,420 @@
+//! Counter staleness: how long frames that were sent stay out of sight in a switch's counters.
+//!
+//! Claim: counters that a switch reads from its data plane now and then show frames long after they
+//! passed. Method: counters are read once, K frames are sent through one rule, and all the while the
+//! counters of that rule, of the sum over rules, of tables and of the port behind it are asked for again
+//! and again. All frames became visible between the last question whose answer lacked some, but not
+//! before the last frame left, and the first answer that had all: the middle of that time, and half of
+//! it. Source: metric C10 of the method. Invariant: frames that were lost are not waited for.
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+};
+use openflow::model::message::Message;
+use openflow::model::{Match, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::activation::Moment;
+use super::asking::{Answer, Asking};
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, NEAR, Rules};
+use super::statistics::Statistic;
+use super::updates;
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "frames";
+
+/// The stream of frames that are counted.
+const COUNTED: u16 = 1;
+
+/// How long after the last frame left the others are waited for.
+const ARRIVING: Nanos = Nanos::from_millis(50);
+
+/// The longest that the table may take to be made ready.
+const READY: Nanos = Nanos::from_secs(5);
+
+/// What is counted, and how it is looked for.
+#[derive(Debug, Clone)]
+pub struct Count {
+    /// The rule.
+    pub rules: Rules,
+    /// Frames that are sent.
+    pub frames: u64,
+    /// How many of them in a second.
+    pub frames_pps: f64,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// Whose counters.
+    pub statistics: Vec<Statistic>,
+    /// Time between two questions for the same counter, at least.
+    pub poll: Nanos,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long is waited after the last frame.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct CounterStaleness {
+    count: Count,
+    version: Version,
+    asking: Asking,
+    ready: Option<Said>,
+    watches: Vec<Watched>,
+    phase: Phase,
+    arrived: u64,
+    /// When the last frame left of those that arrived.
+    last_sent_at: Nanos,
+    /// The next round of questions, and the end of waiting for frames or for counters.
+    poll: Option<TimerId>,
+    end: Option<TimerId>,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// The table is made ready, and counters are read as they are before.
+    Before,
+    /// Frames are sent.
+    Sending,
+    /// They have left; the last may still be under way.
+    Arriving,
+    /// All that will ever arrive have.
+    Waiting,
+}
+
+/// A counter and what was read of it.
+#[derive(Debug)]
+struct Watched {
+    statistic: Statistic,
+    asked: Option<Said>,
+    /// What it was before; none until that was read.
+    before: Option<u64>,
+    is_refused: bool,
+    readings: Vec<Reading>,
+}
+
+/// A counter's value less what it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    asked_at: Nanos,
+    read_at: Nanos,
+    frames: u64,
+}
+
+impl CounterStaleness {
+    /// The module for one count.
+    pub fn new(count: Count) -> CounterStaleness {
+        let watched = |&statistic: &Statistic| Watched {
+            statistic,
+            asked: None,
+            before: None,
+            is_refused: false,
+            readings: Vec::new(),
+        };
+        CounterStaleness {
+            watches: count.statistics.iter().map(watched).collect(),
+            count,
+            version: Version::V1_3,
+            asking: Asking::default(),
+            ready: None,
+            phase: Phase::Before,
+            arrived: 0,
+            last_sent_at: Nanos::ZERO,
+            poll: None,
+            end: None,
+        }
+    }
+
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        self.version = version.unwrap_or(self.version);
+        let count = &self.count;
+        desk.prepare(count.rules.probes(COUNTED, count.frame_bytes, count.frames_pps));
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Streams(vec![COUNTED]));
+        }
+        let mut messages = Rules::emptied();
+        messages.push(Message::FlowMod(count.rules.add(0, PRIORITY_DEFAULT)));
+        messages.push(Message::BarrierRequest);
+        self.ready = Some(self.asking.ask(desk, 0, messages));
+        self.end = Some(desk.timer_in(READY));
+    }
+
+    /// Asks for every counter that is not being asked for and that lacks frames.
+    fn look(&mut self, desk: &mut Desk) {
+        self.poll = Some(desk.timer_in(self.count.poll));
+        let arrived = self.arrived;
+        let is_settled = self.phase == Phase::Waiting;
+        for watched in &mut self.watches {
+            let has_all = is_settled && watched.has(arrived);
+            if watched.asked.is_none() && !watched.is_refused && !has_all {
+                let matching = self.count.rules.matching(0);
+                let whole = matches!(watched.statistic, Statistic::Aggregate);
+                let matching = if whole { Match::ANY } else { matching };
+                let message = watched.statistic.ask(self.version, matching);
+                watched.asked = Some(self.asking.ask(desk, 0, vec![message]));
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+        if self.ready == Some(answer.said) {
+            self.ready = None;
+            return self.look(desk);
+        }
+        let is_it = |watched: &&mut Watched| watched.asked == Some(answer.said);
+        let Some(watched) = self.watches.iter_mut().find(is_it) else { return };
+        watched.take(answer);
+        match self.phase {
+            Phase::Before if self.watches.iter().all(Watched::is_ready) => self.send(desk),
+            Phase::Waiting => self.finish_if_seen(desk),
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Sending;
+        self.end.take().map(|timer| desk.cancel(timer));
+        desk.begin(COUNTED, Span::frames(self.count.frames));
+    }
+
+    /// A frame came back by the rule.
+    fn arrived(&mut self, sent_at: Nanos, desk: &mut Desk) {
+        self.arrived += 1;
+        self.last_sent_at = self.last_sent_at.max(sent_at);
+        if self.arrived == self.count.frames {
+            self.wait(desk);
+        }
+    }
+
+    /// No more frames come.
+    fn wait(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Waiting;
+        self.end.take().map(|timer| desk.cancel(timer));
+        self.end = Some(desk.timer_in(self.count.patience));
+        self.finish_if_seen(desk);
+    }
+
+    fn finish_if_seen(&mut self, desk: &mut Desk) {
+        let arrived = self.arrived;
+        if self.watches.iter().all(|watched| watched.is_refused || watched.has(arrived)) {
+            desk.end();
+        }
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.poll == Some(timer) {
+            return self.look(desk);
+        }
+        if self.end != Some(timer) {
+            return;
+        }
+        match self.phase {
+            Phase::Arriving => self.wait(desk),
+            Phase::Sending => {}
+            Phase::Before | Phase::Waiting => desk.end(),
+        }
+    }
+}
+
+impl Watched {
+    fn is_ready(&self) -> bool {
+        self.is_refused || self.before.is_some()
+    }
+
+    /// Whether so many frames have been seen.
+    fn has(&self, frames: u64) -> bool {
+        self.readings.last().is_some_and(|reading| reading.frames >= frames)
+    }
+
+    fn take(&mut self, answer: &Answer) {
+        self.asked = None;
+        if answer.is_refused {
+            self.is_refused = true;
+            return;
+        }
+        match self.before {
+            None => self.before = Some(answer.frames),
+            Some(before) => self.readings.push(Reading {
+                asked_at: answer.sent_at,
+                read_at: answer.last_at,
+                frames: answer.frames.saturating_sub(before),
+            }),
+        }
+    }
+
+    /// How long after the last frame left all of them were visible, if they ever were.
+    fn staleness(&self, frames: u64, last_sent_at: Nanos) -> Option<Moment> {
+        let place = self.readings.iter().position(|reading| reading.frames >= frames)?;
+        let lacked = place.checked_sub(1).map_or(last_sent_at, |it| self.readings[it].asked_at);
+        let from = lacked.max(last_sent_at).since(last_sent_at);
+        let until = self.readings[place].read_at.since(last_sent_at).max(from);
+        let half = Nanos(until.since(from).0 / 2);
+        Some(Moment { at: from.saturating_add(half), half })
+    }
+}
+
+impl Module for CounterStaleness {
+    fn needs(&self) -> Needs {
+        let sending = Nanos::from_secs_f64(self.count.frames as f64 / self.count.frames_pps);
+        let all = [READY, sending, sending, ARRIVING, self.count.patience, Nanos::from_secs(1)];
+        let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
+        Needs::new(limit).in_versions(&self.count.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(0), desk),
+            What::Timer(timer) => self.timed(timer, desk),
+            What::Frame(arrival) => {
+                if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
+                    self.arrived(probe.sent_at, desk);
+                }
+            }
+            What::StreamOver(_) if self.phase == Phase::Sending => {
+                self.phase = Phase::Arriving;
+                self.end = Some(desk.timer_in(ARRIVING));
+            }
+            _ => {
+                if let Some(answer) = self.asking.note(event) {
+                    self.answered(&answer, desk);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        if self.phase == Phase::Before || self.arrived == 0 {
+            return;
+        }
+        let lost = self.count.frames.saturating_sub(self.arrived);
+        desk.measured(Measured::new("lost_frames", "frames", lost as f64, 0.0));
+        for watched in self.watches.iter().filter(|watched| !watched.is_refused) {
+            let word = watched.statistic.word();
+            let seen = watched.readings.last().map_or(0, |reading| reading.frames);
+            let share = seen.min(self.arrived) as f64 / self.arrived as f64;
+            let ratio = Measured::new(format!("{word}_visible_ratio"), "ratio", share, 0.0);
+            desk.measured(ratio.of(self.arrived));
+            if let Some(stale) = watched.staleness(self.arrived, self.last_sent_at) {
+                let (value, half) = (stale.at.0 as f64, stale.half.0 as f64);
+                let mut told = Measured::new(format!("{word}_stale_ns"), "ns", value, half);
+                if lost > 0 {
+                    told = told.noting("frames were lost, and some of those may be counted");
+                }
+                desk.measured(told.of(self.arrived));
+            }
+        }
+    }
+}
+
+const FRAMES: Declared = Declared {
+    key: "frames_count",
+    takes: Takes::Integers(1, 10_000_000),
+    default: "1,1000",
+    unit: "frames",
+    help: "how many frames are sent",
+};
+
+const FRAMES_PPS: Declared = Declared {
+    key: "frames_pps",
+    takes: Takes::Number(1.0, 2e7),
+    default: "100000",
+    unit: "frames/s",
+    help: "how fast they are sent",
+};
+
+const FRAME: Declared = Declared {
+    key: "probe_bytes",
+    takes: Takes::Integer(64, 1518),
+    default: "96",
+    unit: "bytes",
+    help: "size of a frame, frame check sequence included",
+};
+
+const STATISTICS: Declared = Declared {
+    key: "statistics",
+    takes: Takes::Words(&["flow", "aggregate", "table", "port"]),
+    default: "flow,aggregate,table,port",
+    unit: "",
+    help: "whose counters are looked at",
+};
+
+const POLL: Declared = Declared {
+    key: "poll_ms",
+    takes: Takes::Number(0.01, 10_000.0),
+    default: "1",
+    unit: "ms",
+    help: "time between two questions for the same counter: staleness is known to half of it",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "3",
+    unit: "s",
+    help: "how long counters are waited for after the last frame",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[FRAMES, FRAMES_PPS, FRAME, STATISTICS, POLL, updates::VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Time until all frames that were sent are visible in counters, by number of frames",
+    &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
+    &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "lost_frames"],
+)];
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let spot = |frames: u64| {
+        let count = Count {
+            rules: Rules::new(context, 1),
+            frames,
+            frames_pps: own.number(&FRAMES_PPS),
+            frame_bytes: own.integer(&FRAME) as usize,
+            statistics: own.words(&STATISTICS).filter_map(Statistic::of).collect(),
+            poll: Nanos::from_secs_f64(own.number(&POLL) / 1e3),
+            versions: updates::versions(context),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        };
+        let make = move |_| Box::new(CounterStaleness::new(count.clone())) as Box<_>;
+        Spot::new(frames as f64, 0.5, make)
+    };
+    let spots = own.integers(&FRAMES).into_iter().map(spot).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_became_visible_between_two_questions() {
+        let reading = |asked_at, read_at, frames| Reading {
+            asked_at: Nanos(asked_at),
+            read_at: Nanos(read_at),
+            frames,
+        };
+        let mut watched = Watched {
+            statistic: Statistic::Flow,
+            asked: None,
+            before: Some(0),
+            is_refused: false,
+            readings: vec![reading(100, 110, 2), reading(200, 210, 4), reading(300, 310, 9)],
+        };
+        // Not before the last frame left, nor before a question whose answer lacked some.
+        let at = |at, half| Some(Moment { at: Nanos(at), half: Nanos(half) });
+        assert_eq!(watched.staleness(9, Nanos(250)), at(30, 30));
+        assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));
+        assert_eq!(watched.staleness(10, Nanos(190)), None);
+        watched.readings.remove(0);
+        assert_eq!(watched.staleness(4, Nanos(190)), at(10, 10), "the first reading had all");
+    }
+}

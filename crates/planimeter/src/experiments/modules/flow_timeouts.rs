@@ -1,0 +1,490 @@
+//! Time-outs of rules: how true they are, and when the switch tells of them.
+//!
+//! Claim: rules go later than their time-outs say, in batches, and messages about many that go at once
+//! come late. Method: half of the rules have a hard time-out, half an idle one. Probes visit the hard
+//! ones in turn from before they are added: a rule acts between two probes, and ceases to between two
+//! others. The idle ones are visited too until, all of them being at work, their probes stop; then the
+//! message that tells of their end is waited for, and a last probe for each looks whether it is true.
+//! Source: metric C15 of the method; the timer test of OFLOPS. Invariant: a rule whose last probe was
+//! lost proves nothing about its idle time-out.
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+};
+use instrument::stream::{Stream, Values};
+use openflow::model::message::Message;
+use openflow::model::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::activation::{Activation, Moment};
+use super::asking::{Answer, Asking};
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, NEAR, RULES_MAX, Rules};
+use super::spread::Spread;
+use super::updates;
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "rules";
+
+/// Probes of rules with a hard time-out, and of those with an idle one.
+const HARD: u16 = 1;
+const IDLE: u16 = 2;
+
+/// How long probes run when rules are added, at least, and how long the last of them are waited for.
+const LEAD: Nanos = Nanos::from_millis(50);
+
+/// The longest that rules may take to be added.
+const ADDING: Nanos = Nanos::from_secs(30);
+
+/// Rules, and how their end is watched.
+#[derive(Debug, Clone)]
+pub struct Expiry {
+    /// The rules: half have a hard time-out, the rest an idle one.
+    pub rules: Rules,
+    /// The time-out.
+    pub timeout_s: u16,
+    /// Probes in a second, of either half.
+    pub probes_pps: f64,
+    /// Size of a probe, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long after their time-out rules may live on.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct FlowTimeouts {
+    expiry: Expiry,
+    asking: Asking,
+    emptying: Option<Said>,
+    adding: Option<Said>,
+    phase: Phase,
+    timer: Option<TimerId>,
+    /// When rules with a hard time-out began to act, and when they ceased to.
+    began: Activation,
+    ceased: Activation,
+    idle: Vec<Idle>,
+    /// The greatest number of a probe of an idle rule that was seen before these stopped.
+    idle_number_last: u64,
+    told: Vec<Option<Told>>,
+    /// Messages about rules that are not ours, or for another reason than a time-out.
+    strange: u64,
+    /// Last probes that idle rules still treated after their end was told.
+    still_acting: u64,
+    errors: u64,
+}
+
+/// The last probe that a rule with an idle time-out treated: its number, when it left, when it arrived.
+#[derive(Debug, Clone, Copy, Default)]
+struct Idle(Option<(u64, Nanos, Nanos)>);
+
+/// What the switch said of a rule's end, and when.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    at: Nanos,
+    age: Nanos,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// The tables are emptied.
+    Emptying,
+    /// Probes run, and no rule is there.
+    Quiet,
+    /// Rules were said.
+    Adding,
+    /// Every idle rule is visited once more.
+    Visiting,
+    /// Rules end.
+    Ending,
+    /// A last probe for each idle rule is sent.
+    Checking,
+}
+
+impl Expiry {
+    /// Rules with a hard time-out, which come first.
+    fn hard(&self) -> u32 {
+        self.rules.count() / 2
+    }
+
+    /// The others.
+    fn idle(&self) -> u32 {
+        self.rules.count() - self.hard()
+    }
+
+    fn timeout(&self) -> Nanos {
+        Nanos::from_secs(self.timeout_s.into())
+    }
+
+    /// The time in which every rule is visited once.
+    fn round(&self) -> Nanos {
+        Nanos::from_secs_f64(f64::from(self.idle()) / self.probes_pps)
+    }
+
+    /// Probes of `count` rules from number `first` on.
+    fn probes(&self, id: u16, first: u32, count: u32) -> Stream {
+        let mut stream = self.rules.probes(id, self.frame_bytes, self.probes_pps);
+        for vary in &mut stream.vary {
+            vary.count = count.into();
+            for (_, values) in &mut vary.fields {
+                if let Values::Range { first: address, .. } = values {
+                    *address += u64::from(first);
+                }
+            }
+        }
+        stream
+    }
+
+    /// Adds a rule that tells of its end; its cookie says which it is.
+    fn add(&self, place: u32) -> Message {
+        let is_hard = place < self.hard();
+        let (hard_timeout_s, idle_timeout_s) =
+            if is_hard { (self.timeout_s, 0) } else { (0, self.timeout_s) };
+        Message::FlowMod(FlowMod {
+            hard_timeout_s,
+            idle_timeout_s,
+            flags: FlowModFlags::SEND_FLOW_REMOVED,
+            cookie: u64::from(place) + 1,
+            ..self.rules.add(place, PRIORITY_DEFAULT)
+        })
+    }
+}
+
+impl FlowTimeouts {
+    /// The module for so many rules.
+    pub fn new(expiry: Expiry) -> FlowTimeouts {
+        FlowTimeouts {
+            asking: Asking::default(),
+            emptying: None,
+            adding: None,
+            phase: Phase::Emptying,
+            timer: None,
+            began: Activation::new(expiry.hard()),
+            ceased: Activation::new(expiry.hard()),
+            idle: vec![Idle::default(); expiry.idle() as usize],
+            idle_number_last: 0,
+            told: vec![None; expiry.rules.count() as usize],
+            strange: 0,
+            still_acting: 0,
+            errors: 0,
+            expiry,
+        }
+    }
+
+    fn prepare(&mut self, desk: &mut Desk) {
+        let (hard, idle) = (self.expiry.hard(), self.expiry.idle());
+        desk.prepare(self.expiry.probes(HARD, 0, hard));
+        desk.prepare(self.expiry.probes(IDLE, hard, idle));
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Streams(vec![HARD, IDLE]));
+        }
+        let mut messages = Rules::emptied();
+        messages.push(Message::BarrierRequest);
+        self.emptying = Some(self.asking.ask(desk, 0, messages));
+    }
+
+    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+        if self.emptying == Some(answer.said) {
+            self.phase = Phase::Quiet;
+            desk.begin(HARD, Span::OPEN);
+            desk.begin(IDLE, Span::OPEN);
+            self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+        } else if self.adding == Some(answer.said) {
+            self.phase = Phase::Visiting;
+            self.errors = answer.errors.into();
+            self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+        }
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer != Some(timer) {
+            return;
+        }
+        match self.phase {
+            Phase::Emptying | Phase::Adding => {}
+            Phase::Quiet => {
+                self.phase = Phase::Adding;
+                let mut messages: Vec<Message> =
+                    (0..self.expiry.rules.count()).map(|place| self.expiry.add(place)).collect();
+                messages.push(Message::BarrierRequest);
+                self.adding = Some(self.asking.ask(desk, 0, messages));
+            }
+            Phase::Visiting => {
+                self.phase = Phase::Ending;
+                desk.stop(IDLE);
+                let most = self.expiry.timeout().saturating_add(self.expiry.patience);
+                self.timer = Some(desk.timer_in(most));
+            }
+            Phase::Ending => self.check(desk),
+            Phase::Checking => desk.end(),
+        }
+    }
+
+    /// Sends each idle rule a last probe.
+    fn check(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Checking;
+        self.timer.take().map(|timer| desk.cancel(timer));
+        desk.stop(HARD);
+        desk.begin(IDLE, Span::frames(self.expiry.idle().into()));
+        self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+    }
+
+    fn check_if_over(&mut self, desk: &mut Desk) {
+        let is_told = |told: &Option<Told>| told.is_some();
+        if self.phase == Phase::Ending && self.ceased.is_complete() && self.told.iter().all(is_told)
+        {
+            self.check(desk);
+        }
+    }
+
+    /// A probe of a rule with a hard time-out came back: at the far port the rule sent it on.
+    fn hard_probed(&mut self, place: u64, [sent_at, at]: [Nanos; 2], acts: bool, desk: &mut Desk) {
+        if self.phase < Phase::Adding {
+            return;
+        }
+        let began = self.began.moment(place as usize);
+        if began.is_none() || acts {
+            self.began.note(place, sent_at, at, acts);
+        }
+        // What left before it began may be found at its port only now.
+        let is_later = |began: Moment| sent_at > began.at.saturating_add(began.half);
+        if began.is_some_and(is_later) && self.ceased.note(place, sent_at, at, !acts) {
+            self.check_if_over(desk);
+        }
+    }
+
+    fn idle_probed(&mut self, place: u64, number: u64, [sent_at, at]: [Nanos; 2], acts: bool) {
+        if self.phase == Phase::Checking {
+            let rule = (u64::from(self.expiry.hard()) + place) as usize;
+            let was_told = self.told.get(rule).copied().flatten();
+            self.still_acting += u64::from(acts && was_told.is_some_and(|told| sent_at > told.at));
+            return;
+        }
+        self.idle_number_last = self.idle_number_last.max(number);
+        if let Some(idle) = self.idle.get_mut(place as usize).filter(|_| acts) {
+            idle.0 = Some((number, sent_at, at));
+        }
+    }
+
+    fn removed(&mut self, removed: &FlowRemoved, at: Nanos, desk: &mut Desk) {
+        let place = removed.cookie.wrapping_sub(1) as usize;
+        let is_hard = place < self.expiry.hard() as usize;
+        let reason =
+            if is_hard { FlowRemovedReason::HardTimeout } else { FlowRemovedReason::IdleTimeout };
+        match self.told.get_mut(place) {
+            Some(told) if told.is_none() && removed.reason == reason => {
+                *told = Some(Told { at, age: removed.age });
+                self.check_if_over(desk);
+            }
+            _ => self.strange += 1,
+        }
+    }
+
+    /// Tells how a hard time-out was kept, from the first rule on.
+    fn tell_hard(&self, tell: &mut impl FnMut(Measured)) {
+        let timeout = self.expiry.timeout().0 as f64;
+        let (mut kept, mut told, mut late, mut said) = (Row::new(), Row::new(), Row::new(), vec![]);
+        for place in 0..self.expiry.hard() as usize {
+            let began = self.began.moment(place);
+            let ceased = self.ceased.moment(place);
+            let message = self.told[place];
+            if let (Some(began), Some(ceased)) = (began, ceased) {
+                kept.push(ceased.at.0 as f64 - began.at.0 as f64 - timeout, [began, ceased]);
+            }
+            if let (Some(began), Some(message)) = (began, message) {
+                told.push(message.at.0 as f64 - began.at.0 as f64 - timeout, [began]);
+                said.push(message.age.0 as f64 - timeout);
+            }
+            if let (Some(ceased), Some(message)) = (ceased, message) {
+                late.push(message.at.0 as f64 - ceased.at.0 as f64, [ceased]);
+            }
+        }
+        kept.tell("hard_error_ns", tell);
+        told.tell("hard_told_ns", tell);
+        late.tell("removed_delay_ns", tell);
+        if let Some(said) = Spread::of(said) {
+            said.tell("hard_age_error_ns", 0.0, tell);
+        }
+    }
+
+    /// Tells how an idle time-out was kept.
+    fn tell_idle(&self, tell: &mut impl FnMut(Measured)) {
+        let timeout = self.expiry.timeout().0 as f64;
+        let mut kept = Row::new();
+        let hard = self.expiry.hard() as usize;
+        for (idle, told) in self.idle.iter().zip(&self.told[hard..]) {
+            let (Some((number, sent_at, arrived_at)), Some(told)) = (idle.0, told) else {
+                continue;
+            };
+            // Only if no later probe can have been lost on its way back.
+            if number + self.idle.len() as u64 > self.idle_number_last {
+                let half = Nanos(arrived_at.since(sent_at).0 / 2);
+                let last = Moment { at: sent_at.saturating_add(half), half };
+                kept.push(told.at.0 as f64 - last.at.0 as f64 - timeout, [last]);
+            }
+        }
+        kept.tell("idle_error_ns", tell);
+    }
+}
+
+/// Values, and how well each is known.
+struct Row(Vec<f64>, Vec<f64>);
+
+impl Row {
+    fn new() -> Row {
+        Row(Vec::new(), Vec::new())
+    }
+
+    fn push<const N: usize>(&mut self, value: f64, moments: [Moment; N]) {
+        self.0.push(value);
+        self.1.push(moments.iter().map(|moment| moment.half.0 as f64).sum());
+    }
+
+    fn tell(self, name: &str, tell: &mut impl FnMut(Measured)) {
+        if let (Some(values), Some(halves)) = (Spread::of(self.0), Spread::of(self.1)) {
+            values.tell(name, halves.quantile(0.5), tell);
+        }
+    }
+}
+
+impl Module for FlowTimeouts {
+    fn needs(&self) -> Needs {
+        let rounds = Nanos(self.expiry.round().0.saturating_mul(4));
+        let all = [self.expiry.timeout(), self.expiry.patience, rounds, ADDING, LEAD];
+        let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
+        Needs::new(limit).in_versions(&self.expiry.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => self.prepare(desk),
+            What::Timer(timer) => self.timed(timer, desk),
+            What::Frame(arrival) => {
+                let Some(probe) = arrival.probe else { return };
+                let (way, acts) = ([probe.sent_at, event.at], arrival.port == FAR);
+                match probe.stream {
+                    HARD => self.hard_probed(probe.place, way, acts, desk),
+                    _ => self.idle_probed(probe.place, probe.number, way, acts),
+                }
+            }
+            What::Message { message: Message::FlowRemoved(removed), .. } => {
+                self.removed(removed, event.at, desk);
+            }
+            What::Sent { said, first, .. } if self.adding == Some(said) => {
+                self.began.begin(first);
+            }
+            _ => {}
+        }
+        if let Some(answer) = self.asking.note(event) {
+            self.answered(&answer, desk);
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        if self.phase <= Phase::Adding {
+            return;
+        }
+        let mut tell = |measured: Measured| desk.measured(measured);
+        self.tell_hard(&mut tell);
+        self.tell_idle(&mut tell);
+        let all = self.told.len() as u64;
+        let told: Vec<&Told> = self.told.iter().flatten().collect();
+        let share = told.len() as f64 / all as f64;
+        tell(Measured::new("removed_told_ratio", "ratio", share, 0.0).of(all));
+        let [first, last] = [told.iter().map(|it| it.at).min(), told.iter().map(|it| it.at).max()];
+        if let (Some(first), Some(last)) = (first, last) {
+            let span = last.since(first).0 as f64;
+            tell(Measured::new("removed_span_ns", "ns", span, 0.0).of(told.len() as u64));
+        }
+        let mut count = |name: &'static str, count: u64| {
+            tell(Measured::new(name, "count", count as f64, 0.0).of(all));
+        };
+        count("removed_strange_count", self.strange);
+        count("still_acting_count", self.still_acting);
+        count("errors_count", self.errors);
+    }
+}
+
+const RULES: Declared = Declared {
+    key: "rules_count",
+    takes: Takes::Integers(2, RULES_MAX),
+    default: "10,1000",
+    unit: "rules",
+    help: "how many rules end at once: half by a hard time-out, half by an idle one",
+};
+
+const TIMEOUT: Declared = Declared {
+    key: "timeout",
+    takes: Takes::Integer(1, 3600),
+    default: "1",
+    unit: "s",
+    help: "the time-out",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(1.0, 2e7),
+    default: "50000",
+    unit: "frames/s",
+    help: "probes in a second, of all rules with a hard time-out together and of the others",
+};
+
+const FRAME: Declared = Declared {
+    key: "probe_bytes",
+    takes: Takes::Integer(64, 1518),
+    default: "96",
+    unit: "bytes",
+    help: "size of a probe, frame check sequence included",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "5",
+    unit: "s",
+    help: "how long after their time-out rules are waited for to end",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[RULES, TIMEOUT, PROBES_PPS, FRAME, updates::VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "How much longer than their time-out rules live, by number of rules",
+        &["hard_error_ns_p50", "hard_error_ns_max", "idle_error_ns_p50", "idle_error_ns_max"],
+        &["hard_age_error_ns_p50", "still_acting_count"],
+    ),
+    Show::values(
+        "How long after a rule's end the switch tells of it",
+        &["removed_delay_ns_p50", "removed_delay_ns_max"],
+        &["removed_span_ns", "removed_told_ratio", "removed_strange_count", "errors_count"],
+    ),
+];
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let spot = |count: u64| {
+        let expiry = Expiry {
+            rules: Rules::new(context, count as u32),
+            timeout_s: own.integer(&TIMEOUT) as u16,
+            probes_pps: own.number(&PROBES_PPS),
+            frame_bytes: own.integer(&FRAME) as usize,
+            versions: updates::versions(context),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        };
+        let seconds = f64::from(expiry.timeout_s) + 0.5;
+        let make = move |_| Box::new(FlowTimeouts::new(expiry.clone())) as Box<_>;
+        Spot::new(count as f64, seconds, make)
+    };
+    let spots = own.integers(&RULES).into_iter().map(spot).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}

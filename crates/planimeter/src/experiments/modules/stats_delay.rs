@@ -1,0 +1,404 @@
+//! Statistics delay: how long each kind of statistics takes, against rules, load and pace.
+//!
+//! Claim: what flow statistics cost grows with the rules, and answers come later while the data plane
+//! is busy. Method: so many rules, groups and meters are put in; frames visit the rules at the load that
+//! is asked for; then each kind of statistics is asked for in turn, the next as soon as the last part of
+//! an answer was read, or at a set pace, one request of each kind in so many seconds. Source: metric C10
+//! of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics modules of
+//! OFLOPS.
+
+use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
+use openflow::model::message::Message;
+use openflow::model::{
+    Action, Bucket, GROUP_ALL, GROUP_ANY, GroupKind, GroupMod, GroupModCommand, METER_ALL, Match,
+    MeterBand, MeterBandKind, MeterFlags, MeterMod, MeterModCommand, PRIORITY_DEFAULT, reserved,
+};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::asking::{Answer, Asking, Delays};
+use super::rounds::{Rounds, Spot};
+use super::rules::{RULES_MAX, Rules};
+use super::statistics::Statistic;
+use super::updates;
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::program::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "rules";
+
+/// The stream that loads the data plane.
+const LOAD: u16 = 1;
+
+/// How long the load runs before the first request.
+const LEAD: Nanos = Nanos::from_millis(20);
+
+/// The longest that the tables may take to be filled.
+const FILLING: Nanos = Nanos::from_secs(30);
+
+/// Frames a second that a meter lets pass.
+const METER_PPS: u32 = 1_000_000;
+
+/// What is asked, and of what.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// The rules.
+    pub rules: Rules,
+    /// Groups, and as many meters, in versions that have them.
+    pub groups: u32,
+    /// The kinds of statistics.
+    pub statistics: Vec<Statistic>,
+    /// Requests of each kind.
+    pub requests: u32,
+    /// Time between two requests of a kind; none if each follows the last answer.
+    pub pace: Option<Nanos>,
+    /// Frames that visit the rules in a second; 0 for none.
+    pub load_pps: f64,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long an answer is waited for.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct StatsDelay {
+    survey: Survey,
+    version: Version,
+    asking: Asking,
+    /// The kinds that the version knows, and what came of each.
+    kinds: Vec<(Statistic, Delays)>,
+    filling: Option<Said>,
+    /// The request that is under way.
+    asked: Option<Said>,
+    /// How many requests were put.
+    count: usize,
+    begun_at: Nanos,
+    timer: Option<TimerId>,
+    errors: u64,
+}
+
+impl StatsDelay {
+    /// The module for one survey.
+    pub fn new(survey: Survey) -> StatsDelay {
+        StatsDelay {
+            survey,
+            version: Version::V1_3,
+            asking: Asking::default(),
+            kinds: Vec::new(),
+            filling: None,
+            asked: None,
+            count: 0,
+            begun_at: Nanos::ZERO,
+            timer: None,
+            errors: 0,
+        }
+    }
+
+    /// Fills the tables, with a barrier behind it.
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        self.version = version.unwrap_or(self.version);
+        let survey = &self.survey;
+        let mut messages = Rules::emptied();
+        let add = |place| Message::FlowMod(survey.rules.add(place, PRIORITY_DEFAULT));
+        messages.extend((0..survey.rules.count()).map(add));
+        messages.extend(emptied());
+        messages.extend((1..=survey.groups).flat_map(|number| [group(number), meter(number)]));
+        // What the version has no words for is left out.
+        messages.retain(|message| can_say(self.version, message, desk));
+        messages.push(Message::BarrierRequest);
+        let known =
+            |it: &&Statistic| can_say(self.version, &it.ask(self.version, Match::ANY), desk);
+        let kinds = survey.statistics.iter().filter(known);
+        self.kinds = kinds.map(|&kind| (kind, Delays::default())).collect();
+        if survey.load_pps > 0.0 {
+            desk.prepare(survey.rules.probes(LOAD, survey.frame_bytes, survey.load_pps));
+        }
+        self.filling = Some(self.asking.ask(desk, 0, messages));
+    }
+
+    fn begin(&mut self, filled: &Answer, desk: &mut Desk) {
+        self.filling = None;
+        self.errors = filled.errors.into();
+        if self.survey.load_pps > 0.0 {
+            desk.begin(LOAD, Span::OPEN);
+        }
+        self.begun_at = desk.now().saturating_add(LEAD);
+        self.timer = Some(desk.timer_at(self.begun_at));
+    }
+
+    /// Puts the next request, or ends.
+    fn go_on(&mut self, desk: &mut Desk) {
+        let kinds = self.kinds.len();
+        if self.count >= kinds * self.survey.requests as usize {
+            return desk.end();
+        }
+        let due = self.due();
+        if desk.now() < due {
+            self.timer = Some(desk.timer_at(due));
+            return;
+        }
+        let (kind, _) = self.kinds[self.count % kinds];
+        self.count += 1;
+        let message = kind.ask(self.version, Match::ANY);
+        self.asked = Some(self.asking.ask(desk, 0, vec![message]));
+        self.timer = Some(desk.timer_in(self.survey.patience));
+    }
+
+    /// When the next request is due.
+    fn due(&self) -> Nanos {
+        let Some(pace) = self.survey.pace else { return self.begun_at };
+        let share = self.count as f64 / self.kinds.len().max(1) as f64;
+        self.begun_at.saturating_add(Nanos::from_secs_f64(pace.as_secs_f64() * share))
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer != Some(timer) {
+            return;
+        }
+        if let Some(asked) = self.asked.take() {
+            self.asking.give_up(0, asked);
+            self.last().unanswered += 1;
+        }
+        self.go_on(desk);
+    }
+
+    /// What came of the kind that was asked for last.
+    fn last(&mut self) -> &mut Delays {
+        let place = (self.count - 1) % self.kinds.len();
+        &mut self.kinds[place].1
+    }
+
+    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+        if self.filling == Some(answer.said) {
+            return self.begin(answer, desk);
+        }
+        if self.asked == Some(answer.said) {
+            self.asked = None;
+            self.timer.take().map(|timer| desk.cancel(timer));
+            self.last().note(answer);
+            self.go_on(desk);
+        }
+    }
+}
+
+impl Module for StatsDelay {
+    fn needs(&self) -> Needs {
+        let kinds = self.survey.statistics.len() as u64;
+        let one = self.survey.patience.max(self.survey.pace.unwrap_or(Nanos::ZERO));
+        let all = Nanos(one.0.saturating_mul(kinds * u64::from(self.survey.requests)));
+        Needs::new(FILLING.saturating_add(all)).in_versions(&self.survey.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(0), desk),
+            What::Timer(timer) => self.timed(timer, desk),
+            _ => {
+                if let Some(answer) = self.asking.note(event) {
+                    self.answered(&answer, desk);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let mut tell = |measured: Measured| desk.measured(measured);
+        for (kind, delays) in &self.kinds {
+            tell_kind(*kind, delays, &mut tell);
+        }
+        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+    }
+}
+
+/// What is told of a kind: nothing if the switch refuses it.
+fn tell_kind(kind: Statistic, delays: &Delays, tell: &mut impl FnMut(Measured)) {
+    let word = kind.word();
+    if delays.asked() == 0 {
+        return;
+    }
+    delays.tell(&format!("{word}_reply_ns"), tell);
+    delays.tell_first(&format!("{word}_first_part_ns"), tell);
+    let mut say = |what: &'static str, unit: &'static str, value: f64| {
+        let named = Measured::new(format!("{word}_{what}"), unit, value, 0.0);
+        tell(named.of(delays.asked()));
+    };
+    say("answered_ratio", "ratio", delays.answered() as f64 / delays.asked() as f64);
+    if delays.answered() > 0 {
+        say("reply_bytes", "bytes", delays.bytes as f64);
+        say("reply_rows", "rows", delays.rows as f64);
+    }
+}
+
+/// Whether a version has words for a message.
+fn can_say(version: Version, message: &Message, desk: &mut Desk) -> bool {
+    desk.encode(version, std::slice::from_ref(message)).is_ok()
+}
+
+/// No group and no meter is left.
+fn emptied() -> [Message; 2] {
+    let (command, group) = (GroupModCommand::Delete, GROUP_ALL);
+    let groups = GroupMod { command, group, ..GroupMod::default() };
+    let (command, meter) = (MeterModCommand::Delete, METER_ALL);
+    let meters = MeterMod { command, meter, ..MeterMod::default() };
+    [Message::GroupMod(groups), Message::MeterMod(meters)]
+}
+
+fn group(number: u32) -> Message {
+    let bucket = Bucket {
+        id: 1,
+        weight: 0,
+        watch_port: reserved::NONE,
+        watch_group: GROUP_ANY,
+        actions: vec![Action::output(PORT_OUT.into())],
+        experimenter: Vec::new(),
+    };
+    let kind = GroupKind::Indirect;
+    Message::GroupMod(GroupMod {
+        kind,
+        group: number,
+        buckets: vec![bucket],
+        ..GroupMod::default()
+    })
+}
+
+fn meter(number: u32) -> Message {
+    let bands = vec![MeterBand { rate: METER_PPS, burst: 0, kind: MeterBandKind::Drop }];
+    Message::MeterMod(MeterMod {
+        flags: MeterFlags::PKTPS | MeterFlags::STATS,
+        meter: number,
+        bands,
+        ..MeterMod::default()
+    })
+}
+
+const RULES: Declared = Declared {
+    key: "rules_count",
+    takes: Takes::Integers(1, RULES_MAX),
+    default: "10,1000",
+    unit: "rules",
+    help: "how many rules there are",
+};
+
+const GROUPS: Declared = Declared {
+    key: "groups_count",
+    takes: Takes::Integer(0, 4096),
+    default: "16",
+    unit: "groups",
+    help: "how many groups there are, and as many meters",
+};
+
+const STATISTICS: Declared = Declared {
+    key: "statistics",
+    takes: Takes::Words(Statistic::WORDS),
+    default: "flow,aggregate,table,port,queue,group,meter",
+    unit: "",
+    help: "what is asked for",
+};
+
+const REQUESTS: Declared = Declared {
+    key: "requests",
+    takes: Takes::Integer(1, 100_000),
+    default: "10",
+    unit: "requests",
+    help: "of each kind, back to back",
+};
+
+const PACED: Declared = Declared {
+    key: "paced_requests",
+    takes: Takes::Integer(0, 100_000),
+    default: "2",
+    unit: "requests",
+    help: "of each kind, at a pace of their own; 0 leaves that out",
+};
+
+const PACE: Declared = Declared {
+    key: "pace",
+    takes: Takes::Number(0.001, 3600.0),
+    default: "1",
+    unit: "s",
+    help: "time between two requests of a kind at that pace",
+};
+
+const LOADS: Declared = Declared {
+    key: "load_pps",
+    takes: Takes::Integers(0, 20_000_000),
+    default: "0,10000,200000",
+    unit: "frames/s",
+    help: "frames that visit the rules meanwhile: none, few, many",
+};
+
+const FRAME: Declared = Declared {
+    key: "probe_bytes",
+    takes: Takes::Integer(64, 1518),
+    default: "96",
+    unit: "bytes",
+    help: "size of such a frame, frame check sequence included",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "5",
+    unit: "s",
+    help: "how long an answer is waited for",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[RULES, GROUPS, STATISTICS, REQUESTS, PACED, PACE, LOADS, FRAME, updates::VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Delay of statistics, back to back, by number of rules",
+        &["flow_reply_ns_p50", "aggregate_reply_ns_p50", "table_reply_ns_p50", "port_reply_ns_p50"],
+        &["flow_first_part_ns_p50", "flow_reply_rows", "flow_reply_bytes", "flow_answered_ratio"],
+    ),
+    Show::values(
+        "Delay of statistics of queues, groups and meters",
+        &["queue_reply_ns_p50", "group_reply_ns_p50", "meter_reply_ns_p50"],
+        &["queue_reply_rows", "group_reply_rows", "meter_reply_rows", "errors_count"],
+    ),
+    Show::values(
+        "Delay of statistics at a set pace, without load",
+        &["paced_flow_reply_ns_p50", "paced_aggregate_reply_ns_p50", "paced_port_reply_ns_p50"],
+        &["paced_flow_answered_ratio"],
+    ),
+];
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let survey = |rules: u64, load_pps: u64, requests: u64, pace: Option<Nanos>| Survey {
+        rules: Rules::new(context, rules as u32),
+        groups: own.integer(&GROUPS) as u32,
+        statistics: own.words(&STATISTICS).filter_map(Statistic::of).collect(),
+        requests: requests as u32,
+        pace,
+        load_pps: load_pps as f64,
+        frame_bytes: own.integer(&FRAME) as usize,
+        versions: updates::versions(context),
+        patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+    };
+    let spot = |survey: Survey, seconds: f64| {
+        let (rules, load) = (f64::from(survey.rules.count()), survey.load_pps);
+        let make = move |_| Box::new(StatsDelay::new(survey.clone())) as Box<_>;
+        Spot::new(rules, seconds, make).on("load_pps", load)
+    };
+    let (paced, pace) = (own.integer(&PACED), own.number(&PACE));
+    let mut spots = Vec::new();
+    for rules in own.integers(&RULES) {
+        for load in own.integers(&LOADS) {
+            spots.push(spot(survey(rules, load, own.integer(&REQUESTS), None), 0.2));
+        }
+        if paced > 0 {
+            let survey = survey(rules, 0, paced, Some(Nanos::from_secs_f64(pace)));
+            spots.push(spot(survey, paced as f64 * pace).named("paced_"));
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

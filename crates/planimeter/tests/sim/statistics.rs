@@ -1,0 +1,187 @@
+//! Statistics and counters of a switch that answers at once, in several versions of OpenFlow: what is
+//! measured is known beforehand.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Ended, Metric, ModuleRun, Name, Record};
+
+use super::{measure, plan};
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+const VERSIONS: [&str; 4] = ["1.0", "1.3", "1.4", "1.5"];
+
+/// What our switch takes to a message at most in virtual time.
+const AT_ONCE_NS: f64 = 1e6;
+
+fn run(experiment: &str, version: &str, set: &[&str]) -> Record {
+    let version = format!("version={version}");
+    let set = [&["wildcard_entries_max=5000", "repeats=1", &version], set].concat();
+    let record = measure(&plan(&[experiment], &OURS, &set, 1));
+    for trial in &record.trials {
+        let run = trial.module.as_ref().unwrap();
+        assert_eq!(run.ended, Ended::Said, "{experiment} {version}: {run:?}");
+        assert_eq!(run.notes, Vec::<String>::new(), "{experiment} {version}");
+    }
+    record
+}
+
+fn modules(record: &Record) -> impl Iterator<Item = &ModuleRun> {
+    record.trials.iter().map(|trial| trial.module.as_ref().unwrap())
+}
+
+fn found(run: &ModuleRun, name: &str) -> Option<(f64, Option<f64>)> {
+    let metric = Metric::Named(Name::read(name).unwrap());
+    let measured = run.measured.iter().find(|found| found.metric == metric)?;
+    Some((measured.value, measured.resolution))
+}
+
+fn value(run: &ModuleRun, name: &str) -> f64 {
+    found(run, name).unwrap_or_else(|| panic!("{name} is not told: {run:?}")).0
+}
+
+#[test]
+fn every_kind_of_statistics_tells_of_all_that_there_is() {
+    for version in VERSIONS {
+        let set =
+            ["rules_count=20", "load_pps=0,50000", "requests=3", "pace=0.01", "groups_count=4"];
+        let record = run("stats-delay", version, &set);
+        assert_eq!(record.trials.len(), 3);
+        for run in modules(&record) {
+            // One rule below all others sends back what no rule takes.
+            assert_eq!(value(run, "flow_reply_rows"), 21.0, "{version}");
+            assert_eq!(value(run, "aggregate_reply_rows"), 1.0, "{version}");
+            assert_eq!(value(run, "port_reply_rows"), 2.0, "{version}");
+            assert!(value(run, "flow_reply_bytes") > value(run, "aggregate_reply_bytes"));
+            for word in ["flow", "aggregate", "table", "port"] {
+                assert_eq!(value(run, &format!("{word}_answered_ratio")), 1.0, "{version}");
+                let delay = value(run, &format!("{word}_reply_ns_max"));
+                assert!((0.0..=AT_ONCE_NS).contains(&delay), "{version} {word}: {delay}");
+            }
+            let [groups, meters] =
+                ["group_reply_rows", "meter_reply_rows"].map(|name| found(run, name));
+            let four = (version != "1.0").then_some((4.0, Some(0.0)));
+            assert_eq!((groups, meters), (four, four), "{version}");
+            assert_eq!(value(run, "errors_count"), 0.0, "{version}");
+        }
+    }
+}
+
+#[test]
+fn the_delay_of_statistics_at_a_pace_has_names_of_its_own() {
+    let set = ["rules_count=3", "load_pps=0", "requests=2", "pace=0.01"];
+    let record = run("stats-delay", "1.3", &set);
+    let names: Vec<&str> = record.outcomes.iter().map(|found| found.metric.name()).collect();
+    for name in ["flow_reply_ns_p50", "paced_flow_reply_ns_p50", "paced_port_reply_rows"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+}
+
+#[test]
+fn counters_that_are_never_stale_are_found_so_within_the_poll() {
+    for version in VERSIONS {
+        let set = ["frames_count=1,200", "frames_pps=100000", "poll_ms=0.5"];
+        let record = run("counter-staleness", version, &set);
+        for run in modules(&record) {
+            assert_eq!(value(run, "lost_frames"), 0.0);
+            for word in ["flow", "aggregate", "table", "port"] {
+                assert_eq!(value(run, &format!("{word}_visible_ratio")), 1.0, "{version} {word}");
+                let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
+                let half = half.unwrap();
+                assert!(half <= 0.25e6 + AT_ONCE_NS / 2.0, "{version} {word}: {half}");
+                // They were counted as soon as they came, which is a frame's way after they left.
+                assert!(stale - half <= 20_000.0, "{version} {word}: {stale} {half}");
+            }
+        }
+    }
+}
+
+#[test]
+fn statistics_and_updates_are_told_alone_and_together() {
+    for version in VERSIONS {
+        let set = ["poll_ms=1,5", "rules_count=100", "batch=30", "span=0.03"];
+        let record = run("stats-and-updates", version, &set);
+        for run in modules(&record) {
+            for what in ["statistics", "update"] {
+                for when in ["alone", "together"] {
+                    assert_eq!(value(run, &format!("{what}_{when}_answered_ratio")), 1.0);
+                    let delay = value(run, &format!("{what}_{when}_ns_max"));
+                    assert!((0.0..=AT_ONCE_NS).contains(&delay), "{version} {what}: {delay}");
+                }
+                assert!(found(run, &format!("{what}_slowed_ratio")).is_some());
+            }
+            assert_eq!(value(run, "errors_count"), 0.0, "{version}");
+        }
+    }
+}
+
+#[test]
+fn a_switch_that_forwards_whatever_happens_loses_nothing_to_churn() {
+    for version in VERSIONS {
+        let set = ["changes=0,10000", "polls=0,100", "rules_count=50", "unused=20", "span=0.1"];
+        let record = run("flow-churn", version, &set);
+        assert_eq!(record.trials.len(), 4);
+        for (place, run) in modules(&record).enumerate() {
+            assert_eq!(value(run, "loss_ratio"), 0.0, "{version}");
+            assert_eq!(value(run, "errors_count"), 0.0, "{version}");
+            assert!(value(run, "latency_ns_max") < AT_ONCE_NS);
+            let changes = value(run, "changes_per_s");
+            let asked = if place % 2 == 0 { 0.0 } else { 10_000.0 };
+            assert!((changes - asked).abs() <= 200.0, "{version}: {changes} of {asked}");
+            assert_eq!(found(run, "barrier_ns_p50").is_some(), asked > 0.0);
+            assert_eq!(found(run, "statistics_ns_p50").is_some(), place >= 2);
+        }
+    }
+}
+
+#[test]
+fn what_the_switch_has_no_room_for_is_told_beside_the_frames() {
+    let set = ["changes=1000", "polls=0", "rules_count=50", "unused=20", "span=0.1"];
+    let full = [&["wildcard_entries_max=51"], &set[..]].concat();
+    let record = measure(&plan(&["flow-churn"], &OURS, &[&["repeats=1"], &full[..]].concat(), 1));
+    let run = modules(&record).next().unwrap();
+    assert_eq!((value(run, "loss_ratio"), &run.ended), (0.0, &Ended::Said));
+    assert!((45.0..=50.0).contains(&value(run, "errors_count")), "{run:?}");
+}
+
+#[test]
+fn no_answer_is_lost_at_any_rate() {
+    for version in VERSIONS {
+        let record = run("port-stats-rate", version, &["rates=2,64,1024", "span=0.1"]);
+        let rates = [2.0, 64.0, 1024.0];
+        for (run, rate) in modules(&record).zip(rates) {
+            assert_eq!((value(run, "lost_ratio"), value(run, "refused_ratio")), (0.0, 0.0));
+            assert!((value(run, "requests_per_s") / rate - 1.0).abs() < 0.01);
+            assert!((0.0..=AT_ONCE_NS).contains(&value(run, "reply_ns_max")), "{version}");
+        }
+    }
+}
+
+/// Time-outs are looked at so often by our switch.
+const LATE_NS: f64 = 10e6;
+
+#[test]
+fn time_outs_that_are_kept_are_found_so() {
+    for version in VERSIONS {
+        let record = run("flow-timeouts", version, &["rules_count=10", "probes_pps=5000"]);
+        for run in modules(&record) {
+            assert_eq!(value(run, "removed_told_ratio"), 1.0, "{version}");
+            for none in ["removed_strange_count", "still_acting_count", "errors_count"] {
+                assert_eq!(value(run, none), 0.0, "{version} {none}");
+            }
+            let within = |name: &str, most: f64| {
+                for extreme in ["min", "max"] {
+                    let (error, half) = found(run, &format!("{name}_{extreme}")).unwrap();
+                    let half = half.unwrap();
+                    assert!(half <= 0.6e6, "{version} {name}: {half}");
+                    let truth = -half..=most + half;
+                    assert!(truth.contains(&error), "{version} {name}: {error} of {half}");
+                }
+            };
+            // Nobody is told before, and nothing acts after, however it is looked at.
+            within("hard_error_ns", LATE_NS);
+            within("hard_told_ns", LATE_NS);
+            within("idle_error_ns", LATE_NS);
+            within("removed_delay_ns", AT_ONCE_NS);
+        }
+    }
+}
