@@ -12,6 +12,8 @@ mod standards;
 mod workloads;
 /// Measurement modules.
 mod modules;
+/// Those about frames that pass rules.
+mod passages;
 /// Those about statistics, time-outs and sessions.
 mod statistics;
 
@@ -160,6 +162,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(oflops2018::ENTRIES)
         .chain(methods)
         .chain(modules::ENTRIES)
+        .chain(passages::ENTRIES)
         .chain(statistics::ENTRIES)
 }
 

@@ -480,7 +480,7 @@ fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
 }
 
 /// Where a port's loss belongs in the account, and its name there.
-fn name_of(reason: PortDrop) -> (Place, &'static str) {
+pub fn name_of(reason: PortDrop) -> (Place, &'static str) {
     let place = match reason {
         PortDrop::ReceiveRingFull | PortDrop::TooLong => Place::Tester,
         PortDrop::TransmitRefused

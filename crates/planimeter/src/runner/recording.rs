@@ -6,7 +6,7 @@
 /// The same of a module.
 pub mod module;
 
-use instrument::account::Place;
+use instrument::account::{Account, Place};
 use instrument::controller::play::Played;
 use instrument::experiment::Point;
 use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
@@ -243,19 +243,19 @@ pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
 }
 
 /// What the tester's ports lost.
-pub fn own_drops(report: &TrialReport) -> Vec<Drop> {
+pub fn own_drops(account: &Account) -> Vec<Drop> {
     let drop = |(drop, &frames): (&instrument::account::Drop, &u64)| Drop {
         place: place(drop.place),
         at: "tester's port".into(),
         reason: drop.reason.clone(),
         frames,
     };
-    report.account.drops.iter().map(drop).collect()
+    account.drops.iter().map(drop).collect()
 }
 
 /// The tester's own drops, then what kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
-    own_drops(report).into_iter().chain(drops_around(around)).collect()
+    own_drops(&report.account).into_iter().chain(drops_around(around)).collect()
 }
 
 /// What kernel and target counted around a trial.

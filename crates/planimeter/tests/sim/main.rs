@@ -18,8 +18,10 @@ mod goals;
 mod models;
 mod oflops2018;
 mod modules;
+mod passages;
 mod standards;
 mod statistics;
+mod transients;
 
 use std::fmt::Write;
 use std::fs;

@@ -25,7 +25,7 @@ pub fn json(report: &TrialReport, interrupted: bool) -> String {
         ports: ports(report),
         account_frames_offered: account.offered,
         account_frames_received: account.received,
-        drops: recording::own_drops(report),
+        drops: recording::own_drops(&report.account),
         frames_unexplained: account.unexplained(),
         clock: recording::clock(report.stamps),
         flags,

@@ -32,3 +32,17 @@ pub mod flow_churn;
 pub mod port_stats_rate;
 /// How true time-outs of rules are.
 pub mod flow_timeouts;
+/// Rules that are changed while frames run.
+pub mod changing;
+/// How frames are treated while rules are changed.
+pub mod update_transient;
+/// How long flows go on after they were to stop.
+pub mod blackhole;
+/// Frames that pass rules side by side.
+pub mod passage;
+/// Forwarding latency, queue delay and table lookup.
+pub mod forwarding;
+/// Every action, and what it is to make of frames.
+pub mod deeds;
+/// What actions cost frames, and whether they are done.
+pub mod acting;

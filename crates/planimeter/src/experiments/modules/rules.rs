@@ -7,10 +7,13 @@
 
 use std::net::Ipv4Addr;
 
+use instrument::account::Place;
+use instrument::rig::engine::name_of;
 use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
+use ports::port::PortCounters;
 
 use crate::experiments::Context;
 use crate::target::name::Technology;
@@ -142,6 +145,13 @@ impl Priorities {
             Priorities::Random(seed) => shuffled(ascending.collect(), seed),
         }
     }
+}
+
+/// Frames that a port has sent, those counted that its link had no room for.
+pub fn sent(counters: &PortCounters) -> u64 {
+    let is_link = |reason| name_of(reason).0 == Place::Link;
+    let lost = counters.drops.iter().filter(|(reason, _)| is_link(*reason));
+    counters.tx_frames + lost.map(|(_, frames)| frames).sum::<u64>()
 }
 
 /// The values in an order that is the same for the same seed (Fisher and Yates).

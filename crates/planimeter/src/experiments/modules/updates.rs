@@ -16,7 +16,8 @@ pub const AXIS: &str = "rules";
 /// What comes before the names of what is measured with probes after the barrier only.
 const AFTER: &str = "late_probes_";
 
-const RULES: Declared = Declared {
+/// How many rules.
+pub const RULES: Declared = Declared {
     key: "rules_count",
     takes: Takes::Integers(1, RULES_MAX),
     default: "100,1000",
@@ -32,7 +33,8 @@ const DEED: Declared = Declared {
     help: "what is done to the rules",
 };
 
-const PRIORITIES: Declared = Declared {
+/// The order of their priorities.
+pub const PRIORITIES: Declared = Declared {
     key: "priority_order",
     takes: Takes::Word(Priorities::WORDS),
     default: "same",
@@ -49,7 +51,8 @@ const PROBES: Declared = Declared {
            tells rules that wait for a frame from rules that are late",
 };
 
-const PROBES_PPS: Declared = Declared {
+/// Probes in a second.
+pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
@@ -58,7 +61,8 @@ const PROBES_PPS: Declared = Declared {
            two of its probes",
 };
 
-const FRAME: Declared = Declared {
+/// The size of a probe.
+pub const FRAME: Declared = Declared {
     key: "probe_bytes",
     takes: Takes::Integer(64, 1518),
     default: "96",
@@ -75,7 +79,8 @@ pub const VERSION: Declared = Declared {
     help: "versions of OpenFlow that are offered",
 };
 
-const PATIENCE: Declared = Declared {
+/// How long is waited.
+pub const PATIENCE: Declared = Declared {
     key: "patience",
     takes: Takes::Number(0.1, 600.0),
     default: "10",

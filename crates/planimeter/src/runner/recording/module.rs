@@ -3,9 +3,11 @@
 //! The account is that of every trial: frames that left = frames that came back + drops by place and
 //! reason + unexplained, where a frame that came back inside a message came back too.
 
+use instrument::account::Account;
 use instrument::module::{
     ConnectionReport, Ended, LogEntry, Measured, Series, StageReport, StreamAccount, Value,
 };
+use instrument::rig::engine::name_of;
 use instrument::trial::Classes;
 use openflow::version::MessageKind;
 use packet::time::{Clock, Nanos};
@@ -26,7 +28,7 @@ pub fn trial(
     let unsent = sum(|it| it.unsent_late + it.unsent_refused);
     let received = sum(|it| it.arrived + it.late).max(sum(|it| it.told.min(it.sent)));
     let span = report.ended_at.since(report.started_at);
-    let drops = super::drops_around(around);
+    let drops = [own_drops(report), super::drops_around(around)].concat();
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
     let foreign = report.ports.iter().map(|port| port.foreign).sum();
     record::Trial {
@@ -73,6 +75,16 @@ pub fn trial(
         memory_bytes: around.after.memory_bytes,
         goal: None,
     }
+}
+
+/// What the tester's ports lost.
+fn own_drops(report: &StageReport) -> Vec<record::Drop> {
+    let mut account = Account::default();
+    for &(reason, frames) in report.ports.iter().flat_map(|port| &port.counters.drops) {
+        let (place, reason) = name_of(reason);
+        account.drop(place, reason, frames);
+    }
+    super::own_drops(&account)
 }
 
 fn per_second(count: u64, span: Nanos) -> f64 {

@@ -1,0 +1,104 @@
+//! Measurement modules about frames: while rules change, and on their way through rules and actions.
+
+use super::{Entry, OPENFLOW, WORKLOAD};
+use crate::experiments::modules::{acting, blackhole, forwarding, update_transient, updates};
+
+/// Those about rules that change first.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "update-transient",
+        title: "How frames are treated while rules are changed",
+        axis: updates::AXIS,
+        method: "Rules that send frames back are changed to send them on while probes visit each in turn: \
+                 each frame was treated by the old rule, the new one, none or both.",
+        build: update_transient::method,
+        technologies: OPENFLOW,
+        parameters: update_transient::PARAMETERS,
+        shows: update_transient::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "blackhole",
+        title: "How long flows go on after their rules were turned to drop",
+        axis: updates::AXIS,
+        method: "Rules that send frames on are changed to drop them, or deleted from above one that does, \
+                 while probes visit each in turn: frames that still come out have leaked.",
+        build: blackhole::method,
+        technologies: OPENFLOW,
+        parameters: blackhole::PARAMETERS,
+        shows: blackhole::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "forwarding-latency",
+        title: "Latency of frames through rules, by size and rate",
+        axis: forwarding::BYTES_AXIS,
+        method: "A load of one size runs through rules at a low and at a high rate; of some of its frames, \
+                 evenly spread, the latency is taken.",
+        build: forwarding::latency,
+        technologies: OPENFLOW,
+        parameters: forwarding::LATENCY,
+        shows: forwarding::LATENCY_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "queue-delay",
+        title: "Latency and loss through one rule, by rate",
+        axis: forwarding::RATE_AXIS,
+        method: "Frames run through one rule, or one queue, at each rate; of some, evenly spread, the \
+                 latency is taken, and all are counted.",
+        build: forwarding::queue_delay,
+        technologies: OPENFLOW,
+        parameters: forwarding::QUEUES,
+        shows: forwarding::QUEUES_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "table-lookup",
+        title: "Latency by number of rules in the table",
+        axis: forwarding::RULES_AXIS,
+        method: "The table is filled with exact or wildcard rules, and probes visit the first, the last and \
+                 some rule in turn.",
+        build: forwarding::table_lookup,
+        technologies: OPENFLOW,
+        parameters: forwarding::LOOKUP,
+        shows: forwarding::LOOKUP_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "action-delay",
+        title: "Extra latency of each action, and whether it is done",
+        axis: acting::BYTES_AXIS,
+        method: "Each action has a rule of its own beside one that only sends the like frames on; probes visit \
+                 them in turn, and are compared byte by byte with what they ought to be.",
+        build: acting::delay,
+        technologies: OPENFLOW,
+        parameters: acting::DELAY,
+        shows: acting::DELAY_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "action-scalability",
+        title: "Extra latency of lists of actions",
+        axis: acting::LENGTH_AXIS,
+        method: "A rule with so many rewrites stands beside one that only sends frames on; probes visit both \
+                 in turn, and are compared byte by byte with what they ought to be.",
+        build: acting::scalability,
+        technologies: OPENFLOW,
+        parameters: acting::SCALABILITY,
+        shows: acting::SCALABILITY_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "header-rewrite",
+        title: "Latency of rewriting each field, and whether it is done",
+        axis: acting::BYTES_AXIS,
+        method: "Each field that can be set is set by a rule of its own beside one that only sends the like \
+                 frames on; probes visit them in turn, and are compared byte by byte.",
+        build: acting::rewrite,
+        technologies: OPENFLOW,
+        parameters: acting::DELAY,
+        shows: acting::REWRITE_SHOWS,
+        ..WORKLOAD
+    },
+];

@@ -1,0 +1,394 @@
+//! What actions cost frames, and whether they are done.
+//!
+//! Claim: an action may take time, be done in software, be refused, or be accepted and not done. Method:
+//! each action has a rule of its own beside a rule that only sends the like frames on; one stream of
+//! each kind of frame visits its rules in turn, so that both are measured in the same trial, and every frame
+//! is compared to its last byte with what it ought to be. Source: OFLOPS's action delay and action
+//! scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table VI.
+
+use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Value};
+use instrument::stream::{Headers, Rate, Stream};
+use openflow::model::group::{BUCKET_ALL, GROUP_ALL, GroupKind, GroupModCommand};
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, GroupMod, Match, PRIORITY_DEFAULT, reserved};
+use packet::time::Nanos;
+
+use super::deeds::{self, Deed, Kind};
+use super::forwarding::LEAD;
+use super::passage::{Absent, Case, Passage, Passing, Seen, extra, median};
+use super::rounds::{Rounds, Spot};
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::name::Technology;
+use crate::target::program::PORT_OUT;
+
+const SIZES: Declared = Declared {
+    key: "sizes",
+    takes: Takes::Integers(128, 1500),
+    default: "128",
+    unit: "bytes",
+    help: "sizes of frames, frame check sequence included",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(1.0, 1e6),
+    default: "50000",
+    unit: "frames/s",
+    help: "frames in a second, all rules together",
+};
+
+const LENGTHS: Declared = Declared {
+    key: "actions_count",
+    takes: Takes::Integers(1, 250),
+    default: "1,2,4,8,16,32",
+    unit: "",
+    help: "how many rewrites a rule has",
+};
+
+const SIZE: Declared = Declared {
+    key: "size",
+    takes: Takes::Integer(128, 1500),
+    default: "128",
+    unit: "bytes",
+    help: "size of frames, frame check sequence included",
+};
+
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// What can be set of action delay and of header rewrite.
+pub const DELAY: &[Declared] = &[SIZES, PROBES_PPS, VERSION];
+
+/// What can be set of action scalability.
+pub const SCALABILITY: &[Declared] = &[LENGTHS, SIZE, PROBES_PPS, VERSION];
+
+/// Axis of action delay and header rewrite.
+pub const BYTES_AXIS: &str = "frame_bytes";
+
+/// Axis of action scalability.
+pub const LENGTH_AXIS: &str = "actions";
+
+const VERDICTS: Show = Show::values(
+    "Rules that were accepted, refused and cannot be said, and those that are accepted and not done",
+    &["actions_done_count", "actions_wrong_count"],
+    &["actions_refused_count", "actions_inexpressible_count", "actions_unseen_count"],
+);
+
+/// What is shown of action delay.
+pub const DELAY_SHOWS: &[Show] = &[
+    VERDICTS,
+    Show::values(
+        "Extra latency of groups, queues and TTLs",
+        &["group_extra_ns_p50", "dec_nw_ttl_extra_ns_p50", "set_nw_ttl_extra_ns_p50"],
+        &["enqueue_extra_ns_p50", "set_queue_extra_ns_p50", "ipv6_dec_nw_ttl_extra_ns_p50"],
+    ),
+    Show::values(
+        "Extra latency of VLAN tags",
+        &["push_vlan_extra_ns_p50", "pop_vlan_extra_ns_p50"],
+        &["add_vlan_vid_extra_ns_p50", "vlan_vid_extra_ns_p50", "vlan_pcp_extra_ns_p50"],
+    ),
+    Show::values(
+        "Extra latency of MPLS entries",
+        &["push_mpls_extra_ns_p50", "pop_mpls_extra_ns_p50"],
+        &[
+            "set_mpls_ttl_extra_ns_p50",
+            "dec_mpls_ttl_extra_ns_p50",
+            "mpls_label_extra_ns_p50",
+            "mpls_tc_extra_ns_p50",
+        ],
+    ),
+    REWRITES,
+    REWRITES_OTHER,
+];
+
+const REWRITES: Show = Show::values(
+    "Extra latency of rewriting addresses and ports",
+    &["eth_src_extra_ns_p50", "ipv4_src_extra_ns_p50", "udp_src_extra_ns_p50"],
+    &[
+        "eth_dst_extra_ns_p50",
+        "ipv4_dst_extra_ns_p50",
+        "transport_src_extra_ns_p50",
+        "tcp_src_extra_ns_p50",
+        "sctp_src_extra_ns_p50",
+        "ip_dscp_extra_ns_p50",
+    ],
+);
+
+const REWRITES_OTHER: Show = Show::values(
+    "Extra latency of rewriting IPv6 and ARP",
+    &["ipv6_src_extra_ns_p50", "arp_spa_extra_ns_p50"],
+    &["ipv6_dst_extra_ns_p50", "ipv6_flabel_extra_ns_p50", "arp_op_extra_ns_p50"],
+);
+
+/// What is shown of header rewrite.
+pub const REWRITE_SHOWS: &[Show] = &[
+    VERDICTS,
+    Show::values(
+        "Latency by what is rewritten",
+        &["none_ns_p50", "eth_src_ns_p50", "ipv4_src_ns_p50", "udp_src_ns_p50"],
+        &["vlan_pcp_ns_p50", "ip_dscp_ns_p50", "transport_src_ns_p50"],
+    ),
+    REWRITES,
+    REWRITES_OTHER,
+];
+
+/// What is shown of action scalability.
+pub const SCALABILITY_SHOWS: &[Show] = &[
+    Show::values(
+        "Extra latency by number of actions",
+        &["list_extra_ns_p50"],
+        &["list_ns_p50", "none_ns_p50", "list_right_ratio"],
+    ),
+    VERDICTS,
+];
+
+/// The module.
+pub struct Acting {
+    passing: Passing,
+    /// For each case that of its kind to which nothing is done.
+    plain: Vec<usize>,
+}
+
+/// A case, and the one that it is compared with.
+type Compared = (Case, usize);
+
+impl Acting {
+    /// The module for such a passage; each case is compared with that of the number beside it.
+    pub fn new(passage: Passage, plain: Vec<usize>) -> Acting {
+        Acting { passing: Passing::new(passage), plain }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        if !self.passing.is_set_up {
+            return;
+        }
+        let cases: Vec<(&Case, &Seen)> = self.passing.cases().collect();
+        let verdicts: Vec<(&str, Verdict)> =
+            cases.iter().map(|(case, seen)| (&*case.name, Verdict::of(seen))).collect();
+        for (place, ((case, seen), &plain)) in cases.iter().zip(&self.plain).enumerate() {
+            note(case, seen, desk);
+            let (Some(spread), None) = (seen.spread(), &seen.absent) else { continue };
+            let name = &case.name;
+            let told = |what: &str, (value, half): (f64, f64)| {
+                Measured::new(format!("{name}_{what}"), "ns", value, half).of(spread.count())
+            };
+            desk.measured(told("ns_p50", median(&spread)));
+            let right = seen.right_ratio().unwrap_or(0.0);
+            let ratio = Measured::new(format!("{name}_right_ratio"), "ratio", right, 0.0);
+            desk.measured(ratio.of(seen.checked));
+            // What is not done costs nothing, which is no answer.
+            let is_done = seen.right == seen.checked && place != plain;
+            if let (Some(plain), true) = (cases[plain].1.spread(), is_done) {
+                desk.measured(told("extra_ns_p50", extra(&spread, &plain)));
+            }
+        }
+        tell_verdicts(&verdicts, desk);
+    }
+}
+
+/// What became of a rule's frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Done,
+    Wrong,
+    Refused,
+    Inexpressible,
+    Unseen,
+}
+
+impl Verdict {
+    fn of(seen: &Seen) -> Verdict {
+        match (&seen.absent, seen.checked) {
+            (Some(Absent::NotExpressible), _) => Verdict::Inexpressible,
+            (Some(_), _) => Verdict::Refused,
+            (None, 0) => Verdict::Unseen,
+            (None, checked) if seen.right == checked => Verdict::Done,
+            (None, _) => Verdict::Wrong,
+        }
+    }
+}
+
+/// Puts into the log why a rule is not there or what is wrong with its frames.
+fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
+    let why = match &seen.absent {
+        Some(Absent::NotExpressible) => return,
+        Some(Absent::Refused(why) | Absent::Unsaid(why)) => why.clone(),
+        None => match &seen.wrong {
+            Some(wrong) => wrong.clone(),
+            None if seen.came == 0 && seen.back > 0 => "its frames came back".into(),
+            None if seen.came == 0 => "none of its frames came out".into(),
+            None => return,
+        },
+    };
+    desk.log("action", &[("name", case.name.to_string().into()), ("why", Value::Text(why.into()))]);
+}
+
+/// How many rules came to what, and which.
+fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut Desk) {
+    for (name, verdict) in [
+        ("actions_done_count", Verdict::Done),
+        ("actions_wrong_count", Verdict::Wrong),
+        ("actions_refused_count", Verdict::Refused),
+        ("actions_inexpressible_count", Verdict::Inexpressible),
+        ("actions_unseen_count", Verdict::Unseen),
+    ] {
+        let which: Vec<&str> =
+            verdicts.iter().filter(|(_, it)| *it == verdict).map(|(name, _)| *name).collect();
+        let told = Measured::new(name, "count", which.len() as f64, 0.0).of(verdicts.len() as u64);
+        let is_odd = verdict != Verdict::Done && !which.is_empty();
+        desk.measured(if is_odd { told.noting(which.join(", ")) } else { told });
+    }
+}
+
+impl Module for Acting {
+    fn needs(&self) -> Needs {
+        self.passing.needs()
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        self.passing.react(event, desk);
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// Empties the first table and all groups but for the rule below all others, which sends back.
+fn emptied() -> Vec<Message> {
+    let groups = GroupMod {
+        command: GroupModCommand::Delete,
+        kind: GroupKind::All,
+        group: GROUP_ALL,
+        command_bucket: BUCKET_ALL,
+        buckets: Vec::new(),
+        experimenter: Vec::new(),
+    };
+    let back = FlowMod::add(Match::ANY, 0, vec![Action::output(reserved::IN_PORT)]);
+    let empty = FlowMod::delete(0, Match::ANY);
+    vec![Message::FlowMod(empty), Message::GroupMod(groups), Message::FlowMod(back)]
+}
+
+/// The case of a deed at this place, as frames of this size show it.
+fn case(deed: &Deed, place: u64, plain: &Headers, frame_bytes: usize, flows: u64) -> Case {
+    let mut actions = deed.actions.clone();
+    if !deed.sends {
+        actions.push(Action::output(PORT_OUT.into()));
+    }
+    let add = FlowMod::add(deed.kind.matching(place), PRIORITY_DEFAULT, actions);
+    let stream = deed.kind.stream(plain, frame_bytes, flows, 1.0);
+    let comes_out = changed(&stream, place, frame_bytes, deed.changes);
+    Case {
+        name: deed.name.into(),
+        rules: deed.first.clone().into_iter().chain([Message::FlowMod(add)]).collect(),
+        stream: deed.kind.stream_id(),
+        place: Some(place),
+        comes_out: Some(comes_out),
+    }
+}
+
+/// The frames of one flow of a stream with changed headers, as long as these make them.
+fn changed(
+    stream: &Stream,
+    place: u64,
+    frame_bytes: usize,
+    changes: impl Fn(&mut Headers),
+) -> Stream {
+    let before = stream.flow(place);
+    let mut headers = before.clone();
+    changes(&mut headers);
+    let longer = headers.layout().payload_at as i64 - before.layout().payload_at as i64;
+    let frame_bytes = (frame_bytes as i64 + longer) as usize;
+    Stream { headers, frame_bytes, vary: Vec::new(), ..stream.clone() }
+}
+
+/// The cases of these deeds, those of a kind behind one to which nothing is done, and their streams.
+fn lined_up(
+    deeds: &[Deed],
+    plain: &Headers,
+    frame_bytes: usize,
+    pps: f64,
+) -> (Vec<Compared>, Vec<Stream>) {
+    let (mut cases, mut streams) = (Vec::new(), Vec::new());
+    let all = (deeds.len() + Kind::ALL.len()) as f64;
+    for kind in Kind::ALL {
+        let own: Vec<&Deed> = deeds.iter().filter(|deed| deed.kind == kind).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let none = deeds::plain(kind, Vec::new());
+        let flows = own.len() as u64 + 1;
+        let first = cases.len();
+        for (place, deed) in (0..).zip([&none].into_iter().chain(own)) {
+            cases.push((case(deed, place, plain, frame_bytes, flows), first));
+        }
+        // No two streams keep in step, so that where their frames meet all rules pay for it alike.
+        let apart = 1.0 + 0.03 * streams.len() as f64;
+        streams.push(kind.stream(plain, frame_bytes, flows, pps * apart * flows as f64 / all));
+    }
+    (cases, streams)
+}
+
+fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -> Spot {
+    let (cases, plain): (Vec<Case>, Vec<usize>) = cases.into_iter().unzip();
+    let passage = Passage {
+        before: emptied(),
+        cases,
+        streams,
+        load: None,
+        lead: LEAD,
+        span: Nanos::from_secs_f64(context.parameters.seconds),
+        versions: versions(context),
+        patience: PATIENCE,
+    };
+    let make = move |_| Box::new(Acting::new(passage.clone(), plain.clone())) as Box<dyn Module>;
+    Spot::new(x, context.parameters.seconds + 0.2, make)
+}
+
+/// The headers of plain frames of this run's addresses.
+fn plain(context: &Context) -> Headers {
+    let rate = Rate::FramesPerSecond(1.0);
+    context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate).headers
+}
+
+/// These deeds on one target, by size of frames.
+fn by_size(context: &Context, deeds: &[Deed]) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let plain = plain(context);
+    let at = |bytes: u64| {
+        let pps = own.number(&PROBES_PPS);
+        let (cases, streams) = lined_up(deeds, &plain, bytes as usize, pps);
+        spot(context, bytes as f64, cases, streams)
+    };
+    let spots = own.integers(&SIZES).into_iter().map(at).collect();
+    Box::new(Rounds::new(context, BYTES_AXIS, spots))
+}
+
+/// Action delay on one target.
+pub fn delay(context: &Context) -> Box<dyn Method> {
+    by_size(context, &deeds::all())
+}
+
+/// Header rewrite on one target.
+pub fn rewrite(context: &Context) -> Box<dyn Method> {
+    let deeds: Vec<Deed> = deeds::all().into_iter().filter(|deed| deed.is_rewrite).collect();
+    by_size(context, &deeds)
+}
+
+/// Action scalability on one target: by number of actions.
+pub fn scalability(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let (plain, bytes) = (plain(context), own.integer(&SIZE) as usize);
+    let mut spots = Vec::new();
+    for count in own.integers(&LENGTHS) {
+        let (actions, changes) = deeds::list(count as u32);
+        let deed = Deed { name: "list", ..deeds::plain(Kind::Plain, actions) };
+        let (mut cases, streams) =
+            lined_up(&[deed], &plain, bytes, own.number(&PROBES_PPS).min(20_000.0));
+        cases[1].0.comes_out = Some(changed(&streams[0], 1, bytes, changes));
+        spots.push(spot(context, count as f64, cases, streams));
+    }
+    Box::new(Rounds::new(context, LENGTH_AXIS, spots))
+}

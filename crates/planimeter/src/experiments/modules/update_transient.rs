@@ -1,0 +1,327 @@
+//! Update transient: how frames are treated while rules are changed.
+//!
+//! Claim: while a rule is changed, a switch may treat frames by the old rule, the new one, none (they are
+//! lost) or both (they come twice), and go back and forth. Method: so many rules send frames back, and
+//! are changed to send them on, by modifying them, by adding them again or by deleting them and adding them
+//! anew; probes visit each in turn, and the ports at which a probe comes out tell how it was treated. Below
+//! them a rule drops what no rule takes. Frames lost before the change are told beside, because the way
+//! may lose some too. Source: metric C14 of the method; OFLOPS's consistency module.
+
+use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, What};
+use openflow::model::message::Message;
+use openflow::model::{FlowMod, Match};
+use packet::time::Nanos;
+
+use super::changing::{AGAIN, BACK, Change, Changing, Frame, LEAD, ON};
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, Priorities, Rules};
+use super::spread::Spread;
+use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// The stream of probes.
+const PROBES: u16 = 1;
+
+const BY: Declared = Declared {
+    key: "by",
+    takes: Takes::Words(&["modify", "overwrite", "replace"]),
+    default: "modify,replace",
+    unit: "",
+    help: "how rules are changed: modified, added again over themselves, or deleted and added anew",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Frames during the modification of rules, by how they were treated",
+        &["old_frames", "new_frames", "lost_frames", "both_frames"],
+        &["again_frames", "stale_frames", "lost_before_frames", "rules_changed_ratio"],
+    ),
+    Show::values(
+        "How long a modified rule treats frames neither as before nor as after",
+        &["inconsistent_ns_max"],
+        &["inconsistent_ns_p50", "rules_inconsistent_ratio", "update_ns", "resolution_ns"],
+    ),
+    Show::values(
+        "The same, rules deleted and added anew",
+        &["replace_lost_frames", "replace_old_frames", "replace_both_frames"],
+        &["replace_inconsistent_ns_max", "replace_rules_inconsistent_ratio", "replace_update_ns"],
+    ),
+];
+
+/// The module.
+pub struct UpdateTransient {
+    changing: Changing,
+    /// Which rules have treated a frame as they do now.
+    changed: Vec<bool>,
+    missing: usize,
+    changed_at: Nanos,
+}
+
+/// What became of the frames of one rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Treated {
+    /// The first that the old rule did not treat alone left then.
+    not_old_first: Option<Nanos>,
+    /// The last that the new rule did not treat alone left then.
+    not_new_last: Option<Nanos>,
+    /// Whether one was treated by the new rule.
+    is_changed: bool,
+}
+
+/// Frames by how they were treated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    old: u64,
+    new: u64,
+    lost: u64,
+    both: u64,
+    again: u64,
+    stale: u64,
+    lost_before: u64,
+}
+
+impl UpdateTransient {
+    /// The module for a change of so many rules.
+    pub fn new(change: Change, count: u32) -> UpdateTransient {
+        let (changed, missing) = (vec![false; count as usize], count as usize);
+        UpdateTransient { changing: Changing::new(change), changed, missing, changed_at: Nanos(0) }
+    }
+
+    /// A frame came back that left after the change began.
+    fn probed(&mut self, rule: u64, port: usize, at: Nanos) {
+        let Some(is_changed) = self.changed.get_mut(rule as usize) else { return };
+        if port == FAR && !std::mem::replace(is_changed, true) {
+            self.missing -= 1;
+            self.changed_at = at;
+        }
+    }
+
+    /// Whether each rule has treated a frame as it does now, and was watched for a while since.
+    fn is_complete(&self, now: Nanos) -> bool {
+        let watched = self.changing.round().saturating_add(LEAD);
+        let is_acknowledged = self.changing.acknowledged_at.is_some();
+        is_acknowledged && self.missing == 0 && now.since(self.changed_at) >= watched
+    }
+
+    /// When the last rule treated its first frame as it does now; none while one has not.
+    fn until(&self, sent_at: Nanos) -> Option<Nanos> {
+        let mut first = vec![None; self.changed.len()];
+        for (number, frame) in self.changing.frames().iter().enumerate() {
+            if frame.sent_at >= sent_at && frame.seen & ON != 0 {
+                first[number % self.changed.len()].get_or_insert(frame.sent_at);
+            }
+        }
+        first.into_iter().try_fold(sent_at, |last, first| Some(last.max(first?)))
+    }
+
+    /// Goes over the frames in the order in which they left. A lost one left about when the one before
+    /// it did.
+    fn count(&self, sent_at: Nanos, until: Nanos) -> (Counts, Vec<Treated>) {
+        let mut counts = Counts::default();
+        let mut rules = vec![Treated::default(); self.changed.len()];
+        let mut now = Nanos(0);
+        let acknowledged_at = self.changing.acknowledged_at.unwrap_or(Nanos::MAX);
+        for (number, frame) in self.changing.frames().iter().enumerate() {
+            now = if frame.seen == 0 { now } else { frame.sent_at };
+            if now < sent_at {
+                counts.lost_before += u64::from(frame.seen == 0);
+                continue;
+            }
+            counts.stale += u64::from(frame.seen == BACK && now > acknowledged_at);
+            if now <= until {
+                counts.note(frame);
+            }
+            rules[number % self.changed.len()].note(frame, now);
+        }
+        (counts, rules)
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let Some(sent_at) = self.changing.sent_at else { return };
+        let until = self.until(sent_at);
+        let (counts, rules) = self.count(sent_at, until.unwrap_or(Nanos::MAX));
+        let unsent = self.changing.unsent();
+        let mut tell = |measured: Measured| desk.measured(measured);
+        let known = unsent.unwrap_or(0) as f64;
+        let frames = |name: &'static str, count: u64, half: f64| {
+            Measured::new(name, "frames", count as f64, half)
+        };
+        tell(frames("old_frames", counts.old, 0.0));
+        tell(frames("new_frames", counts.new, 0.0));
+        tell(frames("both_frames", counts.both, 0.0));
+        tell(frames("again_frames", counts.again, 0.0));
+        tell(frames("stale_frames", counts.stale, 0.0));
+        // A number that was never sent is no frame: as many as there are may be among the missing.
+        if let Some(unsent) = unsent {
+            let lost = frames("lost_frames", counts.lost.saturating_sub(unsent), known);
+            tell(if unsent > 0 { lost.noting(LEFT_OUT) } else { lost });
+            let before = counts.lost_before.saturating_sub(unsent);
+            tell(frames("lost_before_frames", before, known));
+        }
+        tell(Measured::new("errors_count", "count", self.changing.errors as f64, 0.0));
+        let all = rules.len() as u64;
+        let share = |count: usize| count as f64 / all as f64;
+        let changed = rules.iter().filter(|rule| rule.is_changed).count();
+        tell(Measured::new("rules_changed_ratio", "ratio", share(changed), 0.0).of(all));
+        let round = self.changing.round().0 as f64;
+        tell(Measured::new("resolution_ns", "ns", round, 0.0));
+        if let Some(until) = until {
+            let span = until.since(sent_at).0 as f64;
+            tell(Measured::new("update_ns", "ns", span, round).of(all));
+        }
+        let windows: Vec<f64> = rules.iter().filter_map(Treated::window_ns).collect();
+        let inconsistent = windows.iter().filter(|span| **span > 0.0).count();
+        if let Some(windows) = Spread::of(windows) {
+            let share = inconsistent as f64 / windows.count() as f64;
+            let told = Measured::new("rules_inconsistent_ratio", "ratio", share, 0.0);
+            tell(told.of(windows.count()));
+            windows.tell("inconsistent_ns", round, &mut tell);
+        }
+    }
+}
+
+/// What to know where numbers were left out.
+const LEFT_OUT: &str = "the tester was too late for frames that would else count as lost";
+
+impl Counts {
+    fn note(&mut self, frame: &Frame) {
+        let seen = frame.seen;
+        self.again += u64::from(seen & AGAIN != 0);
+        match seen & (ON | BACK) {
+            0 => self.lost += 1,
+            ON => self.new += 1,
+            BACK => self.old += 1,
+            _ => self.both += 1,
+        }
+    }
+}
+
+impl Treated {
+    fn note(&mut self, frame: &Frame, at: Nanos) {
+        if frame.seen != BACK {
+            self.not_old_first.get_or_insert(at);
+        }
+        if frame.seen != ON {
+            self.not_new_last = Some(at);
+        }
+        self.is_changed |= frame.seen & ON != 0;
+    }
+
+    /// How long frames were treated neither as before nor as after; nothing of a rule that was never seen
+    /// changed.
+    fn window_ns(&self) -> Option<f64> {
+        let first = self.not_old_first.filter(|_| self.is_changed)?;
+        Some(self.not_new_last.map_or(0.0, |last| last.0 as f64 - first.0 as f64 + 1.0).max(0.0))
+    }
+}
+
+impl Module for UpdateTransient {
+    fn needs(&self) -> Needs {
+        self.changing.needs()
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        if let (What::Frame(arrival), Some(from)) = (event.what, self.changing.sent_at) {
+            match arrival.probe {
+                Some(probe) if probe.sent_at >= from => {
+                    self.probed(probe.place, arrival.port, event.at);
+                }
+                _ => {}
+            }
+        }
+        if self.changing.react(event, desk) && self.is_complete(event.at) {
+            self.changing.conclude(desk);
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// Empties the first table but for the rule below all others, which drops.
+pub fn emptied() -> Vec<Message> {
+    let drop = FlowMod::add(Match::ANY, 0, Vec::new());
+    [FlowMod::delete(0, Match::ANY), drop].map(Message::FlowMod).into()
+}
+
+/// The messages that change one rule.
+fn changed(rules: &Rules, by: &str, place: u32, priority: u16) -> Vec<FlowMod> {
+    match by {
+        "overwrite" => vec![rules.add(place, priority)],
+        "replace" => vec![rules.delete(place, priority), rules.add(place, priority)],
+        _ => vec![rules.modify(place, priority)],
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for count in own.integers(&RULES) {
+        let rules = Rules::new(context, count as u32);
+        let priorities = Priorities::of(own.text(&PRIORITIES), context.seed).all(count as u32);
+        let pps = own.number(&PROBES_PPS);
+        for by in own.words(&BY) {
+            let each = || (0..).zip(&priorities);
+            let backs = each().map(|(place, &priority)| rules.add_back(place, priority));
+            let change = Change {
+                before: emptied().into_iter().chain(backs.map(Message::FlowMod)).collect(),
+                change: each()
+                    .flat_map(|(place, &priority)| changed(&rules, by, place, priority))
+                    .map(Message::FlowMod)
+                    .collect(),
+                stream: rules.probes(PROBES, own.integer(&FRAME) as usize, pps),
+                versions: versions(context),
+                patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+            };
+            let count = count as u32;
+            let make =
+                move |_| Box::new(UpdateTransient::new(change.clone(), count)) as Box<dyn Module>;
+            let prefix = match by {
+                "overwrite" => "overwrite_",
+                "replace" => "replace_",
+                _ => "",
+            };
+            spots.push(Spot::new(f64::from(count), 1.0, make).named(prefix));
+        }
+    }
+    Box::new(Rounds::new(context, super::updates::AXIS, spots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_as_long_as_frames_are_treated_neither_as_before_nor_as_after() {
+        let window = |seen: &[u8]| {
+            let mut treated = Treated::default();
+            for (at, &seen) in (1..).zip(seen) {
+                treated.note(&Frame { sent_at: Nanos(at), seen }, Nanos(at));
+            }
+            treated.window_ns()
+        };
+        assert_eq!(window(&[BACK, BACK, ON, ON]), Some(0.0));
+        assert_eq!(window(&[BACK, 0, 0, ON]), Some(2.0), "lost");
+        assert_eq!(window(&[BACK, ON | BACK, ON]), Some(1.0), "both");
+        assert_eq!(window(&[ON, BACK, BACK, ON]), Some(3.0), "there and back");
+        assert_eq!(window(&[BACK, BACK]), None);
+    }
+
+    #[test]
+    fn frames_count_by_how_they_were_treated() {
+        let mut counts = Counts::default();
+        for seen in [ON, ON | AGAIN, BACK, 0, ON | BACK] {
+            counts.note(&Frame { sent_at: Nanos(1), seen });
+        }
+        let expected = Counts { old: 1, new: 2, lost: 1, both: 1, again: 1, ..Counts::default() };
+        assert_eq!(counts, expected);
+    }
+}

@@ -1,0 +1,76 @@
+//! What becomes of frames while rules change, on a switch that does what it says at once.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Ended, Metric, ModuleRun, Name, Record};
+
+use super::{measure, plan};
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+/// Probes in a second, and so many nanoseconds between two of one of 50 rules.
+const PROBES: &str = "probes_pps=50000";
+const ROUND_NS: f64 = 1e6;
+
+fn record(experiment: &str, set: &[&str]) -> Record {
+    let set = [&["rules_count=50", PROBES, "wildcard_entries_max=1000", "repeats=1"], set].concat();
+    measure(&plan(&[experiment], &OURS, &set, 1))
+}
+
+fn module(record: &Record) -> &ModuleRun {
+    record.trials[0].module.as_ref().unwrap()
+}
+
+fn found(run: &ModuleRun, name: &'static str) -> Option<f64> {
+    let metric = Metric::Named(Name::of(name));
+    run.measured.iter().find(|found| found.metric == metric).map(|found| found.value)
+}
+
+fn value(run: &ModuleRun, name: &'static str) -> f64 {
+    found(run, name).unwrap_or_else(|| panic!("{name} was not told"))
+}
+
+const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4"];
+
+#[test]
+fn rules_of_an_honest_switch_lose_and_double_no_frame_however_they_are_changed() {
+    for version in VERSIONS {
+        for by in ["by=modify", "by=overwrite", "by=replace"] {
+            let record = record("update-transient", &[by, version]);
+            let run = module(&record);
+            assert_eq!(run.ended, Ended::Said, "{by} {version}");
+            for none in ["lost_frames", "both_frames", "again_frames", "stale_frames"] {
+                assert_eq!(value(run, none), 0.0, "{none} {by} {version}");
+            }
+            assert_eq!(value(run, "rules_changed_ratio"), 1.0);
+            assert_eq!(value(run, "inconsistent_ns_max"), 0.0);
+            assert!(value(run, "update_ns") <= ROUND_NS + 2e5, "{}", value(run, "update_ns"));
+            assert!(value(run, "new_frames") >= 50.0 - 1.0);
+        }
+    }
+}
+
+#[test]
+fn rules_that_the_switch_refuses_are_told_to_be_as_before() {
+    // Those refused at first are dropped by the rule below, and refused again.
+    let set = ["by=modify", "wildcard_entries_max=31", "patience=0.2"];
+    let record = record("update-transient", &set);
+    let run = module(&record);
+    assert_eq!(value(run, "rules_changed_ratio"), 30.0 / 50.0);
+    assert!(value(run, "errors_count") >= 20.0);
+    assert!(value(run, "lost_frames") > 0.0);
+    assert_eq!(found(run, "update_ns"), None, "when the last changes is not known");
+}
+
+#[test]
+fn flows_stop_within_what_probes_can_tell_however_they_are_stopped() {
+    for version in VERSIONS {
+        for by in ["by=drop", "by=delete", "by=delete-all"] {
+            let record = record("blackhole", &[by, version]);
+            let run = module(&record);
+            assert_eq!(run.ended, Ended::Said, "{by} {version}");
+            assert_eq!(value(run, "rules_stopped_ratio"), 1.0, "{by} {version}");
+            assert_eq!(value(run, "leaked_after_barrier_frames"), 0.0);
+            assert!(value(run, "stop_ns_max") <= ROUND_NS + 2e5, "{}", value(run, "stop_ns_max"));
+        }
+    }
+}
