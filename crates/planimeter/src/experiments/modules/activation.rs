@@ -32,6 +32,8 @@ struct Shown {
     relapsed: u32,
     /// The first probe of all: when it left, and whether the rule treated it.
     first: Option<(Nanos, bool)>,
+    /// Before the update: the last probe, and whether it was treated as rules will have it.
+    before: Option<(Nanos, bool)>,
 }
 
 /// A moment, and how well it is known.
@@ -48,6 +50,22 @@ impl Activation {
     pub fn new(rules: u32) -> Activation {
         let rules = vec![Shown::default(); rules as usize];
         Activation { rules, way: Nanos::MAX, begun_at: Nanos::ZERO, acknowledged_at: None }
+    }
+
+    /// A rule's probe came back that left before the update.
+    pub fn note_before(&mut self, rule: u64, sent_at: Nanos, is_new: bool) {
+        let Some(shown) = self.rules.get_mut(rule as usize) else { return };
+        if shown.before.is_none_or(|(last, _)| last <= sent_at) {
+            shown.before = Some((sent_at, is_new));
+        }
+        if !is_new {
+            shown.old_last = Some(shown.old_last.map_or(sent_at, |known| known.max(sent_at)));
+        }
+    }
+
+    /// How many rules' last probe shows that all is as it has to be before the update.
+    pub fn ready(&self) -> usize {
+        self.rules.iter().filter(|shown| shown.before.is_some_and(|(_, is_new)| !is_new)).count()
     }
 
     /// The first byte of the update left.
@@ -209,6 +227,20 @@ mod tests {
         note(&mut activation, 0, 107, false);
         note(&mut activation, 1, 108, true);
         assert_eq!((activation.premature(), activation.stale()), (1, 2));
+    }
+
+    #[test]
+    fn a_rule_is_ready_when_its_last_probe_before_the_update_says_so() {
+        let mut activation = Activation::new(2);
+        activation.note_before(0, Nanos(10), true);
+        activation.note_before(1, Nanos(11), false);
+        assert_eq!(activation.ready(), 1);
+        activation.note_before(0, Nanos(20), false);
+        activation.note_before(0, Nanos(15), true);
+        activation.note_before(9, Nanos(15), true);
+        assert_eq!((activation.ready(), activation.active()), (2, 0));
+        activation.note_before(1, Nanos(30), true);
+        assert_eq!(activation.ready(), 1, "what was left over came back");
     }
 
     #[test]

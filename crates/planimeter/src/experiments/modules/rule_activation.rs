@@ -3,7 +3,9 @@
 //! Claim: a switch may acknowledge rules long before they act, act on them in another order than they
 //! were sent, in batches, or not before a frame asks for them. Method: so many rules are added, changed
 //! or deleted at once, with a barrier behind them; probes visit every rule in turn, and the port at which
-//! each comes back says how it was treated (see [`super::rules`]). Probes run from before the update, or
+//! each comes back says how it was treated (see [`super::rules`]). The update begins when probes show
+//! that every rule's frames are treated as they have to be before it: a barrier's answer is not believed
+//! there either. Probes run from before the update, or
 //! only some time after the barrier's answer, which tells rules that wait for a frame from rules that are
 //! late. Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
 
@@ -26,6 +28,9 @@ const PROBES: u16 = 1;
 
 /// How long frames have run when the update begins, at least, and how long is watched after its end.
 const LEAD: Nanos = Nanos::from_millis(50);
+
+/// The name of the limit that [`Update::patience`] sets.
+const PATIENCE_LIMIT: &str = "patience for rules to act and for the barrier";
 
 /// Rules of which pairs are compared; of more, as many evenly spread.
 const ORDER_RULES_MAX: usize = 4096;
@@ -85,6 +90,10 @@ pub struct RuleActivation {
     acknowledged_at: Option<Nanos>,
     errors: u64,
     timer: Option<TimerId>,
+    /// Until when it is waited for what has to be there before the update.
+    settles_until: Nanos,
+    /// Rules that were not as they had to be when the update began all the same.
+    unready: usize,
 }
 
 /// What is being done.
@@ -92,7 +101,9 @@ pub struct RuleActivation {
 enum Phase {
     /// The tables are made ready.
     Preparing,
-    /// Probes run, and all is as before.
+    /// Probes run until they show that all is as it has to be before the update.
+    Settling,
+    /// All is; nothing happens for a while.
     Quiet,
     /// The update was said.
     Updating,
@@ -115,6 +126,8 @@ impl RuleActivation {
             acknowledged_at: None,
             errors: 0,
             timer: None,
+            settles_until: Nanos::MAX,
+            unready: 0,
         }
     }
 
@@ -132,22 +145,38 @@ impl RuleActivation {
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
         self.barrier = said.xids().last();
+        self.timer = Some(desk.timer_in(self.update.patience));
         desk.prepare(rules.probes(PROBES, self.update.frame_bytes, self.update.probes_pps));
         for port in [NEAR, FAR] {
             desk.watch(port, Watch::Streams(vec![PROBES]));
         }
     }
 
-    /// Everything is as before: probes run, if they do before the update.
-    fn begin(&mut self, desk: &mut Desk) {
-        self.phase = Phase::Quiet;
-        match self.update.probing {
-            Probing::Before => {
-                desk.begin(PROBES, Span::OPEN);
-                self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
-            }
-            Probing::After(_) => self.timer = Some(desk.timer_in(LEAD)),
+    /// The switch says that all is ready: probes show whether it is.
+    fn settle(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Settling;
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.settles_until = desk.now().saturating_add(self.update.patience);
+        desk.begin(PROBES, Span::OPEN);
+        self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+    }
+
+    /// Goes on if every rule's frames are treated as before, or if it was waited long enough for that.
+    fn settled(&mut self, desk: &mut Desk) {
+        let unready = self.update.rules.count() as usize - self.activation.ready();
+        let wait = if unready == 0 {
+            self.phase = Phase::Quiet;
+            LEAD
+        } else if desk.now() < self.settles_until {
+            self.round().saturating_add(LEAD)
+        } else {
+            (self.phase, self.unready) = (Phase::Quiet, unready);
+            LEAD
+        };
+        if self.phase == Phase::Quiet && matches!(self.update.probing, Probing::After(_)) {
+            desk.stop(PROBES);
         }
+        self.timer = Some(desk.timer_in(wait));
     }
 
     /// The time in which every rule is visited once.
@@ -199,9 +228,7 @@ impl RuleActivation {
         let is_new = is_sent_on != (self.update.deed == Deed::Delete);
         // What left before the update says how it was, and cannot be the update's doing.
         if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
-            if !is_new {
-                self.activation.note(rule, sent_at, at, false);
-            }
+            self.activation.note_before(rule, sent_at, is_new);
             return;
         }
         if self.activation.note(rule, sent_at, at, is_new) {
@@ -214,9 +241,11 @@ impl RuleActivation {
             return;
         }
         match self.phase {
-            Phase::Preparing => {}
+            Phase::Preparing => desk.end_by_limit(PATIENCE_LIMIT),
+            Phase::Settling => self.settled(desk),
             Phase::Quiet => self.change(desk),
-            Phase::Updating | Phase::Watching => desk.end(),
+            Phase::Updating => desk.end_by_limit(PATIENCE_LIMIT),
+            Phase::Watching => desk.end(),
         }
     }
 
@@ -225,7 +254,7 @@ impl RuleActivation {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.barrier = None;
                 match self.phase {
-                    Phase::Preparing => self.begin(desk),
+                    Phase::Preparing => self.settle(desk),
                     _ => self.acknowledged(at, desk),
                 }
             }
@@ -250,6 +279,8 @@ impl RuleActivation {
         let share = moments.len() as f64 / count as f64;
         tell(Measured::new("rules_active_ratio", "ratio", share, 0.0).of(count));
         tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        let unready = self.unready as f64 / count as f64;
+        tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
         self.tell_truth(&mut tell);
         match self.update.probing {
             Probing::Before => self.tell_moments(first, acknowledged, &moments, &mut tell),
@@ -342,10 +373,11 @@ impl Module for RuleActivation {
             Probing::After(span) => span,
             Probing::Before => Nanos(0),
         };
+        let patience = self.update.patience;
+        // Tables are made ready, are seen to be, and then change.
+        let waits = [patience, patience, patience, after, Nanos::from_secs(10)];
         let rounds = Nanos(self.round().0.saturating_mul(4));
-        let limit =
-            [self.update.patience, self.update.patience, after, rounds, Nanos::from_secs(10)];
-        let limit = limit.into_iter().fold(Nanos(0), Nanos::saturating_add);
+        let limit = waits.into_iter().fold(rounds, Nanos::saturating_add);
         Needs::new(limit).in_versions(&self.update.versions)
     }
 
