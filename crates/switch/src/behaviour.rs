@@ -358,9 +358,19 @@ impl Behaviour {
         unwritten + written >= CHANGES_MAX || self.writer.barriers() >= BARRIERS_MAX
     }
 
-    /// Whether the table takes one more entry of this kind.
-    pub fn has_room(&self, kind: MatchKind) -> bool {
-        self.book.has_room(kind, &self.model.capacity)
+    /// Whether the table takes one more entry of this kind, which then has its room until all that was promised
+    /// is settled.
+    pub fn promises(&mut self, kind: MatchKind) -> bool {
+        let has_room = self.book.has_room(kind, &self.model.capacity);
+        if has_room {
+            self.book.promise(kind);
+        }
+        has_room
+    }
+
+    /// What was promised has come or will not: a message is done, or a bundle begun anew.
+    pub fn settle_promises(&mut self) {
+        self.book.forget_promises();
     }
 
     /// Whether an entry is there that one like it would replace.

@@ -104,7 +104,7 @@ impl Agent {
             self.buffers.check(id).map_err(buffer_error_up)?;
         }
         modelled::before(change.command, &spec, datapath);
-        if !modelled::has_room(change.command, &spec, datapath) {
+        if !modelled::has_room((change, who.version), (&spec, &filter), datapath) {
             return Err(ErrorCode::FlowModTableFull);
         }
         let outcome = match change.command {

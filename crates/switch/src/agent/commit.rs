@@ -20,7 +20,7 @@ use packet::time::Nanos;
 use super::bundle::{Bundle, Bundled};
 use super::change::{Who, settings_of};
 use super::connection::Connection;
-use super::{Agent, Datapath};
+use super::{Agent, Datapath, modelled};
 
 impl Agent {
     /// Opens, closes, commits or discards a bundle.
@@ -135,6 +135,7 @@ impl Agent {
         }
         self.rehearse(at, bundle, datapath).map_err(|failed| self.refuse_one(at, failed))?;
         datapath.pipeline.begin();
+        modelled::begin_bundle(datapath);
         self.departures = Some(Vec::new());
         for Bundled { xid, message, .. } in bundle.messages() {
             let who = self.who(at, xid);
@@ -164,6 +165,7 @@ impl Agent {
         datapath: &mut Datapath<'_>,
     ) -> Result<(), (Xid, &'a [u8], ErrorCode)> {
         datapath.pipeline.begin();
+        modelled::begin_bundle(datapath);
         for Bundled { xid, message, bytes } in bundle.messages() {
             let who: Who = self.who(at, xid);
             if let Err(code) = self.change(who, &message, datapath) {
@@ -185,6 +187,7 @@ impl Agent {
         let ports = self.ports.clone();
         self.rehearsal = Some(Vec::new());
         datapath.pipeline.begin();
+        modelled::begin_bundle(datapath);
         let outcome = bundle.messages().try_for_each(|Bundled { xid, message, bytes }| {
             let who: Who = self.who(at, xid);
             self.change(who, &message, datapath).map_err(|code| (xid, bytes, code))

@@ -3,22 +3,36 @@
 //!
 //! Invariant: without a model nothing here does anything.
 
-use dataplane::flow::FlowSpec;
-use openflow::model::{FlowModCommand, Message};
+use dataplane::flow::{FlowFilter, FlowSpec};
+use openflow::model::{FlowMod, FlowModCommand, Message};
 use openflow::session;
+use openflow::version::Version;
 use packet::time::Nanos;
 
 use crate::behaviour::book::MatchKind;
 use crate::behaviour::tcam::FlowId;
+use crate::lower::flow::modify_rules;
 
 use super::{Agent, Datapath};
 
-/// Whether an entry that is ordered fits by the model.
-pub(super) fn has_room(command: FlowModCommand, spec: &FlowSpec, datapath: &Datapath<'_>) -> bool {
-    let Some(model) = &datapath.model else { return true };
-    let adds = !matches!(command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
+/// Whether the model has room for the entry that an order adds, if it adds one: where entries pass the filter,
+/// these are changed instead.
+pub(super) fn has_room(
+    (change, version): (&FlowMod, Version),
+    (spec, filter): (&FlowSpec, &FlowFilter),
+    datapath: &mut Datapath<'_>,
+) -> bool {
+    let Some(model) = &mut datapath.model else { return true };
+    let adds = change.command == FlowModCommand::Add
+        || modify_rules(change, version).add
+            && datapath.pipeline.tables().totals(filter).entries == 0;
     let kind = MatchKind::of(spec.matching.is_exact(), spec.matching.fields_asked());
-    !adds || model.has_room(kind) || model.knows(&FlowId::of_spec(spec))
+    !adds || model.knows(&FlowId::of_spec(spec)) || model.promises(kind)
+}
+
+/// A bundle's messages are begun to be done, for the first time or again.
+pub(super) fn begin_bundle(datapath: &mut Datapath<'_>) {
+    datapath.model.iter_mut().for_each(|model| model.settle_promises());
 }
 
 /// What the hardware has counted for entries that are about to be changed is counted before.
@@ -89,6 +103,7 @@ impl Agent {
         }
         self.tell_all(datapath);
         let Some(model) = &mut datapath.model else { return };
+        model.settle_promises();
         model.follow(datapath.pipeline);
         if model.done(is_statistics, datapath.now) {
             let ends =

@@ -60,6 +60,8 @@ pub struct Book {
     /// Those of them that go some time by themselves.
     timed: usize,
     in_hardware: usize,
+    /// Entries of each kind that are promised room and have not been heard of: a bundle's.
+    promised: [u64; 3],
 }
 
 impl Book {
@@ -85,7 +87,8 @@ impl Book {
 
     /// Whether one more entry of this kind fits.
     pub fn has_room(&self, kind: MatchKind, capacity: &Capacity) -> bool {
-        let [exact, layer_2, other] = self.kinds;
+        let kinds = std::array::from_fn(|kind| self.kinds[kind] + self.promised[kind]);
+        let [exact, layer_2, other]: [u64; 3] = kinds;
         let limits = [
             (true, exact + layer_2 + other, capacity.rules),
             (kind == MatchKind::Exact, exact, capacity.exact_rules),
@@ -93,6 +96,16 @@ impl Book {
             (kind == MatchKind::Layer2, layer_2, capacity.l2_rules),
         ];
         limits.into_iter().all(|(concerns, have, max)| !concerns || max == 0 || have < max)
+    }
+
+    /// One more entry of this kind will come.
+    pub fn promise(&mut self, kind: MatchKind) {
+        self.promised[kind as usize] += 1;
+    }
+
+    /// Whatever was promised has come or will not.
+    pub fn forget_promises(&mut self) {
+        self.promised = [0; 3];
     }
 
     /// An entry was installed, or another took its place.

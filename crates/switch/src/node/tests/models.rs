@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use openflow::model::FlowModCommand;
+use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
 use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, MultipartRequest};
 use openflow::model::multipart::{MultipartReply, MultipartRequestBody};
 
@@ -193,6 +195,8 @@ fn each_kind_of_match_has_its_room_and_no_more() {
     (0..3).for_each(|number| rig.order(&flow(number)));
     assert_eq!(rig.refused(&flow(3)).0, ErrorCode::FlowModTableFull);
     rig.order(&flow(2));
+    let modify = FlowMod { command: FlowModCommand::Modify, ..add(Match::ANY, 3) };
+    rig.order(&Message::FlowMod(modify));
     rig.order(&Message::FlowMod(add(from_port(1), 3)));
     let full = rig.refused(&Message::FlowMod(add(from_port(2), 3)));
     assert_eq!(full.0, ErrorCode::FlowModTableFull);
@@ -202,6 +206,35 @@ fn each_kind_of_match_has_its_room_and_no_more() {
     };
     (0..4).for_each(|port| rig.order(&other(port)));
     assert_eq!(rig.refused(&other(4)).0, ErrorCode::FlowModTableFull);
+}
+
+#[test]
+fn a_bundle_has_no_more_room_than_its_messages_one_by_one() {
+    let mut rig = Rig::with(Kind::OpenFlow(OpenFlowConfig::default()), |config| {
+        config.model = Some(model("capacity.rules = 5"));
+    });
+    rig.connect_as(Version::V1_4, 1 << 20);
+    let control = |command| {
+        let (flags, properties) = (BundleFlags::ATOMIC, Vec::new());
+        Message::BundleControl(BundleControl { id: 1, command, is_reply: false, flags, properties })
+    };
+    for (entries, fits) in [(6_u16, false), (5, true)] {
+        rig.ask(0, &control(BundleCommand::Open));
+        for number in 0..entries {
+            let (message, properties) = (Box::new(flow(number)), Vec::new());
+            let flags = BundleFlags::ATOMIC;
+            rig.order(&Message::BundleAddMessage(BundleAddMessage {
+                id: 1,
+                flags,
+                message,
+                properties,
+            }));
+        }
+        let replies = rig.ask(0, &control(BundleCommand::Commit));
+        let is_done = matches!(replies[..], [Message::BundleControl(_)]);
+        assert_eq!(is_done, fits, "{replies:?}");
+        assert_eq!((rig.passes(0), rig.passes(4)), (fits, fits));
+    }
 }
 
 #[test]
