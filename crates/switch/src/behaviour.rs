@@ -180,8 +180,10 @@ impl Behaviour {
                         && (context.why, context.cookie)
                             == (PacketInReason::NoMatch, NO_COOKIE) =>
                 {
-                    if let Some(at) = self.link.admit(now, frame.len()) {
-                        self.link.hold(at, (port, frame));
+                    match self.link.admit(now, frame.len()) {
+                        Some(at) => self.link.hold(at, (port, frame)),
+                        // Best effort: which of many frames gets through is left to chance.
+                        None => self.link.displace((port, frame)),
                     }
                 }
                 other => {

@@ -92,6 +92,16 @@ impl<T> Line<T> {
         self.held.push_back((leaves_at, what));
     }
 
+    /// What found no room takes the place of one that waits behind the first, or of none: each is as likely to
+    /// go as the other. (The one that goes has been counted as dropped.)
+    pub fn displace(&mut self, what: T) {
+        let places = self.held.len().max(1) as u64;
+        let place = self.chance.below(places) as usize + 1;
+        if let Some((_, held)) = self.held.get_mut(place) {
+            *held = what;
+        }
+    }
+
     /// The next thing that leaves by this moment, with when.
     pub fn leaves(&mut self, now: Nanos) -> Option<(Nanos, T)> {
         let is_due = self.held.front().is_some_and(|(at, _)| *at <= now);
@@ -127,6 +137,22 @@ mod tests {
         assert_eq!(times, [at(333_333_333), at(666_666_666), at(999_999_999), None, None]);
         assert_eq!(line.frames_dropped, 2);
         assert_eq!(line.admit(Nanos::from_secs(9), 64), at(9_333_333_333));
+    }
+
+    #[test]
+    fn what_displaces_takes_a_place_by_chance_and_never_the_first() {
+        let mut line = line(Path { capacity_pps: 1000, queue_frames: 9, ..Path::default() });
+        for number in 0..1000 {
+            match line.admit(Nanos::ZERO, 64) {
+                Some(at) => line.hold(at, number),
+                None => line.displace(number),
+            }
+        }
+        let left: Vec<u32> =
+            std::iter::from_fn(|| line.leaves(Nanos::MAX)).map(|it| it.1).collect();
+        assert_eq!((left.len(), left[0], line.frames_dropped), (10, 0, 990));
+        assert!(left[1..].iter().all(|number| *number > 900), "{left:?}");
+        assert!(!left[1..].is_sorted(), "{left:?}");
     }
 
     #[test]
