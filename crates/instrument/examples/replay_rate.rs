@@ -4,15 +4,16 @@
 //! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS [PORT]]]` writes a file of so
 //! many megabytes (1000) to the directory for temporary files and sends it from the port that is named,
 //! such as `afpacket:veth0`; without one, over a port in memory whose other end is emptied by the same
-//! thread. Then a second file of so many seconds (5) at 0.2 Mpps, with gaps of its own, over memory in
-//! real time.
+//! thread; named `memif`, over shared memory whose other end is emptied by a second thread. Then a second
+//! file of so many seconds (5) at 0.2 Mpps, with gaps of its own, over memory in real time.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use instrument::generate::player::Player;
 use instrument::replay::{Replay, Timing};
@@ -26,6 +27,9 @@ use ports::afpacket::Options;
 use ports::capture::read_ahead::ReadAhead;
 use ports::capture::{CaptureOptions, CaptureWriter};
 use ports::clock;
+use ports::memif::port::MemifPort;
+use ports::memif::ring::Side;
+use ports::memif::spec::Spec;
 use ports::memory::{MemoryPort, pair};
 use ports::port::Port;
 
@@ -79,22 +83,75 @@ struct Line {
     near: Box<dyn Port>,
     far: Option<MemoryPort>,
     drain: Copies,
+    emptier: Option<Emptier>,
 }
 
 impl Line {
     fn new(spec: Option<String>) -> Line {
         let drain = Copies::new(BATCH_FRAMES);
-        if let Some(spec) = spec {
-            let near = ports::open::open(&spec, &Options::default()).unwrap();
-            return Line { near, far: None, drain };
+        match spec.as_deref() {
+            None => {
+                let (near, far) = pair(256, "wire");
+                Line { near: Box::new(near), far: Some(far), drain, emptier: None }
+            }
+            Some("memif") => {
+                let (near, emptier) = Emptier::start();
+                Line { near: Box::new(near), far: None, drain, emptier: Some(emptier) }
+            }
+            Some(spec) => {
+                let near = ports::open::open(spec, &Options::default()).unwrap();
+                Line { near, far: None, drain, emptier: None }
+            }
         }
-        let (near, far) = pair(256, "wire");
-        Line { near: Box::new(near), far: Some(far), drain }
     }
 
     fn emptied(&mut self, now: Nanos) {
         if let Some(far) = &mut self.far {
             far.receive_copies(&mut self.drain, now).unwrap();
+        }
+    }
+}
+
+/// A thread that takes what arrives over shared memory, and looks at none of it.
+struct Emptier {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Emptier {
+    /// The other end, and what empties this one.
+    fn start() -> (MemifPort, Emptier) {
+        let path = std::env::temp_dir().join(format!("replay-rate-{}", std::process::id()));
+        let port =
+            |side| MemifPort::open(&Spec { side, ..Spec::new(path.to_str().unwrap()) }).unwrap();
+        let (mut far, stop) = (port(Side::Server), Arc::new(AtomicBool::new(false)));
+        let seen = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                far.turn(clock::now());
+                let queue = &mut far.split().0[0];
+                for _ in 0..1_000 {
+                    let frames = queue.peek(BATCH_FRAMES).len();
+                    queue.release(frames);
+                }
+            }
+        });
+        let mut near = port(Side::Client);
+        let deadline = clock::now() + Nanos::from_secs(10);
+        while !near.has_link() {
+            near.turn(clock::now());
+            assert!(clock::now() < deadline, "{:?}", near.last_words());
+        }
+        let _ = std::fs::remove_file(path);
+        (near, Emptier { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Some(Emptier { stop, thread }) = &mut self.emptier {
+            stop.store(true, Ordering::Relaxed);
+            thread.take().unwrap().join().unwrap();
         }
     }
 }

@@ -18,6 +18,8 @@ pub mod template;
 pub mod templates;
 /// How well moments were kept.
 pub mod pace;
+/// Which stream sends next.
+mod agenda;
 /// Getting frames out on time, and an honest account where that fails.
 pub mod sender;
 /// When each frame of a replay is due.

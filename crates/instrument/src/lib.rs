@@ -41,3 +41,5 @@ pub mod stage;
 pub mod clock;
 /// Repeatable scatter.
 mod mix;
+/// The frames of a batch by stream.
+mod grouping;

@@ -5,23 +5,27 @@
 //! is broken if it looks like a damaged frame of a stream, and foreign otherwise.
 //! Memory is bounded by the number of streams and a window of frames (see [`crate::monitor::seen`]).
 //! Frames are sorted many at a time, in steps: whose they are, what varies in them, and whether all
-//! of it is right; each step waits for far memory once and not for each frame.
+//! of it is right; each step waits for far memory once and not for each frame. What intact frames of
+//! a stream have in common that left and came together is noted once (see its `train`).
 
 use packet::copies::Copies;
-use packet::time::{Clock, Nanos};
+use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::{Count, Traffic};
 
-use crate::generate::schedule::{Cursor, Schedule};
+use crate::generate::schedule::Schedule;
 use crate::generate::sender::Leg;
 use crate::generate::templates::Templates;
+use crate::grouping::Grouping;
 use crate::monitor::delay::Delay;
 use crate::monitor::frozen::Alike;
-use crate::monitor::seen::{Arrived, Seen, Tally};
+use crate::monitor::seen::Seen;
+use crate::monitor::track::Track;
+use crate::monitor::train::{Moment, Train};
 use crate::replay::Mark;
-use crate::signature::{NEUTRAL_BYTES, Sent, Signature};
+use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
 use crate::stall::Watch;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
-use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
+use crate::trial::{Corruption, Histogram, Latency};
 
 /// Latency and its variation.
 pub mod delay;
@@ -31,8 +35,13 @@ pub mod variation;
 pub mod frozen;
 /// Which frames were seen on which port.
 pub mod seen;
+/// One leg of a stream as it arrives.
+mod track;
+/// Frames that are noted together.
+mod train;
 
 pub use seen::WINDOW_FRAMES;
+pub use track::Arrivals;
 
 /// Sorts the frames of one trial.
 #[derive(Debug)]
@@ -53,7 +62,8 @@ pub struct Monitor {
     others: Vec<Traffic>,
     /// What is known of the frames that are being sorted.
     found: Vec<Found>,
-    /// What they draw, if anything ever varies.
+    grouping: Grouping,
+    /// What they draw, if anything ever varies, in the order of the groups.
     indices: Vec<u64>,
     varies: bool,
     /// Where a frame is built that did not arrive as it should.
@@ -93,21 +103,14 @@ enum Found {
     Stale,
     /// It cannot be true.
     Broken,
-    /// Which stream's frame it is.
-    Ours { place: usize, leg: Leg, signature_at: usize, signature: Signature },
+    /// Which stream's frame it is, and where it says so.
+    Ours { place: u16, leg: Leg, signature_at: u16, number: u64, sent: Sent },
     /// It is the frame of a replay: which one's.
-    Marked { place: usize, signature: Signature },
+    Marked { place: u16, number: u64, sent: Sent },
 }
 
-/// When a frame arrived.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    at: Nanos,
-    /// Until when there was silence, if nothing came before.
-    silent_until: Nanos,
-    /// Whether its delay follows from that: the tester was there when it left and when it came.
-    is_known: bool,
-}
+const _: () = assert!(size_of::<Found>() <= 24, "a row of them lies in the nearest cache");
+const _: () = assert!(packet::frame::FRAME_BYTES_MAX <= u16::MAX as usize);
 
 /// What arrived on one port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -133,47 +136,6 @@ struct Incoming {
     alike: Alike,
     /// Intact frames that had to be taken to pieces.
     unlike: Count,
-}
-
-/// One leg of a stream as it arrives.
-#[derive(Debug)]
-struct Track {
-    /// When frames are due, if that is known, and where that was looked up last.
-    due: Option<(Schedule, Cursor)>,
-    /// How many frames there are to be.
-    count: u64,
-    seen: Seen,
-    classes: Classes,
-    next: u64,
-    delay: Option<Delay>,
-    first: Option<Nanos>,
-    last: Option<Nanos>,
-    /// The longest time between arrivals.
-    silence: Nanos,
-    corruption: Option<Corruption>,
-}
-
-/// What one leg of a stream came to.
-#[derive(Debug)]
-pub struct Arrivals {
-    /// What became of the frames.
-    pub classes: Classes,
-    /// Different frames that came back in whatever state.
-    pub received: u64,
-    /// When the first frame arrived.
-    pub first: Option<Nanos>,
-    /// When the last frame arrived.
-    pub last: Option<Nanos>,
-    /// When frames were missed; moments are those of the schedule.
-    pub missed: Missed,
-    /// By how much the last frames took longer than the first ones.
-    pub stretch: Nanos,
-    /// Latency of the correct frames.
-    pub latency: Latency,
-    /// Its variation.
-    pub jitter: Jitter,
-    /// The first corrupt frame.
-    pub corruption: Option<Corruption>,
 }
 
 impl Monitor {
@@ -209,6 +171,7 @@ impl Monitor {
             ports: vec![PortTally::default(); ports],
             others: vec![Traffic::new(); ports],
             found: Vec::new(),
+            grouping: Grouping::default(),
             indices: Vec::new(),
             expected: Vec::new(),
         }
@@ -239,31 +202,24 @@ impl Monitor {
         watch: &Watch,
     ) -> Option<Clock> {
         self.find(frames.frames());
-        let mut clock = None;
-        let mut drawn = 0;
-        let knows_all = watch.knows_all(port);
-        let silent_until = watch.silent_until();
-        for (place, bytes) in frames.frames().enumerate() {
+        let (knows_all, silent_until) = (watch.knows_all(port), watch.silent_until());
+        let moment = |place: usize, sent: Option<Sent>| {
             let stamp = frames.stamp(place);
-            let found = self.found[place];
+            let is_known = knows_all
+                || watch.knows_arrival(port, stamp)
+                    && sent.is_none_or(|sent| watch.knows_leaving(sent));
             let at = stamp.map_or(now, |stamp| stamp.at);
-            let moment = Moment {
-                at,
-                silent_until: silent_until(at),
-                is_known: knows_all
-                    || watch.knows_arrival(port, stamp)
-                        && found.sent().is_none_or(|sent| watch.knows_leaving(sent)),
-            };
-            clock = stamp.map(|stamp| stamp.clock).or(clock);
-            drawn += self.settle(port, found, drawn, bytes, moment);
-        }
-        clock
+            Moment { at, silent_until: silent_until(at), is_known }
+        };
+        self.settle(port, |place| frames.frame(place), moment);
+        let last: Option<Stamp> = (0..frames.len()).rev().find_map(|place| frames.stamp(place));
+        last.map(|stamp| stamp.clock)
     }
 
     /// Sorts one frame that arrived on `port` at `at`.
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
         self.find(std::iter::once(bytes));
-        self.settle(port, self.found[0], 0, bytes, Moment { at, silent_until: at, is_known: true });
+        self.settle(port, |_| bytes, |_, _| Moment { at, silent_until: at, is_known: true });
     }
 
     /// Finds out whose these frames are and what ought to vary in them.
@@ -273,14 +229,18 @@ impl Monitor {
         found.clear();
         found.extend(frames.map(|bytes| self.find_one(bytes)));
         self.found = found;
+        let place = |found: &Found| match found {
+            Found::Ours { place, .. } => Some(*place),
+            _ => None,
+        };
+        self.grouping.group(self.streams.len(), self.found.iter().map(place));
         self.indices.clear();
-        if !self.varies {
-            return;
-        }
-        for found in &self.found {
-            if let Found::Ours { place, signature, .. } = found {
-                let number = signature.sequence.number;
-                self.streams[*place].templates.of(number).draw(number, &mut self.indices);
+        if self.varies {
+            for &at in self.grouping.order() {
+                if let Found::Ours { place, number, .. } = self.found[usize::from(at)] {
+                    let templates = &self.streams[usize::from(place)].templates;
+                    templates.of(number).draw(number, &mut self.indices);
+                }
             }
         }
     }
@@ -293,15 +253,15 @@ impl Monitor {
             return if self.marked.is_empty() { Found::Nothing } else { self.find_marked(bytes) };
         };
         let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
-        if place == NOWHERE || signature.sequence.epoch != self.epoch {
+        let Signature { sequence: Sequence { is_warmup, epoch, number }, sent, .. } = signature;
+        if place == NOWHERE || epoch != self.epoch {
             return self.whose(signature);
         }
-        let place = usize::from(place);
-        let leg = if signature.sequence.is_warmup { Leg::Warmup } else { Leg::Measured };
-        if signature.sequence.number >= self.streams[place].legs[leg as usize].count {
+        let leg = if is_warmup { Leg::Warmup } else { Leg::Measured };
+        if number >= self.streams[usize::from(place)].legs[leg as usize].count {
             return Found::Broken;
         }
-        Found::Ours { place, leg, signature_at, signature }
+        Found::Ours { place, leg, signature_at: signature_at as u16, number, sent }
     }
 
     /// Finds out whether a frame is one of somebody else's that is marked.
@@ -318,51 +278,104 @@ impl Monitor {
     #[cold]
     fn whose(&self, signature: Signature) -> Found {
         let is_of = |marked: &Marked| marked.stream == signature.stream;
+        let Signature { sequence: Sequence { epoch, number, .. }, sent, .. } = signature;
         match self.marked.iter().position(is_of) {
-            Some(place) if signature.sequence.epoch == self.epoch => {
-                Found::Marked { place, signature }
+            Some(place) if epoch == self.epoch => {
+                Found::Marked { place: place as u16, number, sent }
             }
             _ => Found::Stale,
         }
     }
 
-    /// Counts a frame. What it draws begins at place `drawn`; returns how many indices that are.
+    /// Counts the frames that were found: what they are, and when they arrived, where it is said when
+    /// they were sent.
     #[inline]
-    fn settle(
+    fn settle<'a>(
         &mut self,
         port: usize,
-        found: Found,
-        drawn: usize,
-        bytes: &[u8],
-        moment: Moment,
-    ) -> usize {
-        let tally = &mut self.ports[port];
-        tally.received += 1;
-        match found {
-            Found::Ours { place, leg, signature_at, signature } => {
-                let stream = &mut self.streams[place];
-                let indices = &self.indices[drawn..drawn + stream.templates.groups()];
-                stream.legs[leg as usize].note(moment);
-                let template = stream.templates.of(signature.sequence.number);
-                if template.matches(signature_at, indices, bytes) {
-                    if !stream.alike.count(port, bytes) {
-                        stream.unlike.add(1, bytes.len() as u64);
-                        self.others[port].add(bytes);
-                    }
-                    let is_elsewhere = stream.arrive(port, signature, leg, moment);
-                    tally.elsewhere += (is_elsewhere && leg == Leg::Measured) as u64;
-                } else {
-                    self.others[port].add(bytes);
-                    let Signature { sequence, sent, .. } = signature;
-                    self.expected.resize(template.bytes().len(), 0);
-                    template.write(sequence, sent, indices, &mut self.expected);
-                    let difference = difference(port, &self.expected, bytes);
-                    stream.legs[leg as usize].arrive_corrupt(sequence.number, difference);
-                }
-                return indices.len();
+        frame: impl Fn(usize) -> &'a [u8],
+        moment: impl Fn(usize, Option<Sent>) -> Moment,
+    ) {
+        self.ports[port].received += self.found.len() as u64;
+        let (grouping, indices) =
+            (std::mem::take(&mut self.grouping), std::mem::take(&mut self.indices));
+        let (mut train, mut drawn) = (Train::default(), &indices[..]);
+        for &at in grouping.order() {
+            let at = usize::from(at);
+            let Found::Ours { place, leg, signature_at, number, sent } = self.found[at] else {
+                continue;
+            };
+            let (bytes, moment) = (frame(at), moment(at, Some(sent)));
+            let stream = &self.streams[usize::from(place)];
+            let (indices, others) = drawn.split_at(stream.templates.groups());
+            drawn = others;
+            let template = stream.templates.of(number);
+            let one = Train { place, leg, number, frames: 1, bytes: bytes.len(), sent, moment };
+            if !template.matches(usize::from(signature_at), indices, bytes) {
+                self.end_train(port, std::mem::take(&mut train));
+                self.settle_corrupt(port, one, indices, bytes);
+            } else if stream.alike.is_unlike(bytes) {
+                self.end_train(port, std::mem::take(&mut train));
+                self.settle_unlike(port, one, bytes);
+            } else if !train.take(&one) {
+                self.end_train(port, std::mem::replace(&mut train, one));
             }
-            Found::Marked { place, signature } => {
-                self.marked[place].arrive(port, signature, moment);
+        }
+        self.end_train(port, train);
+        if grouping.order().len() < self.found.len() {
+            (0..self.found.len()).for_each(|at| self.settle_other(port, at, frame(at), &moment));
+        }
+        (self.grouping, self.indices) = (grouping, indices);
+    }
+
+    /// Notes intact frames.
+    #[inline]
+    fn end_train(&mut self, port: usize, train: Train) {
+        if train.frames > 0 {
+            let stream = &mut self.streams[usize::from(train.place)];
+            stream.alike.count(port, train.bytes, train.frames);
+            self.ports[port].elsewhere += stream.arrive(port, &train);
+        }
+    }
+
+    /// Notes an intact frame that has to be taken to pieces.
+    #[cold]
+    fn settle_unlike(&mut self, port: usize, one: Train, bytes: &[u8]) {
+        let stream = &mut self.streams[usize::from(one.place)];
+        stream.unlike.add(1, bytes.len() as u64);
+        self.others[port].add(bytes);
+        self.ports[port].elsewhere += stream.arrive(port, &one);
+    }
+
+    /// Notes a frame that is not as it was sent.
+    #[cold]
+    fn settle_corrupt(&mut self, port: usize, one: Train, indices: &[u64], bytes: &[u8]) {
+        let Train { place, leg, number, sent, moment, .. } = one;
+        let stream = &mut self.streams[usize::from(place)];
+        let template = stream.templates.of(number);
+        let sequence = Sequence { is_warmup: leg == Leg::Warmup, epoch: self.epoch, number };
+        self.expected.resize(template.bytes().len(), 0);
+        template.write(sequence, sent, indices, &mut self.expected);
+        let track = &mut stream.legs[leg as usize];
+        track.note(moment);
+        track.arrive_corrupt(number, difference(port, &self.expected, bytes));
+        self.others[port].add(bytes);
+    }
+
+    /// Counts a frame that is no stream's.
+    #[cold]
+    fn settle_other(
+        &mut self,
+        port: usize,
+        at: usize,
+        bytes: &[u8],
+        moment: &impl Fn(usize, Option<Sent>) -> Moment,
+    ) {
+        let tally = &mut self.ports[port];
+        match self.found[at] {
+            Found::Ours { .. } => return,
+            Found::Marked { place, number, sent } => {
+                self.marked[usize::from(place)].arrive(port, number, sent, moment(at, Some(sent)));
             }
             Found::Nothing => {
                 let is_ours = self.streams.iter().any(|stream| stream.templates.resembles(bytes));
@@ -372,7 +385,6 @@ impl Monitor {
             Found::Broken => tally.broken += 1,
         }
         self.others[port].add(bytes);
-        0
     }
 
     /// What the marked frames came to, in the order in which they were named.
@@ -393,128 +405,20 @@ impl Monitor {
 }
 
 impl Marked {
-    /// Sorts a frame. It is not taken into where streams' frames are sorted, which is to be short.
-    #[inline(never)]
-    fn arrive(&mut self, port: usize, signature: Signature, moment: Moment) {
-        self.track.note(moment);
-        self.track.arrive(port, self.to, signature, moment);
-    }
-}
-
-impl Found {
-    /// When the frame says that it was sent.
-    #[inline]
-    fn sent(self) -> Option<Sent> {
-        match self {
-            Found::Ours { signature, .. } | Found::Marked { signature, .. } => Some(signature.sent),
-            _ => None,
-        }
+    /// Sorts a frame.
+    fn arrive(&mut self, port: usize, number: u64, sent: Sent, moment: Moment) {
+        let train = Train { number, frames: 1, sent, moment, ..Train::default() };
+        self.track.arrive(port, self.to, &train);
     }
 }
 
 impl Incoming {
-    /// Sorts an intact frame of this stream; whether it is a first copy on a port where it should
-    /// not be.
+    /// Sorts intact frames of this stream; how many of the measured ones are first copies on a port
+    /// where they should not be.
     #[inline]
-    fn arrive(&mut self, port: usize, signature: Signature, leg: Leg, moment: Moment) -> bool {
-        self.legs[leg as usize].arrive(port, self.to, signature, moment)
-    }
-}
-
-impl Track {
-    fn new(schedule: Option<Schedule>, seen: Seen, delay: Option<Delay>) -> Self {
-        Track {
-            due: schedule.map(|schedule| (schedule, schedule.seek(0))),
-            count: schedule.map_or(u64::MAX, |schedule| schedule.count),
-            seen,
-            classes: Classes::default(),
-            next: 0,
-            delay,
-            first: None,
-            last: None,
-            silence: Nanos::ZERO,
-            corruption: None,
-        }
-    }
-
-    /// Notes that a frame arrived, in whatever state. What the tester did not hear is no silence.
-    #[inline]
-    fn note(&mut self, Moment { at, silent_until, .. }: Moment) {
-        // Frames that came together have the same time.
-        if self.last != Some(at) {
-            let before = *self.first.get_or_insert(at);
-            let silence = silent_until.since(self.last.unwrap_or(before));
-            self.silence = self.silence.max(silence);
-            self.last = self.last.max(Some(at));
-        }
-    }
-
-    /// Sorts an intact frame that should arrive on port `to`; whether it is a first copy on another.
-    #[inline(always)]
-    fn arrive(&mut self, port: usize, to: usize, signature: Signature, moment: Moment) -> bool {
-        let number = signature.sequence.number;
-        let arrived = self.seen.mark(number, port);
-        let is_elsewhere = arrived == Arrived::First && port != to;
-        match arrived {
-            Arrived::TooLate => self.classes.late += 1,
-            Arrived::Again => self.classes.duplicate += 1,
-            Arrived::First if is_elsewhere => self.classes.elsewhere += 1,
-            Arrived::First => self.arrive_correct(number, signature, moment),
-        }
-        is_elsewhere
-    }
-
-    #[inline]
-    fn arrive_correct(&mut self, number: u64, signature: Signature, moment: Moment) {
-        self.classes.correct += 1;
-        if number < self.next {
-            self.classes.reordered += 1;
-        } else {
-            self.next = number + 1;
-        }
-        let Some(delay) = &mut self.delay else { return };
-        if moment.is_known {
-            let due = self.due.as_mut().map(|(schedule, near)| schedule.due_near(near, number));
-            delay.record(number, signature.sent, due, moment.at);
-        } else {
-            delay.miss();
-        }
-    }
-
-    fn arrive_corrupt(&mut self, number: u64, corruption: Corruption) {
-        let lane = self.seen.corrupt_lane();
-        match self.seen.mark(number, lane) {
-            Arrived::TooLate => self.classes.late += 1,
-            Arrived::First | Arrived::Again => self.classes.corrupt += 1,
-        }
-        self.corruption.get_or_insert(corruption);
-    }
-
-    fn finish(self) -> Arrivals {
-        let Tally { seen, misrouted, flooded } = self.seen.tally();
-        let moments = self.due.as_ref().and_then(|(schedule, _)| {
-            let numbers = self.seen.missed(schedule.count)?;
-            Some(numbers.map(|number| schedule.seek(number).due))
-        });
-        let [first, last] = moments.map_or([None; 2], |moments| moments.map(Some));
-        let missed = Missed { first, last, silence: self.silence };
-        let classes = Classes { misrouted, flooded, ..self.classes };
-        let stretch = self.delay.as_ref().map_or(Nanos::ZERO, Delay::stretch);
-        let (latency, jitter) = match self.delay {
-            Some(delay) => delay.finish(),
-            None => (Latency::empty(), Jitter::default()),
-        };
-        Arrivals {
-            classes,
-            received: seen + classes.late,
-            first: self.first,
-            last: self.last,
-            missed,
-            stretch,
-            latency,
-            jitter,
-            corruption: self.corruption,
-        }
+    fn arrive(&mut self, port: usize, train: &Train) -> u64 {
+        let elsewhere = self.legs[train.leg as usize].arrive(port, self.to, train);
+        if train.leg == Leg::Measured { elsewhere } else { 0 }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::controller::script::Script;
 use crate::replay::{Replay, ReplayReport};
 use crate::stall::Stalls;
 use crate::stream::Stream;
-pub use results::histogram::{Histogram, Tally};
+pub use results::histogram::Histogram;
 use results::record::Work;
 
 /// Times within a trial: when a stream is sent, and when its frames were missed.

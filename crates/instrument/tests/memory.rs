@@ -1,21 +1,30 @@
 //! A trial of ten times the length takes no more memory, but for the window in which repeated frames are
-//! known again, which has a limit of its own.
+//! known again, which has a limit of its own; and as many streams as there may be fit into little.
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{rig, stream, trial, wire};
+use common::{Copy, Rule, pass, rig, stream, trial, wire};
 use instrument::rig::Rig;
+use instrument::rig::engine::STREAMS_MAX;
+use instrument::stream::Stream;
+use instrument::trial::TrialReport;
+use packet::frame::Frame;
+use packet::time::Nanos;
 
 /// The system's allocator, with a count of what is in use.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
+
+/// Held by the test that counts.
+static COUNTS: Mutex<()> = Mutex::new(());
 
 // SAFETY: every request goes to the system's allocator as it came; only numbers are kept beside.
 unsafe impl GlobalAlloc for Counting {
@@ -36,26 +45,50 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that a trial of so many milliseconds has in use at most, beyond what was there before.
-fn most_bytes(milliseconds: u64) -> (usize, u64) {
-    let mut rig = rig(2, wire);
+/// A wire that takes anything up to 100 us.
+fn uneven_wire(count: u64, port: usize, frame: &Frame, now: Nanos) -> Vec<Copy> {
+    let delay = Nanos(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 100_000);
+    vec![Copy { at: now + delay, ..pass(1 - port, frame, now) }]
+}
+
+/// Bytes that a trial of these streams for so many milliseconds has in use at most, its report
+/// included, beyond what was there before.
+fn most_bytes(rule: impl Rule, streams: Vec<Stream>, milliseconds: u64) -> (usize, TrialReport) {
+    let mut rig = rig(2, rule);
     // A trial that lasts as long as the buffers of ports and rig take to be there.
     rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 20)).unwrap();
+    let trial = trial(streams, milliseconds);
     let before = IN_USE.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
-    let report = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], milliseconds)).unwrap();
-    assert_eq!(report.total.forwarded, milliseconds * 100);
-    (MOST.load(Ordering::Relaxed) - before, report.total.forwarded)
+    let report = rig.trial(&trial).unwrap();
+    (MOST.load(Ordering::Relaxed) - before, report)
 }
 
 #[test]
 fn memory_does_not_grow_with_the_length_of_a_trial() {
-    let (short, few) = most_bytes(500);
-    let (long, many) = most_bytes(5_000);
+    let _counts = COUNTS.lock().unwrap();
+    let most = |milliseconds| {
+        let (bytes, report) = most_bytes(wire, vec![stream(1, 64, 100_000.0)], milliseconds);
+        assert_eq!(report.total.forwarded, milliseconds * 100);
+        (bytes, report.total.forwarded)
+    };
+    let (short, few) = most(500);
+    let (long, many) = most(5_000);
     // One bit for each frame, port and for those that came corrupt, in pages of 4,096 frames.
     let pages = (many / 4096 + 1) - few / 4096;
     let window = pages as usize * 3 * 4096 / 8;
     let rows = 4096;
     assert!(long <= short + window + rows, "{short} bytes, {long} for {many} frames");
-    assert!(short < 4 << 20, "{short} bytes for {few} frames");
+    assert!(short < 1 << 20, "{short} bytes for {few} frames");
+}
+
+#[test]
+fn as_many_streams_as_there_may_be_fit_into_little() {
+    let _counts = COUNTS.lock().unwrap();
+    let streams = (1..=STREAMS_MAX as u16).map(|id| stream(id, 64, 500.0 + f64::from(id)));
+    let (bytes, report) = most_bytes(uneven_wire, streams.collect(), 1_000);
+    for stream in &report.streams {
+        assert!(stream.latency.from_sent.buckets().count() > 300);
+    }
+    assert!(bytes < 50_000_000, "{bytes} bytes for {} streams", report.streams.len());
 }

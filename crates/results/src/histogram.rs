@@ -3,18 +3,16 @@
 //! Source: HdrHistogram (its V2 encoding and its percentile text, `.hgrm`, which common viewers
 //! plot). Invariants: a percentile stands only where at least `SAMPLES_ABOVE_MIN` samples lie
 //! above it; minimum, maximum and mean are exact, beside the buckets; what is written restores to
-//! an equal histogram.
+//! an equal histogram. Nothing is allocated for times that do not occur.
 
-mod tally;
+mod buckets;
 mod text;
 #[cfg(test)]
 mod tests;
 
-pub use tally::Tally;
 pub use text::HistogramError;
 
-use hdrhistogram::Histogram as Buckets;
-
+use self::buckets::{Buckets, bucket, highest, lowest};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{Distribution, Interval, IntervalMethod, PercentileRange};
 
@@ -31,9 +29,10 @@ const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 const DIGITS: u8 = 3;
 
 /// Counts of times in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Histogram {
-    buckets: Buckets<u64>,
+    buckets: Buckets,
+    count: u64,
     sum_ns: u128,
     ns_min: u64,
     ns_max: u64,
@@ -41,8 +40,15 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let buckets = Buckets::new_with_bounds(1, NS_MAX, DIGITS).expect("the bounds are valid");
-        Histogram { buckets, sum_ns: 0, ns_min: u64::MAX, ns_max: 0 }
+        let buckets = Buckets::default();
+        Histogram { buckets, count: 0, sum_ns: 0, ns_min: u64::MAX, ns_max: 0 }
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let exact = |it: &Histogram| (it.count, it.sum_ns, it.ns_min, it.ns_max);
+        exact(self) == exact(other) && self.buckets.counted().eq(other.buckets.counted())
     }
 }
 
@@ -55,36 +61,62 @@ impl Histogram {
     /// Counts one time.
     #[inline]
     pub fn record(&mut self, ns: u64) {
+        self.record_many(ns, 1);
+    }
+
+    /// Counts one time as often as it occurred.
+    #[inline]
+    pub fn record_many(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
         let ns = ns.min(NS_MAX);
-        self.buckets.saturating_record(ns);
-        self.sum_ns += u128::from(ns);
-        self.ns_min = self.ns_min.min(ns);
-        self.ns_max = self.ns_max.max(ns);
+        self.buckets.add(bucket(ns), times);
+        self.note(times, u128::from(ns) * u128::from(times), ns, ns);
+    }
+
+    /// Counts several times, which together cost less than one by one.
+    #[inline]
+    pub fn record_all(&mut self, times: impl Iterator<Item = u64>) {
+        let (mut count, mut sum_ns, mut least, mut most) = (0, 0, u64::MAX, 0);
+        for ns in times {
+            let ns = ns.min(NS_MAX);
+            self.buckets.add(bucket(ns), 1);
+            count += 1;
+            sum_ns += u128::from(ns);
+            (least, most) = (least.min(ns), most.max(ns));
+        }
+        self.note(count, sum_ns, least, most);
     }
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
-        self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
-        self.sum_ns += other.sum_ns;
-        self.ns_min = self.ns_min.min(other.ns_min);
-        self.ns_max = self.ns_max.max(other.ns_max);
+        other.buckets.counted().for_each(|(bucket, times)| self.buckets.add(bucket, times));
+        self.note(other.count, other.sum_ns, other.ns_min, other.ns_max);
     }
 
-    /// Forgets everything, keeping the memory.
+    /// What is exact of so many times whose buckets were counted.
+    #[inline]
+    fn note(&mut self, count: u64, sum_ns: u128, least: u64, most: u64) {
+        self.count = self.count.saturating_add(count);
+        self.sum_ns += sum_ns;
+        self.ns_min = self.ns_min.min(least);
+        self.ns_max = self.ns_max.max(most);
+    }
+
+    /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.reset();
-        (self.sum_ns, self.ns_min, self.ns_max) = (0, u64::MAX, 0);
+        *self = Histogram::new();
     }
 
     /// How many times were counted.
     pub fn count(&self) -> u64 {
-        self.buckets.len()
+        self.count
     }
 
     /// Every bucket that counted something: the longest time in it, and how many.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
-        let recorded = self.buckets.iter_recorded();
-        recorded.map(|it| (it.value_iterated_to(), it.count_at_value()))
+        self.buckets.counted().map(|(bucket, times)| (highest(bucket), times))
     }
 
     /// Smallest time; absent if none was counted.
@@ -114,7 +146,7 @@ impl Histogram {
     /// to bound it.
     pub fn interval_of_quantile(&self, quantile: f64, level_percent: f64) -> Option<Interval> {
         let ranks = interval::ranks_of_quantile(self.count(), quantile, level_percent)?;
-        let low = self.buckets.lowest_equivalent(self.ns_at_rank(ranks.low));
+        let low = lowest(bucket(self.ns_at_rank(ranks.low)));
         Some(Interval {
             low: low.max(self.ns_min) as f64,
             high: self.ns_at_rank(ranks.high) as f64,
@@ -150,7 +182,16 @@ impl Histogram {
 
     /// A bucket's upper end, but never outside what was really counted.
     fn value_at_quantile(&self, quantile: f64) -> u64 {
-        self.buckets.value_at_quantile(quantile).clamp(self.ns_min, self.ns_max)
+        if quantile == 0.0 {
+            return self.ns_min;
+        }
+        let wanted = ((quantile * self.count as f64).ceil() as u64).max(1);
+        let mut below = 0u64;
+        let found = self.buckets().find(|&(_, times)| {
+            below = below.saturating_add(times);
+            below >= wanted
+        });
+        found.map_or(0, |(ns, _)| ns).clamp(self.ns_min, self.ns_max)
     }
 
     /// The sample of this rank in rising order, from 1, to three digits.

@@ -2,15 +2,12 @@
 
 use packet::time::Nanos;
 
-use crate::trial::{Pacing, Tally};
+use crate::trial::{Histogram, Pacing};
 
 /// A [`Pacing`] in the making.
 #[derive(Debug)]
 pub struct Pace {
-    lateness: Tally,
-    gap_error: Tally,
-    gaps: Tally,
-    lateness_max: Nanos,
+    pacing: Pacing,
     /// When the last frame was sent and when it was due.
     last: Option<(Nanos, Nanos)>,
 }
@@ -25,38 +22,40 @@ struct Run {
 impl Pace {
     /// Nothing sent yet.
     pub fn new() -> Self {
-        let (lateness, gap_error, gaps) = (Tally::new(), Tally::new(), Tally::new());
-        Pace { lateness, gap_error, gaps, lateness_max: Nanos::ZERO, last: None }
+        Pace { pacing: Pacing::empty(), last: None }
     }
 
-    /// Notes frames that were sent together at `now`, and when each was due.
+    /// Notes frames that were sent together at `now`, and when each was due, which never goes back.
     #[inline]
-    pub fn sent(&mut self, now: Nanos, dues: impl Iterator<Item = Nanos>) {
-        let (mut errors, mut gaps) = (Run::default(), Run::default());
-        for due in dues {
-            let lateness = now.since(due);
-            self.lateness.record(lateness.0);
-            self.lateness_max = self.lateness_max.max(lateness);
-            if let Some((sent_before, due_before)) = self.last {
-                let (achieved, intended) = (now.since(sent_before), due.since(due_before));
-                errors.note(achieved.0.abs_diff(intended.0), &mut self.gap_error);
-                gaps.note(achieved.0, &mut self.gaps);
-            }
-            self.last = Some((now, due));
+    pub fn sent(&mut self, now: Nanos, mut dues: impl Iterator<Item = Nanos>) {
+        let Pacing { lateness, gap_error, gaps, lateness_max, .. } = &mut self.pacing;
+        let Some(first) = dues.next() else { return };
+        *lateness_max = now.since(first).max(*lateness_max);
+        if let Some((sent_before, due_before)) = self.last {
+            let (achieved, intended) = (now.since(sent_before), first.since(due_before));
+            gaps.record(achieved.0);
+            gap_error.record(achieved.0.abs_diff(intended.0));
         }
-        errors.end(&mut self.gap_error);
-        gaps.end(&mut self.gaps);
+        // No time lies between those that are sent together.
+        let (mut last, mut errors, mut together) = (first, Run::default(), 0);
+        lateness.record_all(std::iter::once(now.since(first).0).chain(dues.map(|due| {
+            errors.note(due.since(last).0, gap_error);
+            (last, together) = (due, together + 1);
+            now.since(due).0
+        })));
+        errors.end(gap_error);
+        gaps.record_many(0, together);
+        self.last = Some((now, last));
     }
 
     /// What it has come to.
-    pub fn finish(&self) -> Pacing {
-        Pacing {
-            lateness: self.lateness.finish(),
-            gap_error: self.gap_error.finish(),
-            gaps: self.gaps.finish(),
-            stalls: 0,
-            lateness_max: self.lateness_max,
-        }
+    pub fn pacing(&self) -> &Pacing {
+        &self.pacing
+    }
+
+    /// What it has come to, for good.
+    pub fn take(&mut self) -> Pacing {
+        std::mem::replace(&mut self.pacing, Pacing::empty())
     }
 }
 
@@ -68,16 +67,16 @@ impl Default for Pace {
 
 impl Run {
     #[inline]
-    fn note(&mut self, ns: u64, tally: &mut Tally) {
+    fn note(&mut self, ns: u64, histogram: &mut Histogram) {
         if ns != self.ns {
-            tally.record_many(self.ns, self.times);
+            histogram.record_many(self.ns, self.times);
             *self = Run { ns, times: 0 };
         }
         self.times += 1;
     }
 
     #[inline]
-    fn end(self, tally: &mut Tally) {
-        tally.record_many(self.ns, self.times);
+    fn end(self, histogram: &mut Histogram) {
+        histogram.record_many(self.ns, self.times);
     }
 }

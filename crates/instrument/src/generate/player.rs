@@ -206,7 +206,7 @@ impl Player {
             counts: self.counts,
             is_complete: self.is_complete,
             is_behind: self.is_behind,
-            pacing: self.pace.finish(),
+            pacing: self.pace.pacing().clone(),
             warnings: self.warnings.list().collect(),
             failure: self.failure.clone(),
             back: None,

@@ -242,32 +242,41 @@ impl Schedule {
     /// The place after `cursor`.
     #[inline]
     pub fn after(&self, cursor: Cursor) -> Cursor {
-        match self.course {
-            Course::Even => self.period.step(cursor),
-            _ => self.after_uneven(cursor),
-        }
+        self.step()(cursor)
     }
 
-    /// The period of a constant rate: what goes past many frames keeps it at hand.
+    /// [`Schedule::after`], for whoever goes past many frames.
     #[inline]
-    pub fn even(&self) -> Option<Period> {
-        matches!(self.course, Course::Even).then_some(self.period)
+    pub fn step(&self) -> impl Fn(Cursor) -> Cursor {
+        let even = matches!(self.course, Course::Even).then_some(self.period);
+        move |cursor| match &even {
+            Some(period) => period.step(cursor),
+            None => {
+                let Cursor { number, due, rest } = cursor;
+                let (due, rest) = self.after_uneven(number, due, rest);
+                Cursor { number: number + 1, due, rest }
+            }
+        }
     }
 
-    fn after_uneven(&self, cursor: Cursor) -> Cursor {
-        let number = cursor.number + 1;
-        match &self.course {
-            Course::Bursts { frames, inside, .. } if !number.is_multiple_of(*frames) => {
-                inside.step(cursor)
+    /// When the frame after frame `number` is due, and what is left over then. Its arguments are those
+    /// of a cursor one by one, so that whoever goes past frames of even courses too has it in registers.
+    fn after_uneven(&self, number: u64, due: Nanos, rest: u64) -> (Nanos, u64) {
+        let next = number + 1;
+        let Cursor { due, rest, .. } = match &self.course {
+            Course::Bursts { frames, inside, .. } if !next.is_multiple_of(*frames) => {
+                inside.step(Cursor { number, due, rest })
             }
-            Course::Poisson { seed } if !number.is_multiple_of(BLOCK_FRAMES) => {
-                let (begins, block) = block(&self.period, number - number % BLOCK_FRAMES);
-                let walk = Walk::resume(*seed, cursor.rest).step(number);
+            Course::Poisson { seed } if !next.is_multiple_of(BLOCK_FRAMES) => {
+                let (begins, block) = block(&self.period, next - next % BLOCK_FRAMES);
+                let walk = Walk::resume(*seed, rest).step(next);
                 let after = begins.saturating_add(Nanos(walk.after(block.0)));
-                Cursor { number, due: self.start.saturating_add(after), rest: walk.bits() }
+                let due = self.start.saturating_add(after);
+                Cursor { number: next, due, rest: walk.bits() }
             }
-            _ => self.seek(number),
-        }
+            _ => self.seek(next),
+        };
+        (due, rest)
     }
 
     /// How many frames are due at `now` or before.

@@ -9,20 +9,24 @@
 //! leave later than it says by the time that writing them takes, which is some ten nanoseconds for
 //! each of at most [`BATCH_FRAMES`]. A frame that is due alone leaves alone.
 
-use std::collections::VecDeque;
-
 use packet::copies::Copies;
 use packet::time::Nanos;
 use ports::port::{Port, PortError};
 
+use crate::generate::agenda::Agenda;
 use crate::generate::pace::Pace;
 use crate::generate::schedule::{Cursor, Schedule};
 use crate::generate::templates::Templates;
+use crate::grouping::Grouping;
 use crate::signature::{Sent, Sequence};
 use crate::trial::{Pacing, STALL};
 
 /// Frames handed to a port at once.
 pub const BATCH_FRAMES: usize = 64;
+
+/// How often a stream sends before it is noted how well its moments were kept: its histograms are
+/// fetched for all of them.
+const WAITING_MAX: usize = 16;
 
 /// One of a stream's two parts: the frames that warm up and those that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct Outgoing {
     catch_up: Nanos,
     counts: [Counts; 2],
     pace: Pace,
+    /// Measured frames that were sent together, and when, that are not in `pace` yet.
+    waiting: Vec<(Planned, Nanos)>,
 }
 
 /// What became of the frames that one leg called for.
@@ -62,10 +68,10 @@ pub struct Counts {
 pub struct Sender {
     epoch: u16,
     streams: Vec<Outgoing>,
-    /// Streams that have frames left, by when the next one is due. A stream that sent goes to the
-    /// end if all send equally often, so that a sorted row is quicker than a heap.
-    queue: VecDeque<(Nanos, usize)>,
+    /// Streams that have frames left.
+    agenda: Agenda,
     planned: Vec<Planned>,
+    grouping: Grouping,
     /// What they draw, if anything ever varies.
     indices: Vec<u64>,
     varies: bool,
@@ -76,13 +82,19 @@ pub struct Sender {
     lateness_max: Nanos,
 }
 
-/// A frame that is to leave: whose it is, which one, and when it was due.
+/// Successive frames of one stream that are to leave: whose they are, and from which on.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
-    place: u32,
+    place: u16,
     leg: Leg,
-    number: u64,
-    due: Nanos,
+    frames: u32,
+    from: Cursor,
+}
+
+impl Planned {
+    fn numbers(&self) -> std::ops::Range<u64> {
+        self.from.number..self.from.number + u64::from(self.frames)
+    }
 }
 
 impl Outgoing {
@@ -98,6 +110,7 @@ impl Outgoing {
             catch_up: measured.period.span(u64::from(catch_up.max(1))),
             counts: Default::default(),
             pace: Pace::new(),
+            waiting: Vec::with_capacity(WAITING_MAX),
         };
         outgoing.enter_next_leg();
         outgoing
@@ -156,42 +169,56 @@ impl Outgoing {
 
     /// Notes that these frames of its were sent together at `now`.
     #[inline]
-    fn commit(&mut self, sent: &[Planned], now: Nanos) {
-        sent.iter().for_each(|frame| self.counts[frame.leg as usize].offered += 1);
-        let measured = sent.iter().filter(|frame| frame.leg == Leg::Measured);
-        self.pace.sent(now, measured.map(|frame| frame.due));
+    fn commit(&mut self, sent: Planned, now: Nanos) {
+        self.counts[sent.leg as usize].offered += u64::from(sent.frames);
+        if sent.leg == Leg::Measured {
+            self.waiting.push((sent, now));
+            if self.waiting.len() == WAITING_MAX {
+                self.note_pace();
+            }
+        }
+    }
+
+    /// Notes how well the moments were kept of what waits for it.
+    fn note_pace(&mut self) {
+        for (sent, now) in self.waiting.drain(..) {
+            // In a variable of its own, so that it does not go through memory each time.
+            let (mut cursor, step) = (sent.from, self.legs[sent.leg as usize].step());
+            let dues = (0..sent.frames).map(|_| {
+                let due = cursor.due;
+                cursor = step(cursor);
+                due
+            });
+            self.pace.sent(now, dues);
+        }
     }
 
     /// Goes back to a frame that was planned and not sent.
-    fn go_back(&mut self, to: &Planned) {
-        self.leg = to.leg;
-        self.cursor = self.schedule().seek(to.number);
+    fn go_back(&mut self, leg: Leg, number: u64) {
+        self.leg = leg;
+        self.cursor = self.schedule().seek(number);
     }
 
     /// Plans what is due at `now`, at most `limit` frames, and goes past it.
     #[inline]
-    fn plan(&mut self, place: usize, now: Nanos, limit: usize, planned: &mut Vec<Planned>) {
-        // In variables of their own, so that they do not go through memory each time.
-        let (leg, schedule, mut cursor) = (self.leg, self.schedule(), self.cursor);
-        let (count, even) = (schedule.count, schedule.even());
-        for _ in 0..limit {
-            if cursor.number >= count || cursor.due > now {
-                break;
-            }
-            let Cursor { number, due, .. } = cursor;
-            planned.push(Planned { place: place as u32, leg, number, due });
-            cursor = match &even {
-                Some(period) => period.step(cursor),
-                None => schedule.after(cursor),
-            };
+    fn plan(&mut self, place: usize, now: Nanos, limit: usize) -> Planned {
+        let (leg, from) = (self.leg, self.cursor);
+        let schedule = self.schedule();
+        let (mut cursor, step) = (from, schedule.step());
+        let end = schedule.count.min(from.number + limit as u64);
+        while cursor.number < end && cursor.due <= now {
+            cursor = step(cursor);
         }
+        drop(step);
         self.cursor = cursor;
         self.enter_next_leg();
+        Planned { place: place as u16, leg, frames: (cursor.number - from.number) as u32, from }
     }
 
-    /// How well its moments were kept.
-    pub fn pacing(&self) -> Pacing {
-        self.pace.finish()
+    /// How well its moments were kept, for good.
+    pub fn take_pacing(&mut self) -> Pacing {
+        self.note_pace();
+        self.pace.take()
     }
 }
 
@@ -202,8 +229,9 @@ impl Sender {
             epoch,
             varies: streams.iter().any(|stream| stream.templates.groups() > 0),
             streams,
-            queue: VecDeque::new(),
+            agenda: Agenda::default(),
             planned: Vec::with_capacity(BATCH_FRAMES),
+            grouping: Grouping::default(),
             indices: Vec::new(),
             frames: Copies::new(BATCH_FRAMES),
             is_refused: false,
@@ -211,7 +239,7 @@ impl Sender {
             stalls: 0,
             lateness_max: Nanos::ZERO,
         };
-        sender.rebuild_queue();
+        sender.rebuild_agenda();
         sender
     }
 
@@ -220,9 +248,14 @@ impl Sender {
         &self.streams
     }
 
+    /// The same, to take out what they came to.
+    pub fn streams_mut(&mut self) -> &mut [Outgoing] {
+        &mut self.streams
+    }
+
     /// When the next frame is due; none when all are out.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.queue.front().map(|&(due, _)| due)
+        self.agenda.first().map(|(due, _)| due)
     }
 
     /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
@@ -234,25 +267,41 @@ impl Sender {
         self.note_stall(now);
         self.planned.clear();
         self.plan(now);
-        if self.planned.is_empty() {
+        self.write(now);
+        if self.frames.is_empty() {
             return Ok(0);
         }
-        self.write(now);
-        let taken = port.transmit_copies(&mut self.frames, now)?.min(self.planned.len());
-        for sent in self.planned[..taken].chunk_by(|one, next| one.place == next.place) {
-            self.streams[sent[0].place as usize].commit(sent, now);
-        }
-        self.is_refused = taken < self.planned.len();
+        let taken = port.transmit_copies(&mut self.frames, now)?.min(self.frames.len());
+        self.is_refused = taken < self.frames.len();
         if self.is_refused {
             self.take_back(taken);
         }
+        self.commit(now);
         Ok(taken)
+    }
+
+    /// Notes that what is planned was sent together at `now`.
+    fn commit(&mut self, now: Nanos) {
+        self.grouping.group(self.streams.len(), self.planned.iter().map(|it| Some(it.place)));
+        let mut order = self.grouping.order().iter().map(|at| self.planned[usize::from(*at)]);
+        let Some(mut sent) = order.next() else { return };
+        for next in order {
+            let number = sent.from.number + u64::from(sent.frames);
+            let follows = next.place == sent.place && next.leg == sent.leg;
+            if follows && next.from.number == number {
+                sent.frames += next.frames;
+            } else {
+                self.streams[usize::from(sent.place)].commit(sent, now);
+                sent = next;
+            }
+        }
+        self.streams[usize::from(sent.place)].commit(sent, now);
     }
 
     /// Plans nothing that is due after `now`.
     pub fn stop(&mut self, now: Nanos) {
         self.streams.iter_mut().for_each(|stream| stream.stop(now));
-        self.rebuild_queue();
+        self.rebuild_agenda();
     }
 
     /// Gives up whatever is left.
@@ -263,35 +312,26 @@ impl Sender {
                 stream.give_up(count, self.is_refused);
             }
         }
-        self.queue.clear();
+        self.agenda.clear();
     }
 
     /// Decides which frames leave: what is due, earliest first.
     fn plan(&mut self, now: Nanos) {
-        let is_refused = self.is_refused;
-        let (streams, queue) = (&mut self.streams, &mut self.queue);
-        while self.planned.len() < BATCH_FRAMES {
-            let is_alone = queue.len() == 1;
-            let Some(&(due, place)) = queue.front() else { return };
-            if due > now {
+        let mut room = BATCH_FRAMES;
+        while room > 0 {
+            let Some((due, place)) = self.agenda.first().filter(|(due, _)| *due <= now) else {
                 return;
-            }
-            queue.pop_front();
-            let stream = &mut streams[place];
+            };
+            let stream = &mut self.streams[place];
             if now.since(due) >= stream.catch_up {
-                stream.skip_late(now, is_refused);
+                stream.skip_late(now, self.is_refused);
             }
             // One frame of each stream in turn; of the only stream as many as are due.
-            let limit = if is_alone { BATCH_FRAMES - self.planned.len() } else { 1 };
-            stream.plan(place, now, limit, &mut self.planned);
-            if let Some(next) = stream.due() {
-                let entry = (next, place);
-                if queue.back().is_none_or(|last| *last < entry) {
-                    queue.push_back(entry);
-                } else {
-                    queue.insert(queue.partition_point(|other| *other < entry), entry);
-                }
-            }
+            let limit = if self.agenda.is_alone() { room } else { 1 };
+            let planned = stream.plan(place, now, limit);
+            room -= planned.frames as usize;
+            self.planned.push(planned);
+            self.agenda.renew(stream.due());
         }
     }
 
@@ -301,18 +341,20 @@ impl Sender {
         self.indices.clear();
         if self.varies {
             for planned in &self.planned {
-                let templates = &self.streams[planned.place as usize].templates;
-                templates.of(planned.number).draw(planned.number, &mut self.indices);
+                let templates = &self.streams[usize::from(planned.place)].templates;
+                for number in planned.numbers() {
+                    templates.of(number).draw(number, &mut self.indices);
+                }
             }
         }
         self.frames.clear();
         let (mut indices, sent) = (&self.indices[..], Sent::new(now));
-        for of_stream in self.planned.chunk_by(|one, next| one.place == next.place) {
-            let templates = &self.streams[of_stream[0].place as usize].templates;
-            for &Planned { leg, number, .. } in of_stream {
+        for planned in &self.planned {
+            let templates = &self.streams[usize::from(planned.place)].templates;
+            let is_warmup = planned.leg == Leg::Warmup;
+            for number in planned.numbers() {
                 let (of_frame, others) = indices.split_at(templates.groups());
                 let template = templates.of(number);
-                let is_warmup = leg == Leg::Warmup;
                 let sequence = Sequence { is_warmup, epoch: self.epoch, number };
                 let frame = self.frames.push(template.bytes().len(), None);
                 template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
@@ -321,19 +363,25 @@ impl Sender {
         }
     }
 
-    /// Takes the frames that the port refused back into the schedule.
+    /// Takes the frames that the port refused, all after the first so many, back into the schedule.
     fn take_back(&mut self, taken: usize) {
-        for refused in self.planned[taken..].iter().rev() {
-            self.streams[refused.place as usize].go_back(refused);
+        let mut refused = self.frames.len() - taken;
+        while let Some(last) = self.planned.last_mut().filter(|_| refused > 0) {
+            let back = refused.min(last.frames as usize);
+            last.frames -= back as u32;
+            let number = last.from.number + u64::from(last.frames);
+            self.streams[usize::from(last.place)].go_back(last.leg, number);
+            refused -= back;
+            if last.frames == 0 {
+                self.planned.pop();
+            }
         }
-        self.rebuild_queue();
+        self.rebuild_agenda();
     }
 
-    fn rebuild_queue(&mut self) {
+    fn rebuild_agenda(&mut self) {
         let due = |(place, stream): (usize, &Outgoing)| Some((stream.due()?, place));
-        self.queue.clear();
-        self.queue.extend(self.streams.iter().enumerate().filter_map(due));
-        self.queue.make_contiguous().sort_unstable();
+        self.agenda.fill(self.streams.iter().enumerate().filter_map(due));
     }
 
     /// Counts once when the sender, not the port, comes late by [`STALL`] or more.
@@ -350,9 +398,12 @@ impl Sender {
 
     /// How well all its streams' moments were kept, those of frames included that were too late to be
     /// sent.
-    pub fn pacing(&self) -> Pacing {
+    pub fn pacing(&mut self) -> Pacing {
         let mut pacing = Pacing::empty();
-        self.streams.iter().for_each(|stream| pacing.merge(&stream.pacing()));
+        for stream in &mut self.streams {
+            stream.note_pace();
+            pacing.merge(stream.pace.pacing());
+        }
         pacing.stalls = self.stalls;
         pacing.lateness_max = pacing.lateness_max.max(self.lateness_max);
         pacing

@@ -140,7 +140,7 @@ impl Template {
     }
 
     /// Whether the byte at `at`, before the signature, differs from frame to frame.
-    fn varies_at(&self, at: usize) -> bool {
+    pub fn varies_at(&self, at: usize) -> bool {
         let ip_checksum = self.network_at + ipv4::CHECKSUM_AT;
         let mut patches = self.groups.iter().flat_map(Group::patches);
         patches.any(|patch| patch.places().contains(&at))

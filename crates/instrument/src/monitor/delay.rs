@@ -2,15 +2,16 @@
 //!
 //! Smoothed jitter is RFC 3550, 6.4.1, in nanoseconds and between successive arrivals; IPDV is
 //! RFC 3393's difference between successive arrivals; PDV is the 99.9th percentile less the
-//! minimum (RFC 8219, 7.3.1). Histograms keep three significant digits.
+//! minimum (RFC 8219, 7.3.1). Histograms keep three significant digits. Frames that took equally long
+//! are noted together, and come to what they would one by one.
 //! The stretch is how much longer frames took at the end than at the beginning: what had queued
 //! up when sending ended, and came out only later. Medians keep single stragglers out of it.
 
 use packet::time::Nanos;
 
+use crate::monitor::train::Train;
 use crate::monitor::variation::Varying;
-use crate::signature::Sent;
-use crate::trial::{Jitter, Latency, Tally};
+use crate::trial::{Histogram, Jitter, Latency};
 
 /// Frames at either end whose median latency tells how far a queue has grown.
 const EDGE_FRAMES: usize = 63;
@@ -18,8 +19,8 @@ const EDGE_FRAMES: usize = 63;
 /// One stream's latency in progress.
 #[derive(Debug)]
 pub struct Delay {
-    from_sent: Tally,
-    from_scheduled: Tally,
+    from_sent: Histogram,
+    from_scheduled: Histogram,
     negative: u64,
     unknown: u64,
     last_ns: Option<i64>,
@@ -31,7 +32,7 @@ pub struct Delay {
     first_ns: Vec<i64>,
     /// Latencies of the last frames, written around.
     last_ns_edge: Vec<i64>,
-    /// Where the next of them goes, once there are enough.
+    /// Which of them is the oldest, once there are enough.
     edge_at: usize,
     /// Where it is asked for, since it costs time for each frame.
     varying: Option<Box<Varying>>,
@@ -41,8 +42,8 @@ impl Delay {
     /// Nothing measured yet.
     pub fn new() -> Self {
         Delay {
-            from_sent: Tally::new(),
-            from_scheduled: Tally::new(),
+            from_sent: Histogram::new(),
+            from_scheduled: Histogram::new(),
             negative: 0,
             unknown: 0,
             last_ns: None,
@@ -63,51 +64,57 @@ impl Delay {
         Delay { varying: is_wanted.then(Box::default), ..self }
     }
 
-    /// Frame `number` arrived at `at`; it says it was sent at `sent`, and was due at `due`, if that is known.
+    /// Frames arrived that were due at these times, as far as that is known.
     #[inline]
-    pub fn record(&mut self, number: u64, sent: Sent, due: Option<Nanos>, at: Nanos) {
-        let span = sent.until(at);
+    pub(super) fn record(&mut self, train: &Train, dues: impl Iterator<Item = Nanos>) {
+        let (at, frames) = (train.moment.at, train.frames);
+        let span = train.sent.until(at);
         if let Some(varying) = &mut self.varying {
-            varying.record(number, span);
+            varying.record(train.number, frames, span);
         }
-        self.negative += (span < 0) as u64;
-        self.from_sent.record(span.max(0) as u64);
-        if let Some(due) = due {
-            self.from_scheduled.record(at.since(due).0);
-        }
-        self.note_edges(span);
+        self.negative += if span < 0 { frames } else { 0 };
+        self.from_sent.record_many(span.max(0) as u64, frames);
+        self.from_scheduled.record_all(dues.map(|due| at.since(due).0));
+        self.note_edges(span, frames as usize);
         if let Some(last) = self.last_ns.replace(span) {
-            let change = span.abs_diff(last);
-            // Signed, because that is one instruction; a change has far fewer than 63 bits.
-            self.smoothed_ns += (change as i64 as f64 - self.smoothed_ns) / 16.0;
-            self.ipdv_ns_sum = self.ipdv_ns_sum.saturating_add(change);
-            self.ipdv_ns_max = self.ipdv_ns_max.max(change);
-            self.ipdv_count += 1;
+            self.note_change(span.abs_diff(last));
+        }
+        self.ipdv_count += frames - 1;
+        for _ in 1..frames {
+            self.smoothed_ns -= self.smoothed_ns / 16.0;
         }
     }
 
-    /// A frame arrived, and how long it took is unknown. No variation is told across it.
-    pub fn miss(&mut self) {
-        self.unknown += 1;
+    #[inline]
+    fn note_change(&mut self, change: u64) {
+        // Signed, because that is one instruction; a change has far fewer than 63 bits.
+        self.smoothed_ns += (change as i64 as f64 - self.smoothed_ns) / 16.0;
+        self.ipdv_ns_sum = self.ipdv_ns_sum.saturating_add(change);
+        self.ipdv_ns_max = self.ipdv_ns_max.max(change);
+        self.ipdv_count += 1;
+    }
+
+    /// Frames arrived, and how long they took is unknown. No variation is told across them.
+    pub fn miss(&mut self, frames: u64) {
+        self.unknown += frames;
         self.last_ns = None;
     }
 
     #[inline]
-    fn note_edges(&mut self, span: i64) {
-        match self.last_ns_edge.get_mut(self.edge_at) {
-            Some(edge) => {
-                *edge = span;
-                self.edge_at += 1;
-            }
-            None if self.edge_at < EDGE_FRAMES => {
-                self.first_ns.push(span);
-                self.last_ns_edge.push(span);
-                self.edge_at += 1;
-            }
-            None => {
-                self.last_ns_edge[0] = span;
-                self.edge_at = 1;
-            }
+    fn note_edges(&mut self, span: i64, frames: usize) {
+        let mut left = frames.min(EDGE_FRAMES);
+        let room = EDGE_FRAMES - self.first_ns.len();
+        if room > 0 {
+            let first = left.min(room);
+            self.first_ns.extend(std::iter::repeat_n(span, first));
+            self.last_ns_edge.extend(std::iter::repeat_n(span, first));
+            left -= first;
+        }
+        while left > 0 {
+            let part = left.min(EDGE_FRAMES - self.edge_at);
+            self.last_ns_edge[self.edge_at..][..part].fill(span);
+            self.edge_at = (self.edge_at + part) % EDGE_FRAMES;
+            left -= part;
         }
     }
 
@@ -119,7 +126,7 @@ impl Delay {
 
     /// What was measured.
     pub fn finish(self) -> (Latency, Jitter) {
-        let (from_sent, from_scheduled) = (self.from_sent.finish(), self.from_scheduled.finish());
+        let (from_sent, from_scheduled) = (self.from_sent, self.from_scheduled);
         let histogram = &from_sent;
         let pdv = |worst: u64| worst.saturating_sub(histogram.ns_min().unwrap_or(worst));
         let pdv_ns = histogram.ns_at_quantile(0.999).map(pdv);
@@ -150,14 +157,50 @@ impl Default for Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mix;
+    use crate::monitor::train::Moment;
+    use crate::signature::Sent;
+
+    fn train(number: u64, frames: u64, span_ns: u64) -> (Train, Nanos) {
+        let due = Nanos(number * 1000);
+        let at = due + Nanos(span_ns);
+        let moment = Moment { at, silent_until: at, is_known: true };
+        (Train { number, frames, sent: Sent::new(due), moment, ..Train::default() }, due)
+    }
 
     fn stretch(latencies_ns: impl Iterator<Item = u64>) -> Nanos {
         let mut delay = Delay::new();
         for (number, latency_ns) in (0u64..).zip(latencies_ns) {
-            let sent = Nanos(number * 1000);
-            delay.record(number, Sent::new(sent), Some(sent), sent + Nanos(latency_ns));
+            let (one, due) = train(number, 1, latency_ns);
+            delay.record(&one, std::iter::once(due));
         }
         delay.stretch()
+    }
+
+    #[test]
+    fn frames_noted_together_come_to_what_they_would_one_by_one() {
+        for seed in 0..200 {
+            let mut together = Delay::new().varying(true);
+            let mut apart = Delay::new().varying(true);
+            let mut number = 0;
+            for round in 0..seed % 20 {
+                let random =
+                    |salt: u64, limit| mix::below(mix::mix(seed << 16 | round << 8 | salt), limit);
+                let (frames, gap) = (1 + random(0, 64), random(1, 3));
+                let (train, due) = train(number, frames, random(2, 100_000));
+                let dues = || (0..frames).map(|place| due + Nanos(place * 3));
+                together.record(&train, dues());
+                let each = train.each().zip(dues());
+                each.for_each(|(one, due)| apart.record(&one, std::iter::once(due)));
+                if gap == 2 {
+                    together.miss(frames);
+                    train.each().for_each(|one| apart.miss(one.frames));
+                }
+                number += frames + gap;
+            }
+            assert_eq!(together.stretch(), apart.stretch());
+            assert_eq!(format!("{:?}", together.finish()), format!("{:?}", apart.finish()));
+        }
     }
 
     #[test]

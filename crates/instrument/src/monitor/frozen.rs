@@ -46,7 +46,7 @@ pub struct StreamCounts {
 /// One stream's intact frames, by size and port.
 #[derive(Debug)]
 pub(super) struct Alike {
-    /// Where the protocol stands that its frames carry behind IP, and which: it may vary.
+    /// Where the protocol stands that its frames carry behind IP, and which, if it varies.
     protocol: Option<(usize, u8)>,
     sizes: Vec<Size>,
 }
@@ -73,21 +73,22 @@ impl Alike {
             Network::Ipv6 => Some(network + 6),
             Network::Arp | Network::None => None,
         };
-        let protocol = at.map(|at| (at, bytes[at]));
+        let varies = |at: &usize| templates.all().any(|template| template.varies_at(*at));
+        let protocol = at.filter(varies).map(|at| (at, bytes[at]));
         Alike { protocol, sizes: templates.all().map(size).collect() }
     }
 
-    /// Counts an intact frame; false if it must be taken to pieces.
+    /// Whether an intact frame must be taken to pieces.
     #[inline]
-    pub(super) fn count(&mut self, port: usize, bytes: &[u8]) -> bool {
-        let is_alike = self.protocol.is_none_or(|(at, protocol)| bytes[at] == protocol);
-        let size = self.sizes.iter_mut().find(|size| size.bytes == bytes.len());
-        match size {
-            Some(size) if is_alike => {
-                size.by_port[port] += 1;
-                true
-            }
-            _ => false,
+    pub(super) fn is_unlike(&self, bytes: &[u8]) -> bool {
+        self.protocol.is_some_and(|(at, protocol)| bytes[at] != protocol)
+    }
+
+    /// Counts intact frames of so many bytes.
+    #[inline]
+    pub(super) fn count(&mut self, port: usize, bytes: usize, frames: u64) {
+        if let Some(size) = self.sizes.iter_mut().find(|size| size.bytes == bytes) {
+            size.by_port[port] += frames;
         }
     }
 

@@ -99,7 +99,34 @@ impl Seen {
         if was { Arrived::Again } else { Arrived::First }
     }
 
+    /// Marks so many successive frames, whose numbers share a word, in `lane`, if none of them was
+    /// marked there and none is too late; whether it did.
+    #[inline]
+    pub fn mark_new(&mut self, number: u64, frames: u64, lane: usize) -> bool {
+        let page = number / PAGE_FRAMES;
+        if page < self.base {
+            return false;
+        }
+        let place = (number % PAGE_FRAMES) as usize;
+        let bits = (u64::MAX >> (64 - frames)) << (place % 64);
+        let word = &mut self.page(page)[lane * LANE_WORDS + place / 64];
+        let are_new = *word & bits == 0;
+        *word |= if are_new { bits } else { 0 };
+        are_new
+    }
+
+    #[inline]
     fn page(&mut self, page: u64) -> &mut [u64] {
+        let place = page.wrapping_sub(self.base) as usize;
+        if !self.pages.get(place).is_some_and(Option::is_some) {
+            self.make_page(page);
+        }
+        let place = (page - self.base) as usize;
+        self.pages[place].as_mut().expect("it was made just now")
+    }
+
+    #[cold]
+    fn make_page(&mut self, page: u64) {
         while page >= self.base + self.window {
             if self.pages.is_empty() {
                 let base = page + 1 - self.window;
@@ -121,7 +148,7 @@ impl Seen {
                 page
             }
             None => vec![0; words].into_boxed_slice(),
-        })
+        });
     }
 
     fn retire(&mut self) {

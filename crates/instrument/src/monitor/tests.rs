@@ -8,6 +8,7 @@ use crate::generate::template::tests::{made, stream};
 use crate::mix::mix;
 use crate::signature::{Sent, Sequence};
 use crate::stream::{Stream, Vlan};
+use crate::trial::Classes;
 
 const KEY: u64 = 3;
 

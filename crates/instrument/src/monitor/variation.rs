@@ -3,15 +3,15 @@
 //! Source: RFC 3393; RFC 8219, 7.3.2, which takes frames in the order in which they were sent and leaves
 //! out those beside a lost one. Two histograms, one for each sign, bound the memory.
 
-use crate::trial::{Histogram, Tally, Variation};
+use crate::trial::{Histogram, Variation};
 
 /// Differences in the making.
 #[derive(Debug)]
 pub struct Varying {
     /// Later frames that were quicker: by how much.
-    below: Tally,
+    below: Histogram,
     /// Later frames that were not.
-    above: Tally,
+    above: Histogram,
     /// The number and the latency of the last frame that arrived.
     last: Option<(u64, i64)>,
 }
@@ -19,13 +19,14 @@ pub struct Varying {
 impl Varying {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        Varying { below: Tally::new(), above: Tally::new(), last: None }
+        Varying { below: Histogram::new(), above: Histogram::new(), last: None }
     }
 
-    /// Frame `number` arrived after this latency.
+    /// So many frames from `number` on arrived after this latency.
     #[inline]
-    pub fn record(&mut self, number: u64, span_ns: i64) {
-        if let Some((before, last_ns)) = self.last.replace((number, span_ns))
+    pub fn record(&mut self, number: u64, frames: u64, span_ns: i64) {
+        self.above.record_many(0, frames - 1);
+        if let Some((before, last_ns)) = self.last.replace((number + frames - 1, span_ns))
             && before + 1 == number
         {
             let side = if span_ns < last_ns { &mut self.below } else { &mut self.above };
@@ -35,15 +36,15 @@ impl Varying {
 
     /// What it came to; absent where no frame arrived right after the one before it.
     pub fn finish(&self) -> Option<Variation> {
-        let (below, above) = (self.below.finish(), self.above.finish());
+        let (below, above) = (&self.below, &self.above);
         let count = below.count() + above.count();
         let least = |side: &Histogram| side.ns_min().map(|ns| ns as i64);
         let most = |side: &Histogram| side.ns_max().map(|ns| ns as i64);
         Some(Variation {
             count,
-            ns_min: most(&below).map(|ns| -ns).or(least(&above))?,
-            ns_median: median(&below, &above, count),
-            ns_max: most(&above).or(least(&below).map(|ns| -ns))?,
+            ns_min: most(below).map(|ns| -ns).or(least(above))?,
+            ns_median: median(below, above, count),
+            ns_max: most(above).or(least(below).map(|ns| -ns))?,
         })
     }
 }
@@ -69,7 +70,7 @@ mod tests {
 
     fn of(frames: &[(u64, i64)]) -> Option<Variation> {
         let mut varying = Varying::new();
-        frames.iter().for_each(|&(number, ns)| varying.record(number, ns));
+        frames.iter().for_each(|&(number, ns)| varying.record(number, 1, ns));
         varying.finish()
     }
 

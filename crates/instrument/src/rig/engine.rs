@@ -306,9 +306,9 @@ impl Engine {
             .stamps
             .unwrap_or(ports.first().map_or(Clock::UserSpace, |port| port.facts().stamps));
         let replays = self.replay_reports(&mut account);
-        let streams = self.stream_reports(&mut account);
         let mut pacing = Pacing::empty();
-        self.senders.iter().for_each(|sender| pacing.merge(&sender.pacing()));
+        self.senders.iter_mut().for_each(|sender| pacing.merge(&sender.pacing()));
+        let streams = self.stream_reports(&mut account);
         let mut report = TrialReport {
             started_at: self.started_at,
             streams,
@@ -347,7 +347,7 @@ impl Engine {
         let mut reports = Vec::new();
         for (place, [warmup, measured]) in arrivals.into_iter().enumerate() {
             let (port, at) = self.places[place];
-            let outgoing = &self.senders[port].streams()[at];
+            let outgoing = &mut self.senders[port].streams_mut()[at];
             let counts = outgoing.counts(Leg::Measured);
             account.offered += counts.offered + outgoing.counts(Leg::Warmup).offered;
             account.received += measured.received + warmup.received;
@@ -374,7 +374,7 @@ impl Engine {
                 load,
                 unsent_late: counts.unsent_late,
                 unsent_refused: counts.unsent_refused,
-                pacing: outgoing.pacing(),
+                pacing: outgoing.take_pacing(),
                 classes: measured.classes,
                 latency: measured.latency,
                 jitter: measured.jitter,

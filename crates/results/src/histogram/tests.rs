@@ -100,6 +100,37 @@ proptest! {
     }
 
     #[test]
+    fn the_histogram_of_other_tools_has_the_same_buckets_and_quantiles(
+        times in prop::collection::vec((any::<u64>(), 0u32..64), 0..200),
+        quantile in 0.0..=1.0f64,
+    ) {
+        let ns = |&(bits, shift): &(u64, u32)| (bits >> shift).min(NS_MAX);
+        let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, NS_MAX, 3).unwrap();
+        times.iter().for_each(|it| theirs.saturating_record(ns(it)));
+        let ours = filled(times.iter().map(|(bits, shift)| bits >> shift));
+        let recorded = theirs.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value()));
+        prop_assert!(ours.buckets().eq(recorded));
+        if let (Some(least), Some(most)) = (ours.ns_min(), ours.ns_max()) {
+            let wanted = theirs.value_at_quantile(quantile).clamp(least, most);
+            prop_assert_eq!(ours.value_at_quantile(quantile), wanted);
+        }
+    }
+
+    #[test]
+    fn times_count_together_as_they_do_one_by_one(
+        times in prop::collection::vec((any::<u64>(), 0u32..64, 0u64..4), 0..100),
+    ) {
+        let each = || {
+            times.iter().flat_map(|&(bits, shift, many)| (0..many).map(move |_| bits >> shift))
+        };
+        let (mut many, mut all) = (Histogram::new(), Histogram::new());
+        times.iter().for_each(|&(bits, shift, times)| many.record_many(bits >> shift, times));
+        all.record_all(each());
+        prop_assert_eq!(&many, &filled(each()));
+        prop_assert_eq!(all, many);
+    }
+
+    #[test]
     fn any_bytes_as_buckets_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         use base64::Engine;
         let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);

@@ -11,6 +11,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
+use hdrhistogram::Histogram as Buckets;
+
+use super::buckets::bucket;
 use super::{DIGITS, Histogram, NS_MAX};
 
 /// Lines of the percentile table for each halving of the distance to 100 %.
@@ -49,8 +52,8 @@ impl Histogram {
             "{:>14} {:>16} {:>10} {:>16}\n\n",
             "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
         );
-        let mut total = 0;
-        for step in self.buckets.iter_quantiles(TICKS_PER_HALVING) {
+        let (mut total, buckets) = (0, self.to_buckets());
+        for step in buckets.iter_quantiles(TICKS_PER_HALVING) {
             total += step.count_since_last_iteration();
             let value = step.value_iterated_to().min(self.ns_max);
             let quantile = step.quantile_iterated_to();
@@ -61,13 +64,13 @@ impl Histogram {
             };
         }
         let mean = self.ns_mean().unwrap_or(0.0);
-        let _ = writeln!(out, "#[Mean = {mean:.3}, StdDeviation = {:.3}]", self.buckets.stdev());
+        let _ = writeln!(out, "#[Mean = {mean:.3}, StdDeviation = {:.3}]", buckets.stdev());
         let _ = writeln!(out, "#[Max = {}, Total count = {}]", self.ns_max, self.count());
         let _ = writeln!(out, "#[Unit = ns]");
         let _ = writeln!(out, "#[ExactMin = {}]", self.ns_min);
         let _ = writeln!(out, "#[ExactMax = {}]", self.ns_max);
         let _ = writeln!(out, "#[ExactSum = {}]", self.sum_ns);
-        let _ = writeln!(out, "#[Base64V2 = {}]", self.to_base64());
+        let _ = writeln!(out, "#[Base64V2 = {}]", to_base64(&buckets));
         out
     }
 
@@ -97,11 +100,11 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// The buckets alone, compact.
-    fn to_base64(&self) -> String {
-        let mut bytes = Vec::new();
-        V2Serializer::new().serialize(&self.buckets, &mut bytes).expect("memory takes all bytes");
-        STANDARD.encode(bytes)
+    /// As other tools know it.
+    fn to_buckets(&self) -> Buckets<u64> {
+        let mut buckets = no_buckets();
+        self.buckets().for_each(|(ns, times)| buckets.saturating_record_n(ns, times));
+        buckets
     }
 
     fn from_base64(text: &str) -> Result<Histogram, HistogramError> {
@@ -113,13 +116,28 @@ impl Histogram {
         if !fits || bytes[..4] != V2_COOKIE {
             return Err(bad);
         }
-        let buckets: hdrhistogram::Histogram<u64> =
+        let buckets: Buckets<u64> =
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|_| bad.clone())?;
-        let mut histogram = Histogram::default();
-        if buckets.sigfig() != DIGITS || buckets.high() != histogram.buckets.high() {
+        if buckets.sigfig() != DIGITS || buckets.high() != no_buckets().high() {
             return Err(bad);
         }
-        histogram.buckets.add(&buckets).map_err(|_| bad)?;
+        let mut histogram = Histogram::new();
+        for it in buckets.iter_recorded() {
+            let (ns, times) = (it.value_iterated_to().min(NS_MAX), it.count_at_value());
+            histogram.buckets.add(bucket(ns), times);
+            histogram.count = histogram.count.saturating_add(times);
+        }
         Ok(histogram)
     }
+}
+
+fn no_buckets() -> Buckets<u64> {
+    Buckets::new_with_bounds(1, NS_MAX, DIGITS).expect("the bounds are valid")
+}
+
+/// The buckets alone, compact.
+fn to_base64(buckets: &Buckets<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(buckets, &mut bytes).expect("memory takes all bytes");
+    STANDARD.encode(bytes)
 }
