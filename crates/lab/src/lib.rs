@@ -23,6 +23,7 @@ pub mod veth;
 pub mod hugepages;
 pub mod runfolder;
 pub mod process;
+pub mod talk;
 pub mod packet_diag;
 pub mod account;
 pub mod load;

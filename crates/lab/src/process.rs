@@ -193,6 +193,21 @@ pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result
 fn spawn(launch: Launch) -> Result<Child, LabError> {
     let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
     let output = File::options().create(true).append(true).open(&launch.log).map_err(refused)?;
+    let mut command = command(&launch);
+    command.stdin(Stdio::null()).stdout(output.try_clone().map_err(refused)?).stderr(output);
+    command.spawn().map_err(refused)
+}
+
+/// Starts it with a pipe for each of its three streams instead of a log.
+pub(crate) fn spawn_piped(launch: Launch) -> Result<Child, LabError> {
+    let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
+    let mut command = command(&launch);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(refused)
+}
+
+/// All but where its streams lead. Valid as long as `launch` holds its namespace open.
+fn command(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
@@ -200,9 +215,6 @@ fn spawn(launch: Launch) -> Result<Child, LabError> {
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .env("LC_ALL", "C")
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(output.try_clone().map_err(refused)?)
-        .stderr(output)
         // A Ctrl-C at the terminal is for us; we stop our children in good order.
         .process_group(0);
     let own = std::process::id();
@@ -211,7 +223,7 @@ fn spawn(launch: Launch) -> Result<Child, LabError> {
     // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
     // takes locks. The namespace's descriptor is held open by `launch` until spawn has returned.
     unsafe { command.pre_exec(move || become_child(own, network, cores.as_ref())) };
-    command.spawn().map_err(refused)
+    command
 }
 
 /// What a child does before it becomes the program.
@@ -245,7 +257,7 @@ fn become_child(
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Runs `work` on the one thread that starts children, and hands back its result.
-fn on_lab_thread<T: Send + 'static>(
+pub(crate) fn on_lab_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LabError> {
     static THREAD: OnceLock<Mutex<mpsc::Sender<Work>>> = OnceLock::new();

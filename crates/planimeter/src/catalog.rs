@@ -20,6 +20,7 @@ mod statistics;
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
 use crate::parameter::own::Declared;
+use crate::python::{Script, script};
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use results::record::{self, Metric, Name};
 
@@ -55,6 +56,8 @@ pub struct Entry {
     pub parameters: &'static [Declared],
     /// What its report shows; empty where that follows from what is measured.
     pub shows: &'static [Show],
+    /// The Python script that it is, which then makes the method.
+    pub script: Option<&'static Script>,
 }
 
 /// A figure with its table, as an experiment that a module carries out wants it.
@@ -123,6 +126,24 @@ pub fn set_of(id: &str) -> &str {
 }
 
 impl Entry {
+    /// The method on one target.
+    pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
+        match self.script {
+            Some(script) => script.method(context),
+            None => (self.build)(context),
+        }
+    }
+
+    /// How a command asks for it.
+    pub fn asked(&self) -> String {
+        self.script.map_or(self.id.into(), |script| script.path.display().to_string())
+    }
+
+    /// Whether a module carries it out.
+    pub fn is_module(&self) -> bool {
+        self.script.is_some() || !self.shows.is_empty()
+    }
+
     /// Ports by which frames are sent into a target, with these parameters.
     pub fn inputs(&self, parameters: &Parameters) -> u8 {
         let asked = if self.is_meshed { parameters.methods.ports - 1 } else { 0 };
@@ -167,7 +188,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// What most experiments have in common.
-const WORKLOAD: Entry = Entry {
+pub(crate) const WORKLOAD: Entry = Entry {
     id: "",
     title: "",
     paper: None,
@@ -183,10 +204,14 @@ const WORKLOAD: Entry = Entry {
     resets: false,
     parameters: &[],
     shows: &[],
+    script: None,
 };
 
-/// The experiments that a name stands for: one, or every item of a study.
+/// The experiments that a name stands for: one, every item of a study, or a Python script.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
+    if script::is_script(name) {
+        return script::entry(name).map(|entry| vec![entry]).map_err(NameError::Script);
+    }
     let found: Vec<&Entry> =
         entries().filter(|entry| entry.id == name || entry.set() == name).collect();
     if !found.is_empty() {
@@ -194,7 +219,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     }
     let study = name.split('/').next().unwrap_or_default();
     let later = ["costa2017", "gelberger2013", "packet-in"];
-    if later.contains(&study) || name.ends_with(".py") || name.ends_with(".toml") {
+    if later.contains(&study) || name.ends_with(".toml") {
         return Err(NameError::NotYet { text: name.into() });
     }
     let known = entries().map(|entry| entry.id).collect();

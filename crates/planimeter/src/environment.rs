@@ -4,6 +4,8 @@
 //! cannot be found out is absent.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use results::record::Environment;
 
@@ -80,6 +82,20 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
     }
     let named = text("/sys/class/dmi/id/sys_vendor").or_else(|| text("/sys/hypervisor/type"));
     Some(named.unwrap_or_else(|| "unnamed".into()))
+}
+
+/// The folder under which runs keep their sockets and processes, one for each user.
+#[allow(clippy::disallowed_methods)]
+pub fn run_root() -> PathBuf {
+    match std::env::var("XDG_RUNTIME_DIR") {
+        Ok(folder) if !folder.is_empty() => PathBuf::from(folder).join("planimeter"),
+        _ => std::env::temp_dir().join(format!("planimeter-{}", user())),
+    }
+}
+
+/// Who runs this process, as the kernel shows its own entry in /proc.
+fn user() -> u32 {
+    std::fs::metadata("/proc/self").map_or(0, |entry| entry.uid())
 }
 
 #[cfg(test)]

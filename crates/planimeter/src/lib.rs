@@ -15,6 +15,8 @@ pub mod papers;
 pub mod catalog;
 /// What can be measured, and how it is joined to the instrument.
 pub mod target;
+/// Modules that users write in Python.
+pub mod python;
 /// The machine that a run happens on.
 pub mod environment;
 /// A plan carried out: targets in turn, trial by trial, into the store.

@@ -164,7 +164,7 @@ fn advice(findings: &[Finding]) -> String {
 }
 
 fn clean(as_json: bool) -> Result<ExitCode, Failure> {
-    let root = place::run_root();
+    let root = crate::environment::run_root();
     let swept = lab::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
     if as_json {
         say!(

@@ -3,11 +3,14 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+
 use super::failure::Failure;
 use super::out::say;
 use crate::catalog;
 use crate::parameter::own::Declared;
 use crate::parameter::{KEYS, control, goals, methods};
+use crate::python::script;
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
 use switch::behaviour::model::keys::Key;
@@ -16,12 +19,32 @@ use switch::behaviour::model::{self, Model, known};
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// One kind of thing only
-    #[arg(value_enum)]
-    pub what: Option<What>,
+    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), or a Python
+    /// script: what it declares
+    #[arg(value_parser = wanted, value_name = "WHAT|SCRIPT.py")]
+    pub what: Option<Wanted>,
     /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is to be listed.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// Things of one kind.
+    Kind(What),
+    /// A script.
+    Script(String),
+}
+
+fn wanted(text: &str) -> Result<Wanted, String> {
+    if script::is_script(text) {
+        return Ok(Wanted::Script(text.into()));
+    }
+    let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
+    let names: Vec<&str> = kinds.iter().map(clap::builder::PossibleValue::get_name).collect();
+    let known = || format!("there are: {}, and scripts: SCRIPT.py", names.join(", "));
+    What::from_str(text, false).map(Wanted::Kind).map_err(|_| known())
 }
 
 /// Kinds of things that can be listed.
@@ -50,8 +73,17 @@ struct Section {
 
 /// Prints the lists.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let wanted = |section: &Section| arguments.what.is_none_or(|what| what == section.what);
-    let sections: Vec<Section> = sections().into_iter().filter(wanted).collect();
+    let sections: Vec<Section> = match &arguments.what {
+        None => sections(),
+        Some(Wanted::Kind(what)) => {
+            sections().into_iter().filter(|section| section.what == *what).collect()
+        }
+        Some(Wanted::Script(name)) => {
+            let entries = catalog::find(name);
+            let entries = entries.map_err(|error| Failure::usage(error.to_string()))?;
+            vec![experiments(entries.into_iter())]
+        }
+    };
     if arguments.json {
         let rows = |section: &Section| -> serde_json::Value {
             let row = |(name, about): &(String, String)| serde_json::json!({ "name": name, "about": about });
@@ -75,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("  {name:width$}  {about}");
         }
     }
-    if arguments.what == Some(What::Models) {
+    if arguments.what == Some(Wanted::Kind(What::Models)) {
         known::all().iter().for_each(|model| say!("\n{}", model_text(model)));
     }
     Ok(ExitCode::SUCCESS)
@@ -112,18 +144,21 @@ fn model_json(model: &Model) -> serde_json::Value {
     serde_json::json!({ "name": model.name, "about": model.about, "known": known })
 }
 
+/// Experiments with the parameters of their own.
+fn experiments(entries: impl Iterator<Item = &'static catalog::Entry>) -> Section {
+    let own = |it: &Declared| {
+        let takes = it.takes.words(it.unit);
+        (format!("  --set {}={takes}", it.key), format!("{} ({})", it.help, it.default))
+    };
+    let rows = entries.flat_map(|entry| {
+        let name = (entry.id.to_string(), entry.title.to_string());
+        std::iter::once(name).chain(entry.parameters.iter().map(own))
+    });
+    Section { what: What::Experiments, heading: "experiments", rows: rows.collect() }
+}
+
 fn sections() -> Vec<Section> {
     let text = |name: &str, about: &str| (name.to_string(), about.to_string());
-    let own = |entry: &catalog::Entry| -> Vec<(String, String)> {
-        let row = |it: &Declared| {
-            let takes = it.takes.words(it.unit);
-            (format!("  --set {}={takes}", it.key), format!("{} ({})", it.help, it.default))
-        };
-        entry.parameters.iter().map(row).collect()
-    };
-    let experiments = catalog::entries()
-        .flat_map(|entry| [vec![text(entry.id, entry.title)], own(entry)].concat())
-        .collect();
     let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
     targets.push(text(
         "ours:model=NAME|FILE[,mode=openflow|legacy]",
@@ -157,7 +192,7 @@ fn sections() -> Vec<Section> {
         .chain(&methods::KEYS)
         .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
     vec![
-        Section { what: What::Experiments, heading: "experiments", rows: experiments },
+        experiments(catalog::entries()),
         Section { what: What::Targets, heading: "targets", rows: targets },
         Section { what: What::Links, heading: "links", rows: links },
         Section { what: What::Models, heading: "models", rows: models.collect() },

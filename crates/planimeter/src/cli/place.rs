@@ -1,9 +1,6 @@
 //! Where this process stands: its own program, folders for runs, and what it may do.
 //!
-//! The only file that reads the environment.
-
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+//! Only this file and `environment` read the environment.
 
 use lab::need;
 use lab::peer::dpdk::Device;
@@ -11,22 +8,9 @@ use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::peer::testpmd::Testpmd;
 
 use super::failure::Failure;
+use crate::environment::run_root;
 use crate::target::name::{Link, TargetKind};
 use crate::target::{Surroundings, TargetError};
-
-/// The folder under which runs keep their sockets and processes, one for each user.
-#[allow(clippy::disallowed_methods)]
-pub fn run_root() -> PathBuf {
-    match std::env::var("XDG_RUNTIME_DIR") {
-        Ok(folder) if !folder.is_empty() => PathBuf::from(folder).join("planimeter"),
-        _ => std::env::temp_dir().join(format!("planimeter-{}", user())),
-    }
-}
-
-/// Who runs this process, as the kernel shows its own entry in /proc.
-fn user() -> u32 {
-    std::fs::metadata("/proc/self").map_or(0, |entry| entry.uid())
-}
 
 /// What a bench needs to know of this process.
 pub fn surroundings() -> Result<Surroundings, Failure> {

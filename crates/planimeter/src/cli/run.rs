@@ -41,8 +41,9 @@ const RFC9971: &str = "rfc9971";
 /// Arguments of `planimeter run`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Experiments: a study's figure (bianco2010/fig2), a whole study (bianco2010), or a workload
-    /// (forwarding-rate, throughput, latency); `planimeter list` shows them
+    /// Experiments: a study's figure (bianco2010/fig2), a whole study (bianco2010), a workload
+    /// (forwarding-rate, throughput, latency), or a Python script (my_module.py); `planimeter list` shows
+    /// them
     #[arg(required_unless_present = "resume", value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
     /// What to measure, first the one that ratios refer to; without any, all that can run here
@@ -206,7 +207,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
     }
     // Rules of modules name one field, and there are many of them.
-    if entries.iter().any(|entry| !entry.shows.is_empty()) && !says("wildcard_entries_max=") {
+    if entries.iter().any(|entry| entry.is_module()) && !says("wildcard_entries_max=") {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
@@ -375,7 +376,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
 /// The command that repeats the run, with everything that was found by default written out.
 fn command_line(plan: &Plan) -> String {
     let mut words = vec!["planimeter".to_string(), "run".to_string()];
-    words.extend(plan.entries.iter().map(|entry| entry.id.to_string()));
+    words.extend(plan.entries.iter().map(|entry| quoted(&entry.asked())));
     for kind in &plan.kinds {
         words.push(format!("--on {}", kind.name()));
     }

@@ -163,7 +163,7 @@ impl Plan {
                 ceiling_pps: None,
                 has_throughputs: self.finds_throughputs_before(entry),
             };
-            let method = (entry.build)(&context);
+            let method = entry.method_on(&context);
             let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
             let drain = crate::experiments::drain(seconds).as_secs_f64();
             (method.trials_expected(), seconds + self.parameters.warmup_s + drain)
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
                 ceiling_pps: ceiling.map(|ceiling| ceiling.rate_pps_ceiling as f64),
                 has_throughputs: self.plan.finds_throughputs_before(entry),
             };
-            Lane::new(entry, (target, inputs), kind, (entry.build)(&context))
+            Lane::new(entry, (target, inputs), kind, entry.method_on(&context))
         };
         kinds.into_iter().map(lane).collect()
     }
@@ -411,6 +411,10 @@ impl<'a> Run<'a> {
                     && !lines.is_empty()
                 {
                     module.log = Some(self.store.write_log(id, lines)?);
+                }
+                if let Some(Ended::Failed(why)) = trial.module.as_ref().map(|module| &module.ended)
+                {
+                    watcher.say(&format!("{} on {}: {why}", trial.experiment, trial.target));
                 }
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&one_line(&trial));

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::model::{self, Mode, ModelError, ModelTarget};
+use crate::python::Fault;
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -246,6 +247,8 @@ pub enum NameError {
     },
     /// A model that cannot be used.
     Model(ModelError),
+    /// A Python script that cannot be used.
+    Script(Fault),
     /// Part of the contract, and not of this version.
     NotYet {
         /// The text.
@@ -260,6 +263,11 @@ impl fmt::Display for NameError {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
             NameError::Model(error) => write!(f, "{error}"),
+            NameError::Script(fault) => {
+                let details = fault.details().trim_end();
+                let gap = if details.is_empty() { "" } else { "\n" };
+                write!(f, "{fault}{gap}{details}")
+            }
             NameError::NotYet { text } => {
                 write!(f, "{text:?} is not in this version; `planimeter list` shows what is")
             }

@@ -1,0 +1,368 @@
+//! A program that is talked to: by pipes that never block, and with what it prints kept.
+//!
+//! It is started as every program of the lab ([`crate::process`]), so that it dies when we die. Lines go
+//! to its standard input and come from its standard output; what it writes to its standard error is
+//! kept up to [`PRINTED_BYTES_MAX`].
+//!
+//! Source: `pipe(7)`, `poll(2)`, `kill(2)`.
+//! Invariant: a dropped program is dead and waited for, and so is all of its process group that is left.
+
+#![allow(unsafe_code, clippy::disallowed_methods)]
+
+use crate::process::{self, Launch};
+use crate::{LabError, RunFolder, proc, wait};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Bytes that are kept of what a program prints beside what it says: the last ones.
+pub const PRINTED_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a line that a program says.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes that a pipe holds, where the kernel allows it.
+const PIPE_BYTES: libc::c_int = 1 << 20;
+
+/// A program at the other end of pipes.
+#[derive(Debug)]
+pub struct Talk {
+    child: Child,
+    /// What we say goes here; none once it is told that nothing more comes.
+    says: Option<ChildStdin>,
+    hears: ChildStdout,
+    prints: ChildStderr,
+    waiting: Vec<u8>,
+    waiting_start: usize,
+    heard: Vec<u8>,
+    heard_start: usize,
+    printed: Vec<u8>,
+    /// Bytes that it printed in all.
+    printed_total: u64,
+    /// Bytes that it took, and bytes that it said.
+    bytes: [u64; 2],
+    is_silent: bool,
+    /// It is dead and waited for: its number may be somebody else's.
+    is_gone: bool,
+}
+
+/// Why a program cannot be talked to any more.
+#[derive(Debug)]
+pub enum TalkError {
+    /// It has said its last.
+    Over,
+    /// A line has more than [`LINE_BYTES_MAX`] bytes.
+    LongLine,
+    /// The kernel refused.
+    System(io::Error),
+}
+
+impl Talk {
+    /// Starts it and records it in the run's folder.
+    pub fn start(launch: Launch, folder: &RunFolder) -> Result<Talk, LabError> {
+        let name = launch.program.display().to_string();
+        let mut child = process::on_lab_thread(move || process::spawn_piped(launch))??;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(says), Some(hears), Some(prints)) = streams else {
+            unreachable!("a program that is started with pipes has them")
+        };
+        for descriptor in [says.as_raw_fd(), hears.as_raw_fd(), prints.as_raw_fd()] {
+            set_up(descriptor).map_err(|error| LabError::system("talk to", &*name, error))?;
+        }
+        let talk = Talk {
+            says: Some(says),
+            hears,
+            prints,
+            waiting: Vec::new(),
+            waiting_start: 0,
+            heard: Vec::new(),
+            heard_start: 0,
+            printed: Vec::new(),
+            printed_total: 0,
+            bytes: [0; 2],
+            is_silent: false,
+            is_gone: false,
+            child,
+        };
+        if let Some(identity) = proc::Identity::of(talk.child.id()) {
+            folder.record_child(identity)?;
+        }
+        Ok(talk)
+    }
+
+    /// Puts bytes behind those that it has not taken yet.
+    pub fn say(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    /// Bytes that it has not taken yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len() - self.waiting_start
+    }
+
+    /// Bytes that it took and that it said so far.
+    pub fn bytes(&self) -> [u64; 2] {
+        self.bytes
+    }
+
+    /// The time that it ran on a core so far.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        proc::cpu_time(self.child.id()).filter(|_| !self.is_gone)
+    }
+
+    /// Hands over and takes what can be without waiting.
+    pub fn turn(&mut self) -> Result<(), TalkError> {
+        self.hand_over()?;
+        self.take_printed();
+        let mut buffer = [0; READ_BYTES];
+        while !self.is_silent {
+            match self.hears.read(&mut buffer) {
+                Ok(0) => self.is_silent = true,
+                Ok(count) => {
+                    self.bytes[1] += count as u64;
+                    self.heard.extend_from_slice(&buffer[..count]);
+                    if self.heard.len() - self.heard_start > LINE_BYTES_MAX {
+                        // What is whole is read before more is taken.
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(TalkError::System(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next whole line that it said, without its end.
+    pub fn line(&mut self) -> Result<Option<Vec<u8>>, TalkError> {
+        let rest = &self.heard[self.heard_start..];
+        if let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let line = rest[..end].to_vec();
+            self.heard_start += end + 1;
+            return Ok(Some(line));
+        }
+        if rest.len() > LINE_BYTES_MAX {
+            return Err(TalkError::LongLine);
+        }
+        self.heard.drain(..self.heard_start);
+        self.heard_start = 0;
+        if self.is_silent { Err(TalkError::Over) } else { Ok(None) }
+    }
+
+    /// Waits for its next line, for at most so long; none if none came.
+    pub fn wait_line(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, TalkError> {
+        let until = Instant::now() + patience;
+        loop {
+            self.turn()?;
+            if let Some(line) = self.line()? {
+                return Ok(Some(line));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.wait(left).map_err(TalkError::System)?;
+        }
+    }
+
+    /// What it has printed since this was last asked, as far as it was kept, and how many bytes were not.
+    pub fn take_print(&mut self) -> (String, u64) {
+        self.take_printed();
+        let left_out = self.printed_total - self.printed.len() as u64;
+        self.printed_total = 0;
+        (String::from_utf8_lossy(&std::mem::take(&mut self.printed)).into_owned(), left_out)
+    }
+
+    /// Tells it that nothing more comes, and waits until it ends; kills it after `patience`. How it ended.
+    pub fn end(&mut self, patience: Duration) -> Result<Option<ExitStatus>, LabError> {
+        self.says = None;
+        self.wait_end(patience)?;
+        Ok(self.kill())
+    }
+
+    /// Has it say where it is and end (SIGABRT, on which Python prints its stack), and kills it after
+    /// `patience`.
+    pub fn abort(&mut self, patience: Duration) {
+        self.signal(libc::SIGABRT);
+        let _ = self.wait_end(patience);
+        self.kill();
+    }
+
+    /// Waits until it ends; it is not waited for yet, so that its number stays its own.
+    fn wait_end(&mut self, patience: Duration) -> Result<bool, LabError> {
+        let ended = wait::until(patience, || {
+            // A full pipe would keep it from ending.
+            let _ = self.turn();
+            self.heard_start = self.heard.len();
+            Ok(has_ended(&self.child))
+        })?;
+        self.take_printed();
+        Ok(ended)
+    }
+
+    fn hand_over(&mut self) -> Result<(), TalkError> {
+        let Some(says) = &mut self.says else { return Ok(()) };
+        while self.waiting_start < self.waiting.len() {
+            match says.write(&self.waiting[self.waiting_start..]) {
+                Ok(count) => {
+                    self.bytes[0] += count as u64;
+                    self.waiting_start += count;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // It listens no more; what it said before it ended is still to be read.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+                Err(error) => return Err(TalkError::System(error)),
+            }
+        }
+        self.waiting.clear();
+        self.waiting_start = 0;
+        Ok(())
+    }
+
+    fn take_printed(&mut self) {
+        let mut buffer = [0; READ_BYTES];
+        while let Ok(count @ 1..) = self.prints.read(&mut buffer) {
+            self.printed_total += count as u64;
+            self.printed.extend_from_slice(&buffer[..count]);
+            let beyond = self.printed.len().saturating_sub(PRINTED_BYTES_MAX);
+            self.printed.drain(..beyond);
+        }
+    }
+
+    /// Waits until something can be read, or what waits can be handed over.
+    fn wait(&self, patience: Duration) -> io::Result<()> {
+        let row = |descriptor, events| libc::pollfd { fd: descriptor, events, revents: 0 };
+        let mut rows = vec![
+            row(self.hears.as_raw_fd(), libc::POLLIN),
+            row(self.prints.as_raw_fd(), libc::POLLIN),
+        ];
+        if let Some(says) = self.says.as_ref().filter(|_| self.waiting() > 0) {
+            rows.push(row(says.as_raw_fd(), libc::POLLOUT));
+        }
+        let patience_ms = patience.as_millis().clamp(1, 100) as libc::c_int;
+        // SAFETY: `rows` is valid for its length while the call lasts; the descriptors are ours.
+        match unsafe { libc::poll(rows.as_mut_ptr(), rows.len() as libc::nfds_t, patience_ms) } {
+            -1 => match io::Error::last_os_error() {
+                error if error.kind() == ErrorKind::Interrupted => Ok(()),
+                error => Err(error),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn kill(&mut self) -> Option<ExitStatus> {
+        self.signal(libc::SIGKILL);
+        self.is_gone = true;
+        self.child.wait().ok()
+    }
+
+    /// Signals its whole process group, which has its number.
+    fn signal(&mut self, signal: libc::c_int) {
+        if !self.is_gone {
+            // SAFETY: kill takes no pointers; the child is not waited for, so the number is its.
+            unsafe { libc::kill(-(self.child.id() as libc::pid_t), signal) };
+        }
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Whether a child has ended, without waiting for it.
+fn has_ended(child: &Child) -> bool {
+    // SAFETY: zeroes are a valid siginfo_t.
+    let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `told` is valid while the call lasts; the child is ours and not waited for.
+    let asked = unsafe { libc::waitid(libc::P_PID, child.id(), &mut told, how) };
+    // SAFETY: the call filled the member that tells of children, or left it zero.
+    asked != 0 || unsafe { told.si_pid() } != 0
+}
+
+/// Has a pipe never block, and hold much if that is allowed.
+fn set_up(descriptor: i32) -> io::Result<()> {
+    // SAFETY: the descriptor is open as long as its stream, which outlives this call.
+    let pipe = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    // SAFETY: these commands take integers only.
+    let failed = unsafe {
+        let flags = libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES);
+        flags < 0 || libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) < 0
+    };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+impl std::fmt::Display for TalkError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TalkError::Over => f.write_str("it has ended"),
+            TalkError::LongLine => write!(f, "it said a line of more than {LINE_BYTES_MAX} bytes"),
+            TalkError::System(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for TalkError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str) -> (Talk, RunFolder, PathBuf) {
+        let root = std::env::temp_dir().join(format!("lab-talk-{}", std::process::id()));
+        let folder = RunFolder::create(&root).unwrap();
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: Vec::new(),
+            log: PathBuf::new(),
+            namespace: None,
+            cores: Vec::new(),
+        };
+        (Talk::start(launch, &folder).unwrap(), folder, root)
+    }
+
+    #[test]
+    fn lines_go_there_and_come_back_and_what_is_printed_is_kept() {
+        let (mut talk, _folder, root) =
+            shell("echo aside >&2; while read l; do echo \"<$l>\"; done");
+        talk.say(b"one\ntwo\n");
+        assert_eq!(talk.wait_line(LONG).unwrap().unwrap(), b"<one>");
+        assert_eq!(talk.wait_line(LONG).unwrap().unwrap(), b"<two>");
+        assert!(talk.wait_line(Duration::ZERO).unwrap().is_none());
+        assert_eq!(talk.bytes(), [8, 12]);
+        assert!(talk.end(LONG).unwrap().unwrap().success());
+        assert!(matches!(talk.wait_line(LONG), Err(TalkError::Over)));
+        assert_eq!(talk.take_print(), ("aside\n".to_string(), 0));
+        let _ = std::fs::remove_dir(root);
+    }
+
+    #[test]
+    fn nothing_of_it_is_left() {
+        let (mut talk, _folder, root) = shell("sleep 1000 & echo $!; wait");
+        let line = talk.wait_line(LONG).unwrap().unwrap();
+        let child: u32 = String::from_utf8(line).unwrap().parse().unwrap();
+        assert!(proc::Identity::of(child).is_some());
+        drop(talk);
+        assert!(wait::until(LONG, || Ok(is_dead(child))).unwrap());
+        let _ = std::fs::remove_dir(root);
+    }
+
+    /// Whether a process is gone, or waits for whoever inherited it to notice that it is.
+    fn is_dead(pid: u32) -> bool {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state.is_empty() || state.contains(") Z ")
+    }
+}

@@ -1,0 +1,111 @@
+//! Events as lines: rows of JSON, the event's name and moment first.
+//!
+//! Invariant: a frame's row is written without a value in between, because there may be many a millisecond.
+
+use instrument::module::{ConnectionFacts, Event, Facts, Probe, What};
+use packet::time::Nanos;
+use ports::port::PortCounters;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::commands::Names;
+use super::message;
+
+/// Stream, number, place, when it was sent, and whether its delay is known (1) and it is intact (2).
+type ProbeRow = (u16, u64, u64, u64, u8);
+
+/// Writes an event.
+pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data: bool) {
+    let at = event.at.0;
+    match event.what {
+        What::Frame(arrival) => {
+            let data = frame_data.then(|| message::hex(arrival.bytes));
+            let (is_known, probe) = (arrival.is_moment_known, arrival.probe.map(row));
+            put(out, &("frame", at, arrival.port, is_known, probe, data));
+        }
+        What::Message { connection, xid, message, bytes, probe, is_moment_known } => {
+            let (said, place) = names.answered(xid).unzip();
+            let (kind, body) = (message.kind().to_string(), message::told(message));
+            let probe = probe.map(row);
+            put(
+                out,
+                &(
+                    "message",
+                    at,
+                    connection,
+                    kind,
+                    xid,
+                    bytes,
+                    is_moment_known,
+                    said,
+                    place,
+                    probe,
+                    body,
+                ),
+            );
+        }
+        What::Sent { connection, said, first, last } => {
+            put(out, &("sent", at, connection, names.said(said), first.0, last.0));
+        }
+        What::Unsent { connection, said, why } => {
+            put(out, &("unsent", at, connection, names.said(said), why.to_string()));
+        }
+        What::Timer(timer) => {
+            put(out, &("timer", at, names.timed(timer), timer.due().0));
+        }
+        What::Start(facts) => put(out, &("start", at, facts_told(facts))),
+        What::StreamOver(stream) => put(out, &("over", at, stream)),
+        What::Counters(counters) => {
+            let rows: Vec<[u64; 3]> = counters.iter().map(counted).collect();
+            put(out, &("counters", at, rows));
+        }
+        What::Up { connection, facts } => put(out, &("up", at, connection, connection_told(facts))),
+        What::Refused { connection, why } => {
+            put(out, &("refused", at, connection, why.to_string()));
+        }
+        What::Lost { connection, why } => put(out, &("lost", at, connection, why)),
+        What::LimitReached(name) => put(out, &("limit", at, name)),
+    }
+}
+
+fn put(out: &mut Vec<u8>, row: &impl Serialize) {
+    serde_json::to_writer(&mut *out, row).expect("rows have text for keys, and memory takes all");
+    out.push(b'\n');
+}
+
+fn row(probe: Probe) -> ProbeRow {
+    let Nanos(sent_at) = probe.sent_at;
+    let flags = u8::from(probe.is_delay_known) | u8::from(probe.is_intact) << 1;
+    (probe.stream, probe.number, probe.place, sent_at, flags)
+}
+
+fn counted(counters: &PortCounters) -> [u64; 3] {
+    let lost = counters.drops.iter().map(|(_, frames)| frames).sum();
+    [counters.rx_frames, counters.tx_frames, lost]
+}
+
+fn facts_told(facts: &Facts) -> Value {
+    let port = |port: &instrument::module::PortHere| {
+        json!({
+            "name": port.facts.name,
+            "switch": port.joined.map(|joined| joined.switch),
+            "switch_port": port.joined.map(|joined| joined.port),
+        })
+    };
+    json!({
+        "ports": facts.ports.iter().map(port).collect::<Vec<_>>(),
+        "connections": facts.connections.iter().map(connection_told).collect::<Vec<_>>(),
+        "is_simulated": facts.is_simulated,
+    })
+}
+
+fn connection_told(facts: &ConnectionFacts) -> Value {
+    let features = facts.features.as_ref();
+    json!({
+        "peer": facts.peer,
+        "version": facts.version.map(|version| version.to_string()),
+        "datapath_id": features.map(|it| it.datapath_id),
+        "tables": features.map(|it| it.tables),
+        "buffers": features.map(|it| it.buffers),
+    })
+}

@@ -1,0 +1,28 @@
+//! The package that scripts import, carried by the program and laid out where a process can read it.
+//!
+//! Invariant: a script meets the package of the program that runs it, whatever is installed besides.
+
+use std::io;
+use std::path::Path;
+
+use lab::{LabError, RunFolder};
+
+/// Its files.
+const FILES: [(&str, &str); 5] = [
+    ("__init__.py", include_str!("../../../../python/planimeter/__init__.py")),
+    ("events.py", include_str!("../../../../python/planimeter/events.py")),
+    ("module.py", include_str!("../../../../python/planimeter/module.py")),
+    ("parameters.py", include_str!("../../../../python/planimeter/parameters.py")),
+    ("run.py", include_str!("../../../../python/planimeter/run.py")),
+];
+
+/// Writes it into a run's folder, which is then where Python looks for it.
+pub fn lay_out(folder: &RunFolder) -> Result<(), LabError> {
+    let path = folder.folder("planimeter")?;
+    let write = |path: &Path| -> io::Result<()> {
+        FILES.iter().try_for_each(|(name, text)| std::fs::write(path.join(name), text))
+    };
+    write(&path).map_err(|error| {
+        LabError::system("lay out the Python package in", path.display().to_string(), error)
+    })
+}

@@ -1,0 +1,220 @@
+//! Scripts in Python as modules: they measure what ours measure, and whatever they do ends in a report.
+//!
+//! In virtual time on our switch but for one run in real time. A script stands in its test, or is the
+//! example of the repository.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Folder, planimeter};
+use serde_json::Value;
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/examples/barrier_gap.py");
+
+/// What every run in virtual time is told.
+const SIM: [&str; 8] =
+    ["--on", "ours", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
+
+/// The record of a run in virtual time of a script or an experiment, and what was printed beside it.
+fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
+    let set = set.iter().flat_map(|it| ["--set", it]);
+    let arguments: Vec<&str> =
+        ["run", what, "--json", "--effort", "quick"].into_iter().chain(SIM).chain(set).collect();
+    let said = planimeter(folder, &arguments);
+    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    (serde_json::from_str(&said.output).unwrap(), said.errors)
+}
+
+/// The only trial's module.
+fn module(record: &Value) -> &Value {
+    let trials = record["trials"].as_array().unwrap();
+    assert!(!trials.is_empty());
+    &trials[0]["module"]
+}
+
+fn value(module: &Value, name: &str) -> Option<f64> {
+    let rows = module["measured"].as_array().unwrap();
+    rows.iter().find(|row| row["metric"] == name)?["value"].as_f64()
+}
+
+fn log(folder: &Path, module: &Value) -> String {
+    let run = fs::read_dir(folder.join("runs")).unwrap().next().unwrap().unwrap().path();
+    module["log"].as_str().map_or(String::new(), |log| fs::read_to_string(run.join(log)).unwrap())
+}
+
+/// A module whose class has this body, in a run of its own: its part of the record, its log, and what was
+/// printed.
+fn scripted(body: &str) -> (Value, String, String) {
+    let folder = Folder::new();
+    let script = folder.0.join("mine.py");
+    let text =
+        format!("from planimeter import *\n\nclass Mine(Module):\n    \"\"\"Mine.\"\"\"\n{body}");
+    fs::write(&script, text).unwrap();
+    let (record, errors) = measured(&folder.0, "mine.py", &[]);
+    let module = module(&record).clone();
+    let log = log(&folder.0, &module);
+    (module, log, errors)
+}
+
+#[test]
+fn the_example_finds_what_rule_activation_finds() {
+    let folder = Folder::new();
+    let set = ["rules_count=50", "probes_pps=50000"];
+    let (theirs, _) = measured(&folder.0, EXAMPLE, &set);
+    let (ours, _) =
+        measured(&folder.0, "rule-activation", &[&set[..], &["probes=before"]].concat());
+    let (theirs, ours) = (module(&theirs), module(&ours));
+    assert_eq!((&theirs["ended"], &ours["ended"]), (&"said".into(), &"said".into()));
+    for name in ["control_plane_ns", "data_plane_ns", "rules_active_ratio", "rules_premature_ratio"]
+    {
+        assert!(value(ours, name).is_some(), "{name}");
+        assert_eq!(value(theirs, name), value(ours, name), "{name}");
+    }
+    assert!(value(theirs, "python_events_count").unwrap() > 100.0);
+    assert!(value(theirs, "python_bytes").unwrap() > 1000.0);
+    assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
+}
+
+#[test]
+fn the_example_measures_in_real_time() {
+    let folder = Folder::new();
+    let set = ["rules_count=50", "probes_pps=5000", "repeats=1"];
+    let set = set.iter().flat_map(|it| ["--set", it]);
+    let arguments = ["run", EXAMPLE, "--json", "--on", "ours", "--link", "memory"];
+    let arguments: Vec<&str> = arguments.into_iter().chain(set).collect();
+    let said = planimeter(&folder.0, &arguments);
+    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let module = module(&record);
+    assert_eq!(module["ended"], "said", "{}", said.errors);
+    assert_eq!(value(module, "rules_active_ratio"), Some(1.0));
+    for name in ["control_plane_ns", "data_plane_ns", "python_answer_ns_max", "python_cpu_ns"] {
+        assert!(value(module, name).is_some_and(|ns| ns > 0.0), "{name}: {module}");
+    }
+}
+
+#[test]
+fn what_a_script_declares_is_listed_and_checked() {
+    let folder = Folder::new();
+    let said = planimeter(&folder.0, &["list", EXAMPLE]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let row = "--set rules_count=1 to 10000 rules, several by commas";
+    assert!(said.output.contains("barrier_gap.py") && said.output.contains(row), "{}", said.output);
+    let wrong = ["run", EXAMPLE, "--on", "ours", "--set", "rules_count=0"];
+    let said = planimeter(&folder.0, &wrong);
+    assert_eq!(said.code, Some(2), "{}", said.errors);
+    assert!(said.errors.contains("rules_count"), "{}", said.errors);
+}
+
+#[test]
+fn a_script_that_cannot_be_used_is_refused_with_file_and_line() {
+    let folder = Folder::new();
+    let refused = |text: &str, wanted: &str| {
+        fs::write(folder.0.join("wrong.py"), text).unwrap();
+        let said = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
+        assert_eq!(said.code, Some(2), "{}", said.errors);
+        assert!(said.errors.contains(wanted), "{wanted}: {}", said.errors);
+    };
+    refused("x = (\n", "wrong.py:1: SyntaxError");
+    refused("import nowhere\n", "wrong.py:1: ModuleNotFoundError");
+    refused("x = 1\n", "is to have one class derived from planimeter.Module");
+    let head = "from planimeter import *\nclass A(Module):\n";
+    let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
+    refused(&default, "wrong.py:3: ValueError: the default 2 of a is not from 0 to 1");
+    refused(&format!("{head}    axis = 'b'\n"), "its axis \"b\" is no parameter");
+    refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
+    let said = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
+    assert_eq!((said.code, said.errors.contains("there is no such file")), (Some(2), true));
+}
+
+#[test]
+fn a_module_that_raises_is_told_with_its_traceback_and_what_it_found_is_kept() {
+    let (module, log, errors) = scripted(
+        "    def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
+         \x20   def timer(self, timer):\n        print('about to')\n        1 / 0\n",
+    );
+    let failed = module["ended"]["failed"].as_str().unwrap();
+    assert!(failed.starts_with("mine.py:10: ZeroDivisionError: division by zero\n"), "{failed}");
+    assert!(failed.contains("in timer\n    1 / 0"), "{failed}");
+    assert_eq!(value(&module, "kept_ns"), Some(7.0));
+    assert!(log.contains("about to") && log.contains("python_fault"), "{log}");
+    assert!(errors.contains("ZeroDivisionError"), "{errors}");
+}
+
+#[test]
+fn a_module_that_blocks_is_ended_by_a_limit_with_a_name_and_says_where_it_was() {
+    let (module, ..) = scripted(
+        "    def needs(self):\n        return Needs(answer_s=0.5)\n\
+         \x20   def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
+         \x20   def timer(self, timer):\n        while True: pass\n",
+    );
+    let failed = module["ended"]["failed"].as_str().unwrap();
+    let wanted = "mine.py did not answer within 0.5 s (PYTHON_ANSWER)\n";
+    assert!(failed.starts_with(wanted), "{failed}");
+    assert!(failed.contains("mine.py\", line 11 in timer"), "{failed}");
+    assert_eq!(value(&module, "kept_ns"), Some(7.0));
+}
+
+#[test]
+fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
+    for (body, wanted) in [
+        ("all = []\n        while True: all.append(bytearray(1 << 20))", "MemoryError"),
+        (
+            "import os; print('gone', flush=True); os._exit(3)",
+            "mine.py ended before it was told to",
+        ),
+        ("self.send({'type': 'flow_mod', 'prioriti': 1})", "flow_mod has no \"prioriti\" here"),
+        ("self.measured('gap', 1)", "has no unit in its name"),
+        ("self.prepare(id=1, rate_pps=1)", "a stream that cannot be"),
+        ("raise SystemExit('enough')", "SystemExit: enough"),
+    ] {
+        let body = format!("    memory_mib = 64\n    def start(self, facts):\n        {body}\n");
+        let (module, ..) = scripted(&body);
+        let failed = module["ended"]["failed"].as_str().unwrap();
+        assert!(failed.contains(wanted), "{wanted}: {failed}");
+    }
+}
+
+#[test]
+fn messages_frames_and_streams_reach_a_script() {
+    let (module, log, errors) = scripted(
+        "    def start(self, facts):\n\
+         \x20       assert facts.is_simulated and facts.connections[0].version == '1.5', facts\n\
+         \x20       self.watch(1, 'all')\n\
+         \x20       self.prepare(id=3, frame_bytes=64, rate_pps=1000)\n\
+         \x20       self.send({'type': 'flow_mod', 'match': {'in_port': 1}, 'actions': [{'output': 2}]})\n\
+         \x20       self.echo = self.send({'type': 'echo_request', 'data': 'abcd'})\n\
+         \x20   def needs(self):\n\
+         \x20       return Needs(limit_s=1, frame_data=True)\n\
+         \x20   def message(self, message):\n\
+         \x20       if message.kind == 'echo_reply':\n\
+         \x20           assert message.said == self.echo and message.body == {'data': 'abcd'}, message\n\
+         \x20           out = {'type': 'packet_out', 'actions': [{'output': 2}]}\n\
+         \x20           self.send({**out, 'data': {'stream': 3, 'number': 5}})\n\
+         \x20           self.begin(3, frames=2)\n\
+         \x20       elif message.kind == 'multipart_reply':\n\
+         \x20           row = message.body['rows'][0]\n\
+         \x20           self.log('flow', packets=row['packets'], match=str(row['match']))\n\
+         \x20           self.counters()\n\
+         \x20       elif message.kind == 'error':\n\
+         \x20           raise ValueError(message)\n\
+         \x20   def stream_over(self, stream):\n\
+         \x20       self.timer_in(100_000_000)\n\
+         \x20   def timer(self, timer):\n\
+         \x20       self.send({'type': 'multipart_request', 'of': 'flow'})\n\
+         \x20   def frame(self, frame):\n\
+         \x20       self.log('frame', number=frame.probe.number, bytes=len(frame.data))\n\
+         \x20   def counted(self, ports):\n\
+         \x20       self.measured('back_frames', ports[1].rx_frames, 0)\n\
+         \x20       self.end()\n",
+    );
+    assert_eq!(module["ended"], "said", "{errors}{log}");
+    assert_eq!(value(&module, "back_frames"), Some(3.0), "{log}");
+    for wanted in ["\"number\":5,\"bytes\":60", "\"number\":0", "\"number\":1", "\"packets\":2"] {
+        assert!(log.contains(wanted), "{wanted}: {log}");
+    }
+}

@@ -1,0 +1,155 @@
+"""What a barrier's answer is worth: rules are added, and probes show when each of them acts.
+
+The same measurement as `planimeter run rule-activation`, as a script:
+
+    planimeter run python/examples/barrier_gap.py --on ours --effort quick
+"""
+
+from planimeter import Facts, Frame, Integers, Message, Module, Needs, Number, Sent, Timer
+
+NEAR, FAR = 0, 1  # the tester's ports: probes leave by the first, rules send them on to the second
+PROBES = 1  # the stream
+LEAD_NS = 50_000_000
+
+
+class BarrierGap(Module):
+    """How long after the barrier's answer the last rule acts.
+
+    Rules are added at once with a barrier behind them, while probes visit each in turn; what no rule
+    takes comes back where it came from.
+    """
+
+    parameters = [
+        Integers("rules_count", 1, 10_000, default=[100, 1000], unit="rules", help="rules that are added at once"),
+        Number("probes_pps", 1, 2e7, default=100_000, unit="frames/s", help="probes in a second, all rules together"),
+        Number("patience", 0.1, 600, default=10, unit="s", help="how long rules are waited for"),
+    ]
+    axis = "rules_count"
+    shows = [
+        {
+            "title": "Time until rules act and until the barrier is answered",
+            "drawn": ["data_plane_ns", "control_plane_ns"],
+            "beside": ["barrier_gap_ns_max", "rules_active_ratio", "rules_premature_ratio"],
+        },
+        {
+            "title": "What Python cost",
+            "drawn": ["python_answer_ns_max"],
+            "beside": ["python_cpu_ns", "python_events_count", "python_bytes"],
+        },
+    ]
+
+    def prepared(self) -> None:
+        self.count: int = self.values["rules_count"][0]
+        self.phase = "preparing"
+        self.barrier: int | None = None
+        self.waits_for: int | None = None
+        self.first_ns: int | None = None
+        self.answered_ns: int | None = None
+        self.new_first: dict[int, int] = {}  # of each rule the first probe that it sent on
+        self.old_last: dict[int, int] = {}  # and the last that went back
+        self.stale: set[int] = set()
+        self.way_ns: int | None = None
+
+    def needs(self) -> Needs:
+        return Needs(limit_s=2 * self.values["patience"] + 4 * self.round_ns() / 1e9 + 10)
+
+    def round_ns(self) -> int:
+        """The time in which every rule is visited once."""
+        return int(self.count / self.values["probes_pps"] * 1e9)
+
+    def start(self, facts: Facts) -> None:
+        nothing = {"type": "flow_mod", "command": "delete", "table": 255}
+        back = {"type": "flow_mod", "priority": 0, "actions": [{"output": "in_port"}]}
+        self.barrier = self.send(nothing, back, "barrier_request")
+        varied = {"first": "10.64.0.0", "step": 1}
+        vary = [{"count": self.count, "order": "sequential", "ip_destination": varied}]
+        self.prepare(
+            id=PROBES,
+            frame_bytes=96,
+            rate_pps=self.values["probes_pps"],
+            vary=vary,
+            ip_destination="10.64.0.0",
+        )
+        for port in (NEAR, FAR):
+            self.watch(port, [PROBES])
+
+    def message(self, message: Message) -> None:
+        if message.kind != "barrier_reply" or message.said != self.barrier:
+            return
+        if self.phase == "preparing":
+            self.phase = "quiet"
+            self.begin(PROBES)
+            self.waits_for = self.timer_in(self.round_ns() + LEAD_NS)
+        else:
+            self.answered_ns = message.at
+            self.look()
+
+    def sent(self, sent: Sent) -> None:
+        if self.phase == "updating" and sent.said == self.barrier:
+            self.first_ns = sent.first
+
+    def timer(self, timer: Timer) -> None:
+        if timer.timer != self.waits_for:
+            return
+        if self.phase == "quiet":
+            self.phase = "updating"
+            rules = [
+                {
+                    "type": "flow_mod",
+                    "match": {"eth_type": 0x0800, "ipv4_dst": f"10.64.{place >> 8}.{place & 255}"},
+                    "actions": [{"output": 2}],
+                }
+                for place in range(self.count)
+            ]
+            self.barrier = self.send(*rules, "barrier_request")
+            self.waits_for = self.timer_in(int(self.values["patience"] * 1e9))
+        else:
+            self.end()
+
+    def frame(self, frame: Frame) -> None:
+        probe = frame.probe
+        if probe is None:
+            return
+        rule, is_new = probe.place, frame.port == FAR
+        if not is_new:
+            self.old_last[rule] = max(self.old_last.get(rule, 0), probe.sent_at)
+            if self.answered_ns is not None and probe.sent_at > self.answered_ns:
+                self.stale.add(rule)
+            return
+        if self.first_ns is None or probe.sent_at < self.first_ns:
+            return
+        way = frame.at - probe.sent_at
+        self.way_ns = way if self.way_ns is None else min(self.way_ns, way)
+        self.new_first[rule] = min(self.new_first.get(rule, probe.sent_at), probe.sent_at)
+        self.look()
+
+    def look(self) -> None:
+        """Whether that was all: then it is watched a while whether rules relapse."""
+        is_done = len(self.new_first) == self.count and self.answered_ns is not None
+        if self.phase == "updating" and is_done:
+            self.phase = "watching"
+            self.waits_for = self.timer_in(self.round_ns() + LEAD_NS)
+
+    def acted(self, rule: int) -> tuple[int, int]:
+        """When a rule began to act, and how far the truth may be from that: somewhere between the last
+        probe that went back and the first that it sent on, which takes half a way to reach it."""
+        new = self.new_first[rule]
+        old = self.old_last.get(rule, new)
+        since = max(old if old < new else new, self.first_ns or 0)
+        until = max(new + 2 * ((self.way_ns or 0) // 2), since)
+        half = (until - since) // 2
+        return since + half, half
+
+    def finish(self, ended: str | None) -> None:
+        if self.first_ns is None:
+            return
+        self.measured("rules_active_ratio", len(self.new_first) / self.count, 0, count=self.count)
+        if self.answered_ns is None:
+            return
+        control = self.answered_ns - self.first_ns
+        self.measured("control_plane_ns", control, 0, count=self.count)
+        self.measured("rules_premature_ratio", len(self.stale) / self.count, 0, count=self.count)
+        if len(self.new_first) == self.count:
+            at, half = max(self.acted(rule) for rule in self.new_first)
+            self.measured("data_plane_ns", at - self.first_ns, half, count=self.count)
+            self.measured("barrier_gap_ns_max", at - self.first_ns - control, half, count=self.count)

@@ -1,0 +1,205 @@
+"""The other end of planimeter: reads events, tells the module, and writes what is to be done.
+
+Lines of JSON, a row each. planimeter writes any number of events and then ["batch", n]; nothing is written
+here but answers to that, which end with ["done", n]. What the module prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import inspect
+import json
+import os
+import resource
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from .events import (
+    ConnectionFacts,
+    Facts,
+    Frame,
+    Message,
+    Port,
+    PortCounters,
+    Probe,
+    Refused,
+    Sent,
+    Timer,
+    Unsent,
+)
+from .module import Desk, Module
+
+NAME = "planimeter_module"
+
+
+def load(path: str) -> type[Module]:
+    """The class of a script."""
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    spec = importlib.util.spec_from_file_location(NAME, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    script: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules[NAME] = script
+    spec.loader.exec_module(script)
+    own = [
+        it
+        for it in vars(script).values()
+        if inspect.isclass(it) and issubclass(it, Module) and it.__module__ == NAME
+    ]
+    leaves = [it for it in own if not any(other is not it and issubclass(other, it) for other in own)]
+    if len(leaves) != 1:
+        names = ", ".join(it.__name__ for it in leaves) or "none"
+        raise TypeError(f"{path} is to have one class derived from planimeter.Module: it has {names}")
+    return leaves[0]
+
+
+def described(kind: type[Module]) -> dict[str, Any]:
+    """What planimeter has to know before anything runs."""
+    doc = inspect.getdoc(kind) if kind.__doc__ else ""
+    title, _, method = (doc or kind.__name__).partition("\n")
+    return {
+        "title": title.strip().rstrip("."),
+        "method": " ".join(method.split()),
+        "axis": kind.axis,
+        "parameters": [it.described() for it in kind.parameters],
+        "shows": [dict(it) for it in kind.shows],
+    }
+
+
+def fault(path: str, error: BaseException) -> dict[str, Any]:
+    """What went wrong, and where in the script."""
+    own = str(Path(path).resolve())
+    rows = traceback.extract_tb(error.__traceback__)
+    here = [row for row in rows if str(Path(row.filename).resolve()) == own]
+    line = here[-1].lineno if here else None
+    if isinstance(error, SyntaxError) and error.filename and str(Path(error.filename).resolve()) == own:
+        line = error.lineno
+    text = "".join(traceback.format_exception(error))
+    return {"line": line, "kind": type(error).__name__, "message": str(error), "traceback": text}
+
+
+class Teller:
+    """Turns rows into calls of the module's methods."""
+
+    def __init__(self, module: Module, desk: Desk) -> None:
+        self.module = module
+        self.desk = desk
+
+    def tell(self, row: list[Any]) -> None:
+        """Tells one event."""
+        self.desk.now = row[1]
+        getattr(self, "on_" + row[0])(row)
+
+    def on_frame(self, row: list[Any]) -> None:
+        _, at, port, flags, probe, data = row
+        bytes_ = None if data is None else bytes.fromhex(data)
+        self.module.frame(Frame(at, port, bool(flags), _probe(probe), bytes_))
+
+    def on_message(self, row: list[Any]) -> None:
+        _, at, connection, kind, xid, size, known, said, place, probe, body = row
+        message = Message(at, connection, kind, xid, size, known, said, place, _probe(probe), body)
+        self.module.message(message)
+
+    def on_start(self, row: list[Any]) -> None:
+        facts = row[2]
+        self.module.start(
+            Facts(
+                [Port(**it) for it in facts["ports"]],
+                [ConnectionFacts(**it) for it in facts["connections"]],
+                facts["is_simulated"],
+            )
+        )
+
+    def on_sent(self, row: list[Any]) -> None:
+        self.module.sent(Sent(*row[1:]))
+
+    def on_unsent(self, row: list[Any]) -> None:
+        self.module.unsent(Unsent(*row[1:]))
+
+    def on_refused(self, row: list[Any]) -> None:
+        self.module.refused(Refused(*row[1:]))
+
+    def on_timer(self, row: list[Any]) -> None:
+        self.module.timer(Timer(*row[1:]))
+
+    def on_over(self, row: list[Any]) -> None:
+        self.module.stream_over(row[2])
+
+    def on_counters(self, row: list[Any]) -> None:
+        self.module.counted([PortCounters(*it) for it in row[2]])
+
+    def on_up(self, row: list[Any]) -> None:
+        self.module.up(row[2], ConnectionFacts(**row[3]))
+
+    def on_lost(self, row: list[Any]) -> None:
+        self.module.lost(row[2], row[3])
+
+    def on_limit(self, row: list[Any]) -> None:
+        self.module.limit_reached(row[2])
+
+    def on_finish(self, row: list[Any]) -> None:
+        self.module.finish(row[2])
+
+
+def _probe(row: list[Any] | None) -> Probe | None:
+    if row is None:
+        return None
+    stream, number, place, sent_at, flags = row
+    return Probe(stream, number, place, sent_at, bool(flags & 1), bool(flags & 2))
+
+
+def say(desk: Desk, says: BinaryIO, *last: Any) -> None:
+    """Writes what is to be done, and this row."""
+    desk.put(*last)
+    rows, desk.rows = desk.rows, []
+    sys.stdout.flush()
+    says.write(("\n".join(rows) + "\n").encode())
+    says.flush()
+
+
+def converse(path: str, desk: Desk, hears: BinaryIO, says: BinaryIO) -> None:
+    """Tells the module what comes until nothing more comes."""
+    kind = load(path)
+    resource.setrlimit(resource.RLIMIT_DATA, (kind.memory_mib << 20, resource.RLIM_INFINITY))
+    teller: Teller | None = None
+    for line in hears:
+        row = json.loads(line)
+        if row[0] == "batch":
+            say(desk, says, "done", row[1])
+        elif row[0] == "init":
+            module = kind(desk, row[1])
+            teller = Teller(module, desk)
+            desk.put("needs", module.needs().told())
+        elif teller is not None:
+            teller.tell(row)
+
+
+def main(arguments: list[str]) -> int:
+    """`run.py SCRIPT` talks; `run.py SCRIPT --describe` says what the module is."""
+    path = arguments[0]
+    says = os.fdopen(os.dup(1), "wb")
+    hears = os.fdopen(os.dup(0), "rb")
+    # What the module prints is not taken for what it says.
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    faulthandler.enable()
+    desk = Desk()
+    try:
+        if "--describe" in arguments:
+            say(desk, says, "described", described(load(path)))
+        else:
+            converse(path, desk, hears, says)
+    except BaseException as error:  # whatever it is, it is told
+        resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        say(desk, says, "error", fault(path, error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
