@@ -1,7 +1,9 @@
 //! Measurement modules about frames: while rules change, and on their way through rules and actions.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
-use crate::experiments::modules::{acting, blackhole, forwarding, update_transient, updates};
+use crate::experiments::modules::{
+    acting, blackhole, forwarding, match_tuples, update_transient, updates,
+};
 
 /// Those about rules that change first.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -99,6 +101,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: acting::DELAY,
         shows: acting::REWRITE_SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "match-tuples",
+        title: "Which combinations of match fields are accepted and matched as they should be",
+        axis: match_tuples::AXIS,
+        method: "For each combination of fields one rule is put in, and frames that have all its values and \
+                 frames that differ in one of them show by their port whether they match.",
+        build: match_tuples::method,
+        technologies: OPENFLOW,
+        parameters: match_tuples::PARAMETERS,
+        shows: match_tuples::SHOWS,
         ..WORKLOAD
     },
 ];

@@ -22,6 +22,7 @@ mod passages;
 mod standards;
 mod statistics;
 mod transients;
+mod tuples;
 
 use std::fmt::Write;
 use std::fs;

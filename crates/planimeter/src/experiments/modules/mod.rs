@@ -46,3 +46,5 @@ pub mod forwarding;
 pub mod deeds;
 /// What actions cost frames, and whether they are done.
 pub mod acting;
+/// Which combinations of match fields a switch takes.
+pub mod match_tuples;

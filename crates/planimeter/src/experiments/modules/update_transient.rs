@@ -139,6 +139,15 @@ impl UpdateTransient {
             }
             rules[number % self.changed.len()].note(frame, now);
         }
+        // Where the tester left frames out, or the way loses some, a missing one is not the update's doing.
+        if counts.lost_before > 0 || self.changing.unsent() != Some(0) {
+            rules.fill(Treated::default());
+            for (number, frame) in self.changing.frames().iter().enumerate() {
+                if frame.sent_at >= sent_at && frame.seen != 0 {
+                    rules[number % self.changed.len()].note(frame, frame.sent_at);
+                }
+            }
+        }
         (counts, rules)
     }
 

@@ -1,0 +1,595 @@
+//! Match tuples: which combinations of match fields a switch takes, and whether such rules treat just the
+//! frames that they should.
+//!
+//! Claim: a switch may refuse a combination, match on less than was asked for, or do some in software.
+//! Method: for each combination of so many fields, with what they need, one rule sends on the frames that
+//! have all its values; frames like these, and one for each field that differ in it, are sent, and the
+//! port at which they come back tells whether they matched. What is wrong is looked at again and again for
+//! a while, so that a rule that is late is not taken for one that is wrong. Source: OFLOPS's tuple test;
+//! costa2017, table III.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Series, Span, TimerId, Unsent, Value, Watch, What,
+};
+use instrument::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
+use openflow::header::Xid;
+use openflow::model::flow::FlowModCommand;
+use openflow::model::message::Message;
+use openflow::model::{Action, Field, FlowMod, Match};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, NEAR, Rules};
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::name::Technology;
+use crate::target::program::{PORT_IN, PORT_OUT};
+
+/// The fields: those of OpenFlow 1.0, and ECN.
+const FIELDS: [Field; 13] = [
+    Field::InPort,
+    Field::EthSrc,
+    Field::EthDst,
+    Field::VlanVid,
+    Field::VlanPcp,
+    Field::EthType,
+    Field::IpProto,
+    Field::Ipv4Src,
+    Field::Ipv4Dst,
+    Field::IpDscp,
+    Field::IpEcn,
+    Field::UdpSrc,
+    Field::UdpDst,
+];
+
+/// The tag of frames.
+const VLAN: Vlan = Vlan { kind: 0x8100, id: 5, priority: 3 };
+
+/// The stream of frames that have every value; those that differ in a field follow.
+const ALIKE: u16 = 1;
+
+/// Priority of the rule.
+const PRIORITY: u16 = 100;
+
+/// How long frames are waited for.
+const WAIT: Nanos = Nanos::from_millis(20);
+
+/// How often what is wrong is looked at again.
+const ATTEMPTS_MAX: u32 = 25;
+
+const AT_ONCE: Declared = Declared {
+    key: "fields_at_once",
+    takes: Takes::Integers(1, FIELDS.len() as u64),
+    default: "2",
+    unit: "",
+    help: "how many fields are combined at most, besides all of them and what they need",
+};
+
+const FRAMES: Declared = Declared {
+    key: "frames_count",
+    takes: Takes::Integer(1, 10_000),
+    default: "20",
+    unit: "frames",
+    help: "frames of each combination whose latency is taken",
+};
+
+const BUDGET: Declared = Declared {
+    key: "budget",
+    takes: Takes::Number(0.1, 3600.0),
+    default: "20",
+    unit: "s",
+    help: "how long combinations are tried; those beyond are told as left out",
+};
+
+const SIZE: Declared = Declared {
+    key: "size",
+    takes: Takes::Integer(128, 1500),
+    default: "128",
+    unit: "bytes",
+    help: "size of frames, frame check sequence included",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[AT_ONCE, FRAMES, BUDGET, SIZE, VERSION];
+
+/// Name of the axis.
+pub const AXIS: &str = "fields_at_once";
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Combinations of match fields by what became of their rules",
+        &["right_count", "too_wide_count", "too_narrow_count"],
+        &["refused_count", "inexpressible_count", "late_count", "unseen_count", "left_out_count"],
+    ),
+    Show::values(
+        "Latency by what rules match",
+        &["port_ns_p50", "mac_ns_p50", "ip_ns_p50", "udp_port_ns_p50", "exact_ns_p50"],
+        &["combination_ns_min", "combination_ns_p50", "combination_ns_max"],
+    ),
+    Show::series("Latency by number of fields matched", &["latency_by_fields"]),
+];
+
+/// Combinations that have a name.
+const NAMED: [(&str, &[Field]); 5] = [
+    ("port", &[Field::InPort]),
+    ("mac", &[Field::EthSrc, Field::EthDst]),
+    ("ip", &[Field::Ipv4Src, Field::Ipv4Dst]),
+    ("udp_port", &[Field::UdpSrc, Field::UdpDst]),
+    ("exact", &FIELDS),
+];
+
+/// Some of the fields: a bit for each.
+type Fields = u16;
+
+/// What is tried.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// The combinations.
+    combinations: Vec<Fields>,
+    /// The frames that have every value, then those that differ in each field.
+    streams: Vec<Stream>,
+    frames: u64,
+    budget: Nanos,
+    versions: Vec<Version>,
+}
+
+/// The module.
+pub struct MatchTuples {
+    sweep: Sweep,
+    next: usize,
+    begun_at: Nanos,
+    barrier: Option<Xid>,
+    add: Option<Xid>,
+    absent: Option<Verdict>,
+    /// The rule that is there.
+    there: Option<Match>,
+    attempt: u32,
+    attempt_at: Nanos,
+    timer: Option<TimerId>,
+    /// What was wrong is looked at again when the timer is due.
+    is_pausing: bool,
+    /// For each stream frames that were sent on, and that came back.
+    seen: Vec<[u64; 2]>,
+    delays: Vec<f64>,
+    verdicts: BTreeMap<Verdict, Vec<Fields>>,
+    late: u64,
+    latencies: BTreeMap<Fields, f64>,
+}
+
+/// What became of a combination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Right,
+    TooWide,
+    TooNarrow,
+    Refused,
+    Inexpressible,
+    Unseen,
+}
+
+/// The bit of a field.
+fn bit(field: Field) -> Fields {
+    let place = FIELDS.iter().position(|it| *it == field);
+    place.map_or(0, |place| 1 << place)
+}
+
+/// Fields, and those that they need.
+fn closed(fields: Fields) -> Fields {
+    let any = |of: &[Field]| of.iter().any(|field| fields & bit(*field) != 0);
+    let udp = any(&[Field::UdpSrc, Field::UdpDst]);
+    let ip =
+        udp || any(&[Field::IpProto, Field::Ipv4Src, Field::Ipv4Dst, Field::IpDscp, Field::IpEcn]);
+    let mut all = fields;
+    all |= if udp { bit(Field::IpProto) } else { 0 };
+    all |= if ip { bit(Field::EthType) } else { 0 };
+    all | if any(&[Field::VlanPcp]) { bit(Field::VlanVid) } else { 0 }
+}
+
+/// All combinations of at most so many fields with what they need, the fewest fields first, and those that
+/// have a name.
+fn combinations(at_once: u32) -> Vec<Fields> {
+    let every = 1..1 << FIELDS.len();
+    let few = every.filter(|fields: &Fields| fields.count_ones() <= at_once);
+    let named = NAMED.iter().map(|(_, fields)| fields.iter().map(|it| bit(*it)).sum());
+    let all: BTreeSet<Fields> = few.chain(named).map(closed).collect();
+    let mut all: Vec<Fields> = all.into_iter().collect();
+    all.sort_by_key(|fields| fields.count_ones());
+    all
+}
+
+/// The names of fields.
+fn words(fields: Fields) -> String {
+    let names = FIELDS.iter().filter(|field| fields & bit(**field) != 0);
+    names.map(ToString::to_string).collect::<Vec<_>>().join("+")
+}
+
+/// The match of some fields of these headers.
+fn matching(headers: &Headers, fields: Fields) -> Match {
+    let mac = openflow::model::matching::mac_bits;
+    let value = |field: Field| -> u128 {
+        match field {
+            Field::InPort => PORT_IN.into(),
+            Field::EthSrc => mac(headers.mac_source),
+            Field::EthDst => mac(headers.mac_destination),
+            Field::VlanVid => packet::field::VLAN_PRESENT | u128::from(VLAN.id),
+            Field::VlanPcp => VLAN.priority.into(),
+            Field::EthType => 0x0800,
+            Field::IpProto => headers.ip_protocol.into(),
+            Field::Ipv4Src => headers.ip_source.to_bits().into(),
+            Field::Ipv4Dst => headers.ip_destination.to_bits().into(),
+            Field::IpDscp => (headers.tos >> 2).into(),
+            Field::IpEcn => (headers.tos & 3).into(),
+            Field::UdpSrc => headers.port_source.into(),
+            _ => headers.port_destination.into(),
+        }
+    };
+    let all = FIELDS.iter().filter(|field| fields & bit(**field) != 0);
+    all.fold(Match::ANY, |matching, field| matching.with(*field, value(*field)))
+}
+
+/// Has headers differ in one field.
+fn differ(headers: &mut Headers, field: Field) {
+    let plus_one = |address: std::net::Ipv4Addr| std::net::Ipv4Addr::from(address.to_bits() ^ 1);
+    match field {
+        Field::EthSrc => headers.mac_source[5] ^= 1,
+        Field::EthDst => headers.mac_destination[5] ^= 1,
+        Field::VlanVid => headers.vlans[0].id ^= 1,
+        Field::VlanPcp => headers.vlans[0].priority ^= 1,
+        Field::EthType => {
+            let (source, destination) =
+                (headers.ip_source.to_ipv6_mapped(), headers.ip_destination.to_ipv6_mapped());
+            headers.network = Network::Ipv6 { source, destination, flow_label: 0 };
+        }
+        Field::IpProto => {
+            headers.transport = Transport::Tcp { flags: 0x10 };
+            headers.ip_protocol = headers.transport.protocol();
+        }
+        Field::Ipv4Src => headers.ip_source = plus_one(headers.ip_source),
+        Field::Ipv4Dst => headers.ip_destination = plus_one(headers.ip_destination),
+        Field::IpDscp => headers.tos ^= 4,
+        Field::IpEcn => headers.tos ^= 1,
+        Field::UdpSrc => headers.port_source ^= 1,
+        Field::UdpDst => headers.port_destination ^= 1,
+        // The port that it comes in by is no header.
+        _ => {}
+    }
+}
+
+impl MatchTuples {
+    /// The module for a sweep.
+    pub fn new(sweep: Sweep) -> MatchTuples {
+        MatchTuples {
+            seen: vec![[0; 2]; sweep.streams.len()],
+            sweep,
+            next: 0,
+            begun_at: Nanos(0),
+            barrier: None,
+            add: None,
+            absent: None,
+            there: None,
+            attempt: 0,
+            attempt_at: Nanos(0),
+            timer: None,
+            is_pausing: false,
+            delays: Vec::new(),
+            verdicts: BTreeMap::new(),
+            late: 0,
+            latencies: BTreeMap::new(),
+        }
+    }
+
+    fn prepare(&mut self, desk: &mut Desk) {
+        self.begun_at = desk.now();
+        let ids: Vec<u16> = self.sweep.streams.iter().map(|stream| stream.id).collect();
+        self.sweep.streams.iter().for_each(|stream| desk.prepare(stream.clone()));
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Streams(ids.clone()));
+        }
+        desk.send_all(0, Rules::emptied());
+        self.begin(desk);
+    }
+
+    /// The combination that is being tried.
+    fn fields(&self) -> Option<Fields> {
+        self.sweep.combinations.get(self.next).copied()
+    }
+
+    /// Puts in the rule of the next combination, in place of that before.
+    fn begin(&mut self, desk: &mut Desk) {
+        let is_late = desk.now().since(self.begun_at) >= self.sweep.budget;
+        let Some(fields) = self.fields().filter(|_| !is_late) else { return desk.end() };
+        let matching = matching(&self.sweep.streams[0].headers, fields);
+        let add = FlowMod::add(matching.clone(), PRIORITY, vec![Action::output(PORT_OUT.into())]);
+        if let Some(before) = self.there.take() {
+            let command = FlowModCommand::DeleteStrict;
+            let gone = FlowMod { command, ..FlowMod::add(before, PRIORITY, Vec::new()) };
+            desk.send(0, Message::FlowMod(FlowMod { instructions: Vec::new(), ..gone }));
+        }
+        (self.absent, self.attempt) = (None, 0);
+        self.add = Some(desk.send(0, Message::FlowMod(add)));
+        self.barrier = Some(desk.send(0, Message::BarrierRequest));
+        self.there = Some(matching);
+    }
+
+    /// The streams whose frames say something of a combination: those alike, and those that differ in one
+    /// of its fields.
+    fn streams_of(&self, fields: Fields) -> impl Iterator<Item = usize> + use<> {
+        (0..FIELDS.len() + 1).filter(move |place| *place == 0 || fields & (1 << (place - 1)) != 0)
+    }
+
+    /// Sends the frames.
+    fn probe(&mut self, fields: Fields, desk: &mut Desk) {
+        self.attempt += 1;
+        self.attempt_at = desk.now();
+        self.seen.iter_mut().for_each(|seen| *seen = [0; 2]);
+        self.delays.clear();
+        for place in self.streams_of(fields) {
+            let frames = if place == 0 { self.sweep.frames } else { 1 };
+            desk.begin(self.sweep.streams[place].id, Span::frames(frames));
+        }
+        let pps = self.sweep.streams[0].rate_pps();
+        let span = Nanos::from_secs_f64(self.sweep.frames as f64 / pps);
+        self.timer = Some(desk.timer_in(span.saturating_add(WAIT)));
+    }
+
+    fn answered(&mut self, desk: &mut Desk) {
+        let Some(fields) = self.fields() else { return };
+        match self.absent {
+            Some(verdict) => {
+                self.there = None;
+                self.judge(fields, verdict, desk);
+            }
+            None => self.probe(fields, desk),
+        }
+    }
+
+    /// A frame came back.
+    fn probed(&mut self, stream: u16, port: usize, sent_at: Nanos, delay: Nanos, desk: &mut Desk) {
+        let place = usize::from(stream - ALIKE);
+        let Some(fields) = self.fields().filter(|_| sent_at >= self.attempt_at) else { return };
+        let from = self.sweep.streams[place].from;
+        self.seen[place][usize::from(port == from)] += 1;
+        if place == 0 && port == FAR {
+            self.delays.push(delay.0 as f64);
+        }
+        let came = |place: usize| self.seen[place].iter().sum::<u64>();
+        let wants = |place: usize| if place == 0 { self.sweep.frames } else { 1 };
+        if !self.is_pausing
+            && self.timer.is_some()
+            && self.streams_of(fields).all(|it| came(it) >= wants(it))
+        {
+            self.timer.take().map(|timer| desk.cancel(timer));
+            self.look(fields, desk);
+        }
+    }
+
+    /// What the frames have shown: right, or wrong and to be looked at again.
+    fn look(&mut self, fields: Fields, desk: &mut Desk) {
+        let mut others = self.streams_of(fields).skip(1);
+        let verdict = if self.seen[0] == [0; 2] {
+            Verdict::Unseen
+        } else if self.seen[0][1] > 0 {
+            Verdict::TooNarrow
+        } else if others.any(|place| self.seen[place][0] > 0) {
+            Verdict::TooWide
+        } else if self.streams_of(fields).any(|place| self.seen[place] == [0; 2]) {
+            Verdict::Unseen
+        } else {
+            Verdict::Right
+        };
+        if verdict != Verdict::Right && self.attempt < ATTEMPTS_MAX {
+            // A rule may be late, and frames may have been lost.
+            (self.is_pausing, self.timer) = (true, Some(desk.timer_in(WAIT)));
+            return;
+        }
+        if verdict == Verdict::Right {
+            self.late += u64::from(self.attempt > 1);
+            if let Some(spread) = Spread::of(std::mem::take(&mut self.delays)) {
+                self.latencies.insert(fields, spread.quantile(0.5));
+            }
+        }
+        self.judge(fields, verdict, desk);
+    }
+
+    fn judge(&mut self, fields: Fields, verdict: Verdict, desk: &mut Desk) {
+        if verdict != Verdict::Right {
+            let said = [("fields", words(fields).into()), ("verdict", Value::Text(verdict.word()))];
+            desk.log("combination", &said);
+        }
+        self.verdicts.entry(verdict).or_default().push(fields);
+        self.next += 1;
+        self.begin(desk);
+    }
+
+    fn timed(&mut self, desk: &mut Desk) {
+        self.timer = None;
+        let Some(fields) = self.fields() else { return };
+        if std::mem::take(&mut self.is_pausing) {
+            self.probe(fields, desk);
+        } else {
+            self.look(fields, desk);
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let all = self.sweep.combinations.len();
+        let count = |name: &'static str, value: usize| {
+            Measured::new(name, "count", value as f64, 0.0).of(all as u64)
+        };
+        for verdict in Verdict::ALL {
+            let which = self.verdicts.get(&verdict).map_or(&[][..], Vec::as_slice);
+            let told = count(verdict.name(), which.len());
+            let is_odd = verdict > Verdict::Right && !which.is_empty();
+            let some = which.iter().take(12).map(|fields| words(*fields)).collect::<Vec<_>>();
+            desk.measured(if is_odd { told.noting(some.join(", ")) } else { told });
+        }
+        desk.measured(count("late_count", self.late as usize));
+        desk.measured(count("left_out_count", all - self.next));
+        for (name, fields) in NAMED {
+            let fields = closed(fields.iter().map(|field| bit(*field)).sum());
+            if let Some(ns) = self.latencies.get(&fields) {
+                let told = Measured::new(format!("{name}_ns_p50"), "ns", *ns, 0.0);
+                desk.measured(told.of(self.sweep.frames));
+            }
+        }
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(spread) = Spread::of(self.latencies.values().copied().collect()) {
+            spread.tell("combination_ns", 0.0, &mut tell);
+        }
+        let points =
+            self.latencies.iter().map(|(fields, ns)| (f64::from(fields.count_ones()), *ns));
+        let mut points: Vec<(f64, f64)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        desk.series(Series {
+            name: "latency_by_fields".into(),
+            unit: "ns".into(),
+            x_name: "fields".into(),
+            x_unit: "".into(),
+            points,
+        });
+    }
+}
+
+impl Verdict {
+    const ALL: [Verdict; 6] = [
+        Verdict::Right,
+        Verdict::TooWide,
+        Verdict::TooNarrow,
+        Verdict::Refused,
+        Verdict::Inexpressible,
+        Verdict::Unseen,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Right => "right_count",
+            Verdict::TooWide => "too_wide_count",
+            Verdict::TooNarrow => "too_narrow_count",
+            Verdict::Refused => "refused_count",
+            Verdict::Inexpressible => "inexpressible_count",
+            Verdict::Unseen => "unseen_count",
+        }
+    }
+
+    /// What it means.
+    fn word(self) -> std::borrow::Cow<'static, str> {
+        match self {
+            Verdict::Right => "as it should",
+            Verdict::TooWide => "frames that differ in a field match too",
+            Verdict::TooNarrow => "frames that have all values do not match",
+            Verdict::Refused => "the switch refused it",
+            Verdict::Inexpressible => "the version cannot say it",
+            Verdict::Unseen => "frames came nowhere",
+        }
+        .into()
+    }
+}
+
+impl Module for MatchTuples {
+    fn needs(&self) -> Needs {
+        let limit = self.sweep.budget.saturating_add(Nanos::from_secs(10));
+        Needs::new(limit).in_versions(&self.sweep.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => self.prepare(desk),
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    let delay = arrival.stamp.at.since(probe.sent_at);
+                    self.probed(probe.stream, arrival.port, probe.sent_at, delay, desk);
+                }
+            }
+            What::Message { xid, message: Message::Error(_), .. } if self.add == Some(xid) => {
+                self.absent = Some(Verdict::Refused);
+            }
+            What::Unsent { said, why, .. } if self.add == Some(said.xid) => {
+                let is_expressible = !matches!(why, Unsent::NotExpressible(_));
+                self.absent =
+                    Some(if is_expressible { Verdict::Refused } else { Verdict::Inexpressible });
+            }
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.answered(desk);
+            }
+            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// The frames that have every value, and those that differ in each field.
+fn streams(context: &Context, frame_bytes: usize) -> Vec<Stream> {
+    let setup = context.setup();
+    let slow = Rate::FramesPerSecond(1.0);
+    let mut headers = setup.stream(Technology::OpenFlow, &context.addresses, 64, slow).headers;
+    headers.vlans = vec![VLAN];
+    let rate = Rate::FramesPerSecond(20_000.0);
+    let stream = |id: u16, headers: Headers| Stream::plain(id, frame_bytes, headers, rate);
+    let mut all = vec![stream(ALIKE, headers.clone())];
+    for (id, field) in (ALIKE + 1..).zip(FIELDS) {
+        let mut other = headers.clone();
+        differ(&mut other, field);
+        let mut stream = stream(id, other);
+        if field == Field::InPort {
+            (stream.from, stream.to) = (FAR, NEAR);
+        }
+        all.push(stream);
+    }
+    all
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let streams = streams(context, own.integer(&SIZE) as usize);
+    let at = |at_once: u64| {
+        let sweep = Sweep {
+            combinations: combinations(at_once as u32),
+            streams: streams.clone(),
+            frames: own.integer(&FRAMES),
+            budget: Nanos::from_secs_f64(own.number(&BUDGET)),
+            versions: versions(context),
+        };
+        let make = move |_| Box::new(MatchTuples::new(sweep.clone())) as Box<dyn Module>;
+        Spot::new(at_once as f64, 1.0, make)
+    };
+    let spots = own.integers(&AT_ONCE).into_iter().map(at).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_combination_has_what_its_fields_need() {
+        let with = |fields: &[Field]| fields.iter().map(|it| bit(*it)).sum::<Fields>();
+        let udp = with(&[Field::UdpSrc, Field::IpProto, Field::EthType]);
+        assert_eq!(closed(bit(Field::UdpSrc)), udp);
+        assert_eq!(words(udp), "eth_type+ip_proto+udp_src");
+        assert_eq!(closed(bit(Field::VlanPcp)), with(&[Field::VlanVid, Field::VlanPcp]));
+    }
+
+    #[test]
+    fn every_combination_comes_once() {
+        let all = combinations(13);
+        assert!(all.iter().all(|fields| closed(*fields) == *fields));
+        let pairs = combinations(2);
+        assert!(pairs.len() > 70 && pairs.len() < all.len(), "{}", pairs.len());
+        assert!(pairs.contains(&((1 << 13) - 1)), "all fields at once");
+    }
+}
