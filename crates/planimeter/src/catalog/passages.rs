@@ -2,7 +2,7 @@
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
-    acting, blackhole, forwarding, match_tuples, update_transient, updates,
+    acting, blackhole, forwarding, match_tuples, table_capacity, update_transient, updates,
 };
 
 /// Those about rules that change first.
@@ -113,6 +113,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: match_tuples::PARAMETERS,
         shows: match_tuples::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "table-capacity",
+        title: "How many rules a switch takes, and whether each is at work",
+        axis: table_capacity::AXIS,
+        method: "Rules are added in batches with a barrier behind each until one is refused or a bound is reached; \
+                 then probes visit each and show by their port whether it acts.",
+        build: table_capacity::method,
+        technologies: OPENFLOW,
+        parameters: table_capacity::PARAMETERS,
+        shows: table_capacity::SHOWS,
         ..WORKLOAD
     },
 ];

@@ -1,4 +1,4 @@
-//! Combinations of match fields, on a switch that takes and matches all of them.
+//! Combinations of match fields and the capacity of tables, on a switch of which both are known.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, Name, Record};
@@ -28,4 +28,26 @@ fn every_combination_that_a_version_can_say_matches_just_what_it_should() {
         assert!(value(&record, "right_count") > 50.0, "{version}");
         assert!(value(&record, "mac_ns_p50") > 0.0);
     }
+}
+
+#[test]
+fn a_table_is_filled_to_its_end_and_no_further() {
+    for version in ["version=1.0", "version=1.3", "version=1.5"] {
+        let set = [version, "repeats=1", "wildcard_entries_max=101", "rules_bound=500"];
+        let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
+        // One entry sends back what no rule takes.
+        assert_eq!(value(&record, "accepted_rules"), 100.0, "{version}");
+        assert_eq!(value(&record, "acting_rules"), 100.0, "{version}");
+        assert_eq!((value(&record, "missing_rules"), value(&record, "unseen_rules")), (0.0, 0.0));
+        assert_eq!((value(&record, "is_full_count"), value(&record, "reused_ratio")), (1.0, 1.0));
+        assert_eq!(value(&record, "forwarding_tiers_count"), 1.0);
+    }
+}
+
+#[test]
+fn a_table_with_room_is_filled_to_the_bound_and_a_sample_is_looked_for() {
+    let set = ["repeats=1", "wildcard_entries_max=1000", "rules_bound=500", "sample=50"];
+    let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
+    assert_eq!((value(&record, "accepted_rules"), value(&record, "is_full_count")), (500.0, 0.0));
+    assert_eq!(value(&record, "acting_rules"), 50.0);
 }

@@ -378,7 +378,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
 }
 
 /// Has a stream visit only these of its places, which are numbered anew.
-fn visit(stream: &mut Stream, places: &[u64]) {
+pub fn visit(stream: &mut Stream, places: &[u64]) {
     for vary in &mut stream.vary {
         vary.count = places.len() as u64;
         for (_, values) in &mut vary.fields {

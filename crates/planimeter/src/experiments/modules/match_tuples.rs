@@ -155,6 +155,8 @@ pub struct MatchTuples {
     timer: Option<TimerId>,
     /// What was wrong is looked at again when the timer is due.
     is_pausing: bool,
+    /// Frames have been treated otherwise than by the rule, although it was acknowledged.
+    was_wrong: bool,
     /// For each stream frames that were sent on, and that came back.
     seen: Vec<[u64; 2]>,
     delays: Vec<f64>,
@@ -278,6 +280,7 @@ impl MatchTuples {
             attempt_at: Nanos(0),
             timer: None,
             is_pausing: false,
+            was_wrong: false,
             delays: Vec::new(),
             verdicts: BTreeMap::new(),
             late: 0,
@@ -312,7 +315,7 @@ impl MatchTuples {
             let gone = FlowMod { command, ..FlowMod::add(before, PRIORITY, Vec::new()) };
             desk.send(0, Message::FlowMod(FlowMod { instructions: Vec::new(), ..gone }));
         }
-        (self.absent, self.attempt) = (None, 0);
+        (self.absent, self.attempt, self.was_wrong) = (None, 0, false);
         self.add = Some(desk.send(0, Message::FlowMod(add)));
         self.barrier = Some(desk.send(0, Message::BarrierRequest));
         self.there = Some(matching);
@@ -386,11 +389,12 @@ impl MatchTuples {
         };
         if verdict != Verdict::Right && self.attempt < ATTEMPTS_MAX {
             // A rule may be late, and frames may have been lost.
+            self.was_wrong |= verdict != Verdict::Unseen;
             (self.is_pausing, self.timer) = (true, Some(desk.timer_in(WAIT)));
             return;
         }
         if verdict == Verdict::Right {
-            self.late += u64::from(self.attempt > 1);
+            self.late += u64::from(self.was_wrong);
             if let Some(spread) = Spread::of(std::mem::take(&mut self.delays)) {
                 self.latencies.insert(fields, spread.quantile(0.5));
             }

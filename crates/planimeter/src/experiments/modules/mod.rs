@@ -48,3 +48,5 @@ pub mod deeds;
 pub mod acting;
 /// Which combinations of match fields a switch takes.
 pub mod match_tuples;
+/// How many rules a switch takes, and whether each is at work.
+pub mod table_capacity;

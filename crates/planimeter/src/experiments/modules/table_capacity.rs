@@ -1,0 +1,504 @@
+//! Table capacity: how many rules a switch takes, whether each is at work, and what it does when it is full.
+//!
+//! Claim: a switch may take more rules than it has room for in hardware, take rules that never act, or
+//! fail when it is full. Method: rules are added in batches with a barrier behind each, until one is
+//! refused, the switch leaves, a batch takes too long or a bound is reached; then probes visit each rule, or a
+//! sample, and the port at which they come back shows whether it acts; where the time for a rule changes
+//! for good, a tier begins. When it is full, one rule is deleted and one added, and in the end all are
+//! deleted. Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Said, Series, Span, TimerId, Watch, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::{FlowMod, Match};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// The stream of probes.
+const PROBES: u16 = 1;
+
+/// How long frames under way are waited for.
+const DRAIN: Nanos = Nanos::from_millis(50);
+
+/// How often each rule is visited.
+const VISITS: u64 = 4;
+
+/// Values that a tier has at least, on the row that is searched for tiers.
+const TIER_MIN: usize = 4;
+
+/// Values that are searched for tiers at most; of more, medians of neighbours.
+const TIER_VALUES_MAX: usize = 400;
+
+/// By what factor a tier's median differs from that before.
+const TIER_FACTOR: f64 = 1.5;
+
+/// Name of the axis.
+pub const AXIS: &str = "rules_bound";
+
+const BOUND: Declared = Declared {
+    key: "rules_bound",
+    takes: Takes::Integers(1, RULES_MAX),
+    default: "4096",
+    unit: "rules",
+    help: "how many rules are added at most",
+};
+
+const BATCH: Declared = Declared {
+    key: "batch",
+    takes: Takes::Integer(1, 1000),
+    default: "32",
+    unit: "rules",
+    help: "rules before each barrier",
+};
+
+const ORDER: Declared = Declared {
+    key: "priority_order",
+    takes: Takes::Word(Priorities::WORDS),
+    default: "same",
+    unit: "",
+    help: "in which order the rules' priorities come",
+};
+
+const SAMPLE: Declared = Declared {
+    key: "sample",
+    takes: Takes::Integer(1, RULES_MAX),
+    default: "4096",
+    unit: "rules",
+    help: "how many rules are looked for in the data plane; of more, as many evenly spread from a random one",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(1.0, 1e6),
+    default: "50000",
+    unit: "frames/s",
+    help: "probes in a second, all rules together",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "10",
+    unit: "s",
+    help: "how long a batch may take",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, PATIENCE, VERSION];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Rules that the switch took, and those at work",
+        &["accepted_rules", "acting_rules"],
+        &["is_full_count", "missing_rules", "unseen_rules", "reused_ratio"],
+    ),
+    Show::values(
+        "Time for a rule while the table fills",
+        &["rule_ns_p50"],
+        &["rule_ns_min", "rule_ns_max", "tiers_count", "forwarding_tiers_count"],
+    ),
+    Show::series("Time for a rule by number of rules", &["rule_time_ns"]),
+    Show::series("Latency of a rule's frames by its place", &["forwarding_time_ns"]),
+];
+
+/// How a table is filled.
+#[derive(Debug, Clone)]
+pub struct Filling {
+    rules: Rules,
+    priorities: Vec<u16>,
+    batch: usize,
+    sample: u32,
+    seed: u64,
+    probes_pps: f64,
+    patience: Nanos,
+    versions: Vec<Version>,
+}
+
+/// The module.
+pub struct TableCapacity {
+    filling: Filling,
+    phase: Phase,
+    barrier: Option<Xid>,
+    said: Option<Said>,
+    said_at: Nanos,
+    timer: Option<TimerId>,
+    /// For each rule that was said, whether it was refused.
+    refused: Vec<bool>,
+    error: Option<String>,
+    is_reused: Option<bool>,
+    /// The middle of each batch, and nanoseconds for a rule of it.
+    times: Vec<(f64, f64)>,
+    /// For each rule that was looked for: its place, frames that were sent on and back, and the least delay.
+    seen: Vec<Seen>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Seen {
+    place: u32,
+    on: u32,
+    back: u32,
+    least_ns: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Preparing,
+    Filling,
+    Looking,
+    Draining,
+    Reusing,
+    Emptying,
+}
+
+impl TableCapacity {
+    /// The module for such a table.
+    pub fn new(filling: Filling) -> TableCapacity {
+        TableCapacity {
+            filling,
+            phase: Phase::Preparing,
+            barrier: None,
+            said: None,
+            said_at: Nanos(0),
+            timer: None,
+            refused: Vec::new(),
+            error: None,
+            is_reused: None,
+            times: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Whether a rule was refused.
+    fn is_full(&self) -> bool {
+        self.refused.contains(&true)
+    }
+
+    fn wait(&mut self, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(self.filling.patience));
+    }
+
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(0, messages);
+        (self.said, self.barrier) = (Some(said), said.xids().last());
+        self.said_at = desk.now();
+        self.wait(desk);
+    }
+
+    /// Adds the next rules, or looks at those there are.
+    fn fill(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Filling;
+        let first = self.refused.len();
+        let all = self.filling.priorities.len();
+        let last = (first + self.filling.batch).min(all);
+        if self.is_full() || first == all {
+            return self.look(desk);
+        }
+        let add = |place: usize| {
+            let priority = self.filling.priorities[place];
+            Message::FlowMod(self.filling.rules.add(place as u32, priority))
+        };
+        let messages = (first..last).map(add).collect();
+        self.refused.resize(last, false);
+        self.say(messages, desk);
+    }
+
+    /// The switch answered the barrier behind a batch.
+    fn filled(&mut self, at: Nanos, desk: &mut Desk) {
+        let count = self.said.map_or(1, |said| said.count.saturating_sub(1)).max(1);
+        let middle = self.refused.len() as f64 - f64::from(count) / 2.0;
+        if !self.is_full() {
+            self.times.push((middle, at.since(self.said_at).0 as f64 / f64::from(count)));
+        }
+        self.fill(desk);
+    }
+
+    /// Sends frames to each rule that was taken, or to a sample.
+    fn look(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Looking;
+        let taken = (0..).zip(&self.refused).filter(|(_, is)| !**is).map(|(place, _)| place);
+        let taken: Vec<u32> = taken.collect();
+        let step = taken.len().div_ceil(self.filling.sample as usize).max(1);
+        let from = self.filling.seed as usize % step;
+        let some = taken.into_iter().skip(from).step_by(step);
+        let seen = |place| Seen { place, on: 0, back: 0, least_ns: f64::INFINITY };
+        self.seen = some.map(seen).collect();
+        if self.seen.is_empty() {
+            return self.reuse(desk);
+        }
+        let places: Vec<u64> = self.seen.iter().map(|seen| seen.place.into()).collect();
+        let mut stream = self.filling.rules.probes(PROBES, 96, self.filling.probes_pps);
+        super::forwarding::visit(&mut stream, &places);
+        desk.start(stream, Span::frames(VISITS * places.len() as u64));
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Streams(vec![PROBES]));
+        }
+        let ran = (VISITS * places.len() as u64) as f64 / self.filling.probes_pps;
+        let ran = Nanos::from_secs_f64(ran).saturating_add(self.filling.patience);
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(ran));
+    }
+
+    fn probed(&mut self, place: u64, port: usize, delay: Option<Nanos>) {
+        let Some(seen) = self.seen.get_mut(place as usize) else { return };
+        if port == FAR {
+            seen.on += 1;
+            seen.least_ns = seen.least_ns.min(delay.map_or(f64::INFINITY, |it| it.0 as f64));
+        } else {
+            seen.back += 1;
+        }
+    }
+
+    /// Where the table is full, makes room for a rule and adds one.
+    fn reuse(&mut self, desk: &mut Desk) {
+        let refused = self.refused.iter().position(|is| *is);
+        let Some((refused, last)) = refused.zip(self.seen.last()) else {
+            return self.empty(desk);
+        };
+        self.phase = Phase::Reusing;
+        let priority = |place: usize| self.filling.priorities[place];
+        let gone = self.filling.rules.delete(last.place, priority(last.place as usize));
+        let again = self.filling.rules.add(refused as u32, priority(refused));
+        self.is_reused = Some(true);
+        self.say([gone, again].map(Message::FlowMod).into(), desk);
+    }
+
+    /// Leaves nothing behind.
+    fn empty(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Emptying;
+        self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
+    }
+
+    fn answered(&mut self, at: Nanos, desk: &mut Desk) {
+        match self.phase {
+            Phase::Preparing => self.fill(desk),
+            Phase::Filling => self.filled(at, desk),
+            Phase::Looking | Phase::Draining => {}
+            Phase::Reusing => self.empty(desk),
+            Phase::Emptying => desk.end(),
+        }
+    }
+
+    fn refuse(&mut self, xid: Xid, why: String) {
+        let Some(place) = self.said.and_then(|said| said.place(xid)) else { return };
+        let first = self.refused.len() + 1 - self.said.map_or(1, |said| said.count as usize);
+        match self.phase {
+            Phase::Filling => {
+                if let Some(is) = self.refused.get_mut(first + place as usize) {
+                    *is = true;
+                    self.error.get_or_insert(why);
+                }
+            }
+            Phase::Reusing => self.is_reused = Some(false),
+            _ => {}
+        }
+    }
+
+    fn timed(&mut self, desk: &mut Desk) {
+        self.timer = None;
+        match self.phase {
+            Phase::Draining => self.reuse(desk),
+            Phase::Looking => self.look_over(desk),
+            // A barrier was not answered: what was said last is not known to be there.
+            Phase::Filling => {
+                let count = self.said.map_or(0, |said| said.count.saturating_sub(1) as usize);
+                self.refused.truncate(self.refused.len() - count);
+                self.error.get_or_insert("a batch was not answered within the patience".into());
+                self.barrier = None;
+                self.look(desk);
+            }
+            Phase::Preparing | Phase::Reusing | Phase::Emptying => desk.end(),
+        }
+    }
+
+    /// Every rule was visited.
+    fn look_over(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Draining;
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(DRAIN));
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let rules =
+            |name: &'static str, count: usize| Measured::new(name, "rules", count as f64, 0.0);
+        let refused = self.refused.iter().filter(|is| **is).count();
+        let accepted = rules("accepted_rules", self.refused.len() - refused);
+        desk.measured(match (&self.error, self.is_full()) {
+            (Some(error), _) => accepted.noting(error.clone()),
+            (None, true) => accepted,
+            (None, false) => accepted.noting("the bound was reached, the table was not full"),
+        });
+        let full = f64::from(u8::from(self.is_full()));
+        desk.measured(Measured::new("is_full_count", "count", full, 0.0));
+        if !self.seen.is_empty() {
+            let count = |is: fn(&Seen) -> bool| self.seen.iter().filter(|it| is(it)).count();
+            let all = self.seen.len() as u64;
+            desk.measured(rules("acting_rules", count(|it| it.on > 0)).of(all));
+            desk.measured(rules("missing_rules", count(|it| it.on == 0 && it.back > 0)).of(all));
+            desk.measured(rules("unseen_rules", count(|it| it.on + it.back == 0)).of(all));
+        }
+        if let Some(is_reused) = self.is_reused {
+            let ratio = f64::from(u8::from(is_reused));
+            desk.measured(Measured::new("reused_ratio", "ratio", ratio, 0.0));
+        }
+        let delays = self.seen.iter().filter(|it| it.least_ns.is_finite());
+        let delays: Vec<(f64, f64)> = delays.map(|it| (it.place.into(), it.least_ns)).collect();
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(spread) = Spread::of(self.times.iter().map(|(_, ns)| *ns).collect()) {
+            spread.tell("rule_ns", 0.0, &mut tell);
+        }
+        for (name, row) in [("tiers_count", &self.times), ("forwarding_tiers_count", &delays)] {
+            let begins = tiers(row);
+            let told = Measured::new(name, "count", begins.len() as f64, 0.0).of(row.len() as u64);
+            let at: Vec<String> = begins.iter().skip(1).map(|at| format!("{at:.0}")).collect();
+            let is_many = begins.len() > 1;
+            let note = format!("further tiers begin at rule {}", at.join(", "));
+            tell(if is_many { told.noting(note) } else { told });
+        }
+        desk.series(series("rule_time_ns", self.times.clone()));
+        desk.series(series("forwarding_time_ns", delays));
+    }
+}
+
+fn series(name: &'static str, points: Vec<(f64, f64)>) -> Series {
+    let (unit, x_name, x_unit) = ("ns".into(), "rules".into(), "rules".into());
+    Series { name: name.into(), unit, x_name, x_unit, points }
+}
+
+fn median(values: &[(f64, f64)]) -> f64 {
+    let mut values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// How far values are from their median, together.
+fn off(values: &[(f64, f64)]) -> f64 {
+    let middle = median(values);
+    values.iter().map(|(_, value)| (value - middle).abs()).sum()
+}
+
+/// Where tiers begin on a row: it is cut in two where that leaves values closest to the medians of both
+/// parts, if these differ by [`TIER_FACTOR`], and so are the parts.
+fn tiers(row: &[(f64, f64)]) -> Vec<f64> {
+    let step = row.len().div_ceil(TIER_VALUES_MAX).max(1);
+    let row: Vec<(f64, f64)> = row.chunks(step).map(|some| (some[0].0, median(some))).collect();
+    let mut begins = Vec::new();
+    split(&row, &mut begins);
+    begins.extend(row.first().map(|(at, _)| *at));
+    begins.sort_by(f64::total_cmp);
+    begins
+}
+
+fn split(row: &[(f64, f64)], begins: &mut Vec<f64>) {
+    if row.len() < 2 * TIER_MIN {
+        return;
+    }
+    let cost = |cut: &usize| off(&row[..*cut]) + off(&row[*cut..]);
+    let cuts = TIER_MIN..=row.len() - TIER_MIN;
+    let best = cuts.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    let cut = best.expect("there is one where there are enough values");
+    let (left, right) = row.split_at(cut);
+    let (a, b) = (median(left), median(right));
+    let is_step = a.max(b) >= TIER_FACTOR * a.min(b) && cost(&cut) <= 0.5 * off(row);
+    if is_step {
+        split(left, begins);
+        begins.push(right[0].0);
+        split(right, begins);
+    }
+}
+
+impl Module for TableCapacity {
+    fn needs(&self) -> Needs {
+        let batches = self.filling.priorities.len().div_ceil(self.filling.batch) as u64 + 4;
+        let most = self.filling.patience.0.saturating_mul(batches);
+        let looks = self.filling.sample as f64 * VISITS as f64 / self.filling.probes_pps;
+        let limit = Nanos(most).saturating_add(Nanos::from_secs_f64(looks));
+        Needs::new(limit.min(Nanos::from_secs(1800))).in_versions(&self.filling.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => self.say(Rules::emptied(), desk),
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    let delay = arrival.stamp.at.since(probe.sent_at);
+                    let delay = probe.is_delay_known.then_some(delay);
+                    self.probed(probe.place, arrival.port, delay);
+                }
+            }
+            What::Message { xid, message: Message::Error(error), .. } => {
+                self.refuse(xid, error.code.to_string());
+            }
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.answered(event.at, desk);
+            }
+            What::StreamOver(PROBES) => self.look_over(desk),
+            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        if !self.refused.is_empty() {
+            self.tell(desk);
+        }
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let at = |bound: u64| {
+        let filling = Filling {
+            rules: Rules::new(context, bound as u32),
+            priorities: Priorities::of(own.text(&ORDER), context.seed).all(bound as u32),
+            batch: own.integer(&BATCH) as usize,
+            sample: own.integer(&SAMPLE) as u32,
+            seed: context.seed,
+            probes_pps: own.number(&PROBES_PPS),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+            versions: versions(context),
+        };
+        let make = move |_| Box::new(TableCapacity::new(filling.clone())) as Box<dyn Module>;
+        Spot::new(bound as f64, 2.0, make)
+    };
+    let spots = own.integers(&BOUND).into_iter().map(at).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_begins_where_times_change_for_good() {
+        let row = |values: &[f64]| -> Vec<(f64, f64)> {
+            values.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect()
+        };
+        let noisy = |level: f64, count: usize| (0..count).map(move |at| level + (at % 3) as f64);
+        let one: Vec<f64> = noisy(100.0, 60).collect();
+        assert_eq!(tiers(&row(&one)), [0.0]);
+        let three: Vec<f64> =
+            noisy(100.0, 60).chain(noisy(300.0, 40)).chain(noisy(900.0, 50)).collect();
+        assert_eq!(tiers(&row(&three)), [0.0, 60.0, 100.0]);
+        let mut peak = one.clone();
+        peak[30] = 5000.0;
+        assert_eq!(tiers(&row(&peak)), [0.0], "one late batch is no tier");
+        assert!(tiers(&[]).is_empty());
+    }
+}
