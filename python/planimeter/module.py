@@ -7,8 +7,10 @@ has returned.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from types import FrameType
 from typing import Any, ClassVar
 
 from .events import (
@@ -23,6 +25,9 @@ from .events import (
     Unsent,
 )
 from .parameters import Parameter
+
+NAME = "planimeter_module"
+"""What a script is called while it runs."""
 
 VERSIONS = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]
 
@@ -233,5 +238,9 @@ class Desk:
         return self._numbers
 
     def put(self, *row: Any) -> None:
-        """One thing to do. What JSON cannot say is an error here, in the line that says it."""
-        self.rows.append(json.dumps(row, separators=(",", ":"), allow_nan=False))
+        """One thing to do, with the script's line that says it. What JSON cannot say is an error here."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") != NAME:
+            frame = frame.f_back
+        line = None if frame is None else frame.f_lineno
+        self.rows.append(json.dumps([line, *row], separators=(",", ":"), allow_nan=False))

@@ -1,7 +1,8 @@
 """The other end of planimeter: reads events, tells the module, and writes what is to be done.
 
 Lines of JSON, a row each. planimeter writes any number of events and then ["batch", n]; nothing is written
-here but answers to that, which end with ["done", n]. What the module prints goes to standard error.
+here but answers to that, which end with [null, "done", n]. Their rows begin with the line of the script that
+they come from. What the module prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -31,9 +32,7 @@ from .events import (
     Timer,
     Unsent,
 )
-from .module import Desk, Module
-
-NAME = "planimeter_module"
+from .module import NAME, Desk, Module
 
 
 def load(path: str) -> type[Module]:

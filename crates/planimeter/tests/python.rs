@@ -167,9 +167,12 @@ fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
             "import os; print('gone', flush=True); os._exit(3)",
             "mine.py ended before it was told to",
         ),
-        ("self.send({'type': 'flow_mod', 'prioriti': 1})", "flow_mod has no \"prioriti\" here"),
+        (
+            "self.send({'type': 'flow_mod', 'prioriti': 1})",
+            "mine.py:7 says a message that cannot be: flow_mod has no \"prioriti\" here",
+        ),
         ("self.measured('gap', 1)", "has no unit in its name"),
-        ("self.prepare(id=1, rate_pps=1)", "a stream that cannot be"),
+        ("self.prepare(id=1, rate_pps=1)", "mine.py:7 says a stream that cannot be"),
         ("raise SystemExit('enough')", "SystemExit: enough"),
     ] {
         let body = format!("    memory_mib = 64\n    def start(self, facts):\n        {body}\n");

@@ -109,11 +109,11 @@ impl Conversation {
         let mut needs = Value::Null;
         loop {
             let line = self.wait_line("PYTHON_START", PYTHON_START)?;
-            let mut row = Fault::checked(&self.path, &line)?;
+            let (at, mut row) = Fault::checked(&self.path, &line)?;
             match row.first().and_then(Value::as_str) {
                 Some("needs") if row.len() == 2 => needs = row.remove(1),
                 Some("done") => return Ok(needs),
-                _ => return Err(self.said("something before it was told anything".into())),
+                _ => return Err(self.said(at, "something before it was told anything".into())),
             }
         }
     }
@@ -303,7 +303,7 @@ impl Conversation {
 
     /// Does what a line says; whether it ends the answer.
     fn carry_out(&mut self, line: &[u8], desk: &mut Desk) -> Result<bool, Fault> {
-        let row = Fault::checked(&self.path, line)?;
+        let (at, row) = Fault::checked(&self.path, line)?;
         if row.first().and_then(Value::as_str) == Some("done") {
             if let Some(since) = self.asked.take() {
                 let took = desk.now().since(since).0;
@@ -312,7 +312,7 @@ impl Conversation {
             }
             return Ok(true);
         }
-        commands::carry_out(&row, &mut self.names, desk).map_err(|why| self.said(why))?;
+        commands::carry_out(&row, &mut self.names, desk).map_err(|why| self.said(at, why))?;
         Ok(false)
     }
 
@@ -328,14 +328,14 @@ impl Conversation {
         Fault::blocked(&self.path, "PYTHON_ANSWER", self.wants.answer, &mut self.talk)
     }
 
-    fn said(&self, why: String) -> Fault {
-        Fault::Said { path: self.path.clone(), why }
+    fn said(&self, line: Option<u64>, why: String) -> Fault {
+        Fault::Said { path: self.path.clone(), line, why }
     }
 
     fn gone(&mut self, error: TalkError) -> Fault {
         match error {
             TalkError::Over => Fault::left(&self.path, &mut self.talk),
-            other => self.said(format!("what cannot be read: {other}")),
+            other => self.said(None, format!("what cannot be read: {other}")),
         }
     }
 }

@@ -86,7 +86,7 @@ impl PythonModule {
         let (talk, folder) = self.script.talk()?;
         let mut conversation = Conversation::new(&self.script.path, talk, folder);
         let told = conversation.introduce(&self.init)?;
-        let said = |why: String| Fault::Said { path: self.script.path.clone(), why };
+        let said = |why: String| Fault::Said { path: self.script.path.clone(), line: None, why };
         let told: NeedsTold =
             serde_json::from_value(told).map_err(|error| said(format!("of its needs: {error}")))?;
         conversation.wants(Wants {

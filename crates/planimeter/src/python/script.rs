@@ -70,6 +70,8 @@ pub enum Fault {
     Said {
         /// The script.
         path: PathBuf,
+        /// The line in it, from 1, where that is known.
+        line: Option<u64>,
         /// What is wrong with it.
         why: String,
     },
@@ -140,7 +142,7 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
     }
     let root = crate::environment::run_root();
     let described = describe(&path, &root)?;
-    let said = |why: String| Fault::Said { path: path.clone(), why };
+    let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
     let parameters: Vec<Declared> =
         described.parameters.iter().map(declared).collect::<Option<_>>().ok_or_else(|| {
             said("its parameters are not made by Integer, Integers, Number, Word or Words".into())
@@ -236,8 +238,8 @@ fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolde
 /// Asks a script what it is.
 fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
     let (mut talk, _folder) = start(path, root, &["--describe"])?;
-    let said = |why: String| Fault::Said { path: path.into(), why };
-    let row = match talk.wait_line(PYTHON_START) {
+    let said = |why: String| Fault::Said { path: path.into(), line: None, why };
+    let (_, row) = match talk.wait_line(PYTHON_START) {
         Ok(Some(line)) => Fault::checked(path, &line)?,
         Ok(None) => return Err(Fault::blocked(path, "PYTHON_START", PYTHON_START, &mut talk)),
         Err(_) => return Err(Fault::left(path, &mut talk)),
@@ -247,14 +249,18 @@ fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
 }
 
 impl Fault {
-    /// A line that a script said, as a row; an error if it tells of one.
-    pub(super) fn checked(path: &Path, line: &[u8]) -> Result<Vec<Value>, Fault> {
-        let row: Vec<Value> = serde_json::from_slice(line).map_err(|error| Fault::Said {
+    /// What a script said, as the line of the script that says it and a row; an error if it tells of one.
+    pub(super) fn checked(path: &Path, text: &[u8]) -> Result<(Option<u64>, Vec<Value>), Fault> {
+        let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| Fault::Said {
             path: path.into(),
+            line: None,
             why: format!("what is no row of commands ({error})"),
         })?;
+        let mut row = row.into_iter();
+        let line = row.next().and_then(|line| line.as_u64());
+        let row: Vec<Value> = row.collect();
         if row.first().and_then(Value::as_str) != Some("error") {
-            return Ok(row);
+            return Ok((line, row));
         }
         let told = row.get(1).unwrap_or(&Value::Null);
         let text = |key: &str| told[key].as_str().unwrap_or_default().to_string();
@@ -350,7 +356,10 @@ impl std::fmt::Display for Fault {
                 write!(f, "{}:{line}: {error}", path.display())
             }
             Fault::Raised { path, error, .. } => write!(f, "{}: {error}", path.display()),
-            Fault::Said { path, why } => write!(f, "{} said {why}", path.display()),
+            Fault::Said { path, line: Some(line), why } => {
+                write!(f, "{}:{line} says {why}", path.display())
+            }
+            Fault::Said { path, why, .. } => write!(f, "{} says {why}", path.display()),
             Fault::Blocked { path, limit, waited, .. } => {
                 let path = path.display();
                 write!(f, "{path} did not answer within {} s ({limit})", waited.as_secs_f64())
