@@ -2,7 +2,8 @@
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
-    counter_staleness, flow_churn, flow_timeouts, port_stats_rate, stats_and_updates, stats_delay,
+    counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stats_and_updates,
+    stats_delay,
 };
 
 /// Statistics first.
@@ -77,6 +78,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: flow_timeouts::PARAMETERS,
         shows: flow_timeouts::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "session",
+        title: "What a switch does when controllers come, go and change roles",
+        axis: sessions::AXIS,
+        method: "A connection is made again and again, controllers change roles while frames go to them, a port is \
+             taken down and up, and frames go on without any controller.",
+        build: sessions::method,
+        technologies: OPENFLOW,
+        parameters: sessions::PARAMETERS,
+        shows: sessions::SHOWS,
         ..WORKLOAD
     },
 ];

@@ -82,7 +82,7 @@ fn counters_that_are_never_stale_are_found_so_within_the_poll() {
         let set = ["frames_count=1,200", "frames_pps=100000", "poll_ms=0.5"];
         let record = run("counter-staleness", version, &set);
         for run in modules(&record) {
-            assert_eq!(value(run, "lost_frames"), 0.0);
+            assert_eq!(value(run, "missing_frames"), 0.0);
             for word in ["flow", "aggregate", "table", "port"] {
                 assert_eq!(value(run, &format!("{word}_visible_ratio")), 1.0, "{version} {word}");
                 let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
@@ -121,9 +121,9 @@ fn a_switch_that_forwards_whatever_happens_loses_nothing_to_churn() {
         let record = run("flow-churn", version, &set);
         assert_eq!(record.trials.len(), 4);
         for (place, run) in modules(&record).enumerate() {
-            assert_eq!(value(run, "loss_ratio"), 0.0, "{version}");
+            assert_eq!(value(run, "lost_ratio"), 0.0, "{version}");
             assert_eq!(value(run, "errors_count"), 0.0, "{version}");
-            assert!(value(run, "latency_ns_max") < AT_ONCE_NS);
+            assert!(value(run, "frames_latency_ns_max") < AT_ONCE_NS);
             let changes = value(run, "changes_per_s");
             let asked = if place % 2 == 0 { 0.0 } else { 10_000.0 };
             assert!((changes - asked).abs() <= 200.0, "{version}: {changes} of {asked}");
@@ -139,7 +139,7 @@ fn what_the_switch_has_no_room_for_is_told_beside_the_frames() {
     let full = [&["wildcard_entries_max=51"], &set[..]].concat();
     let record = measure(&plan(&["flow-churn"], &OURS, &[&["repeats=1"], &full[..]].concat(), 1));
     let run = modules(&record).next().unwrap();
-    assert_eq!((value(run, "loss_ratio"), &run.ended), (0.0, &Ended::Said));
+    assert_eq!((value(run, "lost_ratio"), &run.ended), (0.0, &Ended::Said));
     assert!((45.0..=50.0).contains(&value(run, "errors_count")), "{run:?}");
 }
 
@@ -182,6 +182,49 @@ fn time_outs_that_are_kept_are_found_so() {
             within("hard_told_ns", LATE_NS);
             within("idle_error_ns", LATE_NS);
             within("removed_delay_ns", AT_ONCE_NS);
+        }
+    }
+}
+
+#[test]
+fn a_session_with_a_switch_that_keeps_the_rules_is_found_so() {
+    for version in VERSIONS {
+        let record = run("session", version, &["controllers_count=2,5", "frames_pps=5000"]);
+        for run in modules(&record) {
+            for (name, truth) in [
+                ("equal_told_ratio", 1.0),
+                ("connections_failed_count", 0.0),
+                ("alone_ruled_ratio", 1.0),
+                ("alone_missed_ratio", 0.0),
+            ] {
+                assert_eq!(value(run, name), truth, "{version} {name}");
+            }
+            for name in ["reconnect_ns_max", "echo_ns_max", "port_down_told_ns", "port_up_told_ns"]
+            {
+                let delay = value(run, name);
+                assert!((0.0..=AT_ONCE_NS).contains(&delay), "{version} {name}: {delay}");
+            }
+            for name in ["port_down_ns", "port_up_ns"] {
+                let (moment, half) = found(run, name).unwrap();
+                let half = half.unwrap();
+                assert!((0.0..=1e5).contains(&half), "{version} {name}: {half}");
+                let least = moment - half;
+                assert!((0.0..=AT_ONCE_NS).contains(&least), "{version} {name}: {moment}");
+            }
+            if version == "1.0" {
+                assert_eq!(found(run, "master_told_ratio"), None, "1.0 knows no roles");
+                continue;
+            }
+            for (name, truth) in [
+                ("master_told_ratio", 1.0),
+                ("slaves_told_frames", 0.0),
+                ("slave_refused_ratio", 1.0),
+                ("takeover_missed_frames", 0.0),
+                ("old_master_told_frames", 0.0),
+            ] {
+                assert_eq!(value(run, name), truth, "{version} {name}");
+            }
+            assert!(value(run, "takeover_ns") <= AT_ONCE_NS, "{version}");
         }
     }
 }

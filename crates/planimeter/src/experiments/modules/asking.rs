@@ -10,11 +10,18 @@ use std::collections::BTreeMap;
 
 use instrument::module::{Desk, Event, Measured, Said, What};
 use openflow::header::Xid;
+use openflow::model::SwitchConfig;
 use openflow::model::message::Message;
 use packet::time::Nanos;
 
 use super::spread::Spread;
 use super::statistics;
+
+/// Asks to be told news. Some switches tell a controller that calls them none (Open vSwitch) before it has
+/// said how much it wants of a frame.
+pub fn hear_news() -> Message {
+    Message::SetConfig(SwitchConfig { miss_send_bytes: u16::MAX, ..SwitchConfig::default() })
+}
 
 /// Messages that were said together; the answer to the last of them is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -291,8 +291,8 @@ impl Module for CounterStaleness {
         if self.phase == Phase::Before || self.arrived == 0 {
             return;
         }
-        let lost = self.count.frames.saturating_sub(self.arrived);
-        desk.measured(Measured::new("lost_frames", "frames", lost as f64, 0.0));
+        let missing = self.count.frames.saturating_sub(self.arrived);
+        desk.measured(Measured::new("missing_frames", "frames", missing as f64, 0.0));
         for watched in self.watches.iter().filter(|watched| !watched.is_refused) {
             let word = watched.statistic.word();
             let seen = watched.readings.last().map_or(0, |reading| reading.frames);
@@ -302,8 +302,9 @@ impl Module for CounterStaleness {
             if let Some(stale) = watched.staleness(self.arrived, self.last_sent_at) {
                 let (value, half) = (stale.at.0 as f64, stale.half.0 as f64);
                 let mut told = Measured::new(format!("{word}_stale_ns"), "ns", value, half);
-                if lost > 0 {
-                    told = told.noting("frames were lost, and some of those may be counted");
+                if missing > 0 {
+                    told =
+                        told.noting("frames did not come back, and some of those may be counted");
                 }
                 desk.measured(told.of(self.arrived));
             }
@@ -367,7 +368,7 @@ pub const PARAMETERS: &[Declared] =
 pub const SHOWS: &[Show] = &[Show::values(
     "Time until all frames that were sent are visible in counters, by number of frames",
     &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
-    &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "lost_frames"],
+    &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "missing_frames"],
 )];
 
 /// The method on one target.

@@ -133,9 +133,8 @@ impl FlowChurn {
     fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
         self.version = version.unwrap_or(self.version);
         let churn = &self.churn;
-        let mut frames = churn.rules.probes(FRAMES, churn.frame_bytes, churn.frames_pps);
-        frames.vary.iter_mut().for_each(|vary| vary.count = churn.resident.into());
-        desk.prepare(frames);
+        let (bytes, pps) = (churn.frame_bytes, churn.frames_pps);
+        desk.prepare(churn.rules.visits(FRAMES, 0..churn.resident, bytes, pps));
         for port in [NEAR, FAR] {
             desk.watch(port, Watch::Streams(vec![FRAMES]));
         }
@@ -294,12 +293,12 @@ impl Module for FlowChurn {
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(delays) = Spread::of(std::mem::take(&mut self.delays_ns)) {
-            delays.tell("latency_ns", 0.0, &mut tell);
+            delays.tell("frames_latency_ns", 0.0, &mut tell);
         }
         let sent = self.sent[1].saturating_sub(self.sent[0]);
         if sent > 0 {
             let lost = sent.saturating_sub(self.arrived) as f64 / sent as f64;
-            tell(Measured::new("loss_ratio", "ratio", lost, 0.0).of(sent));
+            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(sent));
             let rate = self.arrived as f64 / self.churn.span.as_secs_f64();
             tell(Measured::new("forwarded_pps", "pps", rate, 0.0).of(self.arrived));
         }
@@ -387,10 +386,10 @@ pub const PARAMETERS: &[Declared] =
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Latency of frames while other rules come and go",
-        &["latency_ns_p50", "latency_ns_p99"],
-        &["latency_ns_max", "changes_per_s", "errors_count"],
+        &["frames_latency_ns_p50", "frames_latency_ns_p99"],
+        &["frames_latency_ns_max", "changes_per_s", "errors_count"],
     ),
-    Show::values("Loss of frames meanwhile", &["loss_ratio"], &["forwarded_pps"]),
+    Show::values("Loss of frames meanwhile", &["lost_ratio"], &["forwarded_pps"]),
     Show::values(
         "How far behind the switch is",
         &["barrier_ns_p50", "barrier_ns_max"],

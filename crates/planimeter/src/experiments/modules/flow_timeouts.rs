@@ -8,17 +8,19 @@
 //! Source: metric C15 of the method; the timer test of OFLOPS. Invariant: a rule whose last probe was
 //! lost proves nothing about its idle time-out.
 
+use std::ops::Range;
+
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::{Stream, Values};
+use instrument::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::activation::{Activation, Moment};
-use super::asking::{Answer, Asking};
+use super::asking::{Answer, Asking, hear_news};
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::spread::Spread;
@@ -127,18 +129,9 @@ impl Expiry {
         Nanos::from_secs_f64(f64::from(self.idle()) / self.probes_pps)
     }
 
-    /// Probes of `count` rules from number `first` on.
-    fn probes(&self, id: u16, first: u32, count: u32) -> Stream {
-        let mut stream = self.rules.probes(id, self.frame_bytes, self.probes_pps);
-        for vary in &mut stream.vary {
-            vary.count = count.into();
-            for (_, values) in &mut vary.fields {
-                if let Values::Range { first: address, .. } = values {
-                    *address += u64::from(first);
-                }
-            }
-        }
-        stream
+    /// Probes of these rules.
+    fn probes(&self, id: u16, places: Range<u32>) -> Stream {
+        self.rules.visits(id, places, self.frame_bytes, self.probes_pps)
     }
 
     /// Adds a rule that tells of its end; its cookie says which it is.
@@ -179,13 +172,13 @@ impl FlowTimeouts {
 
     fn prepare(&mut self, desk: &mut Desk) {
         let (hard, idle) = (self.expiry.hard(), self.expiry.idle());
-        desk.prepare(self.expiry.probes(HARD, 0, hard));
-        desk.prepare(self.expiry.probes(IDLE, hard, idle));
+        desk.prepare(self.expiry.probes(HARD, 0..hard));
+        desk.prepare(self.expiry.probes(IDLE, hard..hard + idle));
         for port in [NEAR, FAR] {
             desk.watch(port, Watch::Streams(vec![HARD, IDLE]));
         }
         let mut messages = Rules::emptied();
-        messages.push(Message::BarrierRequest);
+        messages.extend([hear_news(), Message::BarrierRequest]);
         self.emptying = Some(self.asking.ask(desk, 0, messages));
     }
 
@@ -348,7 +341,8 @@ impl Row {
 
     fn tell(self, name: &str, tell: &mut impl FnMut(Measured)) {
         if let (Some(values), Some(halves)) = (Spread::of(self.0), Spread::of(self.1)) {
-            values.tell(name, halves.quantile(0.5), tell);
+            // The least and the greatest may be those that are known worst.
+            values.tell(name, halves.greatest(), tell);
         }
     }
 }

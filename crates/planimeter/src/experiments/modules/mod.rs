@@ -50,3 +50,7 @@ pub mod acting;
 pub mod match_tuples;
 /// How many rules a switch takes, and whether each is at work.
 pub mod table_capacity;
+/// What a switch does when controllers come, go and change roles.
+pub mod session;
+/// Session behaviour as an experiment: its parameters and points.
+pub mod sessions;

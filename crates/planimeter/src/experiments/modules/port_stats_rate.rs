@@ -141,6 +141,7 @@ impl Module for PortStatsRate {
         };
         ratio("lost_ratio", self.asking.waiting() as u64);
         ratio("refused_ratio", self.delays.refused);
+        ratio("unknown_ratio", self.delays.unknown);
         let took = self.last_at.since(self.begun_at).as_secs_f64();
         if took > 0.0 {
             let rate = (self.count - 1) as f64 / took;
@@ -189,7 +190,7 @@ pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics, by requests in a second",
         &["reply_ns_p50", "reply_ns_max"],
-        &["requests_per_s", "refused_ratio"],
+        &["requests_per_s", "refused_ratio", "unknown_ratio"],
     ),
     Show::values("Requests that were never answered", &["lost_ratio"], &[]),
 ];

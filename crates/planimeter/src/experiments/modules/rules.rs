@@ -6,6 +6,7 @@
 //! shows nothing.
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use instrument::account::Place;
 use instrument::rig::engine::name_of;
@@ -72,12 +73,20 @@ impl Rules {
 
     /// A stream that visits every rule in turn.
     pub fn probes(&self, id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
-        let rate = Rate::FramesPerSecond(rate_pps);
-        let mut stream = Stream::plain(id, frame_bytes, self.headers.clone(), rate);
+        self.visits(id, 0..self.count, frame_bytes, rate_pps)
+    }
+
+    /// A stream that visits these rules in turn.
+    pub fn visits(&self, id: u16, places: Range<u32>, frame_bytes: usize, pps: f64) -> Stream {
+        let rate = Rate::FramesPerSecond(pps);
+        let first = u32::from(FIRST) + places.start;
+        let headers = Headers { ip_destination: first.into(), ..self.headers.clone() };
+        let mut stream = Stream::plain(id, frame_bytes, headers, rate);
         (stream.from, stream.to) = (NEAR, FAR);
-        let values = Values::Range { first: u32::from(FIRST).into(), step: 1 };
+        let values = Values::Range { first: first.into(), step: 1 };
         let fields = vec![(Varying::IpDestination, values)];
-        stream.vary = vec![Vary { count: self.count.into(), order: Order::Sequential, fields }];
+        let count = places.len() as u64;
+        stream.vary = vec![Vary { count, order: Order::Sequential, fields }];
         stream
     }
 

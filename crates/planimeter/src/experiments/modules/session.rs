@@ -1,0 +1,681 @@
+//! Session behaviour: what a switch does when controllers come, go, change roles, and when a port does.
+//!
+//! Claim: failover takes time that a controller has to know, and a switch without controller may stop
+//! forwarding. Method, one step after the other over several connections: one is closed and made again,
+//! and again; echoes are asked for one by one; all controllers are equal, then one is master, then
+//! another becomes it while frames go to the controller, and who is told of which frame is noted; a port
+//! is taken down and up by the controller while frames leave by it; and with every connection closed,
+//! frames go on by a rule and without one. Source: metric C16 of the method; OpenFlow 1.3.5 sections 6.3.4
+//! and 6.3.2. Invariant: every step has an end, whatever the switch does.
+
+use std::collections::BTreeSet;
+
+use instrument::module::{
+    Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Span, TimerId, Watch, What,
+};
+use instrument::stream::Stream;
+use openflow::model::message::Message;
+use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
+use openflow::model::{
+    Action, FlowMod, MacAddress, Match, PRIORITY_DEFAULT, PortConfig, PortDescription, PortMod,
+    PortState, PortStatus, Role, RoleRequest, reserved,
+};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::asking::{Answer, Asking, Delays, hear_news};
+use super::rules::{FAR, NEAR, Rules};
+use super::spread::Spread;
+use crate::target::program::PORT_OUT;
+
+/// Frames of which controllers are told, frames that a rule sends on, frames that have none, and frames
+/// that come back whatever happens to the port, which tell when the tester sent any.
+const TOLD: u16 = 1;
+const RULED: u16 = 2;
+const MISSED: u16 = 3;
+const BACK: u16 = 4;
+
+/// How long frames run before something is done to them, and are waited for after it.
+const LEAD: Nanos = Nanos::from_millis(20);
+
+/// How long what may follow a step is waited for: frames, packet-ins, news of ports.
+const SETTLE: Nanos = Nanos::from_millis(60);
+
+/// What is tried.
+#[derive(Debug, Clone)]
+pub struct Trying {
+    /// Three rules, the third of which is never put in.
+    pub rules: Rules,
+    /// Connections, two at least.
+    pub controllers: usize,
+    /// How often one is made again.
+    pub handshakes: u32,
+    /// Echoes.
+    pub echoes: u32,
+    /// Frames of which controllers are to be told, for each setting of roles.
+    pub frames: u64,
+    /// Frames in a second.
+    pub frames_pps: f64,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// How long there is no controller.
+    pub away: Nanos,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long the switch may take to a step.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct Session {
+    trying: Trying,
+    version: Version,
+    step: Step,
+    asking: Asking,
+    timer: Option<TimerId>,
+    /// The connection that may write: the master's, if there is one.
+    speaker: usize,
+    generation: u64,
+    mac: Option<MacAddress>,
+    /// When the connection was closed that is being made again.
+    closed_at: Nanos,
+    reconnects_ns: Vec<f64>,
+    joined: BTreeSet<usize>,
+    failed: u64,
+    echoes: Delays,
+    roles: Delays,
+    slave: Option<Answer>,
+    told: Told,
+    takeover: Takeover,
+    down: Change,
+    up: Change,
+    /// When frames left that came back while the port was changed.
+    backs: Vec<Nanos>,
+    without: Without,
+    results: Vec<Measured>,
+}
+
+/// What is being done, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Reconnecting,
+    Joining,
+    Echoing,
+    Equal,
+    EqualTold,
+    Ruling,
+    RulingTold,
+    SlaveWrites,
+    Swapping,
+    SwappingTold,
+    Describing,
+    Ready,
+    Down,
+    Up,
+    Without,
+    Again,
+    Over,
+}
+
+/// Frames of which each connection was told.
+#[derive(Debug, Default)]
+struct Told {
+    counts: Vec<u64>,
+    numbers: BTreeSet<u64>,
+}
+
+/// How a new master took over.
+#[derive(Debug, Default)]
+struct Takeover {
+    asked: Option<Answer>,
+    /// When the new master was first told of a frame.
+    first_at: Option<Nanos>,
+    /// Frames of which the old one was told although they left after the new one's answer.
+    old_told: u64,
+}
+
+/// A change of a port: what was asked, when each connection heard of it if that is known, and what
+/// frames did.
+#[derive(Debug, Default)]
+struct Change {
+    asked: Option<Answer>,
+    heard_at: Vec<(usize, Option<Nanos>)>,
+    /// When the last frame left that came through, and those after the change.
+    last: Option<Nanos>,
+    firsts: Vec<Nanos>,
+}
+
+/// Frames that came through while there was no controller.
+#[derive(Debug, Default)]
+struct Without {
+    from: Nanos,
+    until: Nanos,
+    /// Numbers of those that had a rule, and how many had none.
+    ruled: BTreeSet<u64>,
+    missed: u64,
+}
+
+impl Session {
+    /// The module.
+    pub fn new(trying: Trying) -> Session {
+        Session {
+            version: Version::V1_3,
+            step: Step::Reconnecting,
+            asking: Asking::default(),
+            timer: None,
+            speaker: 0,
+            generation: 0,
+            mac: None,
+            closed_at: Nanos::ZERO,
+            reconnects_ns: Vec::new(),
+            joined: BTreeSet::from([0]),
+            failed: 0,
+            echoes: Delays::default(),
+            roles: Delays::default(),
+            slave: None,
+            told: Told::default(),
+            takeover: Takeover::default(),
+            down: Change::default(),
+            up: Change::default(),
+            backs: Vec::new(),
+            without: Without::default(),
+            results: Vec::new(),
+            trying,
+        }
+    }
+
+    fn has_roles(&self) -> bool {
+        self.version >= Version::V1_2
+    }
+
+    /// The time between two frames of a stream.
+    fn gap_ns(&self) -> f64 {
+        1e9 / self.trying.frames_pps
+    }
+
+    /// Frames for one of the rules.
+    fn frames(&self, id: u16, place: u32) -> Stream {
+        let Trying { rules, frame_bytes, frames_pps, .. } = &self.trying;
+        rules.visits(id, place..place + 1, *frame_bytes, *frames_pps)
+    }
+
+    /// Begins a step, which is over by itself or after so long.
+    fn enter(&mut self, step: Step, most: Nanos, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.step = step;
+        self.timer = Some(desk.timer_in(most));
+    }
+
+    /// Begins the next step.
+    fn go_on(&mut self, desk: &mut Desk) {
+        let patience = self.trying.patience;
+        match self.step {
+            Step::Reconnecting => {
+                self.enter(Step::Joining, patience, desk);
+                (1..self.trying.controllers).for_each(|connection| desk.connect(connection));
+            }
+            Step::Joining => {
+                self.enter(Step::Echoing, patience, desk);
+                self.echo(desk);
+            }
+            Step::Echoing => {
+                self.enter(Step::Equal, patience, desk);
+                self.tables(reserved::CONTROLLER, desk);
+                for &connection in &self.joined {
+                    desk.send(connection, hear_news());
+                }
+                let all = 0..self.trying.controllers;
+                all.for_each(|connection| self.role(connection, Role::Equal, desk));
+            }
+            Step::Equal | Step::Ruling => {
+                let next =
+                    if self.step == Step::Equal { Step::EqualTold } else { Step::RulingTold };
+                self.enter(next, patience, desk);
+                self.told.counts = vec![0; self.trying.controllers];
+                desk.begin(TOLD, Span::frames(self.trying.frames));
+            }
+            Step::EqualTold if !self.has_roles() => self.describe(desk),
+            Step::EqualTold => {
+                self.enter(Step::Ruling, patience, desk);
+                self.generation = self.generation.wrapping_add(1);
+                self.role(0, Role::Master, desk);
+                (1..self.trying.controllers).for_each(|it| self.role(it, Role::Slave, desk));
+            }
+            Step::RulingTold => {
+                self.enter(Step::SlaveWrites, patience, desk);
+                let write = self.trying.rules.delete(1, PRIORITY_DEFAULT - 1);
+                self.asking.ask(desk, 1, vec![Message::FlowMod(write), Message::BarrierRequest]);
+            }
+            Step::SlaveWrites => {
+                self.enter(Step::Swapping, patience, desk);
+                self.told = Told { counts: vec![0; self.trying.controllers], ..Told::default() };
+                desk.begin(TOLD, Span::OPEN);
+                self.generation = self.generation.wrapping_add(1);
+                self.role(1, Role::Master, desk);
+            }
+            Step::Swapping => self.enter(Step::SwappingTold, SETTLE, desk),
+            Step::SwappingTold => {
+                desk.stop(TOLD);
+                self.describe(desk);
+            }
+            Step::Describing => {
+                self.enter(Step::Ready, patience, desk);
+                self.tables(PORT_OUT.into(), desk);
+            }
+            Step::Ready if self.mac.is_none() => {
+                // Nobody may change a port whose address he does not know.
+                self.step = Step::Up;
+                self.go_on(desk);
+            }
+            Step::Ready => {
+                self.enter(Step::Down, patience, desk);
+                self.port_mod(PortConfig::PORT_DOWN, desk);
+            }
+            Step::Down => {
+                self.enter(Step::Up, patience, desk);
+                self.port_mod(PortConfig::NONE, desk);
+            }
+            Step::Up => {
+                self.enter(Step::Without, self.trying.away, desk);
+                (0..self.trying.controllers).for_each(|connection| desk.disconnect(connection));
+                self.joined.clear();
+                self.without.from = desk.now();
+                desk.begin(MISSED, Span::OPEN);
+            }
+            Step::Without => {
+                self.enter(Step::Again, patience, desk);
+                self.without.until = desk.now();
+                desk.stop(MISSED);
+                desk.connect(0);
+            }
+            Step::Again => {
+                self.enter(Step::Over, LEAD, desk);
+                desk.stop(RULED);
+                desk.stop(BACK);
+            }
+            Step::Over => desk.end(),
+        }
+    }
+
+    /// Closes the first connection and makes it again.
+    fn reconnect(&mut self, desk: &mut Desk) {
+        self.closed_at = desk.now();
+        self.joined.remove(&0);
+        desk.disconnect(0);
+        desk.connect(0);
+        self.enter(Step::Reconnecting, self.trying.patience, desk);
+    }
+
+    fn echo(&mut self, desk: &mut Desk) {
+        self.asking.ask(desk, 0, vec![Message::EchoRequest(vec![0; 8])]);
+    }
+
+    fn role(&mut self, connection: usize, role: Role, desk: &mut Desk) {
+        if self.has_roles() && self.joined.contains(&connection) {
+            let request =
+                RoleRequest { role, generation: self.generation, ..RoleRequest::default() };
+            self.asking.ask(desk, connection, vec![Message::RoleRequest(request)]);
+        }
+    }
+
+    /// Has one rule send frames to this port and one send frames back, and leaves no other.
+    fn tables(&mut self, port: u32, desk: &mut Desk) {
+        let matching = self.trying.rules.matching(0);
+        let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)]);
+        let back = self.trying.rules.add_back(1, PRIORITY_DEFAULT);
+        let empty = FlowMod::delete(0, Match::ANY);
+        let mut messages = [empty, rule, back].map(Message::FlowMod).to_vec();
+        messages.push(Message::BarrierRequest);
+        self.asking.ask(desk, self.speaker, messages);
+    }
+
+    /// Asks for the port's address, which changing it takes.
+    fn describe(&mut self, desk: &mut Desk) {
+        self.enter(Step::Describing, self.trying.patience, desk);
+        if self.version >= Version::V1_3 {
+            let body = MultipartRequestBody::PortDesc(reserved::NONE);
+            self.asking.ask(desk, self.speaker, vec![Message::ask(body)]);
+        } else {
+            self.asking.ask(desk, self.speaker, vec![Message::BarrierRequest]);
+        }
+    }
+
+    fn described(&mut self, ports: &[PortDescription]) {
+        let port = ports.iter().find(|port| port.number == u32::from(PORT_OUT));
+        self.mac = port.map(|port| port.mac).or(self.mac);
+    }
+
+    fn port_mod(&mut self, config: PortConfig, desk: &mut Desk) {
+        let Some(mac) = self.mac else { return };
+        let (number, mask) = (PORT_OUT.into(), PortConfig::PORT_DOWN);
+        let change = PortMod { number, mac, config, mask, ..PortMod::default() };
+        let messages = vec![Message::PortMod(change), Message::BarrierRequest];
+        self.asking.ask(desk, self.speaker, messages);
+    }
+
+    fn is_up(&mut self, connection: usize, ports: Option<&[PortDescription]>, desk: &mut Desk) {
+        self.joined.insert(connection);
+        self.described(ports.unwrap_or(&[]));
+        match self.step {
+            Step::Reconnecting if connection == 0 => {
+                self.reconnects_ns.push(desk.now().since(self.closed_at).0 as f64);
+                match self.reconnects_ns.len() < self.trying.handshakes as usize {
+                    true => self.reconnect(desk),
+                    false => self.go_on(desk),
+                }
+            }
+            Step::Joining if self.joined.len() == self.trying.controllers => self.go_on(desk),
+            Step::Again if connection == 0 => self.enter(Step::Again, LEAD, desk),
+            _ => {}
+        }
+    }
+
+    /// An answer came; the last one that a step waits for ends it.
+    fn answered(&mut self, answer: Answer, connection: usize, desk: &mut Desk) {
+        match self.step {
+            Step::Echoing => {
+                self.echoes.note(&answer);
+                if self.echoes.answered() < self.trying.echoes.into() {
+                    return self.echo(desk);
+                }
+            }
+            Step::Equal | Step::Ruling | Step::Swapping if answer.said.count == 1 => {
+                self.roles.note(&answer);
+            }
+            Step::SlaveWrites => self.slave = Some(answer),
+            Step::Down => self.down.asked = Some(answer),
+            Step::Up => self.up.asked = Some(answer),
+            _ => {}
+        }
+        if self.step == Step::Swapping && connection == 1 && !answer.is_refused {
+            self.takeover.asked = Some(answer);
+            self.speaker = 1;
+        }
+        if self.asking.waiting() == 0 {
+            self.settled(desk);
+        }
+    }
+
+    /// Nothing more is asked in this step.
+    fn settled(&mut self, desk: &mut Desk) {
+        match self.step {
+            Step::Ready => {
+                desk.begin(RULED, Span::OPEN);
+                desk.begin(BACK, Span::OPEN);
+                self.enter(Step::Ready, LEAD, desk);
+            }
+            Step::Down => self.enter(Step::Down, SETTLE, desk),
+            Step::Up => self.enter(Step::Up, SETTLE, desk),
+            Step::Reconnecting | Step::Joining | Step::EqualTold | Step::RulingTold => {}
+            Step::SwappingTold | Step::Without | Step::Again | Step::Over => {}
+            _ => self.go_on(desk),
+        }
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer != Some(timer) {
+            return;
+        }
+        match self.step {
+            Step::Reconnecting | Step::Again if !self.joined.contains(&0) => self.failed += 1,
+            Step::Joining => self.failed += (self.trying.controllers - self.joined.len()) as u64,
+            Step::EqualTold => self.tell_equal(),
+            Step::RulingTold => self.tell_ruling(),
+            _ => {}
+        }
+        // What was asked and not answered belongs to no later step.
+        self.asking = Asking::default();
+        self.go_on(desk);
+    }
+
+    /// A controller was told of a frame.
+    fn told(&mut self, connection: usize, probe: Probe, at: Nanos) {
+        if let Some(count) = self.told.counts.get_mut(connection) {
+            *count += 1;
+        }
+        self.told.numbers.insert(probe.number);
+        if !matches!(self.step, Step::Swapping | Step::SwappingTold) {
+            return;
+        }
+        let answered = self.takeover.asked.map(|answer| answer.last_at);
+        if connection == 1 {
+            self.takeover.first_at.get_or_insert(at);
+        } else if answered.is_some_and(|answered| probe.sent_at > answered) {
+            self.takeover.old_told += 1;
+        }
+    }
+
+    fn port_status(&mut self, connection: usize, news: &PortStatus, at: Option<Nanos>) {
+        let port = &news.port;
+        let is_down = port.config.contains(PortConfig::PORT_DOWN)
+            || port.state.contains(PortState::LINK_DOWN);
+        let change = match self.step {
+            Step::Down if is_down => &mut self.down,
+            Step::Up if !is_down => &mut self.up,
+            _ => return,
+        };
+        let is_new = change.heard_at.iter().all(|(known, _)| *known != connection);
+        if port.number == u32::from(PORT_OUT) && is_new {
+            change.heard_at.push((connection, at));
+        }
+    }
+
+    /// A frame came through, or back.
+    fn passed(&mut self, probe: Probe) {
+        if probe.stream == BACK {
+            if matches!(self.step, Step::Ready | Step::Down | Step::Up) {
+                self.backs.push(probe.sent_at);
+            }
+            return;
+        }
+        match self.step {
+            Step::Ready | Step::Down => self.down.last = self.down.last.max(Some(probe.sent_at)),
+            Step::Up => self.up.firsts.push(probe.sent_at),
+            Step::Without | Step::Again | Step::Over => {
+                let Without { from, until, .. } = self.without;
+                let is_within = probe.sent_at > from && (until.0 == 0 || probe.sent_at < until);
+                match (is_within, probe.stream) {
+                    (true, RULED) => {
+                        self.without.ruled.insert(probe.number);
+                    }
+                    (true, _) => self.without.missed += 1,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_equal(&mut self) {
+        let all = self.trying.frames * self.trying.controllers as u64;
+        let told: u64 = self.told.counts.iter().sum();
+        self.say("equal_told_ratio", "ratio", told as f64 / all as f64, 0.0, all);
+    }
+
+    fn tell_ruling(&mut self) {
+        let frames = self.trying.frames;
+        let master = self.told.counts.first().copied().unwrap_or(0);
+        let slaves: u64 = self.told.counts.iter().skip(1).sum();
+        self.say("master_told_ratio", "ratio", master as f64 / frames as f64, 0.0, frames);
+        self.say("slaves_told_frames", "frames", slaves as f64, 0.0, frames);
+    }
+
+    fn say(&mut self, name: &'static str, unit: &'static str, value: f64, half: f64, count: u64) {
+        self.results.push(Measured::new(name, unit, value, half).of(count));
+    }
+
+    fn tell_roles(&mut self) {
+        if let Some(answer) = self.slave {
+            let refused = f64::from(u8::from(answer.errors > 0));
+            self.say("slave_refused_ratio", "ratio", refused, 0.0, 1);
+        }
+        let Some(asked) = self.takeover.asked else { return };
+        if let Some(first) = self.takeover.first_at {
+            let span = first.since(asked.sent_at).0 as f64;
+            self.say("takeover_ns", "ns", span, 1e9 / self.trying.frames_pps, 1);
+        }
+        let numbers = &self.told.numbers;
+        if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+            let (all, told) = (last - first + 1, numbers.len() as u64);
+            self.say("takeover_missed_frames", "frames", (all - told) as f64, 0.0, all);
+            let old = self.takeover.old_told as f64;
+            self.say("old_master_told_frames", "frames", old, 0.0, all);
+        }
+    }
+
+    fn tell_ports(&mut self) {
+        let (down, up) = (std::mem::take(&mut self.down), std::mem::take(&mut self.up));
+        self.backs.sort_unstable();
+        // One that left with a frame of the other stream says nothing more.
+        let apart = Nanos((self.gap_ns() / 2.0) as u64);
+        // Frames that still left at the end of the step say that nothing came of it.
+        let ceased = |last: &Nanos, answer: &Answer| last.since(answer.last_at).0 < SETTLE.0 / 2;
+        if let Some(answer) = down.done() {
+            self.tell_heard("port_down_told_ns", &down, answer);
+            if let Some(last) = down.last.filter(|last| ceased(last, answer)) {
+                let next = self.backs.iter().copied().find(|at| at.since(last) > apart);
+                self.tell_moment("port_down_ns", [Some(last), next], answer);
+            }
+        }
+        if let Some(answer) = up.done() {
+            self.tell_heard("port_up_told_ns", &up, answer);
+            let first = up.firsts.iter().copied().filter(|at| *at > answer.sent_at).min();
+            let before = |at: &&Nanos| first.is_some_and(|first| first.since(**at) > apart);
+            let previous = self.backs.iter().rev().find(before).copied();
+            self.tell_moment("port_up_ns", [previous, first], answer);
+        }
+    }
+
+    /// When the last controller heard of a change.
+    fn tell_heard(&mut self, name: &'static str, change: &Change, answer: &Answer) {
+        let heard: Option<Vec<Nanos>> = change.heard_at.iter().map(|(_, at)| *at).collect();
+        if let Some(last) = heard.and_then(|all| all.into_iter().max()) {
+            let count = change.heard_at.len() as u64;
+            self.say(name, "ns", last.since(answer.sent_at).0 as f64, 0.0, count);
+        }
+    }
+
+    /// A moment between two frames, and not before it was asked for.
+    fn tell_moment(&mut self, name: &'static str, ends: [Option<Nanos>; 2], answer: &Answer) {
+        let [Some(from), Some(until)] = ends else { return };
+        let from = from.max(answer.sent_at).since(answer.sent_at).0 as f64;
+        let until = (until.since(answer.sent_at).0 as f64).max(from);
+        self.say(name, "ns", (from + until) / 2.0, (until - from) / 2.0, 1);
+    }
+
+    fn tell_without(&mut self) {
+        let Without { from, until, ref ruled, missed } = self.without;
+        if until <= from {
+            return;
+        }
+        let ends = ruled.first().zip(ruled.last());
+        let all = ends.map_or(0, |(first, last)| last - first + 1);
+        let kept = if all == 0 { 0.0 } else { ruled.len() as f64 / all as f64 };
+        let rows = ruled.iter().zip(ruled.iter().skip(1)).map(|(one, next)| next - one - 1);
+        let silence = rows.max().unwrap_or(0) as f64 * self.gap_ns();
+        let sent = (until.since(from).0 as f64 / self.gap_ns()).max(1.0);
+        let bridged = (missed as f64 / sent).min(1.0);
+        self.say("alone_ruled_ratio", "ratio", kept, 0.0, all);
+        self.say("alone_silence_ns_max", "ns", silence, self.gap_ns(), all);
+        self.say("alone_missed_ratio", "ratio", bridged, 1.0 / sent, all);
+    }
+}
+
+impl Change {
+    /// The answer, if the switch did what it was asked.
+    fn done(&self) -> Option<&Answer> {
+        self.asked.as_ref().filter(|answer| !answer.is_refused && answer.errors == 0)
+    }
+}
+
+impl Module for Session {
+    fn needs(&self) -> Needs {
+        // Steps, and connections that are made again: each may take its time.
+        let steps =
+            Nanos(self.trying.patience.0.saturating_mul(20 + u64::from(self.trying.handshakes)));
+        let limit = steps.saturating_add(self.trying.away).saturating_add(Nanos::from_secs(1));
+        let mut needs = Needs::new(limit);
+        let later = || Connection { opens: false, ..Connection::new(0) };
+        needs.connections.extend((1..self.trying.controllers).map(|_| later()));
+        Needs { ends_when_lost: false, ..needs.in_versions(&self.trying.versions) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => {
+                self.version = facts.version(0).unwrap_or(self.version);
+                for (id, place) in [(TOLD, 0), (RULED, 0), (BACK, 1), (MISSED, 2)] {
+                    desk.prepare(self.frames(id, place));
+                }
+                desk.watch(NEAR, Watch::Streams(vec![BACK]));
+                desk.watch(FAR, Watch::Streams(vec![RULED, MISSED]));
+                self.reconnect(desk);
+            }
+            What::Up { connection, facts } => {
+                let ports = facts.features.as_ref().map(|features| &features.ports[..]);
+                self.is_up(connection, ports, desk);
+            }
+            What::Lost { connection, .. } => {
+                self.joined.remove(&connection);
+            }
+            What::Timer(timer) => self.timed(timer, desk),
+            What::StreamOver(_) if matches!(self.step, Step::EqualTold | Step::RulingTold) => {
+                self.enter(self.step, SETTLE, desk);
+            }
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.passed(probe);
+                }
+            }
+            What::Message { connection, message, probe, is_moment_known, .. } => {
+                let known_at = is_moment_known.then_some(event.at);
+                match message {
+                    Message::PacketIn(_) => {
+                        let told = probe.filter(|probe| probe.stream == TOLD);
+                        told.into_iter().for_each(|probe| self.told(connection, probe, event.at));
+                    }
+                    Message::PortStatus(news) => self.port_status(connection, news, known_at),
+                    Message::RoleReply(reply) if self.step == Step::Equal => {
+                        // A switch that knows of no election says so.
+                        let known = reply.generation;
+                        let is_known = known != openflow::model::GENERATION_UNKNOWN;
+                        self.generation = if is_known { known } else { 0 };
+                    }
+                    Message::MultipartReply(part) => {
+                        if let MultipartReplyBody::PortDesc(ports) = &part.body {
+                            self.described(ports);
+                        }
+                    }
+                    _ => {}
+                }
+                self.note(event, connection, desk);
+            }
+            What::Sent { connection, .. } | What::Unsent { connection, .. } => {
+                self.note(event, connection, desk);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(spread) = Spread::of(self.reconnects_ns.clone()) {
+            spread.tell("reconnect_ns", 0.0, &mut tell);
+        }
+        self.echoes.tell("echo_ns", &mut tell);
+        self.roles.tell("role_ns", &mut tell);
+        self.tell_roles();
+        self.tell_ports();
+        self.tell_without();
+        self.say("connections_failed_count", "count", self.failed as f64, 0.0, 1);
+        std::mem::take(&mut self.results).into_iter().for_each(tell);
+    }
+}
+
+impl Session {
+    fn note(&mut self, event: &Event<'_>, connection: usize, desk: &mut Desk) {
+        if let Some(answer) = self.asking.note(event) {
+            self.answered(answer, connection, desk);
+        }
+    }
+}
