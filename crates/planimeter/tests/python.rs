@@ -173,6 +173,10 @@ fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
         ),
         ("self.measured('gap', 1)", "has no unit in its name"),
         ("self.prepare(id=1, rate_pps=1)", "mine.py:7 says a stream that cannot be"),
+        (
+            "self.watch('first')",
+            "mine.py:7 says what makes no sense: [\"watch\",\"first\",\"probes\"]",
+        ),
         ("raise SystemExit('enough')", "SystemExit: enough"),
     ] {
         let body = format!("    memory_mib = 64\n    def start(self, facts):\n        {body}\n");

@@ -12,6 +12,7 @@ use instrument::module::{
 use instrument::stream::Rate;
 use openflow::header::Xid;
 use packet::time::Nanos;
+use results::record::Name;
 use serde_json::{Value, json};
 
 use super::message;
@@ -69,112 +70,126 @@ impl Names {
 
 /// Does what a row says; what is wrong with it otherwise.
 pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
-    let told = || format!("{} that makes no sense", shortened(&json!(row)));
+    let told = || format!("what makes no sense: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
-    let verb = verb.as_str().ok_or_else(told)?;
-    match (verb, rest) {
-        ("send", [number, connection, rows]) => {
-            let rows = rows.as_array().ok_or_else(told)?;
-            let messages = rows
-                .iter()
-                .map(|it| {
-                    let read = message::read(it, names, desk.now());
-                    read.map_err(|why| {
-                        format!("a message that cannot be: {why}: {}", shortened(it))
-                    })
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            let said = desk.send_all(index(connection).ok_or_else(told)?, messages);
-            names.remember(said, number.as_u64().ok_or_else(told)?);
-        }
+    let done = match verb.as_str().ok_or_else(told)? {
+        "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
+        "prepare" => return prepare(rest.first().unwrap_or(&Value::Null), names, desk),
+        "measured" => return measured(rest, desk).and_then(|done| done.ok_or_else(told)),
+        "log" | "series" | "end" => find(verb, rest, desk),
+        _ => act(verb, rest, names, desk),
+    };
+    done.ok_or_else(told)
+}
+
+/// Says messages.
+fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
+    let [number, connection, Value::Array(rows)] = rest else { return Ok(None) };
+    let (Some(number), Some(connection)) = (number.as_u64(), index(connection)) else {
+        return Ok(None);
+    };
+    let one = |it: &Value| {
+        let read = message::read(it, names, desk.now());
+        read.map_err(|why| format!("a message that cannot be: {why}: {}", shortened(it)))
+    };
+    let messages = rows.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let said = desk.send_all(connection, messages);
+    names.remember(said, number);
+    Ok(Some(()))
+}
+
+/// What concerns connections, streams, ports and timers; none for what makes no sense.
+fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Option<()> {
+    match (verb.as_str()?, rest) {
         ("raw", [number, connection, data]) => {
-            let bytes = data.as_str().and_then(message::bytes).ok_or_else(told)?;
-            let prepared = desk.raw(bytes);
-            let said = desk.say(index(connection).ok_or_else(told)?, &prepared);
-            names.remember(said, number.as_u64().ok_or_else(told)?);
+            let prepared = desk.raw(message::bytes(data.as_str()?)?);
+            let said = desk.say(index(connection)?, &prepared);
+            names.remember(said, number.as_u64()?);
         }
-        ("connect", [connection]) => desk.connect(index(connection).ok_or_else(told)?),
-        ("disconnect", [connection]) => desk.disconnect(index(connection).ok_or_else(told)?),
-        ("prepare", [stream]) => prepare(stream, names, desk)?,
+        ("connect", [connection]) => desk.connect(index(connection)?),
+        ("disconnect", [connection]) => desk.disconnect(index(connection)?),
         ("begin", [stream, from, until, frames]) => {
             let moment = |value: &Value| value.as_u64().map(Nanos);
             let span = Span { from: moment(from), until: moment(until), frames: frames.as_u64() };
-            desk.begin(id(stream).ok_or_else(told)?, span);
+            desk.begin(id(stream)?, span);
         }
         ("rate", [stream, rate]) => {
-            let rate = Rate::FramesPerSecond(rate.as_f64().ok_or_else(told)?);
-            desk.change_rate(id(stream).ok_or_else(told)?, rate);
+            desk.change_rate(id(stream)?, Rate::FramesPerSecond(rate.as_f64()?));
         }
-        ("stop", [stream]) => desk.stop(id(stream).ok_or_else(told)?),
+        ("stop", [stream]) => desk.stop(id(stream)?),
         ("watch", [port, what]) => {
-            let watch = match what {
-                Value::Array(ids) => {
-                    Watch::Streams(ids.iter().map(id).collect::<Option<_>>().ok_or_else(told)?)
+            let watch = match (what, what.as_str()) {
+                (Value::Array(ids), _) => {
+                    Watch::Streams(ids.iter().map(id).collect::<Option<_>>()?)
                 }
-                _ => match what.as_str() {
-                    Some("none") => Watch::None,
-                    Some("all") => Watch::All,
-                    Some("probes") => Watch::Probes,
-                    _ => return Err(told()),
-                },
+                (_, Some("none")) => Watch::None,
+                (_, Some("all")) => Watch::All,
+                (_, Some("probes")) => Watch::Probes,
+                _ => return None,
             };
-            desk.watch(index(port).ok_or_else(told)?, watch);
+            desk.watch(index(port)?, watch);
         }
         ("counters", []) => desk.counters(),
         ("timer", [number, at]) => {
-            let (number, at) = number.as_u64().zip(at.as_u64()).ok_or_else(told)?;
+            let (number, at) = number.as_u64().zip(at.as_u64())?;
             let timer = desk.timer_at(Nanos(at));
             names.timers.insert(timer, number);
             names.numbers.insert(number, timer);
         }
         ("cancel", [number]) => {
-            let timer = number.as_u64().and_then(|number| names.numbers.remove(&number));
-            if let Some(timer) = timer {
+            if let Some(timer) = names.numbers.remove(&number.as_u64()?) {
                 names.timers.remove(&timer);
                 desk.cancel(timer);
             }
         }
-        ("log", [at, name, values]) => {
-            let values = values.as_object().ok_or_else(told)?;
+        _ => return None,
+    }
+    Some(())
+}
+
+/// What was found beside numbers, and that it was all; none for what makes no sense.
+fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
+    let text = |value: &Value| value.as_str().map(str::to_string);
+    match (verb.as_str()?, rest) {
+        ("log", [at, name, Value::Object(values)]) => {
             let values = values.iter().map(|(key, value)| (key.clone().into(), logged(value)));
             let at = at.as_u64().map_or(desk.now(), Nanos);
-            let name = name.as_str().ok_or_else(told)?.to_string().into();
-            desk.log_entry(LogEntry { at, name, values: values.collect() });
+            let values = values.collect();
+            desk.log_entry(LogEntry { at, name: text(name)?.into(), values });
         }
-        ("measured", [name, value, half_width, count, note]) => {
-            let name = name.as_str().ok_or_else(told)?;
-            let unit = results::record::Name::read(name)
-                .map_err(|problem| format!("a number that cannot be kept: {problem}"))?
-                .unit();
-            desk.measured(Measured {
-                name: name.to_string().into(),
-                unit: unit.into(),
-                value: value.as_f64().ok_or_else(told)?,
-                half_width: half_width.as_f64(),
-                count: count.as_u64().ok_or_else(told)?,
-                note: note.as_str().map(|text| text.to_string().into()),
-            });
-        }
-        ("series", [name, over, points]) => {
-            let text = |value: &Value| value.as_str().map(|text| text.to_string());
-            let unit = |name: &str| {
-                results::record::Name::read(name).map_or("", results::record::Name::unit)
-            };
-            let (name, over) = (text(name).ok_or_else(told)?, text(over).ok_or_else(told)?);
+        ("series", [name, over, Value::Array(points)]) => {
+            let unit = |name: &str| Name::read(name).map_or("", Name::unit);
+            let (name, over) = (text(name)?, text(over)?);
             let point = |point: &Value| Some((point.get(0)?.as_f64()?, point.get(1)?.as_f64()?));
-            let points = points.as_array().ok_or_else(told)?;
             desk.series(Series {
                 unit: unit(&name).into(),
                 x_unit: unit(&over).into(),
                 name: name.into(),
                 x_name: over.into(),
-                points: points.iter().map(point).collect::<Option<_>>().ok_or_else(told)?,
+                points: points.iter().map(point).collect::<Option<_>>()?,
             });
         }
         ("end", []) => desk.end(),
-        _ => return Err(told()),
+        _ => return None,
     }
-    Ok(())
+    Some(())
+}
+
+/// A number that was found, under a name that a record can keep.
+fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
+    let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
+    let read = Name::read(name);
+    let unit = read.map_err(|problem| format!("a number that cannot be kept: {problem}"))?.unit();
+    let (Some(value), Some(count)) = (value.as_f64(), count.as_u64()) else { return Ok(None) };
+    desk.measured(Measured {
+        name: name.clone().into(),
+        unit: unit.into(),
+        value,
+        half_width: half_width.as_f64(),
+        count,
+        note: note.as_str().map(|text| text.to_string().into()),
+    });
+    Ok(Some(()))
 }
 
 /// Makes a stream ready that is written as a stream file has it.
