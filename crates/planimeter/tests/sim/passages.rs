@@ -39,7 +39,7 @@ fn forwarding_latency_holds_the_time_on_both_links() {
         let record = record("forwarding-latency", &set);
         for rate in [0, 1] {
             let [small, large] =
-                [rate, rate + 2].map(|trial| value(module(&record, trial), "latency_ns_p50"));
+                [rate, rate + 2].map(|trial| value(module(&record, trial), "forwarding_ns_p50"));
             assert_eq!(large - small, 2.0 * (1472.0 - 96.0) * BYTE_NS, "{version} {rate}");
         }
         assert_eq!(value(module(&record, 0), "lost_ratio"), 0.0);
@@ -55,7 +55,7 @@ fn beyond_what_a_switch_forwards_frames_wait_and_are_lost() {
     assert_eq!((value(few, "lost_ratio"), value(few, "lost_frames")), (0.0, 0.0));
     let lost = value(many, "lost_ratio");
     assert!((0.65..0.72).contains(&lost), "{lost}");
-    let [few, many] = [few, many].map(|run| value(run, "latency_ns_p50"));
+    let [few, many] = [few, many].map(|run| value(run, "forwarding_ns_p50"));
     assert!(few < 10_000.0 && many > 1_000_000.0, "{few} {many}");
 }
 

@@ -142,16 +142,16 @@ pub const LOOKUP: &[Declared] = &[OCCUPANCY, KINDS, ORDER, SIZE, PROBES_PPS, VER
 /// What is shown of forwarding latency.
 pub const LATENCY_SHOWS: &[Show] = &[Show::values(
     "Forwarding latency by size of frames",
-    &["latency_ns_p50"],
-    &["latency_ns_min", "latency_ns_p90", "latency_ns_p99", "lost_ratio", "offered_pps"],
+    &["forwarding_ns_p50"],
+    &["forwarding_ns_min", "forwarding_ns_p90", "forwarding_ns_p99", "lost_ratio", "offered_pps"],
 )];
 
 /// What is shown of queue delay.
 pub const QUEUES_SHOWS: &[Show] = &[
     Show::values(
         "Latency by rate",
-        &["latency_ns_p50", "latency_ns_p90"],
-        &["latency_ns_min", "latency_ns_max", "offered_pps"],
+        &["forwarding_ns_p50", "forwarding_ns_p90"],
+        &["forwarding_ns_min", "forwarding_ns_max", "offered_pps"],
     ),
     Show::values("Frames lost by rate", &["lost_ratio"], &["lost_frames"]),
 ];
@@ -248,7 +248,7 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Pass
     let load = rules.probes(LOAD, usize::from(frame_bytes), rest.max(1.0));
     let adds = (0..rules.count()).map(|place| rules.add(place, openflow::model::PRIORITY_DEFAULT));
     let case = Case {
-        name: "latency".into(),
+        name: "forwarding".into(),
         rules: adds.map(Message::FlowMod).collect(),
         stream: PROBES,
         place: None,
@@ -320,7 +320,7 @@ fn queued(rules: &Rules, queue: u32) -> Vec<Case> {
         vec![Action::SetQueue(queue), Action::output(port)],
     ];
     let case = |actions| Case {
-        name: "latency".into(),
+        name: "forwarding".into(),
         rules: vec![Message::FlowMod(FlowMod::add(rules.matching(0), 1, actions))],
         stream: PROBES,
         place: None,

@@ -80,7 +80,9 @@ impl Rounds {
             .filter_map(|measured| {
                 // What has no name that a record could keep stands in the trial's line only.
                 let name = Name::read(&format!("{}{}", spot.prefix, measured.name)).ok()?;
-                let metric = Metric::Named(name);
+                // A name that is in the list is that metric, as it is when the record is read again.
+                let listed = Metric::ALL.into_iter().find(|it| it.name() == name.text());
+                let metric = listed.unwrap_or(Metric::Named(name));
                 let resolution = measured.half_width.filter(|half| *half > 0.0);
                 let value = measured.value;
                 Some(Finding {
