@@ -16,6 +16,8 @@ mod modules;
 mod passages;
 /// Those about statistics, time-outs and sessions.
 mod statistics;
+/// Those about what passes between switch and controller.
+mod packets;
 
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
@@ -185,6 +187,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(modules::ENTRIES)
         .chain(passages::ENTRIES)
         .chain(statistics::ENTRIES)
+        .chain(packets::ENTRIES)
 }
 
 /// What most experiments have in common.
@@ -218,7 +221,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
         return Ok(found);
     }
     let study = name.split('/').next().unwrap_or_default();
-    let later = ["costa2017", "gelberger2013", "packet-in"];
+    let later = ["costa2017", "gelberger2013"];
     if later.contains(&study) || name.ends_with(".toml") {
         return Err(NameError::NotYet { text: name.into() });
     }

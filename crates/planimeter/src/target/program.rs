@@ -169,7 +169,8 @@ fn wildcard(headers: &Headers) -> Match {
         .with(Field::UdpDst, headers.port_destination)
 }
 
-fn exact(headers: &Headers, port_in: u16) -> Match {
+/// The match that names all twelve fields of OpenFlow 1.0.
+pub fn exact(headers: &Headers, port_in: u16) -> Match {
     wildcard(headers)
         .with(Field::InPort, port_in)
         .with_mac(Field::EthSrc, headers.mac_source)

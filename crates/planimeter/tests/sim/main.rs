@@ -19,6 +19,7 @@ mod models;
 mod oflops2018;
 mod modules;
 mod passages;
+mod packets;
 mod standards;
 mod statistics;
 mod transients;

@@ -54,3 +54,23 @@ pub mod table_capacity;
 pub mod session;
 /// Session behaviour as an experiment: its parameters and points.
 pub mod sessions;
+/// The highest rates at which nothing is lost, and at all.
+pub mod highest;
+/// Frames that no rule takes.
+pub mod misses;
+/// Frames at the controller as experiments: their parameters and points.
+pub mod packets;
+/// Things that are said at a rate.
+pub mod paced;
+/// Frames that the controller has the switch send.
+pub mod packet_out;
+/// How long signs of life take.
+pub mod echo_delay;
+/// Errors that nobody asked for.
+pub mod refusals;
+/// How long the switch takes to refuse.
+pub mod error_delay;
+/// How many control messages a second.
+pub mod control_rate;
+/// What a switch does for one controller while another abuses it.
+pub mod abuse;

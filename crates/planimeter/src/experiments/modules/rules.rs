@@ -13,12 +13,14 @@ use instrument::rig::engine::name_of;
 use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
+use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
+use openflow::version::Version;
 use ports::port::PortCounters;
 
 use crate::experiments::Context;
 use crate::target::name::Technology;
-use crate::target::program::PORT_OUT;
+use crate::target::program::{PORT_IN, PORT_OUT, exact};
 
 /// The tester's port that probes leave by, and come back to where no rule sends them on.
 pub const NEAR: usize = 0;
@@ -31,6 +33,9 @@ pub const RULES_MAX: u64 = 1 << 16;
 
 /// The address of the first rule; the others follow it.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
+
+/// Flows from this place on are no rule's.
+const STRANGE: u32 = 2 << 20;
 
 /// Ethernet's number for IPv4.
 const IPV4: u16 = 0x0800;
@@ -76,6 +81,11 @@ impl Rules {
         self.visits(id, 0..self.count, frame_bytes, rate_pps)
     }
 
+    /// A stream of as many flows that are no rule's.
+    pub fn strangers(&self, id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
+        self.visits(id, STRANGE..STRANGE + self.count, frame_bytes, rate_pps)
+    }
+
     /// A stream that visits these rules in turn.
     pub fn visits(&self, id: u16, places: Range<u32>, frame_bytes: usize, pps: f64) -> Stream {
         let rate = Rate::FramesPerSecond(pps);
@@ -90,10 +100,22 @@ impl Rules {
         stream
     }
 
+    /// The match of all the rules' frames, and of no stranger's.
+    pub fn all() -> Match {
+        let first = u32::from(FIRST);
+        Match::ANY.with(Field::EthType, IPV4).with_masked(Field::Ipv4Dst, first, 0xffff_0000u32)
+    }
+
     /// The match of a rule.
     pub fn matching(&self, place: u32) -> Match {
         let address = u32::from(FIRST) + place;
         Match::ANY.with(Field::EthType, IPV4).with(Field::Ipv4Dst, address)
+    }
+
+    /// The match of a rule that names every field of its frames, which hash tables hold.
+    pub fn exact(&self, place: u32) -> Match {
+        let ip_destination = Ipv4Addr::from(u32::from(FIRST) + place);
+        exact(&Headers { ip_destination, ..self.headers.clone() }, PORT_IN)
     }
 
     /// Adds a rule that sends on.
@@ -118,6 +140,12 @@ impl Rules {
             instructions: Vec::new(),
             ..self.add(place, priority)
         }
+    }
+
+    /// Empties the tables, of which 1.0 knows one.
+    pub fn cleared(version: Option<Version>) -> FlowMod {
+        let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
+        FlowMod::delete(table, Match::ANY)
     }
 
     /// Empties the table but for the rule below all others, which sends back. What 1.0 says with 0 is every

@@ -1,0 +1,533 @@
+//! Abuse: what a switch does for its controller while another one sends it nonsense, or floods it.
+//!
+//! Claim: malformed and flooding input slows the switch down for everybody. Method: one controller asks for
+//! echoes and adds exact rules, one by one, while probes visit all of them in turn and show when each
+//! began to act and what is forwarded. After a quiet time a second controller sends echo requests of
+//! which a share is malformed, or as many as the rate says, or frames without a rule flood the
+//! controllers; then it is quiet again. Told are both times and their ratio. Source: metric C17 of the
+//! method; RFC 8456, section 5.3. Invariant: the first controller never says anything malformed, so that
+//! losing it is the switch's doing.
+
+use std::collections::BTreeMap;
+
+use instrument::module::{
+    Connection, Desk, Ended, Event, Facts, Measured, Module, Needs, Prepared, Probe, Said, Span,
+    TimerId, Watch, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, Match, PRIORITY_DEFAULT, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::paced::{Paced, TICK};
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, Rules};
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::program::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "malformed_percent";
+
+/// The controller that behaves, and the one that does not.
+const HONEST: usize = 0;
+const ABUSER: usize = 1;
+
+/// The streams of probes, and of frames without a rule.
+const PROBES: u16 = 1;
+const FLOOD: u16 = 2;
+
+/// Times that are compared: quiet, abused, and quiet again.
+const TIMES: usize = 3;
+
+/// A new rule comes after so long, and an echo.
+const RULE_EVERY: Nanos = Nanos::from_millis(5);
+const ECHO_EVERY: Nanos = Nanos::from_millis(1);
+
+/// How long a barrier's answer is waited for.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// A connection that was lost is made again after so long, and so often.
+const AGAIN: Nanos = Nanos::from_millis(5);
+const AGAIN_MAX: u64 = 100;
+
+const PERCENT: Declared = Declared {
+    key: "malformed_percent",
+    takes: Takes::Integers(0, 100),
+    default: "0,1,2,100",
+    unit: "%",
+    help: "share of the second controller's messages that is malformed",
+};
+
+const FORMS: Declared = Declared {
+    key: "malformed",
+    takes: Takes::Words(&["type", "body", "version", "length"]),
+    default: "type,body,version,length",
+    unit: "",
+    help: "what is wrong with them, by turns: an unknown type, a body cut short, another version, a length \
+           shorter than the header",
+};
+
+const FLOODS: Declared = Declared {
+    key: "floods",
+    takes: Takes::Words(&["messages", "frames"]),
+    default: "messages,frames",
+    unit: "",
+    help: "what floods the switch besides: the second controller's messages, or frames without a rule",
+};
+
+const ABUSE_PER_S: Declared = Declared {
+    key: "abuse_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "5000",
+    unit: "messages/s",
+    help: "messages of the second controller, of which a share is malformed",
+};
+
+const FLOOD_PER_S: Declared = Declared {
+    key: "flood_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "200000",
+    unit: "per second",
+    help: "messages, or frames, of a flood",
+};
+
+const TIME: Declared = Declared {
+    key: "time",
+    takes: Takes::Number(0.02, 600.0),
+    default: "0.1",
+    unit: "s",
+    help: "how long each of the three times is",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(100.0, 2e7),
+    default: "50000",
+    unit: "frames/s",
+    help: "probes in a second, all rules together",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[PERCENT, FORMS, FLOODS, ABUSE_PER_S, FLOOD_PER_S, TIME, PROBES_PPS, VERSION];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Abused over quiet: echo delay and activation, by share of malformed messages (0: floods too)",
+        &["echo_ratio", "activation_ratio", "messages_echo_ratio", "frames_echo_ratio"],
+        &["messages_activation_ratio", "frames_activation_ratio"],
+    ),
+    Show::values(
+        "Frames forwarded of those with a rule",
+        &["forwarded_ratio", "messages_forwarded_ratio", "frames_forwarded_ratio"],
+        &["quiet_forwarded_ratio", "after_forwarded_ratio"],
+    ),
+    Show::values(
+        "What became of the controllers",
+        &["honest_lost_count", "abuser_lost_count"],
+        &["abuser_errors_count", "malformed_count", "messages_honest_lost_count"],
+    ),
+];
+
+/// What the second controller, or the sender of frames, does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Abuse {
+    /// So many messages a second, this share of them malformed.
+    Messages {
+        /// Messages.
+        per_s: f64,
+        /// The share.
+        malformed: f64,
+        /// What is wrong with them, by turns.
+        forms: Vec<Form>,
+    },
+    /// So many frames a second that no rule takes.
+    Frames(f64),
+}
+
+/// What is wrong with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Its type.
+    Type,
+    /// Its body, which is cut short.
+    Body,
+    /// Its version.
+    Version,
+    /// Its length.
+    Length,
+}
+
+/// How a switch is abused.
+#[derive(Debug, Clone)]
+pub struct Abusing {
+    /// How.
+    pub abuse: Abuse,
+    /// The rules; the first is there from the beginning.
+    pub flows: Rules,
+    /// How long each time is.
+    pub time: Nanos,
+    /// Probes in a second.
+    pub probes_pps: f64,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// The module.
+pub struct Abused {
+    abusing: Abusing,
+    version: Option<Version>,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    begun_at: Option<Nanos>,
+    echoes: Paced,
+    rules: Paced,
+    abuse: Paced,
+    /// Echoes without an answer, with when they were said.
+    open: BTreeMap<Xid, Option<Nanos>>,
+    /// By which number each rule was said, when, and when a probe first came out by it.
+    said: Vec<(Xid, Option<Nanos>, Option<Nanos>)>,
+    times: [Time; TIMES],
+    malformed: Vec<Prepared>,
+    malformed_said: u64,
+    /// Share of a malformed message that is owed.
+    owed: f64,
+    lost: [u64; 2],
+    abuser_errors: u64,
+}
+
+/// What was seen in one of the times.
+#[derive(Debug, Clone, Default)]
+struct Time {
+    echoes: Vec<f64>,
+    acted: Vec<f64>,
+    forwarded: u64,
+    numbers: Option<(u64, u64)>,
+}
+
+impl Abused {
+    /// The module for one kind of abuse.
+    pub fn new(abusing: Abusing) -> Abused {
+        let nothing = Paced::new(1.0, 0, Nanos::ZERO);
+        Abused {
+            version: None,
+            barrier: None,
+            timer: None,
+            begun_at: None,
+            echoes: nothing,
+            rules: nothing,
+            abuse: nothing,
+            open: BTreeMap::new(),
+            said: Vec::new(),
+            times: Default::default(),
+            malformed: Vec::new(),
+            malformed_said: 0,
+            owed: 0.0,
+            lost: [0; 2],
+            abuser_errors: 0,
+            abusing,
+        }
+    }
+
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        self.version = facts.version(HONEST);
+        let flows = &self.abusing.flows;
+        let is_flood = matches!(self.abusing.abuse, Abuse::Frames(_));
+        let below = if is_flood { vec![Action::output(reserved::CONTROLLER)] } else { Vec::new() };
+        let below = FlowMod::add(Match::ANY, 0, below);
+        let drops = flows.probes(PROBES, 64, self.abusing.probes_pps);
+        // Probes of rules that are not there yet go nowhere, and do not flood.
+        let quiet = FlowMod::add(Rules::all(), 1, Vec::new());
+        let mut messages: Vec<Message> =
+            [Rules::cleared(self.version), below, quiet, rule(flows, 0)]
+                .map(Message::FlowMod)
+                .into();
+        messages.push(Message::BarrierRequest);
+        self.barrier = desk.send_all(HONEST, messages).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+        desk.prepare(drops);
+        if let Abuse::Frames(pps) = self.abusing.abuse {
+            desk.prepare(flows.strangers(FLOOD, 64, pps));
+        }
+        desk.watch(FAR, Watch::Streams(vec![PROBES]));
+        let wire = facts.version(ABUSER).map_or(4, Version::wire);
+        if let Abuse::Messages { forms, .. } = &self.abusing.abuse {
+            self.malformed = forms.iter().map(|form| desk.raw(form.bytes(wire))).collect();
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        self.begun_at = Some(now);
+        let times = self.abusing.time.0 * TIMES as u64;
+        let every = |span: Nanos| Paced::new(1e9 / span.0 as f64, times / span.0, now);
+        (self.echoes, self.rules) = (every(ECHO_EVERY), every(RULE_EVERY));
+        let from = now.saturating_add(self.abusing.time);
+        if let Abuse::Messages { per_s, .. } = self.abusing.abuse {
+            self.abuse = Paced::over(per_s, self.abusing.time, from);
+        }
+        desk.begin(PROBES, Span::OPEN);
+        if let Abuse::Frames(_) = self.abusing.abuse {
+            let until = from.saturating_add(self.abusing.time);
+            desk.begin(FLOOD, Span { from: Some(from), until: Some(until), frames: None });
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Which of the times a moment lies in.
+    fn time(&mut self, at: Nanos) -> Option<&mut Time> {
+        let since = at.since(self.begun_at.filter(|begun| at >= *begun)?);
+        self.times.get_mut((since.0 / self.abusing.time.0) as usize)
+    }
+
+    /// Says what is due, and looks again soon.
+    fn say(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        for number in self.echoes.due(now) {
+            let xid = desk.send(HONEST, Message::EchoRequest(number.to_be_bytes().to_vec()));
+            self.open.insert(xid, None);
+        }
+        for number in self.rules.due(now) {
+            let rule = rule(&self.abusing.flows, number as u32 + 1);
+            self.said.push((desk.send(HONEST, Message::FlowMod(rule)), None, None));
+        }
+        self.abuse(desk);
+        let over = self.begun_at.map(|begun| begun.saturating_add(Nanos(self.abusing.time.0 * 3)));
+        if over.is_some_and(|over| now >= over.saturating_add(RULE_EVERY)) {
+            return desk.end();
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Says what the second controller says.
+    fn abuse(&mut self, desk: &mut Desk) {
+        let Abuse::Messages { malformed, .. } = self.abusing.abuse else { return };
+        let now = desk.now();
+        if now < self.abuse.begun_at() {
+            return;
+        }
+        for number in self.abuse.due(now) {
+            self.owed += malformed;
+            match self.owed >= 1.0 && !self.malformed.is_empty() {
+                true => {
+                    self.owed -= 1.0;
+                    let form = self.malformed_said as usize % self.malformed.len();
+                    self.malformed_said += 1;
+                    desk.say(ABUSER, &self.malformed[form]);
+                }
+                false => {
+                    desk.send(ABUSER, Message::EchoRequest(number.to_be_bytes().to_vec()));
+                }
+            }
+        }
+    }
+
+    fn sent(&mut self, connection: usize, said: Said, first: Nanos) {
+        if connection != HONEST {
+            return;
+        }
+        if let Some(sent) = self.open.get_mut(&said.xid) {
+            *sent = Some(first);
+        } else if let Ok(place) = self.said.binary_search_by_key(&said.xid, |(xid, ..)| *xid) {
+            self.said[place].1 = Some(first);
+        }
+    }
+
+    fn echoed(&mut self, xid: Xid, at: Nanos, is_known: bool) {
+        let Some(Some(first)) = self.open.remove(&xid) else { return };
+        if let Some(time) = self.time(first).filter(|_| is_known) {
+            time.echoes.push(at.since(first).0 as f64);
+        }
+    }
+
+    /// A probe of a rule that is there came out.
+    fn came(&mut self, probe: Probe, at: Nanos) {
+        if probe.place == 0 {
+            let Some(time) = self.time(probe.sent_at) else { return };
+            time.forwarded += 1;
+            let (least, most) = time.numbers.unwrap_or((probe.number, probe.number));
+            time.numbers = Some((least.min(probe.number), most.max(probe.number)));
+            return;
+        }
+        let rule = self.said.get_mut(probe.place as usize - 1);
+        if let Some((_, _, acts_at)) = rule.filter(|_| probe.is_delay_known) {
+            acts_at.get_or_insert(at);
+        }
+    }
+
+    /// Sorts the rules by the times in which they were said.
+    fn sort(&mut self) {
+        for (_, said_at, acts_at) in std::mem::take(&mut self.said) {
+            let Some((said_at, acts_at)) = said_at.zip(acts_at) else { continue };
+            if let Some(time) = self.time(said_at) {
+                time.acted.push(acts_at.since(said_at).0 as f64);
+            }
+        }
+    }
+
+    fn lost(&mut self, connection: usize, desk: &mut Desk) {
+        self.lost[connection] += 1;
+        if connection == HONEST {
+            desk.end();
+        } else if self.lost[ABUSER] <= AGAIN_MAX {
+            desk.timer_in(AGAIN);
+        }
+    }
+
+    /// How long rules' moments are unknown: half the time between two probes of one.
+    fn half(&self) -> f64 {
+        f64::from(self.abusing.flows.count()) / self.abusing.probes_pps * 1e9 / 2.0
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let (half, count) = (self.half(), u64::from(self.abusing.flows.count()));
+        let mut tell = |measured: Measured| desk.measured(measured);
+        let middle = |samples: &[f64]| Spread::of(samples.to_vec()).map(|it| it.quantile(0.5));
+        let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
+            let [quiet, abused, _] = self.times.each_ref().map(|time| middle(pick(time)));
+            let (Some(quiet), Some(abused)) = (quiet, abused) else { return };
+            if quiet > 0.0 {
+                let ratio = abused / quiet;
+                tell(Measured::new(name, "ratio", ratio, half / quiet * ratio));
+            }
+        };
+        ratio("echo_ratio", 0.0, |time| &time.echoes);
+        ratio("activation_ratio", half, |time| &time.acted);
+        for (time, name) in self.times.iter().zip(["quiet_", "", "after_"]) {
+            if let Some(echoes) = Spread::of(time.echoes.clone()) {
+                echoes.tell(&format!("{name}echo_ns"), 0.0, &mut tell);
+            }
+            if let Some(acted) = Spread::of(time.acted.clone()) {
+                acted.tell(&format!("{name}activation_ns"), half, &mut tell);
+            }
+            if let Some((least, most)) = time.numbers {
+                let sent = (most - least) / count + 1;
+                let share = time.forwarded as f64 / sent as f64;
+                let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, 0.0);
+                tell(named.of(sent));
+            }
+        }
+        let unanswered = self.open.len() as f64;
+        for (name, value) in [
+            ("unanswered_count", unanswered),
+            ("honest_lost_count", self.lost[HONEST] as f64),
+            ("abuser_lost_count", self.lost[ABUSER] as f64),
+            ("abuser_errors_count", self.abuser_errors as f64),
+            ("malformed_count", self.malformed_said as f64),
+        ] {
+            tell(Measured::new(name, "count", value, 0.0));
+        }
+    }
+}
+
+/// The exact rule of this place, which sends on.
+fn rule(flows: &Rules, place: u32) -> FlowMod {
+    FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
+}
+
+impl Form {
+    /// A message of this version that has it; the first byte is the version, then type, length and number.
+    fn bytes(self, wire: u8) -> Vec<u8> {
+        let header = |version, kind, length: u8| vec![version, kind, 0, length, 0, 0, 0, 9];
+        match self {
+            Form::Type => header(wire, 99, 8),
+            // A flow-mod is far longer.
+            Form::Body => [header(wire, 14, 16), vec![0xff; 8]].concat(),
+            Form::Version => header(0x63, 2, 8),
+            Form::Length => header(wire, 2, 4),
+        }
+    }
+}
+
+impl Module for Abused {
+    fn needs(&self) -> Needs {
+        let limit = Nanos(self.abusing.time.0 * 4).saturating_add(Nanos::from_secs(10));
+        let connections = vec![Connection::new(0), Connection::new(0)];
+        let needs = Needs::new(limit);
+        let needs = Needs { connections, ends_when_lost: false, ..needs };
+        needs.in_versions(&self.abusing.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            What::Sent { connection, said, first, .. } => self.sent(connection, said, first),
+            What::Message { connection: HONEST, xid, message, is_moment_known, .. } => {
+                match message {
+                    Message::BarrierReply if self.barrier == Some(xid) => {
+                        self.barrier = None;
+                        self.timer.take().map(|timer| desk.cancel(timer));
+                        self.begin(desk);
+                    }
+                    Message::EchoReply(_) => self.echoed(xid, event.at, is_moment_known),
+                    _ => {}
+                }
+            }
+            What::Message { message: Message::Error(_), .. } => self.abuser_errors += 1,
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.came(probe, event.at);
+                }
+            }
+            What::Lost { connection, .. } => self.lost(connection, desk),
+            What::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
+                // The switch does not answer; what was seen is told.
+                None => desk.end(),
+                Some(_) => self.say(desk),
+            },
+            // The only other timer is that of a connection that was lost.
+            What::Timer(_) => desk.connect(ABUSER),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.sort();
+        self.tell(desk);
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let time = Nanos::from_secs_f64(own.number(&TIME));
+    let rules = (time.0 * TIMES as u64 / RULE_EVERY.0) as u32 + 1;
+    let form = |word: &str| match word {
+        "type" => Form::Type,
+        "body" => Form::Body,
+        "version" => Form::Version,
+        _ => Form::Length,
+    };
+    let forms: Vec<Form> = own.words(&FORMS).map(form).collect();
+    let spot = |x: f64, abuse: Abuse| {
+        let abusing = Abusing {
+            abuse,
+            flows: Rules::new(context, rules),
+            time,
+            probes_pps: own.number(&PROBES_PPS),
+            versions: versions(context),
+        };
+        let make = move |_| Box::new(Abused::new(abusing.clone())) as Box<_>;
+        Spot::new(x, time.as_secs_f64() * TIMES as f64, make)
+    };
+    let messages = |per_s, malformed| Abuse::Messages { per_s, malformed, forms: forms.clone() };
+    let mut spots = Vec::new();
+    for percent in own.integers(&PERCENT) {
+        let share = percent as f64 / 100.0;
+        spots.push(spot(percent as f64, messages(own.number(&ABUSE_PER_S), share)));
+    }
+    let flood = own.number(&FLOOD_PER_S);
+    for what in own.words(&FLOODS) {
+        spots.push(match what {
+            "frames" => spot(0.0, Abuse::Frames(flood)).named("frames_"),
+            _ => spot(0.0, messages(flood, 0.0)).named("messages_"),
+        });
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

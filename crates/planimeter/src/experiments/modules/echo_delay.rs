@@ -1,0 +1,343 @@
+//! Echo delay: how long the switch takes for a sign of life, at rest and at work.
+//!
+//! Claim: the time for an echo is that of the control channel and of whoever serves it, and grows with
+//! what else the switch does. Method: echo requests of one size at an even pace, each timed from the
+//! moment before the socket took its first byte until the answer was read; while nothing else
+//! happens, while the switch forwards frames, or while it adds and deletes rules on the same
+//! connection. Source: metric C16 of the method; OFLOPS's module `echo_delay`, which had no load.
+
+use std::collections::BTreeMap;
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+};
+use instrument::stream::Rate;
+use openflow::header::Xid;
+use openflow::model::flow::FlowModCommand;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::paced::{Paced, TICK};
+use super::refusals::Refusals;
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, Rules};
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::program::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "payload_bytes";
+
+/// The stream of frames.
+const FRAMES: u16 = 1;
+
+/// Rules that are added and deleted by turns.
+const RULES: u32 = 100;
+
+/// How long the load has gone on when the first echo is asked for.
+const LEAD: Nanos = Nanos::from_millis(10);
+
+/// How long answers are waited for.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+const PAYLOAD: Declared = Declared {
+    key: "payload",
+    takes: Takes::Integers(0, 65_000),
+    default: "0,64,1400,16000",
+    unit: "bytes",
+    help: "bytes that an echo request carries",
+};
+
+const LOADS: Declared = Declared {
+    key: "loads",
+    takes: Takes::Words(&["none", "frames", "flow_mods"]),
+    default: "none,frames,flow_mods",
+    unit: "",
+    help: "what the switch has to do meanwhile",
+};
+
+const ECHOES: Declared = Declared {
+    key: "echoes",
+    takes: Takes::Integer(2, 100_000),
+    default: "200",
+    unit: "messages",
+    help: "echo requests",
+};
+
+const ECHOES_PER_S: Declared = Declared {
+    key: "echoes_per_s",
+    takes: Takes::Number(0.1, 1e6),
+    default: "1000",
+    unit: "messages/s",
+    help: "how many of them in a second",
+};
+
+const LOAD_PPS: Declared = Declared {
+    key: "load_pps",
+    takes: Takes::Number(1.0, 2e7),
+    default: "100000",
+    unit: "frames/s",
+    help: "frames of 64 bytes that the switch forwards under load",
+};
+
+const LOAD_PER_S: Declared = Declared {
+    key: "load_flow_mods_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "5000",
+    unit: "flow-mods/s",
+    help: "rules added and deleted under load, on the same connection",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] =
+    &[PAYLOAD, LOADS, ECHOES, ECHOES_PER_S, LOAD_PPS, LOAD_PER_S, VERSION];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Echo delay by payload: at rest, while frames are forwarded, while rules change",
+    &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
+    &[
+        "echo_ns_min",
+        "echo_ns_max",
+        "under_frames_echo_ns_max",
+        "under_flow_mods_echo_ns_max",
+        "unanswered_ratio",
+    ],
+)];
+
+/// What the switch has to do meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Nothing.
+    Nothing,
+    /// It forwards so many frames in a second.
+    Frames(f64),
+    /// It changes so many rules in a second.
+    FlowMods(f64),
+}
+
+/// How echoes are asked for.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// Bytes that each carries.
+    pub payload_bytes: usize,
+    /// How many.
+    pub echoes: u64,
+    /// How many in a second.
+    pub per_s: f64,
+    /// What else the switch does.
+    pub load: Load,
+    /// Rules and frames.
+    pub flows: Rules,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// The module.
+pub struct EchoDelay {
+    asking: Asking,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    echoes: Option<Paced>,
+    changes: Option<Paced>,
+    /// Echoes that are not answered, with when they left.
+    open: BTreeMap<Xid, Option<Nanos>>,
+    delays: Vec<f64>,
+    answered: u64,
+    /// Answers of other bytes than were asked with, or to nothing that was asked.
+    wrong: u64,
+    refusals: Refusals,
+}
+
+impl EchoDelay {
+    /// The module for echoes of one size.
+    pub fn new(asking: Asking) -> EchoDelay {
+        EchoDelay {
+            asking,
+            barrier: None,
+            timer: None,
+            echoes: None,
+            changes: None,
+            open: BTreeMap::new(),
+            delays: Vec::new(),
+            answered: 0,
+            wrong: 0,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Puts in the rule by which frames are forwarded.
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        let asking = &self.asking;
+        let on = FlowMod::add(asking.flows.exact(0), PRIORITY_DEFAULT, onward());
+        let empty = Rules::cleared(version);
+        let mut messages: Vec<Message> = [empty, on].map(Message::FlowMod).into();
+        messages.push(Message::BarrierRequest);
+        self.barrier = desk.send_all(0, messages).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+        if let Load::Frames(pps) = asking.load {
+            let mut stream = asking.flows.probes(FRAMES, 64, 1.0);
+            (stream.rate, stream.vary) = (Rate::FramesPerSecond(pps), Vec::new());
+            desk.prepare(stream);
+            desk.watch(FAR, Watch::None);
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk) {
+        let from = desk.now().saturating_add(LEAD);
+        match self.asking.load {
+            Load::Nothing => {}
+            Load::Frames(_) => desk.begin(FRAMES, Span::OPEN),
+            Load::FlowMods(per_s) => self.changes = Some(Paced::new(per_s, u64::MAX, desk.now())),
+        }
+        self.echoes = Some(Paced::new(self.asking.per_s, self.asking.echoes, from));
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Says what is due, and looks again soon.
+    fn say(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        if let Some(changes) = &mut self.changes {
+            let flows = &self.asking.flows;
+            let messages: Vec<Message> =
+                changes.due(now).map(|number| change(flows, number)).collect();
+            if !messages.is_empty() {
+                desk.send_all(0, messages);
+            }
+        }
+        let Some(echoes) = self.echoes.as_mut().filter(|echoes| now >= echoes.begun_at()) else {
+            self.timer = Some(desk.timer_in(TICK));
+            return;
+        };
+        for number in echoes.due(now) {
+            let xid =
+                desk.send(0, Message::EchoRequest(payload(number, self.asking.payload_bytes)));
+            self.open.insert(xid, None);
+        }
+        let given_at = echoes.begun_at().saturating_add(echoes.span());
+        let is_late = now.since(given_at) >= PATIENCE;
+        if echoes.is_over() && (self.open.is_empty() || is_late) {
+            return desk.end();
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    fn answered(&mut self, xid: Xid, bytes: usize, at: Nanos, is_known: bool) {
+        match self.open.remove(&xid) {
+            Some(sent) if bytes == self.asking.payload_bytes => {
+                self.answered += 1;
+                let delay = sent.map(|first| at.since(first).0 as f64);
+                self.delays.extend(delay.filter(|_| is_known));
+            }
+            _ => self.wrong += 1,
+        }
+    }
+
+    fn sent(&mut self, said: Said, first: Nanos) {
+        if let Some(sent) = self.open.get_mut(&said.xid) {
+            *sent = Some(first);
+        }
+    }
+}
+
+/// Sends frames on.
+fn onward() -> Vec<Action> {
+    vec![Action::output(PORT_OUT.into())]
+}
+
+/// The rules are all added, then all deleted, and so on; none of them takes a frame that is sent.
+fn change(flows: &Rules, number: u64) -> Message {
+    let place = 1 + (number % u64::from(RULES)) as u32;
+    let rule = FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, onward());
+    let is_deleted = (number / u64::from(RULES)) % 2 == 1;
+    Message::FlowMod(match is_deleted {
+        false => rule,
+        true => {
+            let command = FlowModCommand::DeleteStrict;
+            FlowMod { command, instructions: Vec::new(), ..rule }
+        }
+    })
+}
+
+/// Bytes of an echo request, which differ from one to the next.
+fn payload(number: u64, bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|place| (number + place) as u8).collect()
+}
+
+impl Module for EchoDelay {
+    fn needs(&self) -> Needs {
+        let span = Nanos::from_secs_f64(self.asking.echoes as f64 / self.asking.per_s);
+        Needs::new(span.saturating_add(Nanos::from_secs(10))).in_versions(&self.asking.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(0), desk),
+            What::Sent { said, first, .. } => self.sent(said, first),
+            What::Message { xid, message, is_moment_known, .. } => match message {
+                Message::EchoReply(data) => {
+                    self.answered(xid, data.len(), event.at, is_moment_known);
+                }
+                Message::BarrierReply if self.barrier == Some(xid) => {
+                    self.barrier = None;
+                    self.timer.take().map(|timer| desk.cancel(timer));
+                    self.begin(desk);
+                }
+                Message::Error(error) => self.refusals.note(error),
+                _ => {}
+            },
+            What::Timer(timer) if self.timer == Some(timer) => match self.echoes {
+                // The switch does not answer; what was seen is told.
+                None => desk.end(),
+                Some(_) => self.say(desk),
+            },
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let asked = self.echoes.map_or(0, |echoes| echoes.given());
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(delays) = Spread::of(std::mem::take(&mut self.delays)) {
+            delays.tell("echo_ns", 0.0, &mut tell);
+        }
+        if asked > 0 {
+            let missing = 1.0 - self.answered as f64 / asked as f64;
+            tell(Measured::new("unanswered_ratio", "ratio", missing, 0.0).of(asked));
+        }
+        tell(Measured::new("wrong_count", "count", self.wrong as f64, 0.0));
+        self.refusals.tell(&mut tell);
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for payload_bytes in own.integers(&PAYLOAD) {
+        for load in own.words(&LOADS) {
+            let (load, prefix) = match load {
+                "frames" => (Load::Frames(own.number(&LOAD_PPS)), "under_frames_"),
+                "flow_mods" => (Load::FlowMods(own.number(&LOAD_PER_S)), "under_flow_mods_"),
+                _ => (Load::Nothing, ""),
+            };
+            let asking = Asking {
+                payload_bytes: payload_bytes as usize,
+                echoes: own.integer(&ECHOES),
+                per_s: own.number(&ECHOES_PER_S),
+                load,
+                flows: Rules::new(context, RULES + 1),
+                versions: versions(context),
+            };
+            let seconds = asking.echoes as f64 / asking.per_s;
+            let make = move |_| Box::new(EchoDelay::new(asking.clone())) as Box<_>;
+            spots.push(Spot::new(payload_bytes as f64, seconds, make).named(prefix));
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

@@ -1,0 +1,331 @@
+//! Error delay: how long the switch takes to refuse a flow-mod, against how long for a barrier behind it.
+//!
+//! Claim: errors are told at once or late, before the barrier's answer or, against the specification,
+//! behind it. Method: one flow-mod that cannot be done, alone or behind many that can, with a barrier behind;
+//! the next when both answers were read. What is wrong is its port (output to none), its table (there
+//! is no number 255; in 1.0 that is part of the command) or its action (of an experimenter that nobody knows). Beside
+//! them the barrier's delay behind a flow-mod that can be done. Source: OFLOPS's `action_measurement`
+//! (time to the error of an invalid modification); OpenFlow 1.3.5, section 6.2 (barriers).
+
+use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
+use openflow::header::Xid;
+use openflow::model::action::Experimenter;
+use openflow::model::message::Message;
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::rules::Rules;
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+use crate::target::program::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "flow_mods_before";
+
+/// How long after the barrier's answer an error is waited for.
+const QUIET: Nanos = Nanos::from_millis(20);
+
+/// How long a barrier's answer is waited for.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// An experimenter that nobody is: locally administered, as in Ethernet addresses.
+const NOBODY: u32 = 0x0002_7379;
+
+const WRONG: Declared = Declared {
+    key: "wrong",
+    takes: Takes::Words(&["nothing", "port", "table", "action"]),
+    default: "nothing,port,table,action",
+    unit: "",
+    help: "what is wrong with the flow-mod",
+};
+
+const BEFORE: Declared = Declared {
+    key: "flow_mods_before",
+    takes: Takes::Integers(0, 10_000),
+    default: "0,100",
+    unit: "flow-mods",
+    help: "flow-mods that can be done before the one that cannot",
+};
+
+const SAMPLES: Declared = Declared {
+    key: "samples",
+    takes: Takes::Integer(2, 100_000),
+    default: "50",
+    unit: "flow-mods",
+    help: "how often",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[WRONG, BEFORE, SAMPLES, VERSION];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Flow-mod sent until its error is read, by flow-mods before it",
+        &["port_error_ns_p50", "table_error_ns_p50", "action_error_ns_p50"],
+        &["port_error_ns_max", "table_error_ns_max", "action_error_ns_max"],
+    ),
+    Show::values(
+        "The same until the answer of the barrier behind it",
+        &["barrier_ns_p50", "port_barrier_ns_p50"],
+        &["table_barrier_ns_p50", "action_barrier_ns_p50"],
+    ),
+    Show::values(
+        "Flow-mods that brought no error, and errors behind the barrier",
+        &["port_missing_ratio"],
+        &[
+            "table_missing_ratio",
+            "action_missing_ratio",
+            "port_behind_barrier_count",
+            "table_behind_barrier_count",
+            "action_behind_barrier_count",
+        ],
+    ),
+];
+
+/// What is wrong with a flow-mod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrong {
+    /// Nothing.
+    Nothing,
+    /// It sends frames to no port.
+    Port,
+    /// It is for a table that no switch can have.
+    Table,
+    /// Its action is unknown.
+    Action,
+}
+
+/// How flow-mods are said.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// What is wrong.
+    pub wrong: Wrong,
+    /// Flow-mods before it.
+    pub before: u32,
+    /// How often.
+    pub samples: u64,
+    /// The rules.
+    pub flows: Rules,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// The module.
+pub struct ErrorDelay {
+    asking: Asking,
+    timer: Option<TimerId>,
+    barrier: Option<Xid>,
+    is_ready: bool,
+    said: Option<Said>,
+    first: Option<Nanos>,
+    /// When the error and the barrier's answer were read, and whether that is known.
+    error: Option<(Nanos, bool)>,
+    answer: Option<(Nanos, bool)>,
+    asked: u64,
+    errors: Vec<f64>,
+    barriers: Vec<f64>,
+    told: u64,
+    behind: u64,
+    others: u64,
+    is_unsayable: bool,
+}
+
+impl ErrorDelay {
+    /// The module for one thing that is wrong.
+    pub fn new(asking: Asking) -> ErrorDelay {
+        ErrorDelay {
+            asking,
+            timer: None,
+            barrier: None,
+            is_ready: false,
+            said: None,
+            first: None,
+            error: None,
+            answer: None,
+            asked: 0,
+            errors: Vec::new(),
+            barriers: Vec::new(),
+            told: 0,
+            behind: 0,
+            others: 0,
+            is_unsayable: false,
+        }
+    }
+
+    fn say(&mut self, messages: Vec<FlowMod>, desk: &mut Desk) {
+        let barrier = std::iter::once(Message::BarrierRequest);
+        let messages = messages.into_iter().map(Message::FlowMod).chain(barrier).collect();
+        let said = desk.send_all(0, messages);
+        (self.said, self.barrier) = (Some(said), said.xids().last());
+        (self.first, self.error, self.answer) = (None, None, None);
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(PATIENCE));
+    }
+
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        self.say(vec![Rules::cleared(version)], desk);
+    }
+
+    /// Says the next one, if there is one.
+    fn ask(&mut self, desk: &mut Desk) {
+        if self.asked == self.asking.samples {
+            return desk.end();
+        }
+        self.asked += 1;
+        let good = |place| {
+            let on = vec![Action::output(PORT_OUT.into())];
+            FlowMod::add(self.asking.flows.exact(place), PRIORITY_DEFAULT, on)
+        };
+        let mut messages: Vec<FlowMod> = (1..=self.asking.before).map(good).collect();
+        messages.push(self.asking.wrong.done_to(good(0)));
+        self.say(messages, desk);
+    }
+
+    /// Both answers were read, or what is missing will not come.
+    fn note(&mut self, desk: &mut Desk) {
+        if let (Some(first), Some((at, is_known))) = (self.first, self.answer)
+            && is_known
+        {
+            self.barriers.push(at.since(first).0 as f64);
+        }
+        if let (Some(first), Some((at, is_known))) = (self.first, self.error) {
+            self.told += 1;
+            self.behind += u64::from(self.answer.is_some_and(|(answered, _)| at > answered));
+            if is_known {
+                self.errors.push(at.since(first).0 as f64);
+            }
+        }
+        self.ask(desk);
+    }
+
+    fn look(&mut self, desk: &mut Desk) {
+        let is_done = self.error.is_some() || self.asking.wrong == Wrong::Nothing;
+        if self.answer.is_none() {
+            return;
+        }
+        if !self.is_ready {
+            self.is_ready = true;
+            return self.ask(desk);
+        }
+        // What the socket took is told soon, in any case before the timer.
+        self.timer.take().map(|timer| desk.cancel(timer));
+        let wait = if is_done { Nanos::from_micros(100) } else { QUIET };
+        self.timer = Some(desk.timer_in(wait));
+    }
+
+    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, is_known: bool, desk: &mut Desk) {
+        match message {
+            Message::BarrierReply if self.barrier == Some(xid) => {
+                self.answer.get_or_insert((at, is_known));
+                self.look(desk);
+            }
+            Message::Error(_) => {
+                let place = self.said.and_then(|said| said.place(xid));
+                match place == Some(self.asking.before) && self.is_ready {
+                    true => {
+                        self.error.get_or_insert((at, is_known));
+                        self.look(desk);
+                    }
+                    false => self.others += 1,
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Wrong {
+    /// A flow-mod with this wrong.
+    fn done_to(self, good: FlowMod) -> FlowMod {
+        let acting = |action| FlowMod::add(good.matching.clone(), PRIORITY_DEFAULT, vec![action]);
+        match self {
+            Wrong::Nothing => good,
+            Wrong::Port => acting(Action::output(reserved::NONE)),
+            Wrong::Table => FlowMod { table: TABLE_ALL, ..good },
+            Wrong::Action => acting(Action::Experimenter(Experimenter {
+                experimenter: NOBODY,
+                body: vec![0; 8],
+            })),
+        }
+    }
+}
+
+impl Module for ErrorDelay {
+    fn needs(&self) -> Needs {
+        Needs::new(Nanos::from_secs(60)).in_versions(&self.asking.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(0), desk),
+            What::Sent { said, first, .. } if Some(said) == self.said => self.first = Some(first),
+            What::Unsent { said, .. } if Some(said) == self.said => {
+                self.is_unsayable = true;
+                desk.end();
+            }
+            What::Message { xid, message, is_moment_known, .. } => {
+                self.heard(xid, message, event.at, is_moment_known, desk);
+            }
+            What::Timer(timer) if self.timer == Some(timer) => match self.answer {
+                // The switch does not answer; what was seen is told.
+                None => desk.end(),
+                Some(_) => self.note(desk),
+            },
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if self.is_unsayable {
+            let one = Measured::new("unsayable_count", "count", 1.0, 0.0);
+            return tell(one.noting("this version of OpenFlow cannot say it"));
+        }
+        if let Some(errors) = Spread::of(std::mem::take(&mut self.errors)) {
+            errors.tell("error_ns", 0.0, &mut tell);
+        }
+        if let Some(barriers) = Spread::of(std::mem::take(&mut self.barriers)) {
+            barriers.tell("barrier_ns", 0.0, &mut tell);
+        }
+        if self.asking.wrong != Wrong::Nothing && self.asked > 0 {
+            let missing = 1.0 - self.told as f64 / self.asked as f64;
+            tell(Measured::new("missing_ratio", "ratio", missing, 0.0).of(self.asked));
+            let behind = self.behind as f64;
+            tell(Measured::new("behind_barrier_count", "count", behind, 0.0).of(self.told));
+        }
+        tell(Measured::new("others_count", "count", self.others as f64, 0.0));
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for before in own.integers(&BEFORE) {
+        for wrong in own.words(&WRONG) {
+            let (wrong, prefix) = match wrong {
+                "port" => (Wrong::Port, "port_"),
+                "table" => (Wrong::Table, "table_"),
+                "action" => (Wrong::Action, "action_"),
+                _ => (Wrong::Nothing, ""),
+            };
+            let asking = Asking {
+                wrong,
+                before: before as u32,
+                samples: own.integer(&SAMPLES),
+                flows: Rules::new(context, before as u32 + 1),
+                versions: versions(context),
+            };
+            let make = move |_| Box::new(ErrorDelay::new(asking.clone())) as Box<_>;
+            spots.push(Spot::new(before as f64, 0.1, make).named(prefix));
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

@@ -1,0 +1,285 @@
+//! The highest rates: the most that was done in a second, and the most at which nothing was lost.
+//!
+//! Source: RFC 8456, sections 5.1.2 and 5.1.3 (begin at the highest rate, go down until nothing is lost,
+//! until trials agree), turned round so that the switch is what is measured. Where RFC 8456 goes down
+//! by a fixed step, this halves the interval between what was kept and what was not. A control
+//! channel loses little and delays much, so that a step counts as kept only if what came of it took
+//! hardly longer than what was asked for: otherwise a queue grew. Invariant: the search ends after
+//! [`STEPS_MAX`] steps, whatever they show.
+
+use instrument::module::{Measured, Series};
+use packet::time::Nanos;
+
+/// Steps of a search, at most.
+pub const STEPS_MAX: usize = 28;
+
+/// The search is over when what was kept and what was not are so close to each other.
+const AGREE: f64 = 1.05;
+
+/// What comes of a step may take so much longer than what was asked for: a share of it...
+const LONGER_SHARE: f64 = 0.05;
+
+/// ...and this, since batches come and go at once.
+const LONGER: Nanos = Nanos::from_millis(2);
+
+/// What comes last may come in one burst, whose time is not seen: a share of a step.
+const BURST_SHARE: f64 = 0.1;
+
+/// What was asked for has to reach this share of what was to be asked for.
+const SHORT: f64 = 0.95;
+
+/// How often a step that was not kept is done again before it counts: once, since trials are to agree...
+const AGAIN: u32 = 1;
+
+/// ...and more often where the tester was away.
+const AGAIN_DISTURBED: u32 = 3;
+
+/// What was asked for in a step, and what came of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Step {
+    /// Things that were asked for.
+    pub asked: u64,
+    /// Of those, done.
+    pub done: u64,
+    /// From the first that was asked for to the last.
+    pub asked_in: Nanos,
+    /// From the first that was done to the last.
+    pub done_in: Nanos,
+    /// Whether the tester was away, so that the step proves nothing.
+    pub is_disturbed: bool,
+}
+
+/// A search for the highest rates.
+#[derive(Debug, Clone)]
+pub struct Highest {
+    least: f64,
+    most: f64,
+    next: f64,
+    /// Highest rate that was asked for, kept and not refuted, and how often.
+    kept: Option<(f64, u32)>,
+    /// How many were done in a second then.
+    kept_per_s: f64,
+    /// Least rate that was not.
+    missed: Option<f64>,
+    /// Whether that rate was never reached: the tester could not ask so fast, or the link took no more.
+    is_short: bool,
+    steps: Vec<Step>,
+    again: u32,
+    is_over: bool,
+}
+
+impl Step {
+    /// How many were asked for in a second.
+    pub fn asked_per_s(&self) -> f64 {
+        per_second(self.asked, self.asked_in)
+    }
+
+    /// How many were done in a second, no more than were asked for.
+    pub fn done_per_s(&self) -> f64 {
+        per_second(self.done, self.done_in.max(self.asked_in))
+    }
+
+    /// Whether all was done as fast as it was asked for.
+    pub fn is_kept(&self) -> bool {
+        let longer = self.asked_in.0 as f64 * LONGER_SHARE + LONGER.0 as f64;
+        let is_in_time = self.done_in.0 as f64 <= self.asked_in.0 as f64 + longer;
+        self.asked > 0 && self.done >= self.asked && is_in_time
+    }
+}
+
+fn per_second(count: u64, span: Nanos) -> f64 {
+    count as f64 * 1e9 / (span.0 as f64).max(1.0)
+}
+
+impl Highest {
+    /// A search between these rates, in a second.
+    pub fn new(least: f64, most: f64) -> Highest {
+        let (kept, missed, steps) = (None, None, Vec::new());
+        Highest {
+            least,
+            most,
+            next: most,
+            kept,
+            kept_per_s: 0.0,
+            missed,
+            is_short: false,
+            steps,
+            again: 0,
+            is_over: false,
+        }
+    }
+
+    /// The rate of the next step; none if the search is over.
+    pub fn next(&self) -> Option<f64> {
+        (!self.is_over && self.steps.len() < STEPS_MAX).then_some(self.next)
+    }
+
+    /// What came of the step at [`Highest::next`].
+    pub fn note(&mut self, step: Step) {
+        self.steps.push(step);
+        let (wanted, rate) = (self.next, step.asked_per_s());
+        let is_short = rate < wanted * SHORT;
+        let is_kept = step.is_kept() && !is_short;
+        let again = if step.is_disturbed { AGAIN_DISTURBED } else { AGAIN };
+        if !is_kept && self.again < again {
+            self.again += 1;
+            return;
+        }
+        self.again = 0;
+        match is_kept {
+            true => self.keep(rate, step.done_per_s()),
+            false => self.miss(if is_short { wanted } else { rate }, step.done_per_s(), is_short),
+        }
+    }
+
+    fn keep(&mut self, rate: f64, done_per_s: f64) {
+        let (known, times) = self.kept.unwrap_or((0.0, 0));
+        let is_again = rate >= known * 0.95;
+        self.kept = Some((rate.max(known), if is_again { times + 1 } else { 1 }));
+        // Of trials that agree the lower counts: a queue may have grown a little.
+        let is_same = times > 0 && is_again && rate <= known * AGREE;
+        self.kept_per_s = if is_same { self.kept_per_s.min(done_per_s) } else { done_per_s };
+        self.choose(rate);
+    }
+
+    fn miss(&mut self, rate: f64, done_per_s: f64, is_short: bool) {
+        if self.missed.is_none_or(|known| rate <= known) {
+            (self.missed, self.is_short) = (Some(rate), is_short);
+        }
+        // What was kept once and then missed was luck.
+        self.kept = self.kept.filter(|(known, _)| *known < rate);
+        self.choose(done_per_s);
+    }
+
+    /// Where to go on, with about what came of the last step.
+    fn choose(&mut self, about: f64) {
+        match (self.kept, self.missed) {
+            (None, None) => {}
+            (None, Some(missed)) if missed <= self.least * AGREE => self.is_over = true,
+            (None, Some(missed)) => {
+                self.next = about.clamp(missed / 8.0, missed * 0.8).max(self.least);
+            }
+            // Two trials agree at the end.
+            (Some((kept, times)), None) => {
+                self.is_over = times >= 2;
+                self.next = self.most.min(kept.max(self.next));
+            }
+            (Some((kept, times)), Some(missed)) if missed <= kept * AGREE => {
+                self.is_over = times >= 2;
+                self.next = kept;
+            }
+            (Some((kept, _)), Some(missed)) => {
+                self.next = (kept * missed).sqrt();
+                self.kept = Some((kept, 0));
+            }
+        }
+    }
+
+    /// Tells what was found as `NAME_per_s_lossfree` and `NAME_per_s_peak`, and every step as a row.
+    pub fn tell(&self, name: &str, what: &'static str, tell: &mut impl FnMut(Measured)) {
+        let count = self.steps.len() as u64;
+        let rates = self.steps.iter().map(Step::done_per_s);
+        let Some(peak) = rates.max_by(f64::total_cmp) else { return };
+        let limited = |found: Measured| match (self.missed, self.is_short) {
+            (None, _) => found.noting("more was not asked for"),
+            (_, true) => {
+                found.noting("the tester could not ask for more, or the link took no more")
+            }
+            _ => found,
+        };
+        let named = Measured::new(format!("{name}_per_s_peak"), what, peak, peak * BURST_SHARE);
+        tell(limited(named.of(count)));
+        let done = self.kept_per_s;
+        let (kept, half) = match (self.kept, self.missed) {
+            (Some(_), Some(missed)) => (done, (missed - done).max(done * LONGER_SHARE)),
+            (Some(_), None) => (done, done * LONGER_SHARE),
+            (None, Some(missed)) => (0.0, missed),
+            (None, None) => return,
+        };
+        let named = Measured::new(format!("{name}_per_s_lossfree"), what, kept, half);
+        tell(limited(named.of(count)));
+    }
+
+    /// What was done over what was asked for, of all steps, in rising order.
+    pub fn series(&self, name: &'static str) -> Series {
+        let point = |step: &Step| (step.asked_per_s(), step.done_per_s());
+        let mut points: Vec<(f64, f64)> = self.steps.iter().map(point).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Series {
+            name: name.into(),
+            unit: "per_s".into(),
+            x_name: "asked_per_s".into(),
+            x_unit: "per_s".into(),
+            points,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of 100 ms against something that does so many in a second, and queues or loses the others.
+    fn step(rate: f64, capacity: f64, queues: bool) -> Step {
+        let asked = (rate * 0.1) as u64;
+        let most = (capacity * 0.1) as u64;
+        let longer = if queues { (asked as f64 / capacity).max(0.1) } else { 0.1 };
+        Step {
+            asked,
+            done: if queues { asked } else { asked.min(most) },
+            asked_in: Nanos::from_millis(100),
+            done_in: Nanos::from_secs_f64(longer),
+            is_disturbed: false,
+        }
+    }
+
+    fn check(capacity: f64, queues: bool) {
+        let mut search = Highest::new(100.0, 1e6);
+        let mut steps = 0;
+        while let Some(rate) = search.next() {
+            search.note(step(rate, capacity, queues));
+            steps += 1;
+        }
+        assert!(steps <= STEPS_MAX);
+        let mut found = Vec::new();
+        search.tell("x", "per_s", &mut |it| found.push((it.value, it.half_width.unwrap())));
+        let [(peak, _), (kept, half)] = found[..] else { panic!("{found:?}") };
+        let most = capacity.min(1e6);
+        assert!((peak / most - 1.0).abs() < 0.02, "{capacity}: peak {peak}");
+        assert!((kept - half..=kept + half).contains(&most), "{capacity}: {kept} ± {half}");
+        assert!(half <= most * 0.12, "{capacity}: {kept} ± {half}");
+    }
+
+    #[test]
+    fn the_highest_rates_of_what_queues_and_of_what_loses_are_found() {
+        for capacity in [700.0, 5_000.0, 12_345.0, 90_000.0, 800_000.0, 5e6] {
+            check(capacity, true);
+            check(capacity, false);
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_where_everything_is_lost() {
+        let mut search = Highest::new(100.0, 1e6);
+        while let Some(rate) = search.next() {
+            search.note(Step { done: 0, ..step(rate, 1e9, false) });
+        }
+        let mut found = Vec::new();
+        search.tell("x", "per_s", &mut |it| found.push(it.value));
+        assert_eq!(found, [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_step_that_was_not_kept_is_done_again_before_it_counts() {
+        for (is_disturbed, times) in [(false, AGAIN), (true, AGAIN_DISTURBED)] {
+            let mut search = Highest::new(100.0, 1000.0);
+            let missed = Step { is_disturbed, done: 0, ..step(1000.0, 1e6, false) };
+            for _ in 0..times {
+                search.note(missed);
+                assert_eq!(search.next(), Some(1000.0));
+            }
+            search.note(missed);
+            assert_ne!(search.next(), Some(1000.0));
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Frames that no rule takes: the switch tells its controller, which does nothing, sends each frame out,
+//! or makes a flow of it.
+//!
+//! Claim: what a switch tells and is told of single frames goes through its slowest part, at rates far
+//! below those of its data plane. Method: a rule below all others sends frames to the controller. First
+//! frames come slowly, for delays; then in steps, for the highest rates (see [`super::highest`]). What
+//! counts as done is the packet-in, or the frame's coming out of port 2. Each frame of a step is of
+//! another flow. The tester's own answer takes time: from the packet-in read until the socket had
+//! taken the answer is told beside. Source: metrics C8, C9, C12 and C13 of the method; OFLOPS's
+//! modules `packet_in`, `packet_in_out` and `reactive`; RFC 8456, sections 5.1.3 to 5.1.6.
+
+use std::collections::{HashSet, VecDeque};
+
+use instrument::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch, What,
+};
+use instrument::stream::Rate;
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::packet_io::{PacketIn, PacketOut};
+use openflow::model::switch::SwitchConfig;
+use openflow::model::{Action, FlowMod, Match, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::highest::{Highest, Step};
+use super::refusals::Refusals;
+use super::rules::{FAR, NEAR, Rules};
+use super::spread::Spread;
+use crate::target::program::PORT_OUT;
+
+/// The stream of frames.
+const FRAMES: u16 = 1;
+
+/// Nothing has come for so long, at least: what was asked for is done or lost.
+const QUIET: Nanos = Nanos::from_millis(20);
+
+/// The same of the first round, before it is known how long things take.
+const QUIET_FIRST: Nanos = Nanos::from_millis(200);
+
+/// When a port has counted what it was handed.
+const SETTLES: Nanos = Nanos::from_millis(1);
+
+/// How long is waited for that at the most, and for the switch to answer a barrier.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// What the controller does with a frame that it is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing.
+    Nothing,
+    /// Has it sent out.
+    Send,
+    /// Adds a rule for its flow and has it sent out.
+    Rule,
+}
+
+/// How frames are sent and answered.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// What the controller does.
+    pub answer: Answer,
+    /// The frames, each of a flow of its own.
+    pub flows: Rules,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// Bytes of a frame that the switch tells; it keeps the frame if these are fewer than all.
+    pub told_bytes: u16,
+    /// Frames for delays.
+    pub samples: u64,
+    /// How many of those come in a second.
+    pub slow_pps: f64,
+    /// The least and the greatest rate of a step.
+    pub rates_pps: (f64, f64),
+    /// How long a step is.
+    pub step: Nanos,
+    /// The most frames of a step.
+    pub step_frames_max: u64,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// The module.
+pub struct Misses {
+    asking: Asking,
+    version: Option<Version>,
+    phase: Phase,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    search: Highest,
+    round: Round,
+    /// Answers that have not left, with when their packet-ins were read, oldest first.
+    answers: VecDeque<(Xid, Nanos)>,
+    thinking: Vec<f64>,
+    delays: Vec<f64>,
+    /// Of the slow frames: asked for and done.
+    slow: (u64, u64),
+    told: Told,
+    refusals: Refusals,
+}
+
+/// What packet-ins were like.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    messages: u64,
+    buffered: u64,
+    bytes: u64,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The tables are made ready for the next round.
+    Emptying,
+    /// Frames are sent, and what comes of them is waited for.
+    Asking,
+}
+
+/// Frames that are sent together.
+#[derive(Debug, Default)]
+struct Round {
+    /// Whether they are for delays.
+    is_slow: bool,
+    begun_at: Nanos,
+    /// What the port had sent before, and then.
+    sent: [Option<u64>; 2],
+    /// When all had been sent.
+    over_at: Nanos,
+    seen: HashSet<u64>,
+    first: Option<Nanos>,
+    last: Nanos,
+    is_disturbed: bool,
+}
+
+impl Misses {
+    /// The module for frames of one kind.
+    pub fn new(asking: Asking) -> Misses {
+        let (least, most) = asking.rates_pps;
+        Misses {
+            version: None,
+            phase: Phase::Emptying,
+            barrier: None,
+            timer: None,
+            search: Highest::new(least, most),
+            round: Round { is_slow: true, ..Round::default() },
+            answers: VecDeque::new(),
+            thinking: Vec::new(),
+            delays: Vec::new(),
+            slow: (0, 0),
+            told: Told::default(),
+            refusals: Refusals::default(),
+            asking,
+        }
+    }
+
+    /// Empties the tables but for the rule that sends frames to the controller.
+    fn empty(&mut self, desk: &mut Desk) {
+        let bytes_max = self.asking.told_bytes;
+        let tell = vec![Action::Output { port: reserved::CONTROLLER, bytes_max }];
+        let mut messages = vec![
+            Message::FlowMod(Rules::cleared(self.version)),
+            Message::FlowMod(FlowMod::add(Match::ANY, 0, tell)),
+        ];
+        messages.push(Message::BarrierRequest);
+        self.phase = Phase::Emptying;
+        self.barrier = desk.send_all(0, messages).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+    }
+
+    /// Sends the frames of the next round, if there is one.
+    fn ask(&mut self, desk: &mut Desk) {
+        let (rate, frames) = match (self.round.is_slow, self.search.next()) {
+            (true, _) => (self.asking.slow_pps, self.asking.samples),
+            (false, Some(rate)) => {
+                let frames = (rate * self.asking.step.as_secs_f64()).round() as u64;
+                (rate, frames.clamp(2, self.asking.step_frames_max))
+            }
+            (false, None) => return desk.end(),
+        };
+        self.phase = Phase::Asking;
+        self.round =
+            Round { is_slow: self.round.is_slow, begun_at: desk.now(), ..Round::default() };
+        self.answers.clear();
+        desk.counters();
+        desk.change_rate(FRAMES, Rate::FramesPerSecond(rate));
+        desk.begin(FRAMES, Span::frames(frames));
+    }
+
+    /// A frame is done, as far as is asked for.
+    fn done(&mut self, probe: Probe, at: Nanos) {
+        let round = &mut self.round;
+        if self.phase != Phase::Asking || probe.sent_at < round.begun_at {
+            return;
+        }
+        if !round.seen.insert(probe.number) {
+            return;
+        }
+        round.first.get_or_insert(at);
+        round.last = round.last.max(at);
+        round.is_disturbed |= !probe.is_delay_known;
+        if round.is_slow && probe.is_delay_known {
+            self.delays.push(at.since(probe.sent_at).0 as f64);
+        }
+    }
+
+    /// Answers a packet-in.
+    fn answer(&mut self, packet_in: &PacketIn, probe: Probe, at: Nanos, desk: &mut Desk) {
+        self.told.messages += 1;
+        self.told.buffered += u64::from(packet_in.buffer_id.is_some());
+        self.told.bytes += packet_in.data.len() as u64;
+        let output = || vec![Action::output(PORT_OUT.into())];
+        let send = || {
+            let data = if packet_in.buffer_id.is_some() { &[][..] } else { &packet_in.data };
+            Message::PacketOut(PacketOut {
+                buffer_id: packet_in.buffer_id,
+                in_port: packet_in.in_port,
+                fields: Match::ANY,
+                actions: output(),
+                data: data.to_vec(),
+            })
+        };
+        let messages = match self.asking.answer {
+            Answer::Nothing => return,
+            Answer::Send => vec![send()],
+            Answer::Rule => {
+                let matching = self.asking.flows.exact(probe.place as u32);
+                let buffer_id = packet_in.buffer_id;
+                let rule = FlowMod::add(matching, openflow::model::PRIORITY_DEFAULT, output());
+                let rule = Message::FlowMod(FlowMod { buffer_id, ..rule });
+                if buffer_id.is_some() { vec![rule] } else { vec![rule, send()] }
+            }
+        };
+        let said = desk.send_all(0, messages);
+        self.answers.push_back((said.xid, at));
+    }
+
+    /// An answer has left.
+    fn sent(&mut self, said: Said, last: Nanos) {
+        let Some(place) = self.answers.iter().position(|(xid, _)| *xid == said.xid) else { return };
+        let answered = self.answers.drain(..=place).next_back();
+        if let Some((_, read_at)) = answered.filter(|_| self.round.is_slow) {
+            self.thinking.push(last.since(read_at).0 as f64);
+        }
+    }
+
+    /// Looks whether the round is over.
+    fn look(&mut self, desk: &mut Desk) {
+        let [Some(before), Some(after)] = self.round.sent else { return };
+        let (sent, now) = (after.saturating_sub(before), desk.now());
+        let done = self.round.seen.len() as u64;
+        let is_quiet = now.since(self.round.last.max(self.round.over_at)) >= self.quiet();
+        let is_late = now.since(self.round.begun_at) >= self.limit();
+        if done >= sent || is_quiet || is_late {
+            self.note(sent, done);
+            return self.empty(desk);
+        }
+        self.timer = Some(desk.timer_in(QUIET));
+    }
+
+    /// For how long nothing comes when all is done or lost: far longer than one of the slow frames took.
+    fn quiet(&self) -> Nanos {
+        let greatest = self.delays.iter().copied().fold(0.0, f64::max);
+        if self.round.is_slow { QUIET_FIRST } else { QUIET.max(Nanos(4 * greatest as u64)) }
+    }
+
+    /// How long a round may take.
+    fn limit(&self) -> Nanos {
+        self.span().saturating_add(PATIENCE)
+    }
+
+    /// How long frames are sent in a round.
+    fn span(&self) -> Nanos {
+        let slow = self.asking.samples as f64 / self.asking.slow_pps;
+        if self.round.is_slow { Nanos::from_secs_f64(slow) } else { self.asking.step }
+    }
+
+    /// The round is over.
+    fn note(&mut self, sent: u64, done: u64) {
+        let round = &mut self.round;
+        if std::mem::take(&mut round.is_slow) {
+            self.slow = (sent, done);
+            return;
+        }
+        self.search.note(Step {
+            asked: sent,
+            done,
+            asked_in: round.over_at.since(round.begun_at),
+            done_in: round.first.map_or(Nanos::ZERO, |first| round.last.since(first)),
+            is_disturbed: round.is_disturbed,
+        });
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer == Some(timer) {
+            match self.phase {
+                // The switch does not answer; what was seen is told.
+                Phase::Emptying => desk.end(),
+                Phase::Asking if self.round.sent[1].is_none() => desk.counters(),
+                Phase::Asking => self.look(desk),
+            }
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let (what, rate) = match self.asking.answer {
+            Answer::Nothing => ("packet_in", "packet_ins"),
+            Answer::Send => ("round_trip", "packets"),
+            Answer::Rule => ("setup", "setups"),
+        };
+        let mut tell = |measured: Measured| desk.measured(measured);
+        self.search.tell(rate, "per_s", &mut tell);
+        if let Some(delays) = Spread::of(self.delays.clone()) {
+            delays.tell(&format!("{what}_ns"), 0.0, &mut tell);
+        }
+        if let Some(thinking) = Spread::of(self.thinking.clone()) {
+            thinking.tell("think_ns", 0.0, &mut tell);
+        }
+        let (sent, done) = self.slow;
+        if sent > 0 {
+            let lost = 1.0 - done.min(sent) as f64 / sent as f64;
+            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(sent));
+        }
+        if self.told.messages > 0 {
+            let count = self.told.messages;
+            let share = self.told.buffered as f64 / count as f64;
+            tell(Measured::new("buffered_ratio", "ratio", share, 0.0).of(count));
+            let bytes = self.told.bytes as f64 / count as f64;
+            tell(Measured::new("carried_bytes_mean", "bytes", bytes, 0.0).of(count));
+        }
+        self.refusals.tell(&mut tell);
+        desk.series(self.search.series("done_per_s"));
+    }
+}
+
+impl Module for Misses {
+    fn needs(&self) -> Needs {
+        Needs::new(Nanos::from_secs(120)).in_versions(&self.asking.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => {
+                self.version = facts.version(0);
+                let asking = &self.asking;
+                let (bytes, pps) = (asking.frame_bytes, asking.slow_pps);
+                desk.prepare(asking.flows.probes(FRAMES, bytes, pps));
+                if asking.answer != Answer::Nothing {
+                    desk.watch(FAR, Watch::Streams(vec![FRAMES]));
+                }
+                let miss_send_bytes = asking.told_bytes;
+                let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
+                desk.send(0, Message::SetConfig(config));
+                self.empty(desk);
+            }
+            What::Message { message: Message::PacketIn(packet_in), probe: Some(probe), .. } => {
+                if self.asking.answer == Answer::Nothing {
+                    self.done(probe, event.at);
+                }
+                self.answer(packet_in, probe, event.at, desk);
+            }
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.timer.take().map(|timer| desk.cancel(timer));
+                self.ask(desk);
+            }
+            What::Message { message: Message::Error(error), .. } => self.refusals.note(error),
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.done(probe, event.at);
+                }
+            }
+            What::Sent { said, last, .. } => self.sent(said, last),
+            What::StreamOver(_) => {
+                self.round.over_at = event.at;
+                self.timer = Some(desk.timer_in(SETTLES));
+            }
+            What::Counters(counters) => {
+                let sent = counters.get(NEAR).map(|it| it.tx_frames);
+                let place = usize::from(self.round.sent[0].is_some());
+                self.round.sent[place] = sent;
+                if place == 1 {
+                    self.look(desk);
+                }
+            }
+            What::Timer(timer) => self.timed(timer, desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}

@@ -1,0 +1,77 @@
+//! Things that are to be said at a rate: how many are due by now.
+//!
+//! Invariant: a tester that comes late says at once what it owes, and no more than was asked for.
+
+use packet::time::Nanos;
+
+/// How often a module looks what is due.
+pub const TICK: Nanos = Nanos::from_micros(200);
+
+/// So many things at a rate, from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Paced {
+    per_s: f64,
+    begun_at: Nanos,
+    count: u64,
+    given: u64,
+    last_at: Nanos,
+}
+
+impl Paced {
+    /// As many as make up `span` at so many a second, two at least.
+    pub fn over(per_s: f64, span: Nanos, at: Nanos) -> Paced {
+        Paced::new(per_s, ((per_s * span.as_secs_f64()).round() as u64).max(2), at)
+    }
+
+    /// So many, at so many a second.
+    pub fn new(per_s: f64, count: u64, at: Nanos) -> Paced {
+        Paced { per_s, begun_at: at, count, given: 0, last_at: at }
+    }
+
+    /// The numbers of those that are due and have not been given, from 0 on.
+    pub fn due(&mut self, now: Nanos) -> std::ops::Range<u64> {
+        let owed = (now.since(self.begun_at).as_secs_f64() * self.per_s) as u64 + 1;
+        let first = self.given;
+        self.given = owed.clamp(first, self.count.max(first));
+        if self.given > first {
+            self.last_at = now;
+        }
+        first..self.given
+    }
+
+    /// Whether all have been given.
+    pub fn is_over(&self) -> bool {
+        self.given >= self.count
+    }
+
+    /// How many have been given.
+    pub fn given(&self) -> u64 {
+        self.given
+    }
+
+    /// From when on.
+    pub fn begun_at(&self) -> Nanos {
+        self.begun_at
+    }
+
+    /// Over how much time they were given, the time until one more would be due counted.
+    pub fn span(&self) -> Nanos {
+        self.last_at.since(self.begun_at).max(Nanos::from_secs_f64(self.given as f64 / self.per_s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_given_once_and_a_late_look_gives_all_of_it() {
+        let mut paced = Paced::over(1000.0, Nanos::from_millis(10), Nanos(5));
+        assert_eq!(paced.due(Nanos(5)), 0..1);
+        assert_eq!(paced.due(Nanos(6)), 1..1);
+        assert_eq!(paced.due(Nanos(3_000_006)), 1..4);
+        assert_eq!(paced.due(Nanos(1_000_000_000)), 4..10);
+        assert!(paced.is_over() && paced.due(Nanos(2_000_000_000)).is_empty());
+        assert_eq!(paced.span(), Nanos(999_999_995));
+    }
+}

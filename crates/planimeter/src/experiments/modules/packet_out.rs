@@ -1,0 +1,315 @@
+//! Packet-outs: how long frames take from the control channel to a port, and how many a second.
+//!
+//! Claim: a frame that the controller has the switch send takes the way through its slowest part.
+//! Method: signed frames in packet-outs, first slowly, each on its own, for delays: from the moment before
+//! the socket took the message's first byte until the frame was received. Then in steps, for the highest
+//! rates (see [`super::highest`]). Source: metric C9 of the method; OFLOPS's module `packet_out`.
+
+use instrument::module::{
+    Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Said, TimerId, Watch, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::packet_io::PacketOut;
+use openflow::model::{Action, Match, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::highest::{Highest, Step};
+use super::paced::{Paced, TICK};
+use super::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP};
+use super::refusals::Refusals;
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, Rules};
+use super::spread::Spread;
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::target::program::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Frame sizes unless the user asks for others.
+const FRAMES: &[u16] = &[96, 512, 1472];
+
+/// The number that the frames carry.
+const STREAM: u16 = 1;
+
+/// Nothing has come for so long: the others are lost.
+const QUIET: Nanos = Nanos::from_millis(50);
+
+/// How long is waited for what was said at the most.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Packet-out handed to the socket until its frame is out, by frame size",
+        &["packet_out_ns_p50", "packet_out_ns_p90"],
+        &["packet_out_ns_min", "packet_out_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Packet-outs a second, by frame size",
+        &["packet_outs_per_s_lossfree", "packet_outs_per_s_peak"],
+        &["errors_count"],
+    ),
+    Show::series("Packet-outs done over those asked for", &["done_per_s"]),
+];
+
+/// How packet-outs are said.
+#[derive(Debug, Clone)]
+pub struct Sending {
+    /// The frames.
+    pub flows: Rules,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// Frames for delays.
+    pub samples: u64,
+    /// How many of those are said in a second.
+    pub slow_pps: f64,
+    /// The least and the greatest rate of a step.
+    pub rates_pps: (f64, f64),
+    /// How long a step is.
+    pub step: Nanos,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// The module.
+pub struct PacketOuts {
+    sending: Sending,
+    frames: Option<Frames>,
+    in_port: u32,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    search: Highest,
+    paced: Option<Paced>,
+    /// Number of the round's first frame.
+    base: u64,
+    /// Packet-outs that were said, by their first number, and the round's place of their frames.
+    said: Vec<(Xid, u64)>,
+    /// Of each frame of the round when it was said...
+    went: Vec<Option<Nanos>>,
+    /// ...and when it came, and whether that is known.
+    came: Vec<Option<(Nanos, bool)>>,
+    is_slow: bool,
+    is_disturbed: bool,
+    delays: Vec<f64>,
+    slow: (u64, u64),
+    refusals: Refusals,
+}
+
+impl PacketOuts {
+    /// The module for frames of one size.
+    pub fn new(sending: Sending) -> PacketOuts {
+        let (least, most) = sending.rates_pps;
+        PacketOuts {
+            frames: None,
+            in_port: reserved::NONE,
+            barrier: None,
+            timer: None,
+            search: Highest::new(least, most),
+            paced: None,
+            base: 0,
+            said: Vec::new(),
+            went: Vec::new(),
+            came: Vec::new(),
+            is_slow: true,
+            is_disturbed: false,
+            delays: Vec::new(),
+            slow: (0, 0),
+            refusals: Refusals::default(),
+            sending,
+        }
+    }
+
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        let stream = self.sending.flows.probes(STREAM, self.sending.frame_bytes, 1.0);
+        self.frames = Some(facts.signer.frames(&stream));
+        if facts.version(0) != Some(Version::V1_0) {
+            self.in_port = reserved::CONTROLLER;
+        }
+        desk.prepare(stream);
+        desk.watch(FAR, Watch::Streams(vec![STREAM]));
+        let empty = Message::FlowMod(Rules::cleared(facts.version(0)));
+        self.barrier = desk.send_all(0, vec![empty, Message::BarrierRequest]).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+    }
+
+    /// Begins the next round, if there is one.
+    fn begin(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        let paced = match (self.is_slow, self.search.next()) {
+            (true, _) => Paced::new(self.sending.slow_pps, self.sending.samples, now),
+            (false, Some(rate)) => Paced::over(rate, self.sending.step, now),
+            (false, None) => return desk.end(),
+        };
+        self.base += self.came.len() as u64;
+        self.said.clear();
+        self.went.clear();
+        self.came.clear();
+        self.is_disturbed = false;
+        self.paced = Some(paced);
+        self.say(desk);
+    }
+
+    /// Says what is due, and looks again soon.
+    fn say(&mut self, desk: &mut Desk) {
+        let (Some(paced), Some(frames)) = (&mut self.paced, &self.frames) else { return };
+        let now = desk.now();
+        let due = paced.due(now);
+        let out = |place: u64| {
+            Message::PacketOut(PacketOut {
+                buffer_id: None,
+                in_port: self.in_port,
+                fields: Match::ANY,
+                actions: vec![Action::output(PORT_OUT.into())],
+                data: frames.frame(self.base + place, now),
+            })
+        };
+        if !due.is_empty() {
+            let first = due.start;
+            let said = desk.send_all(0, due.map(out).collect());
+            self.said.push((said.xid, first));
+            self.went.resize(paced.given() as usize, None);
+            self.came.resize(paced.given() as usize, None);
+        }
+        let next = if paced.is_over() { QUIET } else { TICK };
+        self.timer = Some(desk.timer_in(next));
+    }
+
+    fn sent(&mut self, said: Said, first: Nanos) {
+        let Ok(place) = self.said.binary_search_by_key(&said.xid, |(xid, _)| *xid) else { return };
+        let begin = self.said[place].1 as usize;
+        for went in self.went.iter_mut().skip(begin).take(said.count as usize) {
+            *went = Some(first);
+        }
+    }
+
+    fn came(&mut self, number: u64, at: Nanos, is_known: bool, desk: &mut Desk) {
+        let place = number.checked_sub(self.base).map(|place| place as usize);
+        let Some(came) = place.and_then(|place| self.came.get_mut(place)) else { return };
+        came.get_or_insert((at, is_known));
+        self.is_disturbed |= !is_known;
+        let is_given = self.paced.is_some_and(|paced| paced.is_over());
+        if is_given && self.came.last().is_some_and(Option::is_some) {
+            // Told once what has left has been told too.
+            self.timer.take().map(|timer| desk.cancel(timer));
+            self.timer = Some(desk.timer_in(TICK));
+        }
+    }
+
+    /// Looks whether the round is over.
+    fn look(&mut self, desk: &mut Desk) {
+        let Some(paced) = self.paced else { return };
+        if !paced.is_over() {
+            return self.say(desk);
+        }
+        let done = self.came.iter().flatten().count() as u64;
+        let last = self.came.iter().flatten().map(|(at, _)| *at).max().unwrap_or(Nanos::ZERO);
+        let given_at = paced.begun_at().saturating_add(paced.span());
+        let is_quiet = desk.now().since(last.max(given_at)) >= QUIET;
+        let is_late = desk.now().since(given_at) >= PATIENCE;
+        if done < paced.given() && !is_quiet && !is_late {
+            self.timer = Some(desk.timer_in(QUIET));
+            return;
+        }
+        self.note(paced, done);
+        self.begin(desk);
+    }
+
+    fn note(&mut self, paced: Paced, done: u64) {
+        if std::mem::take(&mut self.is_slow) {
+            self.slow = (paced.given(), done);
+            let pairs = self.went.iter().zip(&self.came);
+            self.delays = pairs
+                .filter_map(|(went, came)| Some((*went)?).zip(*came))
+                .filter(|(_, (_, is_known))| *is_known)
+                .map(|(went, (came, _))| came.since(went).0 as f64)
+                .collect();
+            return;
+        }
+        let moments = || self.came.iter().flatten().map(|(at, _)| *at);
+        let first = moments().min().unwrap_or(Nanos::ZERO);
+        let last = moments().max().unwrap_or(Nanos::ZERO);
+        self.search.note(Step {
+            asked: paced.given(),
+            done,
+            asked_in: paced.span(),
+            done_in: last.since(first),
+            is_disturbed: self.is_disturbed,
+        });
+    }
+}
+
+impl Module for PacketOuts {
+    fn needs(&self) -> Needs {
+        Needs::new(Nanos::from_secs(120)).in_versions(&self.sending.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.timer.take().map(|timer| desk.cancel(timer));
+                self.begin(desk);
+            }
+            What::Message { message: Message::Error(error), .. } => self.refusals.note(error),
+            What::Sent { said, first, .. } => self.sent(said, first),
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.came(probe.number, event.at, arrival.is_moment_known, desk);
+                }
+            }
+            What::Timer(timer) if self.timer == Some(timer) => match self.paced {
+                // The switch does not answer; what was seen is told.
+                None => desk.end(),
+                Some(_) => self.look(desk),
+            },
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let mut tell = |measured: Measured| desk.measured(measured);
+        self.search.tell("packet_outs", "per_s", &mut tell);
+        if let Some(delays) = Spread::of(self.delays.clone()) {
+            delays.tell("packet_out_ns", 0.0, &mut tell);
+        }
+        let (asked, done) = self.slow;
+        if asked > 0 {
+            let lost = 1.0 - done as f64 / asked as f64;
+            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(asked));
+        }
+        self.refusals.tell(&mut tell);
+        desk.series(self.search.series("done_per_s"));
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let spot = |frame_bytes: u16| {
+        let sending = Sending {
+            flows: Rules::new(context, 1),
+            frame_bytes: frame_bytes.into(),
+            samples: own.integer(&SAMPLES),
+            slow_pps: own.number(&SLOW_PPS),
+            rates_pps: (RATE_MIN, own.number(&RATE_MAX)),
+            step: Nanos::from_secs_f64(own.number(&STEP)),
+            versions: versions(context),
+        };
+        let make = move |_| Box::new(PacketOuts::new(sending.clone())) as Box<_>;
+        Spot::new(frame_bytes.into(), 0.7, make)
+    };
+    let spots = context.frames_or(FRAMES).into_iter().map(spot).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}

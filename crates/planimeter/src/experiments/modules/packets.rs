@@ -1,0 +1,195 @@
+//! Frames at the controller as experiments: packet-in, packet-in answered by packet-out, reactive set-up.
+//!
+//! All are [`super::misses`] with another answer, over frame sizes.
+
+use packet::time::Nanos;
+
+use super::misses::{Answer, Asking, Misses};
+use super::rounds::{Rounds, Spot};
+use super::rules::{RULES_MAX, Rules};
+use super::updates::{VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Frame sizes unless the user asks for others.
+const FRAMES: &[u16] = &[96, 512, 1472];
+
+/// The switch is to tell the whole frame and keep nothing.
+const WHOLE: u16 = 0xffff;
+
+/// Bytes that are told of a frame that the switch keeps.
+const PART: u16 = 128;
+
+const BUFFER: Declared = Declared {
+    key: "buffer",
+    takes: Takes::Words(&["whole", "kept"]),
+    default: "whole,kept",
+    unit: "",
+    help: "whether frames are told whole, or kept by the switch and told in part, if it can",
+};
+
+const BUFFER_ONE: Declared = Declared {
+    key: "buffer",
+    takes: Takes::Word(&["whole", "kept"]),
+    default: "whole",
+    unit: "",
+    help: BUFFER.help,
+};
+
+/// Frames from which delays are told.
+pub const SAMPLES: Declared = Declared {
+    key: "samples",
+    takes: Takes::Integer(2, 100_000),
+    default: "300",
+    unit: "frames",
+    help: "frames from which delays are told",
+};
+
+/// How fast those come.
+pub const SLOW_PPS: Declared = Declared {
+    key: "slow_pps",
+    takes: Takes::Number(1.0, 1e6),
+    default: "2000",
+    unit: "frames/s",
+    help: "how many of those come in a second",
+};
+
+/// Where searches for rates begin.
+pub const RATE_MAX: Declared = Declared {
+    key: "rate_max",
+    takes: Takes::Number(100.0, 2e7),
+    default: "300000",
+    unit: "frames/s",
+    help: "where the search for the highest rates begins",
+};
+
+/// How long a step of a search is.
+pub const STEP: Declared = Declared {
+    key: "step",
+    takes: Takes::Number(0.005, 60.0),
+    default: "0.03",
+    unit: "s",
+    help: "how long frames come at one rate",
+};
+
+const FLOWS: Declared = Declared {
+    key: "flows_max",
+    takes: Takes::Integer(10, RULES_MAX),
+    default: "5000",
+    unit: "flows",
+    help: "most flows that are set up in one step",
+};
+
+/// The least rate that is searched for, frames a second.
+pub const RATE_MIN: f64 = 100.0;
+
+/// What can be set for packet-ins.
+pub const IN: &[Declared] = &[BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+
+/// What can be set for those that are answered.
+pub const IN_OUT: &[Declared] = &[BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+
+/// What can be set for set-ups.
+pub const SETUP: &[Declared] = &[BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
+
+/// What is shown of packet-ins.
+pub const IN_SHOWS: &[Show] = &[
+    Show::values(
+        "Frame sent until its packet-in is read, by frame size",
+        &["packet_in_ns_p50", "kept_packet_in_ns_p50"],
+        &["packet_in_ns_min", "packet_in_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Packet-ins a second, by frame size",
+        &[
+            "packet_ins_per_s_lossfree",
+            "packet_ins_per_s_peak",
+            "kept_packet_ins_per_s_lossfree",
+            "kept_packet_ins_per_s_peak",
+        ],
+        &["kept_buffered_ratio", "kept_carried_bytes_mean", "carried_bytes_mean", "errors_count"],
+    ),
+    Show::series("Packet-ins done over frames asked for", &["done_per_s"]),
+];
+
+/// What is shown of those that are answered.
+pub const IN_OUT_SHOWS: &[Show] = &[
+    Show::values(
+        "Frame in, packet-in, packet-out, frame out: round trip, and the tester's part of it",
+        &["round_trip_ns_p50", "round_trip_ns_p90", "think_ns_p50"],
+        &["round_trip_ns_min", "round_trip_ns_max", "think_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Frames a second through the controller, by frame size",
+        &["packets_per_s_lossfree", "packets_per_s_peak"],
+        &["buffered_ratio", "carried_bytes_mean", "errors_count"],
+    ),
+];
+
+/// What is shown of set-ups.
+pub const SETUP_SHOWS: &[Show] = &[
+    Show::values(
+        "First frame of a flow in until it is out, and the tester's part of it",
+        &["setup_ns_p50", "setup_ns_p90", "think_ns_p50"],
+        &["setup_ns_min", "setup_ns_max", "think_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Flows set up in a second, by frame size",
+        &["setups_per_s_lossfree", "setups_per_s_peak"],
+        &["buffered_ratio", "errors_count"],
+    ),
+];
+
+/// Packet-ins on one target.
+pub fn packet_in(context: &Context) -> Box<dyn Method> {
+    let buffers: Vec<&str> = context.parameters.own.words(&BUFFER).collect();
+    rounds(context, Answer::Nothing, &buffers, u64::MAX)
+}
+
+/// Packet-ins that are answered by packet-outs.
+pub fn packet_in_out(context: &Context) -> Box<dyn Method> {
+    let buffer = context.parameters.own.text(&BUFFER_ONE);
+    rounds(context, Answer::Send, &[buffer], u64::MAX)
+}
+
+/// Packet-ins that are answered by flow-mods.
+pub fn reactive_setup(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    rounds(context, Answer::Rule, &[own.text(&BUFFER_ONE)], own.integer(&FLOWS))
+}
+
+fn rounds(
+    context: &Context,
+    answer: Answer,
+    buffers: &[&str],
+    step_frames_max: u64,
+) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for frame_bytes in context.frames_or(FRAMES) {
+        for &buffer in buffers {
+            let is_kept = buffer == "kept";
+            let asking = Asking {
+                answer,
+                flows: Rules::new(context, RULES_MAX as u32),
+                frame_bytes: frame_bytes.into(),
+                told_bytes: if is_kept { PART } else { WHOLE },
+                samples: own.integer(&SAMPLES).min(step_frames_max),
+                slow_pps: own.number(&SLOW_PPS),
+                rates_pps: (RATE_MIN, own.number(&RATE_MAX)),
+                step: Nanos::from_secs_f64(own.number(&STEP)),
+                step_frames_max,
+                versions: versions(context),
+            };
+            let make = move |_| Box::new(Misses::new(asking.clone())) as Box<_>;
+            let spot = Spot::new(frame_bytes.into(), 0.7, make);
+            let has_both = answer == Answer::Nothing;
+            spots.push(if has_both && is_kept { spot.named("kept_") } else { spot });
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

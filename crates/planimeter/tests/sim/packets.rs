@@ -1,0 +1,194 @@
+//! Frames and messages between switch and controller, on a switch whose time for a frame is known.
+
+use planimeter::target::name::TargetKind;
+use results::record::{Ended, Metric, ModuleRun, Name, Record};
+
+use super::{Destination, Folder, carry_out, plan};
+
+const OURS: [TargetKind; 1] = [TargetKind::Ours];
+
+/// The switch takes this long for a frame that came by a port...
+const SERVICE: &str = "service_ns=20000";
+const SERVICE_NS: f64 = 20_000.0;
+
+/// ...and so many of them in a second.
+const CAPACITY: f64 = 50_000.0;
+
+const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4,1.5"];
+
+const CASES: [(&str, &str); 3] = [
+    ("version=1.0", "buffer=kept"),
+    ("version=1.3", "buffer=whole"),
+    ("version=1.4,1.5", "buffer=whole"),
+];
+
+/// The record of a module; where its frames stay is what it looks at.
+pub fn run(module: &str, set: &[&str]) -> Record {
+    let set = [&["repeats=1"], set].concat();
+    let folder = Folder::new();
+    let plan = plan(&[module], &OURS, &set, 1);
+    let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
+    assert!(!finished.record.partial);
+    for trial in &finished.record.trials {
+        let run = trial.module.as_ref().unwrap();
+        assert_eq!(run.ended, Ended::Said, "{module} {set:?}");
+        let refused = run.notes.iter().find(|note| note.contains("errors_count"));
+        assert_eq!(refused, None, "{module} {set:?}");
+    }
+    finished.record
+}
+
+pub fn only(record: &Record) -> &ModuleRun {
+    let [trial] = &record.trials[..] else { panic!("{} trials", record.trials.len()) };
+    trial.module.as_ref().unwrap()
+}
+
+pub fn measured(run: &ModuleRun, name: &'static str) -> (f64, f64) {
+    let metric = Metric::Named(Name::of(name));
+    let found = run.measured.iter().find(|found| found.metric == metric);
+    let found = found.unwrap_or_else(|| panic!("no {name} in {:?}", run.measured));
+    (found.value, found.resolution.unwrap_or(0.0))
+}
+
+pub fn value(run: &ModuleRun, name: &'static str) -> f64 {
+    measured(run, name).0
+}
+
+/// What was found is the truth, within what the module itself says of it.
+fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
+    let (kept, half) = measured(run, names[0]);
+    let (peak, within) = measured(run, names[1]);
+    assert!(
+        (kept - CAPACITY).abs() <= half.max(0.05 * CAPACITY),
+        "{names:?}: {kept} ± {half}: {:?}",
+        run.series
+    );
+    assert!((peak - CAPACITY).abs() <= within, "{names:?}: {peak} ± {within}");
+}
+
+#[test]
+fn packet_ins_take_as_long_and_come_as_fast_as_the_switch_is_slow() {
+    for (version, buffer) in CASES {
+        let set =
+            ["frame=512", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
+        let record = run("packet-in", &set);
+        let run = only(&record);
+        let delay = value(run, "packet_in_ns_p50");
+        assert!((0.0..=2.0 * SERVICE_NS).contains(&delay), "{version} {buffer}: {delay}");
+        assert_eq!(value(run, "lost_ratio"), 0.0);
+        let (kept, carried) = (value(run, "buffered_ratio"), value(run, "carried_bytes_mean"));
+        assert!(carried <= 508.0 && (kept > 0.0 || carried == 508.0), "{kept} {carried}");
+        check_rates(run, ["packet_ins_per_s_lossfree", "packet_ins_per_s_peak"]);
+    }
+}
+
+#[test]
+fn frames_come_back_through_the_controller_whether_the_switch_keeps_them_or_not() {
+    for (version, buffer) in CASES {
+        let set =
+            ["frame=96", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
+        let record = run("packet-in-out", &set);
+        let run = only(&record);
+        assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
+        // In virtual time the tester answers at once.
+        assert_eq!(value(run, "think_ns_max"), 0.0);
+        assert!(value(run, "round_trip_ns_p50") <= 4.0 * SERVICE_NS, "{version} {buffer}");
+        check_rates(run, ["packets_per_s_lossfree", "packets_per_s_peak"]);
+    }
+}
+
+#[test]
+fn each_flow_is_set_up_by_its_first_frame() {
+    for (version, buffer) in CASES {
+        let set =
+            ["frame=96", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
+        let record = run("reactive-setup", &[&set[..], &["flows_max=10000"]].concat());
+        let run = only(&record);
+        assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
+        assert!(value(run, "setup_ns_p50") <= 4.0 * SERVICE_NS, "{version} {buffer}");
+        check_rates(run, ["setups_per_s_lossfree", "setups_per_s_peak"]);
+    }
+}
+
+#[test]
+fn packet_outs_come_out_at_once() {
+    for version in VERSIONS {
+        let set = ["frame=96", "samples=100", "step=0.02", "rate_max=20000", version];
+        let record = run("packet-out", &set);
+        let run = only(&record);
+        assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
+        assert!(value(run, "packet_out_ns_max") < 1e6, "{version}");
+        // The switch does as many as it is asked for.
+        let (kept, half) = measured(run, "packet_outs_per_s_lossfree");
+        assert!((kept - 20_000.0).abs() <= half, "{kept} ± {half}");
+    }
+}
+
+#[test]
+fn echoes_are_answered_at_rest_and_at_work() {
+    for version in VERSIONS {
+        let load = "load_pps=25000";
+        let record = run("echo-delay", &["echoes=50", "payload=64", load, SERVICE, version]);
+        assert_eq!(record.trials.len(), 3);
+        for trial in &record.trials {
+            let run = trial.module.as_ref().unwrap();
+            assert_eq!(value(run, "unanswered_ratio"), 0.0, "{version}");
+            assert!(value(run, "echo_ns_max") <= 5.0 * SERVICE_NS, "{version}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
+    for version in VERSIONS {
+        let record = run("error-delay", &["samples=20", version]);
+        // Nothing, a port, a table and an action are wrong, behind nothing and behind other flow-mods.
+        assert_eq!(record.trials.len(), 8);
+        for (place, trial) in record.trials.iter().enumerate() {
+            let run = trial.module.as_ref().unwrap();
+            assert_eq!(value(run, "others_count"), 0.0, "{version} {place}");
+            if place % 4 == 0 {
+                continue;
+            }
+            assert_eq!(value(run, "missing_ratio"), 0.0, "{version} {place}");
+            assert_eq!(value(run, "behind_barrier_count"), 0.0, "{version} {place}");
+            assert!(value(run, "error_ns_p50") <= value(run, "barrier_ns_p50"));
+        }
+    }
+}
+
+#[test]
+fn messages_that_are_done_at_once_are_done_as_fast_as_they_are_asked_for() {
+    for version in VERSIONS {
+        let set = ["under_way=0,4", "rate_max=5000", "step=0.02", version];
+        let record = run("control-rate", &set);
+        assert_eq!(record.trials.len(), 10);
+        for (place, trial) in record.trials.iter().take(5).enumerate() {
+            let run = trial.module.as_ref().unwrap();
+            let (kept, half) = measured(run, "messages_per_s_lossfree");
+            assert!((kept - 5000.0).abs() <= half, "{version} {place}: {kept} ± {half}");
+        }
+    }
+}
+
+#[test]
+fn abuse_costs_a_switch_that_answers_at_once_nothing_and_no_other_controller() {
+    for version in VERSIONS {
+        let set = ["flood_per_s=20000", "probes_pps=31000", "time=0.05", version];
+        let record = run("abuse", &set);
+        // Four shares of malformed messages and two floods.
+        assert_eq!(record.trials.len(), 6);
+        for (place, trial) in record.trials.iter().enumerate() {
+            let run = trial.module.as_ref().unwrap();
+            let count = |name| value(run, name);
+            assert_eq!(count("honest_lost_count"), 0.0, "{version} {place}");
+            assert_eq!(count("unanswered_count"), 0.0, "{version} {place}");
+            let forwarded = ["quiet_forwarded_ratio", "forwarded_ratio", "after_forwarded_ratio"];
+            assert_eq!(forwarded.map(count), [1.0; 3], "{version} {place}");
+            assert!(count("activation_ns_max") <= 1.1e6, "{version} {place}");
+            let is_malformed = (1..4).contains(&place);
+            assert_eq!(count("malformed_count") > 0.0, is_malformed, "{version} {place}");
+            assert_eq!(count("abuser_errors_count") > 0.0, is_malformed, "{version} {place}");
+        }
+    }
+}
