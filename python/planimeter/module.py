@@ -183,7 +183,8 @@ class Module:
         self._desk.put("stop", stream)
 
     def watch(self, port: int, what: str | Sequence[int] = "probes") -> None:
-        """Which frames of a port (from 0) are told: "none", "all", "probes", or those of these streams."""
+        """Which frames of a port (from 0) are told: "none", "all", "probes", those of these streams, or those
+        that a capture filter keeps: an entry a line, as `planimeter capture --filter` has them."""
         self._desk.put("watch", port, what)
 
     def counters(self) -> None:

@@ -177,6 +177,7 @@ fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
             "self.watch('first')",
             "mine.py:7 says what makes no sense: [\"watch\",\"first\",\"probes\"]",
         ),
+        ("self.watch(0, 'proto=nothing')", "mine.py:7 says a filter that cannot be: "),
         ("raise SystemExit('enough')", "SystemExit: enough"),
     ] {
         let body = format!("    memory_mib = 64\n    def start(self, facts):\n        {body}\n");
@@ -191,7 +192,7 @@ fn messages_frames_and_streams_reach_a_script() {
     let (module, log, errors) = scripted(
         "    def start(self, facts):\n\
          \x20       assert facts.is_simulated and facts.connections[0].version == '1.5', facts\n\
-         \x20       self.watch(1, 'all')\n\
+         \x20       self.watch(1, 'proto=udp')\n\
          \x20       self.prepare(id=3, frame_bytes=64, rate_pps=1000)\n\
          \x20       self.send({'type': 'flow_mod', 'match': {'in_port': 1}, 'actions': [{'output': 2}]})\n\
          \x20       self.echo = self.send({'type': 'echo_request', 'data': 'abcd'})\n\

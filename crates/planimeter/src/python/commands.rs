@@ -11,6 +11,7 @@ use instrument::module::{
 };
 use instrument::stream::Rate;
 use openflow::header::Xid;
+use packet::filter;
 use packet::time::Nanos;
 use results::record::Name;
 use serde_json::{Value, json};
@@ -74,6 +75,7 @@ pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<()
     let (verb, rest) = row.split_first().ok_or_else(told)?;
     let done = match verb.as_str().ok_or_else(told)? {
         "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
+        "watch" => return watch(rest, desk).and_then(|done| done.ok_or_else(told)),
         "prepare" => return prepare(rest.first().unwrap_or(&Value::Null), names, desk),
         "measured" => return measured(rest, desk).and_then(|done| done.ok_or_else(told)),
         "log" | "series" | "end" => find(verb, rest, desk),
@@ -117,18 +119,6 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
             desk.change_rate(id(stream)?, Rate::FramesPerSecond(rate.as_f64()?));
         }
         ("stop", [stream]) => desk.stop(id(stream)?),
-        ("watch", [port, what]) => {
-            let watch = match (what, what.as_str()) {
-                (Value::Array(ids), _) => {
-                    Watch::Streams(ids.iter().map(id).collect::<Option<_>>()?)
-                }
-                (_, Some("none")) => Watch::None,
-                (_, Some("all")) => Watch::All,
-                (_, Some("probes")) => Watch::Probes,
-                _ => return None,
-            };
-            desk.watch(index(port)?, watch);
-        }
         ("counters", []) => desk.counters(),
         ("timer", [number, at]) => {
             let (number, at) = number.as_u64().zip(at.as_u64())?;
@@ -145,6 +135,30 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
         _ => return None,
     }
     Some(())
+}
+
+/// Says which frames of a port are told: by a word, by their streams, or by entries of a capture filter.
+fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
+    let [port, what] = rest else { return Ok(None) };
+    let Some(port) = index(port) else { return Ok(None) };
+    let watch = match what {
+        Value::Array(ids) => match ids.iter().map(id).collect() {
+            Some(ids) => Watch::Streams(ids),
+            None => return Ok(None),
+        },
+        Value::String(text) => match text.as_str() {
+            "none" => Watch::None,
+            "all" => Watch::All,
+            "probes" => Watch::Probes,
+            entries => {
+                let read = filter::text::file(entries);
+                Watch::Filter(read.map_err(|error| format!("a filter that cannot be: {error}"))?)
+            }
+        },
+        _ => return Ok(None),
+    };
+    desk.watch(port, watch);
+    Ok(Some(()))
 }
 
 /// What was found beside numbers, and that it was all; none for what makes no sense.
