@@ -321,32 +321,34 @@ impl RuleActivation {
         moments: &[(usize, Moment)],
         tell: &mut impl FnMut(Measured),
     ) {
-        let (spans, halves): (Vec<f64>, Vec<f64>) = moments
-            .iter()
-            .map(|(_, moment)| (moment.at.0 as f64 - first.0 as f64, moment.half.0 as f64))
-            .unzip();
-        let (Some(spans), Some(halves)) = (Spread::of(spans), Spread::of(halves)) else { return };
+        let span = |moment: &Moment| moment.at.0 as f64 - first.0 as f64;
+        let spans = moments.iter().map(|(_, moment)| span(moment)).collect();
+        let halves = moments.iter().map(|(_, moment)| moment.half.0 as f64).collect();
+        let last = moments.iter().map(|(_, moment)| *moment).max_by_key(|moment| moment.at);
+        let (Some(spans), Some(halves), Some(last)) = (Spread::of(spans), Spread::of(halves), last)
+        else {
+            return;
+        };
         let half = halves.quantile(0.5);
         let count = moments.len() as u64;
-        let value =
-            |name: &'static str, value: f64| Measured::new(name, "ns", value, half).of(count);
+        let value = |name: &'static str, value: f64, half: f64| {
+            Measured::new(name, "ns", value, half).of(count)
+        };
         spans.tell("activation_ns", half, tell);
-        tell(value("resolution_ns_p50", half));
+        tell(value("resolution_ns_p50", half, 0.0));
+        let (greatest, last_half) = (span(&last), last.half.0 as f64);
         // With rules missing the last is not known.
         if self.activation.is_complete() {
-            tell(value("data_plane_ns", spans.greatest()));
-            let rate = count as f64 / (spans.greatest().max(1.0) / 1e9);
-            tell(Measured::new(
-                "rules_per_s",
-                "per_s",
-                rate,
-                rate * half / spans.greatest().max(1.0),
-            ));
+            tell(value("data_plane_ns", greatest, last_half));
+            let seconds = greatest.max(1.0) / 1e9;
+            let rate = count as f64 / seconds;
+            let off = rate * last_half / greatest.max(1.0);
+            tell(Measured::new("rules_per_s", "per_s", rate, off));
         }
         if let Some(said) = acknowledged {
             let gap = |span: f64| span - said.0 as f64;
-            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5))));
-            tell(value("barrier_gap_ns_max", gap(spans.greatest())));
+            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5)), half));
+            tell(value("barrier_gap_ns_max", gap(greatest), last_half));
         }
     }
 
