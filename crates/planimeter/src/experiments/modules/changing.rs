@@ -12,6 +12,7 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::passage::UNANSWERED;
 use super::rules::{FAR, NEAR, sent};
 
 /// How long frames run before the change at least, and how long those under way are waited for.
@@ -143,6 +144,7 @@ impl Changing {
         let mut messages = std::mem::take(&mut self.change.before);
         messages.push(Message::BarrierRequest);
         self.barrier = desk.send_all(0, messages).xids().last();
+        self.timer = Some(desk.timer_in(self.change.patience));
         let id = self.change.stream.id;
         desk.prepare(self.change.stream.clone());
         for port in [NEAR, FAR] {
@@ -157,6 +159,7 @@ impl Changing {
         self.barrier = None;
         if self.phase == Phase::Preparing {
             self.phase = Phase::Counting;
+            self.timer.take().map(|timer| desk.cancel(timer));
             desk.counters();
         } else {
             self.acknowledged_at = Some(at);
@@ -178,7 +181,8 @@ impl Changing {
 
     fn timed(&mut self, desk: &mut Desk) -> bool {
         match self.phase {
-            Phase::Preparing | Phase::Counting => {}
+            Phase::Preparing => desk.end_by_limit(UNANSWERED),
+            Phase::Counting => {}
             Phase::Quiet => self.make(desk),
             Phase::Updating => {
                 let since = self.sent_at.map_or(Nanos(0), |sent| desk.now().since(sent));

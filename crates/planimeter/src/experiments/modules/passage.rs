@@ -24,6 +24,9 @@ use super::spread::Spread;
 /// How long frames under way are waited for.
 const DRAIN: Nanos = Nanos::from_millis(50);
 
+/// The limit by which a module ends whose switch does not say that its rules are there.
+pub const UNANSWERED: &str = "patience for the barrier behind the rules";
+
 /// Frames of each case that are compared byte by byte.
 const CHECKED_MAX: u64 = 256;
 
@@ -268,8 +271,7 @@ impl Passing {
 
     fn timed(&mut self, desk: &mut Desk) {
         match self.phase {
-            // The barrier was not answered.
-            Phase::Preparing => desk.end(),
+            Phase::Preparing => desk.end_by_limit(UNANSWERED),
             Phase::Counting | Phase::Draining => {}
             Phase::Running => {
                 self.phase = Phase::Draining;

@@ -16,6 +16,7 @@ use openflow::model::{FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::passage::UNANSWERED;
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
 use super::spread::Spread;
@@ -24,8 +25,8 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// The stream of probes.
-const PROBES: u16 = 1;
+/// How often rules whose frames came nowhere are visited again.
+const ROUNDS_MAX: u16 = 5;
 
 /// How long frames under way are waited for.
 const DRAIN: Nanos = Nanos::from_millis(50);
@@ -141,6 +142,10 @@ pub struct TableCapacity {
     times: Vec<(f64, f64)>,
     /// For each rule that was looked for: its place, frames that were sent on and back, and the least delay.
     seen: Vec<Seen>,
+    /// Those that are visited, by their places in that row.
+    visited: Vec<usize>,
+    /// How often frames were sent to rules, and the number of the stream.
+    round: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,6 +181,8 @@ impl TableCapacity {
             is_reused: None,
             times: Vec::new(),
             seen: Vec::new(),
+            visited: Vec::new(),
+            round: 0,
         }
     }
 
@@ -235,16 +242,25 @@ impl TableCapacity {
         let some = taken.into_iter().skip(from).step_by(step);
         let seen = |place| Seen { place, on: 0, back: 0, least_ns: f64::INFINITY };
         self.seen = some.map(seen).collect();
-        if self.seen.is_empty() {
+        for port in [NEAR, FAR] {
+            desk.watch(port, Watch::Probes);
+        }
+        self.visit(desk);
+    }
+
+    /// Sends frames to the rules whose frames came nowhere yet, a few times at most.
+    fn visit(&mut self, desk: &mut Desk) {
+        let unseen = |(_, seen): &(usize, &Seen)| seen.on + seen.back == 0;
+        self.visited = (0..).zip(&self.seen).filter(unseen).map(|(at, _)| at).collect();
+        if self.visited.is_empty() || self.round == ROUNDS_MAX {
             return self.reuse(desk);
         }
-        let places: Vec<u64> = self.seen.iter().map(|seen| seen.place.into()).collect();
-        let mut stream = self.filling.rules.probes(PROBES, 96, self.filling.probes_pps);
+        self.phase = Phase::Looking;
+        self.round += 1;
+        let places: Vec<u64> = self.visited.iter().map(|at| self.seen[*at].place.into()).collect();
+        let mut stream = self.filling.rules.probes(self.round, 96, self.filling.probes_pps);
         super::forwarding::visit(&mut stream, &places);
         desk.start(stream, Span::frames(VISITS * places.len() as u64));
-        for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![PROBES]));
-        }
         let ran = (VISITS * places.len() as u64) as f64 / self.filling.probes_pps;
         let ran = Nanos::from_secs_f64(ran).saturating_add(self.filling.patience);
         self.timer.take().map(|timer| desk.cancel(timer));
@@ -252,7 +268,9 @@ impl TableCapacity {
     }
 
     fn probed(&mut self, place: u64, port: usize, delay: Option<Nanos>) {
-        let Some(seen) = self.seen.get_mut(place as usize) else { return };
+        let Some(seen) = self.visited.get(place as usize).map(|at| &mut self.seen[*at]) else {
+            return;
+        };
         if port == FAR {
             seen.on += 1;
             seen.least_ns = seen.least_ns.min(delay.map_or(f64::INFINITY, |it| it.0 as f64));
@@ -309,7 +327,7 @@ impl TableCapacity {
     fn timed(&mut self, desk: &mut Desk) {
         self.timer = None;
         match self.phase {
-            Phase::Draining => self.reuse(desk),
+            Phase::Draining => self.visit(desk),
             Phase::Looking => self.look_over(desk),
             // A barrier was not answered: what was said last is not known to be there.
             Phase::Filling => {
@@ -319,7 +337,7 @@ impl TableCapacity {
                 self.barrier = None;
                 self.look(desk);
             }
-            Phase::Preparing | Phase::Reusing | Phase::Emptying => desk.end(),
+            Phase::Preparing | Phase::Reusing | Phase::Emptying => desk.end_by_limit(UNANSWERED),
         }
     }
 
@@ -432,7 +450,7 @@ impl Module for TableCapacity {
         match event.what {
             What::Start(_) => self.say(Rules::emptied(), desk),
             What::Frame(arrival) => {
-                if let Some(probe) = arrival.probe {
+                if let Some(probe) = arrival.probe.filter(|it| it.stream == self.round) {
                     let delay = arrival.stamp.at.since(probe.sent_at);
                     let delay = probe.is_delay_known.then_some(delay);
                     self.probed(probe.place, arrival.port, delay);
@@ -447,7 +465,7 @@ impl Module for TableCapacity {
                 self.barrier = None;
                 self.answered(event.at, desk);
             }
-            What::StreamOver(PROBES) => self.look_over(desk),
+            What::StreamOver(stream) if stream == self.round => self.look_over(desk),
             What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
             _ => {}
         }
