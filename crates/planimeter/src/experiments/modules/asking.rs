@@ -17,6 +17,9 @@ use packet::time::Nanos;
 use super::spread::Spread;
 use super::statistics;
 
+/// The name of the limit that a module's patience with a switch sets.
+pub const PATIENCE_LIMIT: &str = "patience for answers, counters and the end of rules";
+
 /// Asks to be told news. Some switches tell a controller that calls them none (Open vSwitch) before it has
 /// said how much it wants of a frame.
 pub fn hear_news() -> Message {

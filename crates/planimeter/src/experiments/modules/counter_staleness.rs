@@ -16,7 +16,7 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::activation::Moment;
-use super::asking::{Answer, Asking};
+use super::asking::{Answer, Asking, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Rules};
 use super::statistics::Statistic;
@@ -216,7 +216,7 @@ impl CounterStaleness {
         match self.phase {
             Phase::Arriving => self.wait(desk),
             Phase::Sending => {}
-            Phase::Before | Phase::Waiting => desk.end(),
+            Phase::Before | Phase::Waiting => desk.end_by_limit(PATIENCE_LIMIT),
         }
     }
 }

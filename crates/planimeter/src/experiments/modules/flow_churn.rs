@@ -14,7 +14,7 @@ use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::asking::{Answer, Asking, Delays};
+use super::asking::{Answer, Asking, Delays, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::spread::Spread;
@@ -72,7 +72,9 @@ pub struct FlowChurn {
     asking: Asking,
     filling: Option<Said>,
     phase: Phase,
+    /// From when to when frames ran.
     begun_at: Nanos,
+    stopped_at: Nanos,
     /// Frames that the port had sent at the beginning, and at the end.
     sent: [u64; 2],
     arrived: u64,
@@ -113,6 +115,7 @@ impl FlowChurn {
             filling: None,
             phase: Phase::Filling,
             begun_at: Nanos::ZERO,
+            stopped_at: Nanos::ZERO,
             sent: [0; 2],
             arrived: 0,
             delays_ns: Vec::new(),
@@ -211,6 +214,7 @@ impl FlowChurn {
             Phase::Filling => {}
             Phase::Running => {
                 self.phase = Phase::Arriving;
+                self.stopped_at = desk.now();
                 desk.stop(FRAMES);
                 self.end = Some(desk.timer_in(ARRIVING));
             }
@@ -218,7 +222,7 @@ impl FlowChurn {
             Phase::Answering => {
                 self.barriers.unanswered += u64::from(self.barrier.is_some());
                 self.polls.unanswered += u64::from(self.poll.is_some());
-                desk.end();
+                desk.end_by_limit(PATIENCE_LIMIT);
             }
         }
     }
@@ -295,18 +299,19 @@ impl Module for FlowChurn {
         if let Some(delays) = Spread::of(std::mem::take(&mut self.delays_ns)) {
             delays.tell("frames_latency_ns", 0.0, &mut tell);
         }
+        let took = self.stopped_at.since(self.begun_at).as_secs_f64();
         let sent = self.sent[1].saturating_sub(self.sent[0]);
         if sent > 0 {
             let lost = sent.saturating_sub(self.arrived) as f64 / sent as f64;
             tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(sent));
-            let rate = self.arrived as f64 / self.churn.span.as_secs_f64();
+            let rate = self.arrived as f64 / took;
             tell(Measured::new("forwarded_pps", "pps", rate, 0.0).of(self.arrived));
         }
-        if self.phase == Phase::Filling {
+        if took == 0.0 {
             return;
         }
         let said = self.changes.saturating_sub(self.unsaid);
-        let rate = said as f64 / self.churn.span.as_secs_f64();
+        let rate = said as f64 / took;
         tell(Measured::new("changes_per_s", "per_s", rate, 0.0).of(said));
         tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
         self.barriers.tell("barrier_ns", &mut tell);

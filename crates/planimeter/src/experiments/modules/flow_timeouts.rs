@@ -20,7 +20,7 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::activation::{Activation, Moment};
-use super::asking::{Answer, Asking, hear_news};
+use super::asking::{Answer, Asking, PATIENCE_LIMIT, hear_news};
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::spread::Spread;
@@ -215,7 +215,8 @@ impl FlowTimeouts {
                 self.timer = Some(desk.timer_in(most));
             }
             Phase::Ending => self.check(desk),
-            Phase::Checking => desk.end(),
+            Phase::Checking if self.has_all() => desk.end(),
+            Phase::Checking => desk.end_by_limit(PATIENCE_LIMIT),
         }
     }
 
@@ -228,10 +229,13 @@ impl FlowTimeouts {
         self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
     }
 
+    /// Whether every rule ended, and was told to.
+    fn has_all(&self) -> bool {
+        self.ceased.is_complete() && self.told.iter().all(Option::is_some)
+    }
+
     fn check_if_over(&mut self, desk: &mut Desk) {
-        let is_told = |told: &Option<Told>| told.is_some();
-        if self.phase == Phase::Ending && self.ceased.is_complete() && self.told.iter().all(is_told)
-        {
+        if self.phase == Phase::Ending && self.has_all() {
             self.check(desk);
         }
     }

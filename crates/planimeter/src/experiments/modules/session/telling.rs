@@ -1,0 +1,118 @@
+//! What a session came to, from what was seen of it.
+//!
+//! A port's change lies between two frames of which it is known when they left; frames that the tester
+//! did not send prove nothing. Invariant: what was not seen is not told.
+
+use instrument::module::Measured;
+use packet::time::Nanos;
+
+use super::{Change, SETTLE, Session, Without};
+use crate::experiments::modules::asking::Answer;
+
+impl Session {
+    pub(super) fn tell_equal(&mut self) {
+        let all = self.trying.frames * self.trying.controllers as u64;
+        let told: u64 = self.told.counts.iter().sum();
+        self.say("equal_told_ratio", "ratio", told as f64 / all as f64, 0.0, all);
+    }
+
+    pub(super) fn tell_ruling(&mut self) {
+        let frames = self.trying.frames;
+        let master = self.told.counts.first().copied().unwrap_or(0);
+        let slaves: u64 = self.told.counts.iter().skip(1).sum();
+        self.say("master_told_ratio", "ratio", master as f64 / frames as f64, 0.0, frames);
+        self.say("slaves_told_frames", "frames", slaves as f64, 0.0, frames);
+    }
+
+    pub(super) fn say(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        value: f64,
+        half: f64,
+        count: u64,
+    ) {
+        self.results.push(Measured::new(name, unit, value, half).of(count));
+    }
+
+    pub(super) fn tell_roles(&mut self) {
+        if let Some(answer) = self.slave {
+            let refused = f64::from(u8::from(answer.errors > 0));
+            self.say("slave_refused_ratio", "ratio", refused, 0.0, 1);
+        }
+        let Some(asked) = self.takeover.asked else { return };
+        if let Some(first) = self.takeover.first_at {
+            let span = first.since(asked.sent_at).0 as f64;
+            self.say("takeover_ns", "ns", span, 1e9 / self.trying.frames_pps, 1);
+        }
+        let numbers = &self.told.numbers;
+        if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+            let (all, told) = (last - first + 1, numbers.len() as u64);
+            self.say("takeover_missed_frames", "frames", (all - told) as f64, 0.0, all);
+            let old = self.takeover.old_told as f64;
+            self.say("old_master_told_frames", "frames", old, 0.0, all);
+        }
+    }
+
+    pub(super) fn tell_ports(&mut self) {
+        let (down, up) = (std::mem::take(&mut self.down), std::mem::take(&mut self.up));
+        self.backs.sort_unstable();
+        // One that left with a frame of the other stream says nothing more.
+        let apart = Nanos((self.gap_ns() / 2.0) as u64);
+        // Frames that still left at the end of the step say that nothing came of it.
+        let ceased = |last: &Nanos, answer: &Answer| last.since(answer.last_at).0 < SETTLE.0 / 2;
+        if let Some(answer) = down.done() {
+            self.tell_heard("port_down_told_ns", &down, answer);
+            if let Some(last) = down.last.filter(|last| ceased(last, answer)) {
+                let next = self.backs.iter().copied().find(|at| at.since(last) > apart);
+                self.tell_moment("port_down_ns", [Some(last), next], answer);
+            }
+        }
+        if let Some(answer) = up.done() {
+            self.tell_heard("port_up_told_ns", &up, answer);
+            let first = up.firsts.iter().copied().filter(|at| *at > answer.sent_at).min();
+            let before = |at: &&Nanos| first.is_some_and(|first| first.since(**at) > apart);
+            let previous = self.backs.iter().rev().find(before).copied();
+            self.tell_moment("port_up_ns", [previous, first], answer);
+        }
+    }
+
+    /// When the last controller heard of a change.
+    pub(super) fn tell_heard(&mut self, name: &'static str, change: &Change, answer: &Answer) {
+        let heard: Option<Vec<Nanos>> = change.heard_at.iter().map(|(_, at)| *at).collect();
+        if let Some(last) = heard.and_then(|all| all.into_iter().max()) {
+            let count = change.heard_at.len() as u64;
+            self.say(name, "ns", last.since(answer.sent_at).0 as f64, 0.0, count);
+        }
+    }
+
+    /// A moment between two frames, and not before it was asked for.
+    pub(super) fn tell_moment(
+        &mut self,
+        name: &'static str,
+        ends: [Option<Nanos>; 2],
+        answer: &Answer,
+    ) {
+        let [Some(from), Some(until)] = ends else { return };
+        let from = from.max(answer.sent_at).since(answer.sent_at).0 as f64;
+        let until = (until.since(answer.sent_at).0 as f64).max(from);
+        self.say(name, "ns", (from + until) / 2.0, (until - from) / 2.0, 1);
+    }
+
+    pub(super) fn tell_without(&mut self) {
+        let Without { from, until, ref ruled, missed } = self.without;
+        if until <= from {
+            return;
+        }
+        let ends = ruled.first().zip(ruled.last());
+        let all = ends.map_or(0, |(first, last)| last - first + 1);
+        let kept = if all == 0 { 0.0 } else { ruled.len() as f64 / all as f64 };
+        let rows = ruled.iter().zip(ruled.iter().skip(1)).map(|(one, next)| next - one - 1);
+        let silence = rows.max().unwrap_or(0) as f64 * self.gap_ns();
+        let sent = (until.since(from).0 as f64 / self.gap_ns()).max(1.0);
+        let bridged = (missed as f64 / sent).min(1.0);
+        self.say("alone_ruled_ratio", "ratio", kept, 0.0, all);
+        self.say("alone_silence_ns_max", "ns", silence, self.gap_ns(), all);
+        self.say("alone_missed_ratio", "ratio", bridged, 1.0 / sent, all);
+    }
+}
