@@ -80,6 +80,14 @@ fn the_example_finds_what_rule_activation_finds() {
 }
 
 #[test]
+fn one_seed_gives_one_result_whatever_time_python_takes() {
+    let folder = Folder::new();
+    let set = ["rules_count=20", "probes_pps=50000"];
+    let [once, again] = [0, 1].map(|_| measured(&folder.0, EXAMPLE, &set).0);
+    assert_eq!((&once["trials"], &once["outcomes"]), (&again["trials"], &again["outcomes"]));
+}
+
+#[test]
 fn the_example_measures_in_real_time() {
     let folder = Folder::new();
     let set = ["rules_count=50", "probes_pps=5000", "repeats=1"];
