@@ -7,7 +7,7 @@ use super::common::Folder;
 use super::{measure, plan};
 
 /// A target that behaves like a model of which a file says this.
-fn modelled(folder: &Folder, keys: &str) -> TargetKind {
+pub fn modelled(folder: &Folder, keys: &str) -> TargetKind {
     let path = folder.0.join("model.toml");
     std::fs::create_dir_all(&folder.0).unwrap();
     std::fs::write(&path, format!("name = \"test\"\nabout = \"test\"\n{keys}")).unwrap();

@@ -3,6 +3,8 @@
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
 
+use super::common::Folder;
+use super::models::modelled;
 use super::{measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
@@ -72,5 +74,29 @@ fn flows_stop_within_what_probes_can_tell_however_they_are_stopped() {
             assert_eq!(value(run, "leaked_after_barrier_frames"), 0.0);
             assert!(value(run, "stop_ns_max") <= ROUND_NS + 2e5, "{}", value(run, "stop_ns_max"));
         }
+    }
+}
+
+#[test]
+fn a_switch_whose_rules_act_after_its_barrier_is_told_so_and_loses_nothing() {
+    let folder = Folder::new();
+    let kind = modelled(
+        &folder,
+        "hardware.activation_ns = { value = 40_000_000, source = \"assumed\" }\n\
+         barrier.answers = { value = \"taken\", source = \"assumed\" }\n",
+    );
+    for (experiment, by, late) in [
+        ("update-transient", "by=modify", "stale_frames"),
+        ("blackhole", "by=drop", "leaked_after_barrier_frames"),
+    ] {
+        let set = ["rules_count=50", PROBES, "repeats=1", by];
+        let record = measure(&plan(&[experiment], &[kind], &set, 1));
+        let run = module(&record);
+        // 40 ms of 50,000 frames in a second.
+        let late = value(run, late);
+        assert!((1800.0..2200.0).contains(&late), "{experiment}: {late}");
+        let took = found(run, "update_ns").or(found(run, "stop_ns_max")).unwrap();
+        assert!((4e7 - ROUND_NS..4e7 + 2.0 * ROUND_NS).contains(&took), "{experiment}: {took}");
+        assert_eq!(found(run, "lost_frames").unwrap_or(0.0), 0.0);
     }
 }
