@@ -94,8 +94,8 @@ pub struct Session {
     takeover: Takeover,
     down: Change,
     up: Change,
-    /// When frames left that came back while the port was changed.
-    backs: Vec<Nanos>,
+    /// When frames left, and came back, while the port was changed.
+    backs: Vec<[Nanos; 2]>,
     without: Without,
     results: Vec<Measured>,
 }
@@ -133,6 +133,8 @@ struct Told {
 #[derive(Debug, Default)]
 struct Takeover {
     asked: Option<Answer>,
+    /// When the last frame left of which only the old one was told.
+    old_last: Option<Nanos>,
     /// When the new master was first told of a frame.
     first_at: Option<Nanos>,
     /// Frames of which the old one was told although they left after the new one's answer.
@@ -145,9 +147,9 @@ struct Takeover {
 struct Change {
     asked: Option<Answer>,
     heard_at: Vec<(usize, Option<Nanos>)>,
-    /// When the last frame left that came through, and those after the change.
+    /// When the last frame left that came through, and when those after the change left and came.
     last: Option<Nanos>,
-    firsts: Vec<Nanos>,
+    firsts: Vec<[Nanos; 2]>,
 }
 
 /// Frames that came through while there was no controller.
@@ -448,7 +450,12 @@ impl Session {
         let answered = self.takeover.asked.map(|answer| answer.last_at);
         if connection == 1 {
             self.takeover.first_at.get_or_insert(at);
-        } else if answered.is_some_and(|answered| probe.sent_at > answered) {
+            return;
+        }
+        if self.takeover.first_at.is_none() {
+            self.takeover.old_last = self.takeover.old_last.max(Some(probe.sent_at));
+        }
+        if answered.is_some_and(|answered| probe.sent_at > answered) {
             self.takeover.old_told += 1;
         }
     }
@@ -469,16 +476,16 @@ impl Session {
     }
 
     /// A frame came through, or back.
-    fn passed(&mut self, probe: Probe) {
+    fn passed(&mut self, probe: Probe, at: Nanos) {
         if probe.stream == BACK {
             if matches!(self.step, Step::Ready | Step::Down | Step::Up) {
-                self.backs.push(probe.sent_at);
+                self.backs.push([probe.sent_at, at]);
             }
             return;
         }
         match self.step {
             Step::Ready | Step::Down => self.down.last = self.down.last.max(Some(probe.sent_at)),
-            Step::Up => self.up.firsts.push(probe.sent_at),
+            Step::Up => self.up.firsts.push([probe.sent_at, at]),
             Step::Without | Step::Again | Step::Over => {
                 let Without { from, until, .. } = self.without;
                 let is_within = probe.sent_at > from && (until.0 == 0 || probe.sent_at < until);
@@ -538,7 +545,7 @@ impl Module for Session {
             }
             What::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
-                    self.passed(probe);
+                    self.passed(probe, event.at);
                 }
             }
             What::Message { connection, message, probe, is_moment_known, .. } => {

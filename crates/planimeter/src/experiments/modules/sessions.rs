@@ -95,7 +95,7 @@ pub const SHOWS: &[Show] = &[
     ),
     Show::values(
         "A port taken down and up by the controller",
-        &["port_down_told_ns", "port_down_ns", "port_up_told_ns", "port_up_ns"],
+        &["port_down_ns", "port_up_ns", "port_down_told_ns", "port_up_told_ns"],
         &[],
     ),
     Show::values(

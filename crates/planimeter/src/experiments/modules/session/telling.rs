@@ -1,6 +1,6 @@
 //! What a session came to, from what was seen of it.
 //!
-//! A port's change lies between two frames of which it is known when they left; frames that the tester
+//! A port's change lies between two frames, from when one left until the other had come; frames that the tester
 //! did not send prove nothing. Invariant: what was not seen is not told.
 
 use instrument::module::Measured;
@@ -41,10 +41,8 @@ impl Session {
             self.say("slave_refused_ratio", "ratio", refused, 0.0, 1);
         }
         let Some(asked) = self.takeover.asked else { return };
-        if let Some(first) = self.takeover.first_at {
-            let span = first.since(asked.sent_at).0 as f64;
-            self.say("takeover_ns", "ns", span, 1e9 / self.trying.frames_pps, 1);
-        }
+        let old_last = self.takeover.old_last.unwrap_or(asked.sent_at);
+        self.tell_moment("takeover_ns", [Some(old_last), self.takeover.first_at], &asked);
         let numbers = &self.told.numbers;
         if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
             let (all, told) = (last - first + 1, numbers.len() as u64);
@@ -64,15 +62,19 @@ impl Session {
         if let Some(answer) = down.done() {
             self.tell_heard("port_down_told_ns", &down, answer);
             if let Some(last) = down.last.filter(|last| ceased(last, answer)) {
-                let next = self.backs.iter().copied().find(|at| at.since(last) > apart);
+                let next = self.backs.iter().find(|[sent_at, _]| sent_at.since(last) > apart);
+                let next = next.map(|[_, at]| *at);
                 self.tell_moment("port_down_ns", [Some(last), next], answer);
             }
         }
         if let Some(answer) = up.done() {
             self.tell_heard("port_up_told_ns", &up, answer);
-            let first = up.firsts.iter().copied().filter(|at| *at > answer.sent_at).min();
-            let before = |at: &&Nanos| first.is_some_and(|first| first.since(**at) > apart);
-            let previous = self.backs.iter().rev().find(before).copied();
+            let first = up.firsts.iter().filter(|[sent_at, _]| *sent_at > answer.sent_at).min();
+            let lost = |[sent_at, _]: &&[Nanos; 2]| {
+                first.is_some_and(|[first, _]| first.since(*sent_at) > apart)
+            };
+            let previous = self.backs.iter().rev().find(lost).map(|[sent_at, _]| *sent_at);
+            let first = first.map(|[_, at]| *at);
             self.tell_moment("port_up_ns", [previous, first], answer);
         }
     }
