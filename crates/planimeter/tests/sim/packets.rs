@@ -174,7 +174,7 @@ fn messages_that_are_done_at_once_are_done_as_fast_as_they_are_asked_for() {
 #[test]
 fn abuse_costs_a_switch_that_answers_at_once_nothing_and_no_other_controller() {
     for version in VERSIONS {
-        let set = ["flood_per_s=20000", "probes_pps=31000", "time=0.05", version];
+        let set = ["flood_per_s=20000", "probes_pps=30000", "time=0.05", version];
         let record = run("abuse", &set);
         // Four shares of malformed messages and two floods.
         assert_eq!(record.trials.len(), 6);
@@ -184,7 +184,10 @@ fn abuse_costs_a_switch_that_answers_at_once_nothing_and_no_other_controller() {
             assert_eq!(count("honest_lost_count"), 0.0, "{version} {place}");
             assert_eq!(count("unanswered_count"), 0.0, "{version} {place}");
             let forwarded = ["quiet_forwarded_ratio", "forwarded_ratio", "after_forwarded_ratio"];
-            assert_eq!(forwarded.map(count), [1.0; 3], "{version} {place}");
+            for name in forwarded {
+                let (share, half) = measured(run, name);
+                assert!((share - 1.0).abs() <= half && half < 0.02, "{version} {place}: {share}");
+            }
             assert!(count("activation_ns_max") <= 1.1e6, "{version} {place}");
             let is_malformed = (1..4).contains(&place);
             assert_eq!(count("malformed_count") > 0.0, is_malformed, "{version} {place}");

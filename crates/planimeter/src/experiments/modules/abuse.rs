@@ -2,7 +2,7 @@
 //!
 //! Claim: malformed and flooding input slows the switch down for everybody. Method: one controller asks for
 //! echoes and adds exact rules, one by one, while probes visit all of them in turn and show when each
-//! began to act and what is forwarded. After a quiet time a second controller sends echo requests of
+//! began to act, and frames the other way show what is forwarded. After a quiet time a second controller sends echo requests of
 //! which a share is malformed, or as many as the rate says, or frames without a rule flood the
 //! controllers; then it is quiet again. Told are both times and their ratio. Source: metric C17 of the
 //! method; RFC 8456, section 5.3. Invariant: the first controller never says anything malformed, so that
@@ -16,19 +16,19 @@ use instrument::module::{
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
-use openflow::model::{Action, FlowMod, Match, PRIORITY_DEFAULT, reserved};
+use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::paced::{Paced, TICK};
 use super::rounds::{Rounds, Spot};
-use super::rules::{FAR, Rules};
+use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
-use crate::target::program::PORT_OUT;
+use crate::target::program::{PORT_IN, PORT_OUT};
 
 /// Name of the axis.
 pub const AXIS: &str = "malformed_percent";
@@ -37,9 +37,14 @@ pub const AXIS: &str = "malformed_percent";
 const HONEST: usize = 0;
 const ABUSER: usize = 1;
 
-/// The streams of probes, and of frames without a rule.
+/// The streams of probes, of frames without a rule, and of frames that a rule sends the other way: these
+/// alone leave the tester's second port, so that its counters say how many they were.
 const PROBES: u16 = 1;
 const FLOOD: u16 = 2;
+const BACK: u16 = 3;
+
+/// Frames in a second that a rule sends the other way.
+const BACK_PPS: f64 = 10_000.0;
 
 /// Times that are compared: quiet, abused, and quiet again.
 const TIMES: usize = 3;
@@ -47,6 +52,9 @@ const TIMES: usize = 3;
 /// A new rule comes after so long, and an echo.
 const RULE_EVERY: Nanos = Nanos::from_millis(5);
 const ECHO_EVERY: Nanos = Nanos::from_millis(1);
+
+/// How long frames and answers that are under way are waited for.
+const LINGER: Nanos = Nanos::from_millis(100);
 
 /// How long a barrier's answer is waited for.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -169,7 +177,7 @@ pub enum Form {
 pub struct Abusing {
     /// How.
     pub abuse: Abuse,
-    /// The rules; the first is there from the beginning.
+    /// The rules.
     pub flows: Rules,
     /// How long each time is.
     pub time: Nanos,
@@ -200,6 +208,11 @@ pub struct Abused {
     owed: f64,
     lost: [u64; 2],
     abuser_errors: u64,
+    /// Frames that the second port had sent at the beginning of each time, and at the end.
+    sent_back: Vec<u64>,
+    /// How many of those were asked for.
+    asked: usize,
+    is_stopped: bool,
 }
 
 /// What was seen in one of the times.
@@ -208,7 +221,6 @@ struct Time {
     echoes: Vec<f64>,
     acted: Vec<f64>,
     forwarded: u64,
-    numbers: Option<(u64, u64)>,
 }
 
 impl Abused {
@@ -231,6 +243,9 @@ impl Abused {
             owed: 0.0,
             lost: [0; 2],
             abuser_errors: 0,
+            sent_back: Vec::new(),
+            asked: 0,
+            is_stopped: false,
             abusing,
         }
     }
@@ -244,10 +259,10 @@ impl Abused {
         let drops = flows.probes(PROBES, 64, self.abusing.probes_pps);
         // Probes of rules that are not there yet go nowhere, and do not flood.
         let quiet = FlowMod::add(Rules::all(), 1, Vec::new());
-        let mut messages: Vec<Message> =
-            [Rules::cleared(self.version), below, quiet, rule(flows, 0)]
-                .map(Message::FlowMod)
-                .into();
+        let back = Match::ANY.with(Field::InPort, PORT_OUT);
+        let back = FlowMod::add(back, 2, vec![Action::output(PORT_IN.into())]);
+        let rules = [Rules::cleared(self.version), below, quiet, back];
+        let mut messages: Vec<Message> = rules.map(Message::FlowMod).into();
         messages.push(Message::BarrierRequest);
         self.barrier = desk.send_all(HONEST, messages).xids().last();
         self.timer = Some(desk.timer_in(PATIENCE));
@@ -255,7 +270,11 @@ impl Abused {
         if let Abuse::Frames(pps) = self.abusing.abuse {
             desk.prepare(flows.strangers(FLOOD, 64, pps));
         }
+        let mut back = flows.visits(BACK, 0..1, 64, BACK_PPS);
+        (back.from, back.to) = (FAR, NEAR);
+        desk.prepare(back);
         desk.watch(FAR, Watch::Streams(vec![PROBES]));
+        desk.watch(NEAR, Watch::Streams(vec![BACK]));
         let wire = facts.version(ABUSER).map_or(4, Version::wire);
         if let Abuse::Messages { forms, .. } = &self.abusing.abuse {
             self.malformed = forms.iter().map(|form| desk.raw(form.bytes(wire))).collect();
@@ -272,6 +291,8 @@ impl Abused {
         if let Abuse::Messages { per_s, .. } = self.abusing.abuse {
             self.abuse = Paced::over(per_s, self.abusing.time, from);
         }
+        self.count(desk);
+        desk.begin(BACK, Span::OPEN);
         desk.begin(PROBES, Span::OPEN);
         if let Abuse::Frames(_) = self.abusing.abuse {
             let until = from.saturating_add(self.abusing.time);
@@ -286,21 +307,37 @@ impl Abused {
         self.times.get_mut((since.0 / self.abusing.time.0) as usize)
     }
 
+    /// Has frames that were sent be counted when a time begins.
+    fn count(&mut self, desk: &mut Desk) {
+        let begun_at = self.begun_at.unwrap_or(desk.now());
+        let due = begun_at.saturating_add(Nanos(self.abusing.time.0 * self.asked as u64));
+        if self.asked <= TIMES && desk.now() >= due {
+            self.asked += 1;
+            desk.counters();
+        }
+    }
+
     /// Says what is due, and looks again soon.
     fn say(&mut self, desk: &mut Desk) {
         let now = desk.now();
+        self.count(desk);
         for number in self.echoes.due(now) {
             let xid = desk.send(HONEST, Message::EchoRequest(number.to_be_bytes().to_vec()));
             self.open.insert(xid, None);
         }
         for number in self.rules.due(now) {
-            let rule = rule(&self.abusing.flows, number as u32 + 1);
+            let rule = rule(&self.abusing.flows, number as u32);
             self.said.push((desk.send(HONEST, Message::FlowMod(rule)), None, None));
         }
         self.abuse(desk);
-        let over = self.begun_at.map(|begun| begun.saturating_add(Nanos(self.abusing.time.0 * 3)));
-        if over.is_some_and(|over| now >= over.saturating_add(RULE_EVERY)) {
+        let Some(begun_at) = self.begun_at else { return };
+        let over_at = begun_at.saturating_add(Nanos(self.abusing.time.0 * TIMES as u64));
+        if now >= over_at.saturating_add(LINGER) {
             return desk.end();
+        }
+        if now >= over_at && !std::mem::replace(&mut self.is_stopped, true) {
+            desk.stop(PROBES);
+            desk.stop(BACK);
         }
         self.timer = Some(desk.timer_in(TICK));
     }
@@ -348,14 +385,13 @@ impl Abused {
 
     /// A probe of a rule that is there came out.
     fn came(&mut self, probe: Probe, at: Nanos) {
-        if probe.place == 0 {
-            let Some(time) = self.time(probe.sent_at) else { return };
-            time.forwarded += 1;
-            let (least, most) = time.numbers.unwrap_or((probe.number, probe.number));
-            time.numbers = Some((least.min(probe.number), most.max(probe.number)));
+        if probe.stream == BACK {
+            if let Some(time) = self.time(probe.sent_at) {
+                time.forwarded += 1;
+            }
             return;
         }
-        let rule = self.said.get_mut(probe.place as usize - 1);
+        let rule = self.said.get_mut(probe.place as usize);
         if let Some((_, _, acts_at)) = rule.filter(|_| probe.is_delay_known) {
             acts_at.get_or_insert(at);
         }
@@ -386,7 +422,7 @@ impl Abused {
     }
 
     fn tell(&self, desk: &mut Desk) {
-        let (half, count) = (self.half(), u64::from(self.abusing.flows.count()));
+        let half = self.half();
         let mut tell = |measured: Measured| desk.measured(measured);
         let middle = |samples: &[f64]| Spread::of(samples.to_vec()).map(|it| it.quantile(0.5));
         let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
@@ -399,17 +435,20 @@ impl Abused {
         };
         ratio("echo_ratio", 0.0, |time| &time.echoes);
         ratio("activation_ratio", half, |time| &time.acted);
-        for (time, name) in self.times.iter().zip(["quiet_", "", "after_"]) {
+        for (place, (time, name)) in self.times.iter().zip(["quiet_", "", "after_"]).enumerate() {
             if let Some(echoes) = Spread::of(time.echoes.clone()) {
                 echoes.tell(&format!("{name}echo_ns"), 0.0, &mut tell);
             }
             if let Some(acted) = Spread::of(time.acted.clone()) {
                 acted.tell(&format!("{name}activation_ns"), half, &mut tell);
             }
-            if let Some((least, most)) = time.numbers {
-                let sent = (most - least) / count + 1;
+            let sent = self.sent_back.get(place + 1).zip(self.sent_back.get(place));
+            let sent = sent.map_or(0, |(after, before)| after.saturating_sub(*before));
+            if sent > 0 {
                 let share = time.forwarded as f64 / sent as f64;
-                let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, 0.0);
+                // A time begins when the tester looks, and ends so.
+                let half = 2.0 * (TICK.as_secs_f64() * BACK_PPS).ceil() / sent as f64;
+                let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, half);
                 tell(named.of(sent));
             }
         }
@@ -475,6 +514,9 @@ impl Module for Abused {
                     self.came(probe, event.at);
                 }
             }
+            What::Counters(counters) => {
+                self.sent_back.extend(counters.get(FAR).map(|it| it.tx_frames));
+            }
             What::Lost { connection, .. } => self.lost(connection, desk),
             What::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
                 // The switch does not answer; what was seen is told.
@@ -497,7 +539,7 @@ impl Module for Abused {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let time = Nanos::from_secs_f64(own.number(&TIME));
-    let rules = (time.0 * TIMES as u64 / RULE_EVERY.0) as u32 + 1;
+    let rules = (time.0 * TIMES as u64 / RULE_EVERY.0) as u32;
     let form = |word: &str| match word {
         "type" => Form::Type,
         "body" => Form::Body,

@@ -157,7 +157,7 @@ impl Highest {
             (None, None) => {}
             (None, Some(missed)) if missed <= self.least * AGREE => self.is_over = true,
             (None, Some(missed)) => {
-                self.next = about.clamp(missed / 8.0, missed * 0.8).max(self.least);
+                self.next = about.clamp(missed / 8.0, missed * 0.6).max(self.least);
             }
             // Two trials agree at the end.
             (Some((kept, times)), None) => {
@@ -193,8 +193,9 @@ impl Highest {
         let (kept, half) = match (self.kept, self.missed) {
             (Some(_), Some(missed)) => (done, (missed - done).max(done * LONGER_SHARE)),
             (Some(_), None) => (done, done * LONGER_SHARE),
-            (None, Some(missed)) => (0.0, missed),
-            (None, None) => return,
+            (None, Some(missed)) if self.is_over => (0.0, missed),
+            // It came to no end.
+            (None, _) => return,
         };
         let named = Measured::new(format!("{name}_per_s_lossfree"), what, kept, half);
         tell(limited(named.of(count)));
