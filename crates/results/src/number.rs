@@ -48,7 +48,7 @@ pub fn shown(metric: Metric) -> Shown {
 /// How what a module named is shown: times of frames in microseconds, those of control in
 /// milliseconds.
 fn shown_of(name: Name) -> Shown {
-    let of_frames = |word| matches!(word, "latency" | "jitter" | "frame");
+    let of_frames = |word| matches!(word, "latency" | "jitter" | "frame" | "extra");
     match name.unit() {
         "ns" if name.text().split('_').any(of_frames) => Shown { unit: "µs", factor: 1e-3 },
         "ns" => Shown { unit: "ms", factor: 1e-6 },

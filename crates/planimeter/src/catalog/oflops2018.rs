@@ -1,8 +1,8 @@
 //! The figures and the table of oflops2018.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
-use crate::experiments::modules::updates;
-use crate::experiments::oflops2018::{forwarding, rules};
+use crate::experiments::modules::{acting, updates};
+use crate::experiments::oflops2018::{forwarding, rewriting, rules};
 
 /// What all of its items have in common.
 const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
@@ -42,6 +42,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         paper: Some(("oflops2018", "fig6b")),
         shares_trials_of: Some("oflops2018/fig6a"),
         ..FORWARDING
+    },
+    Entry {
+        id: "oflops2018/fig6c",
+        title: "Extra latency of a layer-4 port rewrite",
+        paper: Some(("oflops2018", "fig6c")),
+        axis: acting::BYTES_AXIS,
+        method: "A rule that rewrites the UDP port stands beside one that only sends the like frames on; \
+                 frames of one stream visit both in turn, and are compared to their last byte.",
+        build: rewriting::method,
+        parameters: rewriting::PARAMETERS,
+        shows: rewriting::SHOWS,
+        ..ITEM
     },
     Entry {
         id: "oflops2018/table1",

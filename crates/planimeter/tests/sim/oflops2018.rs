@@ -21,10 +21,11 @@ fn cells(record: &Record, item: &str, name: &'static str) -> usize {
 
 #[test]
 fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
-    let record = study(&["frame=96,1472", "capacity=1G"]);
+    let record = study(&["frame=96,1472", "sizes=96,1472", "capacity=1G"]);
     // Two sizes at two rates each.
     assert_eq!(cells(&record, "oflops2018/fig6a", "latency_ns_p50"), 4);
     assert_eq!(cells(&record, "oflops2018/fig6b", "latency_ns_p50"), 4, "its trials are fig6a's");
+    assert_eq!(cells(&record, "oflops2018/fig6c", "port_rewrite_extra_ns_p50"), 2);
     for item in ["fig7a", "fig7b", "fig7c", "fig8a", "fig8b"] {
         let id = format!("oflops2018/{item}");
         assert_eq!(cells(&record, &id, "data_plane_ns"), 2, "{item}");

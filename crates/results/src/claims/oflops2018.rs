@@ -256,7 +256,7 @@ impl<'a> Case<'a> {
         reading: String,
         judge: impl Fn(f64, f64) -> Verdict,
     ) -> Finding {
-        let cells = self.cells(&target.name, named("extra_latency_ns_p50"));
+        let cells = self.cells(&target.name, named("port_rewrite_extra_ns_p50"));
         let verdicts = cells.iter().map(|cell| match range(cell) {
             None => once(),
             Some((low, high)) => judge(low, high),

@@ -32,7 +32,8 @@ const SIZES: Declared = Declared {
     help: "sizes of frames, frame check sequence included",
 };
 
-const PROBES_PPS: Declared = Declared {
+/// Frames in a second, of all rules together.
+pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 1e6),
     default: "50000",
@@ -353,8 +354,8 @@ fn plain(context: &Context) -> Headers {
     context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate).headers
 }
 
-/// These deeds on one target, by size of frames.
-fn by_size(context: &Context, deeds: &[Deed]) -> Box<dyn Method> {
+/// These deeds on one target, by size of frames, which this parameter says.
+fn by_size(context: &Context, deeds: &[Deed], sizes: &Declared) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let plain = plain(context);
     let at = |bytes: u64| {
@@ -362,19 +363,27 @@ fn by_size(context: &Context, deeds: &[Deed]) -> Box<dyn Method> {
         let (cases, streams) = lined_up(deeds, &plain, bytes as usize, pps);
         spot(context, bytes as f64, cases, streams)
     };
-    let spots = own.integers(&SIZES).into_iter().map(at).collect();
+    let spots = own.integers(sizes).into_iter().map(at).collect();
     Box::new(Rounds::new(context, BYTES_AXIS, spots))
 }
 
 /// Action delay on one target.
 pub fn delay(context: &Context) -> Box<dyn Method> {
-    by_size(context, &deeds::all())
+    by_size(context, &deeds::all(), &SIZES)
 }
 
 /// Header rewrite on one target.
 pub fn rewrite(context: &Context) -> Box<dyn Method> {
     let deeds: Vec<Deed> = deeds::all().into_iter().filter(|deed| deed.is_rewrite).collect();
-    by_size(context, &deeds)
+    by_size(context, &deeds, &SIZES)
+}
+
+/// The rewrite of a UDP port alone, named `port_rewrite`, at the sizes that a parameter says.
+pub fn port_rewrite(context: &Context, sizes: &Declared) -> Box<dyn Method> {
+    let is_it = |deed: &Deed| deed.name == "udp_src";
+    let named = |deed: Deed| Deed { name: "port_rewrite", ..deed };
+    let deeds: Vec<Deed> = deeds::all().into_iter().filter(is_it).map(named).collect();
+    by_size(context, &deeds, sizes)
 }
 
 /// Action scalability on one target: by number of actions.

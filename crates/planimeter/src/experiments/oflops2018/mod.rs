@@ -6,5 +6,7 @@
 
 /// Figures 6a and 6b and table I: latency, loss and load of the processor by packet size.
 pub mod forwarding;
+/// Figure 6c: what rewriting a port costs.
+pub mod rewriting;
 /// Figures 7 and 8: control plane against data plane while rules change.
 pub mod rules;
