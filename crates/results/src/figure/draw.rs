@@ -206,16 +206,18 @@ impl Frame {
 }
 
 impl Frame {
-    /// Points without a line between them, where there are too many for markers.
+    /// Points without a line between them, where there are too many for markers: dots, or small upright
+    /// strokes where the marker would be hollow.
     fn dots(&self, out: &mut String, points: &[&FigurePoint], style: &Style) {
+        let (dot, width) = if style.filled { ("h0", 2.6) } else { ("m0 -2.5v5", 1.1) };
         let mut path = String::new();
         for point in points {
-            let _ = write!(path, "M{} {}h0", place(self.x(point.x)), place(self.y(point.y)));
+            let _ = write!(path, "M{} {}{dot}", place(self.x(point.x)), place(self.y(point.y)));
         }
         let colour = style.colour;
         let _ = writeln!(
             out,
-            r#"<path d="{path}" stroke="{colour}" stroke-width="2.6" stroke-linecap="round" fill="none"/>"#
+            r#"<path d="{path}" stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"/>"#
         );
     }
 }

@@ -182,5 +182,9 @@ fn a_series_of_many_points_is_drawn_as_dots() {
     assert_eq!(figure.series.len(), record.targets.len());
     assert_eq!((figure.x.label.as_str(), figure.y.label.as_str()), ("time, ms", "rules acting"));
     let picture = svg(figure);
-    assert_eq!(picture.matches("h0M").count(), 399 * record.targets.len());
+    let looks = styles(&record.targets);
+    let filled = looks.iter().filter(|look| look.filled).count();
+    assert!(filled > 0 && filled < looks.len(), "the made-up run has both");
+    assert_eq!(picture.matches("h0M").count(), 399 * filled);
+    assert_eq!(picture.matches("v5M").count(), 399 * (looks.len() - filled));
 }
