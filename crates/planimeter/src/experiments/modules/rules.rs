@@ -21,6 +21,7 @@ use ports::port::PortCounters;
 use crate::experiments::Context;
 use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, exact};
+use crate::workload::mixed;
 
 /// The tester's port that probes leave by, and come back to where no rule sends them on.
 pub const NEAR: usize = 0;
@@ -193,12 +194,9 @@ pub fn sent(counters: &PortCounters) -> u64 {
 
 /// The values in an order that is the same for the same seed (Fisher and Yates).
 fn shuffled(mut values: Vec<u16>, seed: u64) -> Vec<u16> {
-    let mut state = seed;
     for last in (1..values.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let place = (mixed >> 32) as usize % (last + 1);
-        values.swap(last, place);
+        let drawn = mixed(seed ^ ((last as u64) << 32)) >> 32;
+        values.swap(last, drawn as usize % (last + 1));
     }
     values
 }
