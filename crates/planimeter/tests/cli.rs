@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
+#[path = "cli/joining.rs"]
+mod joining;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -64,6 +66,17 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--set", "rules=all"], 2, &["rules=all", "addresses"]),
     (&["run", "latency", "--on", "direct", "--on", "direct"], 2, &["direct", "twice"]),
     (&["run", "latency", "--link", "cable"], 2, &["link", "cable", "veth", "memory"]),
+    (&["run", "latency", "--link", "memory", "--link", "replay"], 2, &["--link", "twice"]),
+    (
+        &["run", "latency", "--on", "ours", "--link", "memory", "--link", "bridge=memory"],
+        2,
+        &["--link bridge=memory needs --on bridge"],
+    ),
+    (
+        &["run", "latency", "--on", "ours", "--on", "ovs", "--link", "memory"],
+        2,
+        &["ovs cannot be joined by memory", "--link ovs=veth"],
+    ),
     (&["run", "latency", "--link", "nic"], 2, &["nic", "not in this version"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
     (

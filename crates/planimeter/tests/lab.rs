@@ -10,6 +10,8 @@
 mod common;
 #[path = "lab/disturbed.rs"]
 mod disturbed;
+#[path = "lab/joining.rs"]
+mod joining;
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
 #[path = "common/shared_memory.rs"]
@@ -37,7 +39,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 28] = [
+const TESTS: [Test<Need>; 29] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -61,6 +63,7 @@ const TESTS: [Test<Need>; 28] = [
     ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn),
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
     ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
+    ("switches_without_a_link_in_common", both_needs, joining::switches_without_a_link_in_common),
     ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
     ("an_interface_that_goes_down_while_sending", lab_needs, disturbed::an_interface_goes_down),
     (
@@ -135,6 +138,11 @@ fn xdp_needs() -> Result<(), Need> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
     need::require(Feature::XdpSocket).map(drop)
+}
+
+fn both_needs() -> Result<(), Need> {
+    dpdk_needs()?;
+    xdp_needs()
 }
 
 fn frames_come_through_ovs() {

@@ -5,13 +5,14 @@
 
 use std::fmt::Write;
 
+use crate::links;
 use crate::record::{Experiment, IntervalMethod, Point, Record};
 
 /// Every cell of an experiment.
 pub fn cells(record: &Record, experiment: &Experiment) -> String {
     let mut out = String::from(
         "experiment,target,x_name,x,curve_name,curve,metric,unit,value,n,interval_low,interval_high,\
-         interval_level_percent,interval_method,interval_99_low,interval_99_high,resolution,warnings\n",
+         interval_level_percent,interval_method,interval_99_low,interval_99_high,resolution,warnings,link\n",
     );
     for cell in record.cells.iter().filter(|cell| cell.experiment == experiment.id) {
         let (low, high, level, method) = match &cell.interval {
@@ -26,7 +27,7 @@ pub fn cells(record: &Record, experiment: &Experiment) -> String {
         let warnings: Vec<String> = cell.warnings.iter().map(|w| w.sentence()).collect();
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{low},{high},{level},{method},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{low},{high},{level},{method},{},{},{},{},{}",
             field(&cell.experiment),
             field(&cell.target),
             field(&cell.point.name),
@@ -40,6 +41,7 @@ pub fn cells(record: &Record, experiment: &Experiment) -> String {
             optional(cell.interval_99.map(|interval| interval.high)),
             optional(cell.resolution),
             field(&warnings.join("; ")),
+            field(links::of(record, &cell.target)),
         );
     }
     out

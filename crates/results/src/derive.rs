@@ -14,6 +14,7 @@ mod tests;
 use crate::claims;
 use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
+use crate::links;
 use crate::record::{
     Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
     Outcome, Point, Ratio, Record, Role, Target, Trial, Warning,
@@ -283,6 +284,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
     Some(Cell {
         experiment: place.experiment.id.clone(),
         target: place.target.into(),
+        link: links::are_several(record).then(|| links::of(record, place.target).into()),
         point: place.point.clone(),
         metric,
         unit: metric.unit().into(),
@@ -458,10 +460,12 @@ fn ratios(record: &Record) -> Vec<Ratio> {
                 .find(|other| other.point == cell.point)?;
             let (cell_warm, against) = (warm(record, cell), warm(record, against));
             let found = compare::pairs(&paired(&cell_warm, &against), record.seed)?;
+            let links = [&cell.target, &base.name].map(|name| links::of(record, name).to_string());
             Some(Ratio {
                 experiment: cell.experiment.clone(),
                 target: cell.target.clone(),
                 base: base.name.clone(),
+                links: (links[0] != links[1]).then_some(links),
                 point: cell.point.clone(),
                 metric: cell.metric,
                 ratio: found.ratio,
@@ -573,6 +577,10 @@ fn run_warnings(record: &Record) -> Vec<Warning> {
     if record.partial {
         let trials = record.trials.len() as u64;
         found.push(Warning::Partial { trials, planned: record.trials_planned });
+    }
+    if links::are_several(record) {
+        let links = links::gathered(record).into_iter().map(|(link, _)| link.into()).collect();
+        found.push(Warning::LinksDiffer { links });
     }
     let user_space = |trial: &Trial| {
         trial.latency.is_some() && trial.clock == crate::record::ClockSource::UserSpace

@@ -1,7 +1,7 @@
 //! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
 //!
 //! Reading order: how single values become values with errors (`series`, `interval`, `histogram`,
-//! `compare`), what is stored (`record`, `derive`, `claims`) and where (`store`), and what is
+//! `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
 //! shown (`figure`, `table`, `csv`, `summary`, `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
 //! regenerating a report changes nothing.
@@ -16,6 +16,8 @@ pub mod histogram;
 pub mod compare;
 /// The stored form of a run.
 pub mod record;
+/// By which link each target was joined.
+pub mod links;
 /// Cells, ratios and warnings out of trials.
 pub mod derive;
 /// What studies state, and whether it holds here.

@@ -67,7 +67,8 @@ pub struct Record {
     /// Trials that were planned, where the plan was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_planned: Option<u64>,
-    /// How instrument and targets were joined: `memory`, `veth:afpacket`...
+    /// How instrument and targets were joined: `memory`, `veth:afpacket`... Where that is not the same for
+    /// all, every link with a comma between, and each target names its own.
     pub link: String,
     /// The machine.
     pub environment: Environment,

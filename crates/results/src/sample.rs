@@ -213,6 +213,7 @@ fn target(&(name, technology, family, ..): &Invented) -> Target {
         spec: name.into(),
         technology,
         family: family.into(),
+        link: None,
         version: Some("0 (made up)".into()),
         settings: [("entries".to_string(), "1".to_string())].into_iter().collect(),
     }

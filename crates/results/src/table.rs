@@ -12,6 +12,7 @@ pub use sheets::{Sheet, sheets};
 
 use crate::derive::counts;
 use crate::figure::{View, curves};
+use crate::links::Naming;
 use crate::number;
 use crate::record::{
     Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Within,
@@ -109,9 +110,10 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
         .filter(|cell| view.shows(cell))
         .collect();
     keys.sort_by(|a, b| a.point.order(&b.point));
+    let naming = Naming::within(record, &experiment.id);
     let row = |key: &&Cell| {
         let setting = Entry::number(number::setting(key.point.value));
-        let mut row = vec![setting, Entry::word(&key.target)];
+        let mut row = vec![setting, Entry::word(naming.of(&key.target))];
         row.extend(has_curves.then(|| Entry::word(curve_of(&key.point))));
         row.push(Entry::number(key.n.to_string()));
         row.extend(metrics.iter().map(|&metric| {
@@ -132,6 +134,7 @@ fn matrix(record: &Record, experiment: &Experiment, view: &View) -> Table {
     let unit = number::shown(view.metric).unit;
     let mut columns = vec!["target".into(), number::axis(&experiment.x_name)];
     columns.extend(curves.iter().map(|curve| format!("{}, {unit}", number::curve(curve))));
+    let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
         let cells: Vec<&Cell> =
@@ -140,7 +143,8 @@ fn matrix(record: &Record, experiment: &Experiment, view: &View) -> Table {
         values.sort_by(f64::total_cmp);
         values.dedup();
         rows.extend(values.iter().map(|&value| {
-            let mut row = vec![Entry::word(&target.name), Entry::number(number::setting(value))];
+            let name = Entry::word(naming.of(&target.name));
+            let mut row = vec![name, Entry::number(number::setting(value))];
             row.extend(curves.iter().map(|curve| {
                 let here = |cell: &&&Cell| {
                     cell.point.value == value && cell.point.within.as_ref() == Some(curve)
@@ -204,14 +208,16 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
         .filter(|ratio| view.curve.is_none() || view.curve == ratio.point.within)
         .collect();
     found.sort_by(|a, b| a.point.order(&b.point));
+    let naming = Naming::within(record, &experiment.id);
     let row = |ratio: &&Ratio| {
         let range = ratio.interval.map_or("n=1".into(), |interval| {
             format!("{} to {}", number::text(interval.low), number::text(interval.high))
         });
         let mut value = Entry::number(number::text(ratio.ratio));
         value.range = range;
+        value.warnings.extend(ratio.across_links());
         let setting = Entry::number(number::setting(ratio.point.value));
-        let mut row = vec![setting, Entry::word(&ratio.target)];
+        let mut row = vec![setting, Entry::word(naming.of(&ratio.target))];
         row.extend(has_curves.then(|| Entry::word(curve_of(&ratio.point))));
         row.extend([value, Entry::number(ratio.n.to_string()), Entry::word(answer_word(ratio))]);
         row

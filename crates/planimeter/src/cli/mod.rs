@@ -15,6 +15,8 @@ pub mod progress;
 pub mod stop;
 /// Where this process stands.
 pub mod place;
+/// Which target is joined by which link.
+mod joining;
 /// `planimeter doctor`.
 pub mod doctor;
 /// `planimeter list`.

@@ -30,6 +30,19 @@ pub fn best_link() -> Link {
     if veth { Link::Veth } else { Link::Memory }
 }
 
+/// The links that are allowed here and may be of use for these targets.
+pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
+    let best = best_link();
+    if best == Link::Memory || kinds.iter().all(|kind| kind.runs_on(best)) {
+        return vec![best];
+    }
+    let mut links = vec![Link::Veth, Link::Memif, Link::Memory];
+    if need::try_feature(need::Feature::XdpSocket).is_ok() {
+        links.push(Link::VethXdp);
+    }
+    links
+}
+
 /// The targets that can be measured here over this link, and what is missing for the others.
 pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();

@@ -8,6 +8,7 @@ use instrument::stream::Stream;
 use results::record::Record;
 
 use super::failure::{self, Failure};
+use super::joining::{self, Asked};
 use super::out::{remark, say, to_stdout};
 use super::place;
 use super::progress::Progress;
@@ -17,7 +18,8 @@ use crate::experiments::rfc9971;
 use crate::parameter::own::Declared;
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
-use crate::target::Bench;
+use crate::target::Benches;
+use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 
 /// Seconds of a quick trial over memory.
@@ -49,10 +51,11 @@ pub struct Arguments {
     /// What to measure, first the one that ratios refer to; without any, all that can run here
     #[arg(long = "on", value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// How tester and target are joined: veth, memif, memory or replay; without it, the best of veth and
-    /// memory that is allowed
-    #[arg(long, value_name = "LINK")]
-    pub link: Option<String>,
+    /// How tester and targets are joined: veth, veth:xdp, memif, memory or replay; TARGET=LINK is for that
+    /// target only. Without it, the best link that is allowed and carries all; where none does, each target
+    /// has the one that is most like the others'
+    #[arg(long = "link", value_name = "[TARGET=]LINK")]
+    pub links: Vec<String>,
     /// How long and how often is measured
     #[arg(long, value_enum, default_value_t = EffortArgument::Standard)]
     pub effort: EffortArgument,
@@ -69,7 +72,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["experiments", "targets", "link", "effort", "set", "seed", "out"]
+        conflicts_with_all = ["experiments", "targets", "links", "effort", "set", "seed", "out"]
     )]
     pub resume: Option<PathBuf>,
     /// Exit 3 if a result is irregular or limited by the tester
@@ -134,10 +137,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let stop = super::stop::flag()?;
-    let mut bench =
-        Bench::open(plan.link, &surroundings, &plan.parameters, &stop).map_err(place::failure)?;
+    let mut benches = Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop)
+        .map_err(place::failure)?;
     let mut terminal = Terminal(Progress::new(0));
-    let finished = runner::run(&plan, destination, &mut bench, &stop, &mut terminal);
+    let finished = runner::run(&plan, destination, &mut benches, &stop, &mut terminal);
     terminal.0.finish();
     let finished = finished.map_err(explained)?;
     let report = finished.folder.join("report.html");
@@ -185,16 +188,16 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             parameters.streams = streams(Path::new(file))?;
         }
     }
-    let link = match &arguments.link {
-        Some(name) => name.parse().map_err(usage)?,
-        None if parameters.simulated => Link::Memory,
-        None => place::best_link(),
-    };
-    if matches!(link, Link::Veth | Link::VethXdp | Link::Memif) {
+    let named: Result<Vec<TargetKind>, _> =
+        arguments.targets.iter().map(|name| name.parse()).collect();
+    let named = named.map_err(usage)?;
+    let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
+    let used = links.used(&named);
+    if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
-    let in_process = matches!(link, Link::Memory | Link::Replay);
+    let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
     if in_process && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
         // Nothing there has to warm up or drain for long.
         parameters.seconds = SECONDS_MEMORY;
@@ -211,14 +214,14 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
-    if link != Link::Veth && is_workload && !parameters.simulated && !says("capacity=") {
+    if !used.contains(&Link::Veth) && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
-        let is_replay = link == Link::Replay;
+        let is_replay = used == [Link::Replay];
         let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
         parameters.capacity = Capacity::BitsPerSecond(bits);
     }
-    let kinds = if arguments.targets.is_empty() {
-        let (mut kinds, missing) = place::all_targets(link);
+    let kinds = if named.is_empty() {
+        let (mut kinds, missing) = place::all_targets(links.base);
         if flows > 0 {
             kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
         }
@@ -227,17 +230,18 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         }
         kinds
     } else {
-        let kinds: Result<Vec<TargetKind>, _> =
-            arguments.targets.iter().map(|name| name.parse()).collect();
-        kinds.map_err(usage)?
+        named
     };
-    let entries = measurable(entries, &kinds, link)?;
+    if let Some(line) = joining::told(&kinds, &links) {
+        remark!("{line}");
+    }
+    let entries = measurable(entries, &kinds, &links)?;
     let assignments = arguments.set.clone();
     let seed = arguments.seed;
     let mut plan = Plan {
         entries,
         kinds,
-        link,
+        links,
         effort,
         parameters,
         assignments,
@@ -255,7 +259,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
 fn measurable(
     entries: Vec<&'static catalog::Entry>,
     kinds: &[TargetKind],
-    link: Link,
+    links: &Links,
 ) -> Result<Vec<&'static catalog::Entry>, Failure> {
     let mut kept = Vec::new();
     let mut why = Vec::new();
@@ -267,11 +271,12 @@ fn measurable(
             continue;
         }
         let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
-        let hindered = concerned.filter_map(|kind| Some((kind, entry.hindrance(*kind, link)?)));
+        let hindered =
+            concerned.filter_map(|kind| Some((kind, entry.hindrance(*kind, links.of(*kind))?)));
         why.extend(hindered.map(|(kind, hindrance)| {
-            format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), link.name())
+            format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));
-        if kinds.iter().any(|kind| entry.can_measure(*kind, link)) {
+        if kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind))) {
             kept.push(entry);
         }
     }
@@ -296,14 +301,6 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         if plan.kinds[..place].contains(kind) {
             return Err(Failure::usage(format!("--on {} was given twice", kind.name())));
         }
-        if !kind.runs_on(plan.link) {
-            return Err(Failure::usage(format!(
-                "{} cannot be joined by {}: give --link {}",
-                kind.name(),
-                plan.link.name(),
-                if kind.is_dpdk() { "memif" } else { "veth" }
-            )));
-        }
     }
     let learned = plan.parameters.table == Some(Table::Learned);
     if let Some(kind) = plan.kinds.iter().find(|kind| learned && !kind.learns()) {
@@ -313,8 +310,10 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             kind.name()
         )));
     }
+    let used = plan.links_used();
+    let is_replayed = used.contains(&Link::Replay);
     let shapes_itself = |entry: &&catalog::Entry| entry.id != FORWARDING_RATE;
-    if plan.link == Link::Replay {
+    if is_replayed {
         if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it)) {
             return Err(Failure::usage(format!(
                 "--link replay goes with {FORWARDING_RATE}: {} looks at the frames that come back",
@@ -343,7 +342,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         )));
     }
     if let Some(entry) = plan.entries.iter().find(|entry| entry.flows > 0)
-        && plan.link == Link::Replay
+        && is_replayed
     {
         return Err(Failure::usage(format!(
             "{} needs a controller beside the frames: give --link memif, veth or memory",
@@ -362,7 +361,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         let checked = rfc9971::check(&plan.parameters, bits as u64);
         checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
-    if plan.parameters.simulated && plan.link != Link::Memory {
+    if plan.parameters.simulated && used != [Link::Memory] {
         return Err(Failure::usage("--set rig=sim goes with --link memory"));
     }
     if plan.parameters.simulated && plan.parameters.capacity == Capacity::Auto {
@@ -380,7 +379,7 @@ fn command_line(plan: &Plan) -> String {
     for kind in &plan.kinds {
         words.push(format!("--on {}", kind.name()));
     }
-    words.push(format!("--link {}", plan.link.name()));
+    words.extend(plan.links.words().map(|link| format!("--link {link}")));
     words.push(format!("--effort {}", plan.effort.name()));
     words.extend(plan.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
     words.push(format!("--seed {}", plan.seed));
@@ -410,6 +409,9 @@ fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
 /// What a run would do, and about how long.
 fn dry(plan: &Plan) -> String {
     let mut text = format!("{}\n", plan.command_line);
+    if let Some(links) = joining::told(&plan.kinds, &plan.links) {
+        text += &format!("  {links}\n");
+    }
     let (mut trials, mut seconds) = (0, 0.0);
     for (entry, kinds, each, trial_s) in plan.steps() {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();

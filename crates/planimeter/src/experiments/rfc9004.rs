@@ -210,6 +210,7 @@ mod tests {
         method.inherit(&record::Outcome {
             experiment: "rfc2544/throughput".into(),
             target: "ours".into(),
+            link: None,
             repeat: 1,
             point: record::Point::new(AXIS, 64.0),
             metric: Metric::ThroughputPps,

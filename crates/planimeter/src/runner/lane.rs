@@ -13,18 +13,15 @@ use super::RunError;
 use super::recording::{self, Around, Facts};
 use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
-use crate::target::name::TargetKind;
+use crate::target::name::{Link, TargetKind};
 use crate::target::{Bench, Target, TargetError};
 use crate::workload::Setup;
 
 /// A method at work on a target.
 pub struct Lane {
     entry: &'static Entry,
-    /// Place of the target among those that are open.
-    pub target: usize,
-    /// Ports by which frames are sent into it.
-    inputs: u8,
-    kind: TargetKind,
+    /// What it is measured on.
+    pub seat: Seat,
     method: Box<dyn Method>,
     last: Option<Outcome>,
     /// The set-up that the method asked for last.
@@ -41,6 +38,22 @@ pub struct Lane {
     trials: Vec<u64>,
     /// Findings that nobody has taken yet.
     found: Vec<record::Outcome>,
+}
+
+/// A target of the run, and how it is joined.
+pub struct Seat {
+    /// Its place among those that are open.
+    pub target: usize,
+    /// Ports by which frames are sent into it.
+    pub inputs: u8,
+    /// Which it is.
+    pub kind: TargetKind,
+    /// How it is joined.
+    pub link: Link,
+    /// The name of its link, where not all targets have the same.
+    pub link_apart: Option<String>,
+    /// The calibration of its link.
+    pub calibration: Option<String>,
 }
 
 /// What a step did.
@@ -77,17 +90,10 @@ enum Next {
 
 impl Lane {
     /// A method that has done nothing yet.
-    pub fn new(
-        entry: &'static Entry,
-        (target, inputs): (usize, u8),
-        kind: TargetKind,
-        method: Box<dyn Method>,
-    ) -> Self {
+    pub fn new(entry: &'static Entry, seat: Seat, method: Box<dyn Method>) -> Self {
         Lane {
             entry,
-            target,
-            inputs,
-            kind,
+            seat,
             method,
             last: None,
             setup: None,
@@ -101,11 +107,6 @@ impl Lane {
         }
     }
 
-    /// What it measures.
-    pub fn kind(&self) -> TargetKind {
-        self.kind
-    }
-
     /// About how many trials there will be in all.
     pub fn trials_expected(&self) -> u64 {
         self.method.trials_expected()
@@ -113,7 +114,7 @@ impl Lane {
 
     /// Whether a stored trial is this lane's.
     pub fn owns(&self, trial: &record::Trial) -> bool {
-        trial.experiment == self.entry.id && trial.target == self.kind.name()
+        trial.experiment == self.entry.id && trial.target == self.seat.kind.name()
     }
 
     /// Whether it can only go on when it has learned what another target's lane finds.
@@ -124,10 +125,10 @@ impl Lane {
     /// Another target found this, or this one in another experiment of the same set.
     pub fn learn(&mut self, found: &record::Outcome) {
         let is_own = found.experiment == self.entry.id;
-        if is_own && found.target != self.kind.name() {
+        if is_own && found.target != self.seat.kind.name() {
             self.method.learn(found);
         } else if !is_own
-            && found.target == self.kind.name()
+            && found.target == self.seat.kind.name()
             && catalog::set_of(&found.experiment) == self.entry.set()
         {
             self.method.inherit(found);
@@ -140,12 +141,11 @@ impl Lane {
         target: &mut Box<dyn Target>,
         bench: &mut Bench,
         id: u64,
-        calibration: Option<&str>,
         seed: u64,
     ) -> Result<Stepped, RunError> {
-        let kind = self.kind;
+        let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
-        let (mut fresh, inputs) = (self.fresh, self.inputs);
+        let (mut fresh, inputs) = (self.fresh, self.seat.inputs);
         let mut install = |setup: &Setup| {
             if setup.is_fresh {
                 fresh = renew(target, bench, inputs)?;
@@ -164,7 +164,7 @@ impl Lane {
             None => return Ok(Stepped::Finished),
             Some(Next::Trial(point, trial)) => (point, trial),
             Some(Next::Module(point, module)) => {
-                return self.stage(target, (point, module), id, (calibration, seed));
+                return self.stage(target, (point, module), id, seed);
             }
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
@@ -191,7 +191,7 @@ impl Lane {
             report.flags.push(Flag::Disturbed);
         }
         let deed = trial.orders.as_ref().map(|script| script.deed());
-        let facts = Facts { deed, ..self.facts(id, &point, (calibration, seed)) };
+        let facts = Facts { deed, ..self.facts(id, &point, seed) };
         let mut line = recording::trial(&facts, &report, &around);
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
@@ -212,9 +212,9 @@ impl Lane {
         target: &mut Box<dyn Target>,
         (point, mut module): (Point, Box<dyn Module>),
         id: u64,
-        origin: (Option<&str>, u64),
+        seed: u64,
     ) -> Result<Stepped, RunError> {
-        let kind = self.kind;
+        let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
         let before = target.snapshot().map_err(failed)?;
         let report = target.stage(module.as_mut()).map_err(failed)?;
@@ -224,7 +224,7 @@ impl Lane {
         }
         let span_ns = report.ended_at.since(report.started_at).0;
         let around = Around { before, after, span_ns, fresh: None };
-        let facts = self.facts(id, &point, origin);
+        let facts = self.facts(id, &point, seed);
         let line = recording::module::trial(&facts, self.entry.set(), &report, &around);
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
@@ -233,22 +233,17 @@ impl Lane {
     }
 
     /// What a trial is, besides what comes of it.
-    fn facts<'a>(
-        &self,
-        id: u64,
-        point: &'a Point,
-        (calibration, seed): (Option<&str>, u64),
-    ) -> Facts<'a> {
+    fn facts<'a>(&self, id: u64, point: &'a Point, seed: u64) -> Facts<'a> {
         Facts {
             id,
             experiment: self.entry.id,
-            target: self.kind.name(),
+            target: self.seat.kind.name(),
             point,
             tag: self.method.tag(),
             goal: self.method.goal(),
             deed: None,
             seed,
-            calibration: calibration.map(Into::into),
+            calibration: self.seat.calibration.clone(),
         }
     }
 
@@ -351,7 +346,8 @@ impl Lane {
         }
         record::Outcome {
             experiment: self.entry.id.into(),
-            target: self.kind.name().into(),
+            target: self.seat.kind.name().into(),
+            link: self.seat.link_apart.clone(),
             repeat: finding.repeat,
             point: match finding.curve {
                 Some((name, value)) => {

@@ -4,6 +4,10 @@
 //! for all; every trial is on disk before the next begins; whatever ends a run early, what was
 //! measured is kept, marked partial and reported.
 
+/// What is to be done.
+mod plan;
+/// A run's record before anything is measured.
+mod provenance;
 /// A trial's report as a line of the record.
 pub mod recording;
 /// The tester measured by itself, and the load that overloads every target.
@@ -12,49 +16,27 @@ pub mod calibration;
 pub mod clock;
 /// One method on one target, step by step, and its replay from stored trials.
 mod lane;
+/// A trial in one line.
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::rig::RigError;
-use packet::time::Nanos;
-use results::number;
-use results::record::{self, Ended, Line, Measured, ModuleRun, Outcome, Record, SCHEMA, Tool};
+use results::record::{self, Ended, Line, Outcome, Record};
 use results::store::{Histograms, Store, StoreError};
 
-use crate::catalog::{Entry, Show};
+use crate::catalog::Entry;
 use crate::experiments::Context;
 use crate::papers;
-use crate::parameter::{Capacity, Effort, Parameters};
-use crate::target::name::{Link, TargetKind, Technology};
-use crate::target::{Bench, Target, TargetError};
-use crate::workload::Addresses;
+use crate::parameter::Capacity;
+use crate::target::name::TargetKind;
+use crate::target::{Benches, Target, TargetError};
 use clock::ClockWatch;
-use lane::{Lane, Seen, Stepped};
+use lane::{Lane, Seat, Seen, Stepped};
 
-/// What is to be done.
-#[derive(Clone)]
-pub struct Plan {
-    /// The experiments, in order.
-    pub entries: Vec<&'static Entry>,
-    /// The targets, the one that ratios refer to first.
-    pub kinds: Vec<TargetKind>,
-    /// How they are joined.
-    pub link: Link,
-    /// How much.
-    pub effort: Effort,
-    /// Everything that can be set.
-    pub parameters: Parameters,
-    /// The `--set` words that made them, for the record.
-    pub assignments: Vec<String>,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// The command that repeats the run.
-    pub command_line: String,
-    /// When a new run begins, RFC 3339 in UTC: for the record and the folder's name.
-    pub created: String,
-}
+pub use plan::Plan;
 
 /// Where the run goes: a new folder below this one, or on in an old one.
 pub enum Destination {
@@ -114,94 +96,16 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl Plan {
-    /// The experiments whose trials are run, without those that share another's.
-    fn measured(&self) -> impl Iterator<Item = &'static Entry> + '_ {
-        self.entries.iter().copied().filter(|entry| self.shares(entry).is_none())
-    }
-
-    /// The experiment of this plan whose trials serve `entry` too.
-    fn shares(&self, entry: &Entry) -> Option<&'static str> {
-        let other = entry.shares_trials_of?;
-        self.entries.iter().any(|entry| entry.id == other).then_some(other)
-    }
-
-    /// The targets of one experiment: those asked for that it is about, each followed by its
-    /// companion where that can be joined.
-    pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
-        let mut kinds = Vec::new();
-        for &kind in self.kinds.iter().filter(|kind| entry.can_measure(**kind, self.link)) {
-            kinds.push(kind);
-            let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
-            if let Some((_, companion)) =
-                companion.filter(|(_, it)| !self.kinds.contains(it) && it.runs_on(self.link))
-            {
-                kinds.push(*companion);
-            }
-        }
-        kinds
-    }
-
-    /// Whether an earlier experiment of the same set finds the throughputs that this one needs.
-    fn finds_throughputs_before(&self, entry: &Entry) -> bool {
-        let mut before = self.measured().take_while(|other| other.id != entry.id);
-        before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
-    }
-
-    /// The experiments whose trials are run, with their targets, about how many trials each target
-    /// gets, and how many seconds each takes.
-    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
-        let nowhere = Addresses::numbered([0; 5], [0; 5]);
-        let trials = |entry: &Entry| {
-            let context = Context {
-                kind: TargetKind::Ours,
-                technology: Technology::OpenFlow,
-                addresses: nowhere,
-                capacity_bps: 1_000_000_000,
-                parameters: self.parameters.clone(),
-                seed: self.seed,
-                ceiling_pps: None,
-                has_throughputs: self.finds_throughputs_before(entry),
-            };
-            let method = entry.method_on(&context);
-            let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
-            let drain = crate::experiments::drain(seconds).as_secs_f64();
-            (method.trials_expected(), seconds + self.parameters.warmup_s + drain)
-        };
-        let step = |entry| {
-            let (trials, seconds) = trials(entry);
-            (entry, self.kinds_of(entry), trials, seconds)
-        };
-        self.measured().map(step).collect()
-    }
-
-    /// Every target of the plan, companions included, with its ports to send into: one that is
-    /// measured with one and with two is there twice, so that an idle port is in nobody's way.
-    pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
-        let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
-        for entry in self.measured() {
-            for kind in
-                self.kinds_of(entry).into_iter().map(|kind| (kind, entry.inputs(&self.parameters)))
-            {
-                if !kinds.contains(&kind) {
-                    kinds.push(kind);
-                }
-            }
-        }
-        kinds
-    }
-}
-
 /// Carries a plan out.
 pub fn run(
     plan: &Plan,
     destination: Destination,
-    bench: &mut Bench,
+    benches: &mut Benches,
     stop: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, RunError> {
-    let mut run = Run::open(plan, destination, bench)?;
-    let outcome = match run.measure(bench, stop, watcher) {
+    let mut run = Run::open(plan, destination, benches)?;
+    let outcome = match run.measure(benches, stop, watcher) {
         Err(RunError::Trial(_, RigError::Interrupted)) => {
             run.interrupted = true;
             Ok(())
@@ -226,7 +130,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(plan: &'a Plan, at: Destination, bench: &Bench) -> Result<Self, RunError> {
+    fn open(plan: &'a Plan, at: Destination, benches: &Benches) -> Result<Self, RunError> {
         let (store, record, stored) = match at {
             Destination::New(parent) => {
                 let name = match plan.entries.as_slice() {
@@ -236,7 +140,7 @@ impl<'a> Run<'a> {
                 };
                 let day = plan.created.split('T').next().unwrap_or_default();
                 let store = Store::create(&parent, day, &name)?;
-                let record = new_record(plan, bench);
+                let record = provenance::new_record(plan, benches);
                 (store, record, Vec::new())
             }
             Destination::Resume(folder) => {
@@ -254,12 +158,12 @@ impl<'a> Run<'a> {
 
     fn measure(
         &mut self,
-        bench: &mut Bench,
+        benches: &mut Benches,
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         let mut targets: Vec<Box<dyn Target>> = Vec::new();
-        let result = self.measure_on(bench, &mut targets, stop, watcher);
+        let result = self.measure_on(benches, &mut targets, stop, watcher);
         for target in targets {
             let kind = target.kind();
             if let Err(error) = target.stop() {
@@ -271,23 +175,24 @@ impl<'a> Run<'a> {
 
     fn measure_on(
         &mut self,
-        bench: &mut Bench,
+        benches: &mut Benches,
         targets: &mut Vec<Box<dyn Target>>,
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         let mut described: Vec<record::Target> = Vec::new();
         for (kind, inputs) in self.plan.all_kinds() {
+            let bench = benches.of(self.plan.link_of(kind));
             let mut target =
                 bench.target(kind, inputs).map_err(|error| RunError::Target(kind, error))?;
             target.rest();
             if described.iter().all(|known| known.name != kind.name()) {
-                described.push(describe(target.as_ref()));
+                described.push(provenance::describe(target.as_ref(), self.plan.link_apart(kind)));
             }
             targets.push(target);
         }
         self.record.targets = described;
-        let calibration = self.calibrate(bench, watcher)?;
+        self.calibrate(benches, watcher)?;
         let capacity_bps = self.capacity(targets, watcher)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
         self.store.write_record(&self.record)?;
@@ -312,7 +217,7 @@ impl<'a> Run<'a> {
             for found in &self.record.outcomes {
                 lanes.iter_mut().for_each(|lane| lane.learn(found));
             }
-            self.take_turns(&mut lanes, (targets, bench), calibration.as_deref(), stop, watcher)?;
+            self.take_turns(&mut lanes, (targets, benches), stop, watcher)?;
         }
         Ok(())
     }
@@ -325,11 +230,13 @@ impl<'a> Run<'a> {
     ) -> Vec<Lane> {
         let kinds = self.plan.kinds_of(entry);
         let open = self.plan.all_kinds();
-        let ceiling = self.record.calibrations.first();
         let inputs = entry.inputs(&self.plan.parameters);
         let place = |kind| open.iter().position(|it| *it == (kind, inputs));
         let lane = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
+            let link = self.plan.link_of(kind);
+            let mut known = self.record.calibrations.iter();
+            let alone = known.find(|known| known.link == link.name());
             let context = Context {
                 kind,
                 technology: kind.technology(),
@@ -337,10 +244,13 @@ impl<'a> Run<'a> {
                 capacity_bps: capacity,
                 parameters: self.plan.parameters.clone(),
                 seed: self.plan.seed,
-                ceiling_pps: ceiling.map(|ceiling| ceiling.rate_pps_ceiling as f64),
+                ceiling_pps: alone.map(|ceiling| ceiling.rate_pps_ceiling as f64),
                 has_throughputs: self.plan.finds_throughputs_before(entry),
             };
-            Lane::new(entry, (target, inputs), kind, entry.method_on(&context))
+            let link_apart = self.plan.link_apart(kind);
+            let calibration = alone.map(|known| known.id.clone());
+            let seat = Seat { target, inputs, kind, link, link_apart, calibration };
+            Lane::new(entry, seat, entry.method_on(&context))
         };
         kinds.into_iter().map(lane).collect()
     }
@@ -365,8 +275,7 @@ impl<'a> Run<'a> {
     fn take_turns(
         &mut self,
         lanes: &mut [Lane],
-        (targets, bench): (&mut [Box<dyn Target>], &mut Bench),
-        calibration: Option<&str>,
+        (targets, benches): (&mut [Box<dyn Target>], &mut Benches),
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
@@ -386,10 +295,11 @@ impl<'a> Run<'a> {
                 if lane.waits() {
                     continue;
                 }
-                let target = &mut targets[lane.target];
+                let target = &mut targets[lane.seat.target];
                 let id = self.next_trial_id();
                 target.wake();
-                let stepped = lane.step(target, bench, id, calibration, self.plan.seed);
+                let bench = benches.of(lane.seat.link);
+                let stepped = lane.step(target, bench, id, self.plan.seed);
                 target.rest();
                 for outcome in lane.outcomes() {
                     lanes.iter_mut().for_each(|other| other.learn(&outcome));
@@ -417,10 +327,10 @@ impl<'a> Run<'a> {
                     watcher.say(&format!("{} on {}: {why}", trial.experiment, trial.target));
                 }
                 self.store.append_trial(&mut trial, histograms)?;
-                watcher.step(&one_line(&trial));
+                watcher.step(&telling::one_line(&trial));
                 self.record.trials.push(trial);
                 if let Some(error) = done.failure {
-                    return Err(RunError::Trial(lanes[at].kind(), error));
+                    return Err(RunError::Trial(lanes[at].seat.kind, error));
                 }
             }
         }
@@ -441,20 +351,28 @@ impl<'a> Run<'a> {
         self.record.trials.iter().map(|trial| trial.id).max().unwrap_or(0) + 1
     }
 
-    /// Measures the tester by itself, unless an earlier attempt did; the calibration's name.
+    /// Measures the tester by itself over each link, unless an earlier attempt did.
     fn calibrate(
         &mut self,
-        bench: &mut Bench,
+        benches: &mut Benches,
         watcher: &mut dyn Watcher,
-    ) -> Result<Option<String>, RunError> {
-        if self.record.calibrations.is_empty() {
-            let found = calibration::calibrate(bench, &self.plan.parameters)?;
-            self.record.calibrations.extend(found);
-            for found in &self.record.calibrations {
-                watcher.say(&calibration::sentence(found));
+    ) -> Result<(), RunError> {
+        let several = self.plan.links_used().len() > 1;
+        for bench in benches.all() {
+            let link = bench.link_name();
+            if self.record.calibrations.iter().any(|known| known.link == link) {
+                continue;
             }
+            let Some(mut found) = calibration::calibrate(bench, &self.plan.parameters)? else {
+                continue;
+            };
+            if several {
+                found.id = format!("{}:{link}", found.id);
+            }
+            watcher.say(&calibration::sentence(&found));
+            self.record.calibrations.push(found);
         }
-        Ok(self.record.calibrations.first().map(|known| known.id.clone()))
+        Ok(())
     }
 
     fn capacity(
@@ -489,147 +407,4 @@ impl<'a> Run<'a> {
         results::store::write_outputs(self.store.folder(), &outputs)?;
         Ok(Finished { folder: self.store.folder().to_path_buf(), record: self.record })
     }
-}
-
-fn new_record(plan: &Plan, bench: &Bench) -> Record {
-    let mut environment = crate::environment::read();
-    environment.simulated = plan.parameters.simulated;
-    let mut parameters = serde_json::Map::new();
-    parameters.insert("set".into(), plan.assignments.clone().into());
-    parameters.insert("seconds".into(), plan.parameters.seconds.into());
-    parameters.insert("repeats".into(), plan.parameters.repeats.into());
-    parameters.insert("warmup_s".into(), plan.parameters.warmup_s.into());
-    let drain = crate::experiments::drain(plan.parameters.seconds);
-    parameters.insert("drain_s".into(), drain.as_secs_f64().into());
-    let has_bursts = |entry: &&Entry| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
-    if plan.entries.iter().any(has_bursts) {
-        parameters.insert("burst_seconds".into(), plan.parameters.methods.burst_s.into());
-        parameters.insert("burst_step".into(), plan.parameters.methods.burst_step.into());
-    }
-    for (name, value) in bench.settings() {
-        parameters.insert(name, value.into());
-    }
-    let experiments = plan.entries.iter().map(|entry| record::Experiment {
-        id: entry.id.into(),
-        title: entry.title.into(),
-        study: entry.paper.map(|(study, _)| study.into()),
-        item: entry.paper.map(|(_, item)| item.into()),
-        x_name: entry.axis.into(),
-        method: Some(entry.method.into()),
-        trials_of: plan.shares(entry).map(Into::into),
-        shows: entry.shows.iter().map(Show::stored).collect(),
-    });
-    Record {
-        schema: SCHEMA,
-        tool: Tool { name: "planimeter".into(), version: env!("CARGO_PKG_VERSION").into() },
-        created: plan.created.clone(),
-        command_line: plan.command_line.clone(),
-        seed: plan.seed,
-        effort: match plan.effort {
-            Effort::Quick => record::Effort::Quick,
-            Effort::Standard => record::Effort::Standard,
-            Effort::Full => record::Effort::Full,
-        },
-        partial: true,
-        trials_planned: None,
-        link: plan.link.name().into(),
-        environment,
-        parameters,
-        calibrations: Vec::new(),
-        targets: Vec::new(),
-        experiments: experiments.collect(),
-        trials: Vec::new(),
-        outcomes: Vec::new(),
-        cells: Vec::new(),
-        ratios: Vec::new(),
-        published: plan.entries.iter().flat_map(|entry| papers::published(entry.paper)).collect(),
-        claims: Vec::new(),
-        warnings: Vec::new(),
-    }
-}
-
-fn describe(target: &dyn Target) -> record::Target {
-    let kind = target.kind();
-    let description = target.describe();
-    let ours = kind.is_ours();
-    record::Target {
-        name: kind.name().into(),
-        spec: kind.name().into(),
-        technology: match kind.technology() {
-            Technology::OpenFlow => record::Technology::Openflow,
-            Technology::Bridging => record::Technology::Bridging,
-            Technology::Routing => record::Technology::Routing,
-            Technology::Wire => record::Technology::Cable,
-        },
-        family: if ours { "planimeter" } else { "system" }.into(),
-        version: description.version,
-        settings: description.settings,
-    }
-}
-
-/// A trial in one line, for whoever watches.
-fn one_line(trial: &record::Trial) -> String {
-    let place =
-        format!("{} {} {}={}", trial.experiment, trial.target, trial.point.name, trial.point.value);
-    let goal = trial.goal.as_ref().map(|goal| format!("for {goal}"));
-    let orders = trial.orders.as_ref().map(orders_line);
-    let module = trial.module.as_ref().map(module_line);
-    let frames = frames_line(trial).filter(|_| module.is_none());
-    let parts = [goal, frames, orders, module, memory_line(trial)];
-    format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-}
-
-/// How many values a line for whoever watches has.
-const VALUES_SHOWN: usize = 4;
-
-fn module_line(module: &ModuleRun) -> String {
-    let how = match &module.ended {
-        Ended::Said => None,
-        Ended::Limit(what) | Ended::Lost(what) | Ended::Failed(what) => {
-            Some(format!("ended: {what}"))
-        }
-    };
-    let value = |found: &Measured| {
-        let shown = number::shown(found.metric);
-        let value = number::value(found.metric, found.value);
-        format!("{} {value} {}", number::title(found.metric), shown.unit)
-    };
-    let values = module.measured.iter().take(VALUES_SHOWN).map(value);
-    how.into_iter().chain(values).collect::<Vec<_>>().join(", ")
-}
-
-fn memory_line(trial: &record::Trial) -> Option<String> {
-    let each = trial.memory.as_ref()?.bytes_per_flow()?;
-    Some(format!("{each:.0} bytes of memory per flow"))
-}
-
-fn orders_line(orders: &record::Orders) -> String {
-    let errors = match orders.errors {
-        0 => String::new(),
-        count => format!(", {count} errors"),
-    };
-    let seconds = orders.duration_ns as f64 / 1e9;
-    match orders.deed {
-        record::Deed::Tell => {
-            let count = orders.rows;
-            format!("{count} flows told of in {} replies in {seconds:.3} s{errors}", orders.answers)
-        }
-        deed => {
-            let rate = orders.flow_mods_per_s().unwrap_or(0.0);
-            format!("{} flows {} at {rate:.0}/s{errors}", orders.flow_mods, deed.word())
-        }
-    }
-}
-
-fn frames_line(trial: &record::Trial) -> Option<String> {
-    if trial.frames_intended == 0 {
-        return None;
-    }
-    let rate = trial.rate_pps_forwarded().unwrap_or(0.0);
-    let loss = trial.loss_ratio().unwrap_or(0.0) * 100.0;
-    let latency = trial
-        .latency
-        .as_ref()
-        .map_or(String::new(), |found| format!(", {} mean", Nanos(found.ns_mean as u64)));
-    Some(format!("{rate:.0} frames/s forwarded, {loss:.2} % lost{latency}"))
 }

@@ -5,6 +5,8 @@
 
 /// Names of targets and links.
 pub mod name;
+/// Which target is joined by which link.
+pub mod links;
 /// Targets that behave like models of hardware.
 pub mod model;
 /// Entries as an OpenFlow controller installs them.
@@ -64,6 +66,38 @@ pub enum Bench {
     Veth(veth::VethBench),
     /// Over shared memory.
     Memif(memif::MemifBench),
+}
+
+/// The benches of a run: one for each link that its targets stand on.
+pub struct Benches(Vec<(Link, Bench)>);
+
+impl Benches {
+    /// A bench for each of these links. `stop` ends trials in progress.
+    pub fn open(
+        links: &[Link],
+        surroundings: &Surroundings,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        let open = |link: &Link| Ok((*link, Bench::open(*link, surroundings, parameters, stop)?));
+        links.iter().map(open).collect::<Result<_, _>>().map(Benches)
+    }
+
+    /// The bench of a link that the run uses.
+    pub fn of(&mut self, link: Link) -> &mut Bench {
+        let found = self.0.iter_mut().find(|(known, _)| *known == link);
+        &mut found.expect("a bench is open for every link of the run").1
+    }
+
+    /// Each of them.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Bench> {
+        self.0.iter_mut().map(|(_, bench)| bench)
+    }
+
+    /// Settings that targets share, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        self.0.iter().flat_map(|(_, bench)| bench.settings()).collect()
+    }
 }
 
 impl Bench {

@@ -35,8 +35,9 @@ use common::{Folder, bytes};
 use planimeter::catalog;
 use planimeter::parameter::{Effort, Parameters};
 use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
+use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
-use planimeter::target::{Bench, Surroundings};
+use planimeter::target::{Benches, Surroundings};
 use results::record::{Metric, Outcome, Record, Role, Trial};
 
 /// Every target that can be joined in memory.
@@ -93,7 +94,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     Plan {
         entries,
         kinds: kinds.to_vec(),
-        link: Link::Memory,
+        links: Links::all_by(Link::Memory),
         effort: Effort::Quick,
         parameters,
         assignments,
@@ -107,9 +108,10 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
 fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
     let stop = Arc::new(AtomicBool::new(false));
     let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
-    let mut bench = Bench::open(plan.link, &surroundings, &plan.parameters, &stop).unwrap();
+    let mut benches =
+        Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
     let mut watcher = StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0 };
-    let finished = runner::run(plan, destination, &mut bench, &stop, &mut watcher).unwrap();
+    let finished = runner::run(plan, destination, &mut benches, &stop, &mut watcher).unwrap();
     (finished, watcher)
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a line names the targets that it is about, how the claim was read, and the numbers that
 //! decided.
 
+use crate::links;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict, Warning};
 
 /// A claim and what it is put to.
@@ -44,11 +45,21 @@ impl<'a> Case<'a> {
     pub(super) fn line(&self, targets: Vec<String>, found: Finding) -> ClaimVerdict {
         ClaimVerdict {
             claim: self.claim.clone(),
+            numbers: found.numbers + &self.across_links(&targets),
             targets,
             verdict: found.verdict,
-            numbers: found.numbers,
             reading: found.reading,
         }
+    }
+
+    /// What has to be known where a line is about targets that were not joined alike.
+    fn across_links(&self, targets: &[String]) -> String {
+        let own: Vec<&str> = targets.iter().map(|name| links::of(self.record, name)).collect();
+        if own.windows(2).all(|pair| pair[0] == pair[1]) {
+            return String::new();
+        }
+        let each = targets.iter().zip(own).map(|(name, link)| format!("{name} over {link}"));
+        format!(" (links differ: {})", each.collect::<Vec<_>>().join(", "))
     }
 
     pub(super) fn nothing_measured(&self) -> ClaimVerdict {

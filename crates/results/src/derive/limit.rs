@@ -4,6 +4,7 @@
 //! same run (testpmd); without one nobody knows it. Invariant: a function of cells and trials.
 
 use super::is_limited;
+use crate::links;
 use crate::record::{Cell, Limit, Metric, Record, Trial};
 
 /// The forwarder that looks at no frame, by its name as a target.
@@ -42,7 +43,8 @@ fn of(record: &Record, cell: &Cell) -> Option<Limit> {
     }
     let ceiling = record
         .cells_of(&cell.experiment, CEILING, cell.metric)
-        .find(|other| other.point == cell.point && other.target != cell.target);
+        .find(|other| other.point == cell.point && other.target != cell.target)
+        .filter(|_| links::of(record, CEILING) == links::of(record, &cell.target));
     match ceiling {
         Some(ceiling) if cell.value >= ceiling.value * CEILING_SHARE => Some(Limit::Wire),
         _ if cell.target == CEILING => Some(Limit::Wire),

@@ -10,12 +10,13 @@
 //! and D what the tester's loop shows of one way, 0 in simulated time. Invariant: these metrics
 //! are found for the items that are about them, and for no others.
 
+use crate::links;
 use crate::record::{Experiment, Metric, Record, StreamCount, Trial};
 
 /// Preamble and gap, which take time on a wire and are in no frame.
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 
-/// What the link of a record adds to the latency of a frame, each way.
+/// What a target's link adds to the latency of a frame, each way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OneWay {
     /// Capacity at which the link serialises, bit/s; absent where it does not serialise.
@@ -45,13 +46,18 @@ pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
     }
 }
 
-/// What the record's link adds each way; absent where nobody knows it.
-pub fn one_way(record: &Record) -> Option<OneWay> {
+/// Capacity at which the record's links serialise, bit/s; absent where they do not.
+pub fn capacity_bps(record: &Record) -> Option<f64> {
+    let nominal = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
+    nominal.filter(|_| record.environment.simulated)
+}
+
+/// What a target's link adds each way; absent where nobody knows it.
+pub fn one_way(record: &Record, target: &str) -> Option<OneWay> {
     if record.environment.simulated {
-        let capacity_bps = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
-        return Some(OneWay { capacity_bps, delay_ns: 0.0 });
+        return Some(OneWay { capacity_bps: capacity_bps(record), delay_ns: 0.0 });
     }
-    let latency = record.calibrations.first()?.latency.as_ref()?;
+    let latency = links::calibration(record, target)?.latency.as_ref()?;
     Some(OneWay { capacity_bps: None, delay_ns: latency.ns_mean / 2.0 })
 }
 
@@ -59,7 +65,7 @@ pub fn one_way(record: &Record) -> Option<OneWay> {
 /// the target with its links.
 pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
     let latency = trial.latency.as_ref()?;
-    let OneWay { capacity_bps, delay_ns } = one_way(record)?;
+    let OneWay { capacity_bps, delay_ns } = one_way(record, &trial.target)?;
     let bits = 8.0 * (f64::from(trial.frame_bytes?) + WIRE_OVERHEAD_BYTES);
     let transmission_ns = capacity_bps.map_or(0.0, |capacity| bits * 1e9 / capacity);
     Some(latency.ns_mean - 2.0 * (transmission_ns + delay_ns))

@@ -6,6 +6,7 @@
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
 use crate::derive::counts;
+use crate::links::Naming;
 use crate::number;
 use crate::record::{self, Experiment, Record, Show, Trial};
 
@@ -18,15 +19,20 @@ pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {
 fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Figure> {
     let mut series = Vec::new();
     let (mut over, mut shown) = (None, None);
-    for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
-        let Some(trial) = shown_trial(record, experiment, &target.name) else { continue };
+    let looks = record.targets.iter().zip(styles(&record.targets));
+    let shown_trials = looks.filter_map(|(target, style)| {
+        Some((target.name.as_str(), style, shown_trial(record, experiment, &target.name)?))
+    });
+    let shown_trials: Vec<_> = shown_trials.collect();
+    let naming = Naming::among(record, shown_trials.iter().map(|(target, ..)| *target));
+    for (target, style, trial) in shown_trials {
         for (place, name) in show.series.iter().enumerate() {
             let Some(found) = series_in(trial, name) else { continue };
             over.get_or_insert(found.over.as_str());
             shown.get_or_insert(found.name.as_str());
             let label = match show.series.len() {
-                1 => target.name.clone(),
-                _ => format!("{}, {}", target.name, words(&found.name).0),
+                1 => naming.of(target),
+                _ => format!("{}, {}", naming.of(target), words(&found.name).0),
             };
             series.push(Series { name: label, style: style.variant(place), points: points(found) });
         }

@@ -82,6 +82,7 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
         record.outcomes.push(Outcome {
             experiment: "throughput".into(),
             target: trial.target.clone(),
+            link: None,
             repeat: 1,
             point: trial.point.clone(),
             metric: Metric::ThroughputPps,
@@ -144,6 +145,7 @@ fn of_a_module() -> Record {
             record.outcomes.push(Outcome {
                 experiment: id.clone(),
                 target: trial.target.clone(),
+                link: None,
                 repeat: trial.repeat,
                 point: trial.point.clone(),
                 metric: metric(name),

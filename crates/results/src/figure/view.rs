@@ -6,7 +6,8 @@
 //! curve has a point only where a cell has a value.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, standard, styles};
-use crate::derive::study::{WIRE_OVERHEAD_BYTES, one_way};
+use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
+use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
 
@@ -287,6 +288,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         all => all.into_iter().map(Some).collect(),
     };
     let pairs = drawn.iter().flat_map(|metric| curves.iter().map(move |curve| (*metric, curve)));
+    let naming = Naming::within(record, &experiment.id);
     let mut series: Vec<Series> = Vec::new();
     for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
         for (place, (metric, curve)) in pairs.clone().enumerate() {
@@ -298,12 +300,10 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
             if points.is_empty() {
                 continue;
             }
-            let (name, is_alone) = (name_of(record, &target.name), view.curve.is_some());
+            let (name, is_alone) = (naming.of(&target.name), view.curve.is_some());
             let (name, style) = match curve.as_ref().filter(|_| !is_alone) {
-                Some(curve) => {
-                    (format!("{}, {}", target.name, number::curve(curve)), style.variant(place))
-                }
-                None => (name, style),
+                Some(curve) => (format!("{name}, {}", number::curve(curve)), style.variant(place)),
+                None => (format!("{name} ({})", target.technology.word()), style),
             };
             let (name, style) = match view.also.is_empty() {
                 true => (name, style),
@@ -410,7 +410,7 @@ fn reference(
 
 /// Frames per second that the link carries at each size that was measured; none where nothing serialises.
 fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigurePoint>> {
-    let capacity_bps = one_way(record)?.capacity_bps?;
+    let capacity_bps = study::capacity_bps(record)?;
     let mut sizes: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|at| at.x).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
@@ -419,14 +419,6 @@ fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigureP
         FigurePoint { x, y, interval: None, note: String::new() }
     };
     Some(sizes.into_iter().map(point).collect())
-}
-
-/// The target's name with what it does.
-pub(crate) fn name_of(record: &Record, target: &str) -> String {
-    match record.target(target) {
-        Some(found) => format!("{} ({})", found.name, found.technology.word()),
-        None => target.into(),
-    }
 }
 
 fn note(cell: &Cell) -> String {

@@ -4,6 +4,7 @@
 
 use maud::{Markup, html};
 
+use crate::links;
 use crate::number;
 use crate::record::{Calibration, ClockFacts, Distribution, Record};
 use crate::report::words;
@@ -57,6 +58,7 @@ pub(super) fn tester(record: &Record) -> Markup {
 
 /// What was measured.
 pub(super) fn targets(record: &Record) -> Markup {
+    let has_links = links::are_several(record);
     html! {
         section {
             h2 { "Targets" }
@@ -64,6 +66,7 @@ pub(super) fn targets(record: &Record) -> Markup {
                 table {
                     thead { tr {
                         th { "name" } th { "asked for as" } th { "does" } th { "family" }
+                        @if has_links { th { "link" } }
                         th { "version" } th { "settings" }
                     } }
                     tbody {
@@ -73,6 +76,7 @@ pub(super) fn targets(record: &Record) -> Markup {
                                 td { (target.spec) }
                                 td { (target.technology.word()) }
                                 td { (target.family) }
+                                @if has_links { td { (links::of(record, &target.name)) } }
                                 td { (target.version.as_deref().unwrap_or("–")) }
                                 td { (pairs(target.settings.iter())) }
                             }

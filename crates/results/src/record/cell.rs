@@ -48,6 +48,9 @@ pub struct Cell {
     pub experiment: String,
     /// The target's name.
     pub target: String,
+    /// The link over which it was measured, where the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Where on the experiment's axis it lies.
     pub point: Point,
     /// What was measured.
@@ -117,6 +120,9 @@ pub struct Ratio {
     pub target: String,
     /// The target that it is compared with.
     pub base: String,
+    /// The target's link and the base's, where they differ: what the links differ by is in the ratio too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<[String; 2]>,
     /// Where on the experiment's axis it lies.
     pub point: Point,
     /// What is compared.
@@ -130,6 +136,14 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// What the interval allows to say.
     pub answer: Answer,
+}
+
+impl Ratio {
+    /// What a reader has to know where the two were not joined alike.
+    pub fn across_links(&self) -> Option<String> {
+        let [own, base] = self.links.as_ref()?;
+        Some(format!("over {own} against {base}: what the links differ by is in the ratio too"))
+    }
 }
 
 /// What an interval allows to say about a ratio.

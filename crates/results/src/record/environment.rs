@@ -109,6 +109,9 @@ pub struct Target {
     /// Who it belongs to: targets of one family are compared as the study compares its three.
     /// `planimeter` for ours, `system` for what the operating system or other projects bring.
     pub family: String,
+    /// By which link it was joined, where the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Its version, as it states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

@@ -91,6 +91,7 @@ fn full() -> Record {
     record.outcomes = vec![Outcome {
         experiment: "throughput".into(),
         target: "ours".into(),
+        link: None,
         repeat: 1,
         point: point.clone(),
         metric: Metric::ThroughputPps,

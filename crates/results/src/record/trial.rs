@@ -604,6 +604,9 @@ pub struct Outcome {
     pub experiment: String,
     /// The target's name.
     pub target: String,
+    /// The link over which it was found, where the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Which repeat of the whole search, from 1.
     pub repeat: u32,
     /// Where on the experiment's axis it lies.

@@ -68,6 +68,11 @@ pub enum Warning {
         /// Trials concerned.
         trials: u32,
     },
+    /// Targets were joined by different links.
+    LinksDiffer {
+        /// The links.
+        links: Vec<String>,
+    },
     /// Received frames were stamped by the program, not by the kernel or the interface.
     UserSpaceStamps,
     /// The run ended before everything planned was measured.
@@ -215,6 +220,13 @@ impl Warning {
                 format!(
                     "the target's caches were not filled before {trials} trial(s), which are left \
                      out of ratios"
+                )
+            }
+            Warning::LinksDiffer { links } => {
+                format!(
+                    "targets were joined by different links ({}): what the links differ by is in every \
+                     comparison across them",
+                    links.join(", ")
                 )
             }
             Warning::UserSpaceStamps => {

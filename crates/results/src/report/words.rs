@@ -5,6 +5,7 @@
 
 use crate::derive::counts;
 use crate::figure::{View, views};
+use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Verdict};
 use crate::table::answer_word;
@@ -15,13 +16,17 @@ mod study;
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
     let trials = record.trials.iter().filter(|trial| counts(trial)).count();
-    let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
+    let joined = match links::gathered(record).as_slice() {
+        [] => format!("{} over {}", listed(&[]), record.link),
+        all => {
+            let parts = all.iter().map(|(link, names)| format!("{} over {link}", listed(names)));
+            parts.collect::<Vec<_>>().join(", and ")
+        }
+    };
     let time = if record.environment.simulated { ", in simulated time" } else { "" };
     format!(
-        "{} measured on {} over {}{time}: {trials} trials with {} effort.",
+        "{} measured on {joined}{time}: {trials} trials with {} effort.",
         listed(&record.experiments.iter().map(|one| one.id.as_str()).collect::<Vec<_>>()),
-        listed(&names),
-        record.link,
         effort(record),
     )
 }
@@ -68,9 +73,10 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         Some(curve) => format!("{place} and {}", number::curve(curve)),
         None => place,
     };
+    let naming = Naming::within(record, &experiment.id);
     let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
-        Some(curve) => format!("{} ({})", cell.target, number::curve(curve)),
-        None => cell.target.clone(),
+        Some(curve) => format!("{} ({})", naming.of(&cell.target), number::curve(curve)),
+        None => naming.of(&cell.target),
     };
     let title = number::title(metric);
     if cells.len() == 1 {
@@ -96,7 +102,9 @@ fn against_first(record: &Record, place: &Cell) -> String {
     let ratios: Vec<&Ratio> = record.ratios.iter().filter(here).collect();
     let Some(first) = ratios.first() else { return String::new() };
     let times = |ratio: &&Ratio| {
-        format!("{} {} times ({})", ratio.target, number::text(ratio.ratio), answer_word(ratio))
+        let across = ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
+        let answer = answer_word(ratio).to_string() + &across.unwrap_or_default();
+        format!("{} {} times ({answer})", ratio.target, number::text(ratio.ratio))
     };
     let others: Vec<String> = ratios.iter().map(times).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();

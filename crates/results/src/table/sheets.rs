@@ -5,7 +5,7 @@
 //! of cells and outcomes, and stands only where there are some.
 
 use super::{Entry, Table, goals};
-use crate::derive::study::{WIRE_OVERHEAD_BYTES, one_way};
+use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Record, Trial};
@@ -62,7 +62,7 @@ fn place(cell: &Cell) -> [Entry; 2] {
 }
 
 fn throughput(record: &Record, experiment: &Experiment) -> Sheet {
-    let capacity_bps = one_way(record).and_then(|link| link.capacity_bps);
+    let capacity_bps = study::capacity_bps(record);
     let mut columns: Vec<String> =
         ["target", "frame size, bytes", "throughput, frames/s", "Mbit/s of frames"]
             .map(Into::into)

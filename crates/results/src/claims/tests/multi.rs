@@ -22,6 +22,7 @@ fn add(record: &mut Record, target: &str, metric: Metric, point: Point, value: f
     record.cells.push(Cell {
         experiment: record.experiments[0].id.clone(),
         target: target.into(),
+        link: None,
         point,
         metric,
         unit: metric.unit().into(),

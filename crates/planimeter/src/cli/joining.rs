@@ -1,0 +1,130 @@
+//! `--link`: one link for all targets, links for some of them, or none, and then the best is chosen.
+//!
+//! `--link veth` is for all, `--link ovs-dpdk=memif` for that target. The name of a target may hold an
+//! equals sign itself, that of a link never does, so that the last one divides.
+
+use super::failure::Failure;
+use super::place;
+use crate::target::links::Links;
+use crate::target::name::{Link, NameError, TargetKind};
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// For all targets that are not named.
+    pub all: Option<Link>,
+    /// For these.
+    pub own: Vec<(TargetKind, Link)>,
+}
+
+impl Asked {
+    /// Reads what stands behind each `--link`.
+    pub fn read(words: &[String]) -> Result<Asked, Failure> {
+        let usage = |error: NameError| Failure::usage(error.to_string());
+        let twice = |of: &str| Failure::usage(format!("--link was given twice for {of}"));
+        let mut asked = Asked::default();
+        for word in words {
+            let Some((target, link)) = word.rsplit_once('=') else {
+                let link = word.parse().map_err(usage)?;
+                if asked.all.replace(link).is_some() {
+                    return Err(twice("all targets: give --link TARGET=LINK for some of them"));
+                }
+                continue;
+            };
+            let link = link.parse().map_err(usage)?;
+            let kind: TargetKind = target.parse().map_err(usage)?;
+            if asked.own.iter().any(|(known, _)| *known == kind) {
+                return Err(twice(target));
+            }
+            asked.own.push((kind, link));
+        }
+        Ok(asked)
+    }
+
+    /// The link of each of these targets; without targets, of those that will be found. Where there are
+    /// several links that nobody asked for, that is said.
+    pub fn links(&self, kinds: &[TargetKind], is_simulated: bool) -> Result<Links, Failure> {
+        if let Some((kind, link)) = self.own.iter().find(|(kind, _)| !kinds.contains(kind)) {
+            let (name, link) = (kind.name(), link.name());
+            return Err(Failure::usage(format!("--link {name}={link} needs --on {name}")));
+        }
+        let links = match self.all {
+            Some(base) => {
+                let own = self.own.iter().copied();
+                Links { base, apart: own.filter(|(_, link)| *link != base).collect() }
+            }
+            None if is_simulated => Links { base: Link::Memory, apart: self.own.clone() },
+            None if kinds.is_empty() => Links::all_by(place::best_link()),
+            None => Links::chosen(kinds, &self.own, &place::allowed_links(kinds)),
+        };
+        match kinds.iter().find(|kind| !kind.runs_on(links.of(**kind))) {
+            Some(kind) => Err(refused(*kind, links.of(*kind))),
+            None => Ok(links),
+        }
+    }
+}
+
+/// A target cannot stand on a link.
+fn refused(kind: TargetKind, link: Link) -> Failure {
+    let name = kind.name();
+    let other = if kind.is_dpdk() { "memif" } else { "veth" };
+    Failure::usage(format!(
+        "{name} cannot be joined by {}: give --link {other}, or --link {name}={other} for it alone",
+        link.name()
+    ))
+}
+
+/// The links of targets in words; none where all have the same.
+pub fn told(kinds: &[TargetKind], links: &Links) -> Option<String> {
+    let mut all: Vec<(Link, Vec<&str>)> = Vec::new();
+    for kind in kinds {
+        let link = links.of(*kind);
+        match all.iter_mut().find(|(known, _)| *known == link) {
+            Some((_, names)) => names.push(kind.name()),
+            None => all.push((link, vec![kind.name()])),
+        }
+    }
+    let each = all.iter().map(|(link, names)| format!("{} over {}", names.join(", "), link.name()));
+    (all.len() > 1).then(|| format!("links: {}", each.collect::<Vec<_>>().join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Asked, Failure> {
+        Asked::read(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_last_equals_sign_divides_target_and_link() {
+        let model: TargetKind = "ours:model=hp-2920".parse().unwrap();
+        let asked = read(&["veth", "ours:model=hp-2920=memif"]).unwrap();
+        assert_eq!(asked, Asked { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
+        for (words, about) in [
+            (&["veth", "memif"][..], "twice"),
+            (&["ours=veth", "ours=memif"], "twice for ours"),
+            (&["ours=cable"], "cable"),
+            (&["ofs=veth"], "ofs"),
+            (&["ours:model=hp-2920"], "hp-2920"),
+        ] {
+            let line = read(words).unwrap_err().line;
+            assert!(line.contains(about), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_link_needs_its_target_and_a_target_a_link_that_carries_it() {
+        let (ours, ovs) = (TargetKind::Ours, TargetKind::Ovs);
+        let line = |words: &[&str], kinds: &[TargetKind]| {
+            read(words).unwrap().links(kinds, false).unwrap_err().line
+        };
+        assert_eq!(line(&["veth", "ovs=veth"], &[ours]), "--link ovs=veth:afpacket needs --on ovs");
+        let refused = line(&["veth", "ovs=memif"], &[ours, ovs]);
+        assert!(refused.contains("ovs cannot be joined by memif"), "{refused}");
+        let links = read(&["memif", "ovs=veth"]).unwrap().links(&[ours, ovs], false).unwrap();
+        assert_eq!((links.of(ours), links.of(ovs)), (Link::Memif, Link::Veth));
+        let told = told(&[ours, ovs], &links).unwrap();
+        assert_eq!(told, "links: ours over memif; ovs over veth:afpacket");
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run is to do: experiments, targets with their links, parameters.
+//!
+//! Invariant: a plan is a function of its command line, so that a run can be repeated and resumed.
+
+use crate::catalog::Entry;
+use crate::experiments::Context;
+use crate::parameter::{Effort, Parameters};
+use crate::target::links::Links;
+use crate::target::name::{Link, TargetKind, Technology};
+use crate::workload::Addresses;
+
+/// What is to be done.
+#[derive(Clone)]
+pub struct Plan {
+    /// The experiments, in order.
+    pub entries: Vec<&'static Entry>,
+    /// The targets, the one that ratios refer to first.
+    pub kinds: Vec<TargetKind>,
+    /// How they are joined.
+    pub links: Links,
+    /// How much.
+    pub effort: Effort,
+    /// Everything that can be set.
+    pub parameters: Parameters,
+    /// The `--set` words that made them, for the record.
+    pub assignments: Vec<String>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The command that repeats the run.
+    pub command_line: String,
+    /// When a new run begins, RFC 3339 in UTC: for the record and the folder's name.
+    pub created: String,
+}
+
+impl Plan {
+    /// The experiments whose trials are run, without those that share another's.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'static Entry> + '_ {
+        self.entries.iter().copied().filter(|entry| self.shares(entry).is_none())
+    }
+
+    /// The experiment of this plan whose trials serve `entry` too.
+    pub(super) fn shares(&self, entry: &Entry) -> Option<&'static str> {
+        let other = entry.shares_trials_of?;
+        self.entries.iter().any(|entry| entry.id == other).then_some(other)
+    }
+
+    /// The targets of one experiment: those asked for that it is about, each followed by its
+    /// companion where that can be joined.
+    pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
+        let mut kinds = Vec::new();
+        for &kind in
+            self.kinds.iter().filter(|kind| entry.can_measure(**kind, self.links.of(**kind)))
+        {
+            kinds.push(kind);
+            let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
+            if let Some((_, companion)) = companion
+                .filter(|(_, it)| !self.kinds.contains(it) && it.runs_on(self.links.of(kind)))
+            {
+                kinds.push(*companion);
+            }
+        }
+        kinds
+    }
+
+    /// By which link a target is joined: a companion by that of the target that it goes along with.
+    pub fn link_of(&self, kind: TargetKind) -> Link {
+        let mut companions = self.entries.iter().flat_map(|entry| entry.companions);
+        let asked = companions.find(|(asked, it)| *it == kind && self.kinds.contains(asked));
+        match asked {
+            Some((asked, _)) if !self.kinds.contains(&kind) => self.links.of(*asked),
+            _ => self.links.of(kind),
+        }
+    }
+
+    /// The links of all its targets, each once.
+    pub fn links_used(&self) -> Vec<Link> {
+        self.links.used(&self.kinds)
+    }
+
+    /// The name of a target's link where not all have the same.
+    pub(super) fn link_apart(&self, kind: TargetKind) -> Option<String> {
+        let several = self.links_used().len() > 1;
+        several.then(|| self.link_of(kind).name().into())
+    }
+
+    /// Whether an earlier experiment of the same set finds the throughputs that this one needs.
+    pub(super) fn finds_throughputs_before(&self, entry: &Entry) -> bool {
+        let mut before = self.measured().take_while(|other| other.id != entry.id);
+        before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
+    }
+
+    /// The experiments whose trials are run, with their targets, about how many trials each target
+    /// gets, and how many seconds each takes.
+    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
+        let nowhere = Addresses::numbered([0; 5], [0; 5]);
+        let trials = |entry: &Entry| {
+            let context = Context {
+                kind: TargetKind::Ours,
+                technology: Technology::OpenFlow,
+                addresses: nowhere,
+                capacity_bps: 1_000_000_000,
+                parameters: self.parameters.clone(),
+                seed: self.seed,
+                ceiling_pps: None,
+                has_throughputs: self.finds_throughputs_before(entry),
+            };
+            let method = entry.method_on(&context);
+            let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
+            let drain = crate::experiments::drain(seconds).as_secs_f64();
+            (method.trials_expected(), seconds + self.parameters.warmup_s + drain)
+        };
+        let step = |entry| {
+            let (trials, seconds) = trials(entry);
+            (entry, self.kinds_of(entry), trials, seconds)
+        };
+        self.measured().map(step).collect()
+    }
+
+    /// Every target of the plan, companions included, with its ports to send into: one that is
+    /// measured with one and with two is there twice, so that an idle port is in nobody's way.
+    pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
+        let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
+        for entry in self.measured() {
+            for kind in
+                self.kinds_of(entry).into_iter().map(|kind| (kind, entry.inputs(&self.parameters)))
+            {
+                if !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
+            }
+        }
+        kinds
+    }
+}

@@ -1,0 +1,136 @@
+//! Which target is joined by which link.
+//!
+//! Targets are compared best over one link. Where none carries all of them, the link that carries most
+//! is that of most, and each other target has the link that is most like it. Invariant: a link that a
+//! user names for a target is that target's link, whatever the others have.
+
+use super::name::{Link, TargetKind};
+
+/// Links in the order in which they are preferred where they carry the same targets: cables before
+/// memory, and what other programs use before what only DPDK's do.
+pub const PREFERRED: [Link; 4] = [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory];
+
+/// The link of every target of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Links {
+    /// That of all targets but those apart.
+    pub base: Link,
+    /// Targets with a link of their own.
+    pub apart: Vec<(TargetKind, Link)>,
+}
+
+impl Links {
+    /// One for all.
+    pub fn all_by(link: Link) -> Links {
+        Links { base: link, apart: Vec::new() }
+    }
+
+    /// The best for these targets among the links that this machine allows. Where none of those carries a
+    /// target, it gets one that would, so that it can be told what is missing.
+    pub fn chosen(kinds: &[TargetKind], own: &[(TargetKind, Link)], allowed: &[Link]) -> Links {
+        let named =
+            |kind: TargetKind| own.iter().find(|(it, _)| *it == kind).map(|(_, link)| *link);
+        let carries = |link: Link, kind: TargetKind| match named(kind) {
+            Some(own) => own == link,
+            None => kind.runs_on(link),
+        };
+        let carried = |link: Link| kinds.iter().filter(|kind| carries(link, **kind)).count();
+        // Of several greatest the last counts, which is the one preferred.
+        let by_choice = PREFERRED.into_iter().rev().filter(|link| allowed.contains(link));
+        let base = by_choice.max_by_key(|link| carried(*link)).unwrap_or(Link::Memory);
+        let apart = kinds.iter().filter(|kind| !carries(base, **kind)).map(|&kind| {
+            let link = named(kind).or_else(|| nearest(base, kind, allowed));
+            (kind, link.unwrap_or(base))
+        });
+        Links { base, apart: apart.collect() }
+    }
+
+    /// The link of a target.
+    pub fn of(&self, kind: TargetKind) -> Link {
+        let own = self.apart.iter().find(|(it, _)| *it == kind);
+        own.map_or(self.base, |(_, link)| *link)
+    }
+
+    /// Those of these targets, each once; without any, that of all.
+    pub fn used(&self, kinds: &[TargetKind]) -> Vec<Link> {
+        let mut links = Vec::new();
+        for link in kinds.iter().map(|kind| self.of(*kind)) {
+            if !links.contains(&link) {
+                links.push(link);
+            }
+        }
+        if links.is_empty() { vec![self.base] } else { links }
+    }
+
+    /// As `--link` takes them.
+    pub fn words(&self) -> impl Iterator<Item = String> + '_ {
+        let own = |(kind, link): &(TargetKind, Link)| format!("{}={}", kind.name(), link.name());
+        std::iter::once(self.base.name().to_string()).chain(self.apart.iter().map(own))
+    }
+}
+
+/// Of the links that carry a target the one that is most like `base`: allowed ones first.
+fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
+    let alike = match base {
+        Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory],
+        Link::VethXdp => [Link::Veth, Link::Memif, Link::Memory],
+        Link::Memif => [Link::VethXdp, Link::Veth, Link::Memory],
+        Link::Memory | Link::Replay => [Link::Memif, Link::Veth, Link::VethXdp],
+    };
+    let mut carrying = alike.into_iter().filter(|link| kind.runs_on(*link));
+    carrying.clone().find(|link| allowed.contains(link)).or_else(|| carrying.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TargetKind::{Direct, Ours, Ovs, OvsDpdk, Testpmd};
+
+    fn model() -> TargetKind {
+        "ours:model=edgecore-as5812".parse().unwrap()
+    }
+
+    fn chosen(kinds: &[TargetKind], own: &[(TargetKind, Link)]) -> String {
+        Links::chosen(kinds, own, &PREFERRED).words().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_link_that_carries_all_is_preferred_to_any_other() {
+        for (kinds, link) in [
+            (&[Ours, Ovs, model()][..], "veth:afpacket"),
+            (&[Ours, OvsDpdk], "veth:xdp"),
+            (&[model(), OvsDpdk], "memif"),
+            (&[Ours, Testpmd], "memif"),
+            (&[Direct], "veth:afpacket"),
+        ] {
+            assert_eq!(chosen(kinds, &[]), link);
+        }
+    }
+
+    #[test]
+    fn without_one_most_stand_on_one_and_the_others_on_what_is_most_like_it() {
+        let all = [Ours, Ovs, OvsDpdk, model()];
+        assert_eq!(chosen(&all, &[]), "veth:afpacket ovs-dpdk=veth:xdp");
+        assert_eq!(chosen(&[Ovs, Testpmd], &[]), "veth:afpacket testpmd=memif");
+        assert_eq!(chosen(&[OvsDpdk, Testpmd, Ovs], &[]), "memif ovs=veth:afpacket");
+        let without_xdp = [Link::Veth, Link::Memif, Link::Memory];
+        let links = Links::chosen(&all, &[], &without_xdp);
+        assert_eq!(links.of(OvsDpdk), Link::Memif);
+    }
+
+    #[test]
+    fn a_link_that_is_named_for_a_target_stays_and_counts() {
+        assert_eq!(chosen(&[Ours, OvsDpdk], &[(OvsDpdk, Link::Memif)]), "memif");
+        let own = [(OvsDpdk, Link::Memif)];
+        assert_eq!(chosen(&[Ours, Ovs, OvsDpdk], &own), "veth:afpacket ovs-dpdk=memif");
+        let own = [(Ours, Link::Memory)];
+        assert_eq!(chosen(&[Ours, Ovs], &own), "veth:afpacket ours=memory");
+    }
+
+    #[test]
+    fn what_the_machine_does_not_allow_is_asked_for_only_where_nothing_else_will_do() {
+        assert_eq!(Links::chosen(&[Ours], &[], &[Link::Memory]), Links::all_by(Link::Memory));
+        let links = Links::chosen(&[Ours, Ovs], &[], &[Link::Memory]);
+        assert_eq!((links.of(Ours), links.of(Ovs)), (Link::Memory, Link::Veth));
+    }
+}

@@ -1,0 +1,82 @@
+//! Targets on links of their own in one run: each value says over which link it was measured, and a run
+//! that was cut short goes on with the same links.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::common::{Folder, Said, only_run, planimeter, record};
+
+const RUN: &str = "run forwarding-rate --on ours --on bridge --link memory --link bridge=replay \
+                   --set repeats=1 --set seconds=0.02 --set warmup=0.01";
+
+fn carried_out(folder: &Folder, more: &[&str]) -> Said {
+    let words: Vec<&str> = RUN.split_whitespace().chain(more.iter().copied()).collect();
+    let said = planimeter(&folder.0, &words);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    said
+}
+
+fn rows<'a>(record: &'a Value, what: &str) -> &'a Vec<Value> {
+    record[what].as_array().unwrap()
+}
+
+#[test]
+fn each_value_names_the_link_that_it_was_measured_over() {
+    let folder = Folder::new();
+    let said = carried_out(&folder, &[]);
+    assert!(said.errors.contains("links: ours over memory; bridge over replay"), "{}", said.errors);
+    assert!(said.output.contains("on ours over memory, and bridge over replay"), "{}", said.output);
+    let record = record(&only_run(&folder.0.join("runs")));
+    assert_eq!(record["link"], "memory, replay");
+    let links: Vec<&Value> = rows(&record, "targets").iter().map(|it| &it["link"]).collect();
+    assert_eq!(links, ["memory", "replay"]);
+    let of = |target: &Value| if target == "bridge" { "replay" } else { "memory" };
+    for cell in rows(&record, "cells") {
+        assert_eq!(cell["link"], of(&cell["target"]), "{cell}");
+    }
+    // Both loops were measured, and each trial refers to its own.
+    let ids: Vec<&Value> = rows(&record, "calibrations").iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, ["loop:memory", "loop:replay"]);
+    for trial in rows(&record, "trials") {
+        let wanted = format!("loop:{}", of(&trial["target"]));
+        assert_eq!(trial["calibration"], wanted, "{trial}");
+    }
+    let ratios = rows(&record, "ratios");
+    assert!(!ratios.is_empty());
+    for ratio in ratios {
+        assert_eq!(ratio["links"], serde_json::json!(["replay", "memory"]), "{ratio}");
+    }
+    let differ = |it: &&Value| it["warning"]["kind"] == "links_differ";
+    assert_eq!(rows(&record, "warnings").iter().filter(differ).count(), 1);
+}
+
+#[test]
+fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
+    let folder = Folder::new();
+    carried_out(&folder, &[]);
+    let run = only_run(&folder.0.join("runs"));
+    let whole = record(&run);
+    // As an end of the machine after the first trial leaves it.
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    fs::write(run.join("trials.jsonl"), &lines[..=lines.find('\n').unwrap()]).unwrap();
+    let mut crashed = whole.clone();
+    crashed["partial"] = true.into();
+    crashed["trials"] = Value::Array(Vec::new());
+    fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let again = record(&run);
+    assert_eq!(rows(&again, "trials")[0], rows(&whole, "trials")[0]);
+    assert_eq!(rows(&again, "trials").len(), rows(&whole, "trials").len());
+    assert_eq!(again["targets"], whole["targets"]);
+    assert_eq!(again["calibrations"], whole["calibrations"], "they were measured once");
+}
+
+#[test]
+fn a_dry_run_says_which_target_has_which_link() {
+    let folder = Folder::new();
+    let said = carried_out(&folder, &["--dry-run"]);
+    assert!(said.output.contains("--link memory --link bridge=replay"), "{}", said.output);
+    assert!(said.output.contains("links: ours over memory; bridge over replay"), "{}", said.output);
+}
