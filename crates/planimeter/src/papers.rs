@@ -3,6 +3,9 @@
 //! The files and their sources are described in `papers/README.md`. Nothing in them was read off
 //! a picture.
 
+/// The tables of a study about nine switches.
+mod costa2017;
+
 use results::claims;
 use results::record::{Claim, Point, Published};
 
@@ -27,6 +30,7 @@ pub fn published(paper: Option<(&str, &str)>) -> Vec<Published> {
                 _ => ("openflow", "linear_entries"),
             })
         }
+        Some(("costa2017", item)) => costa2017::published(item),
         _ => Vec::new(),
     }
 }

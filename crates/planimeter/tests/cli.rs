@@ -43,7 +43,7 @@ const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
     (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
-    (&["run", "costa2017/table4"], 2, &["costa2017/table4", "not in this version"]),
+    (&["run", "gelberger2013/fig3"], 2, &["gelberger2013/fig3", "not in this version"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
         2,

@@ -216,6 +216,8 @@ pub fn curve(within: &Within) -> String {
         "entries" => format!("{value} entries"),
         "frame_bytes" => format!("{value} bytes"),
         "load_mbps" => format!("{value} Mbit/s"),
+        "open_loop_pps" if within.value == 0.0 => "one packet at a time".into(),
+        "open_loop_pps" => format!("{value} packets/s"),
         "hash_entries" => format!("hash table, {value}"),
         "linear_entries" => format!("linear table, {value}"),
         other => format!("{} {value}", other.replace('_', " ")),

@@ -7,6 +7,8 @@
 mod goals;
 /// The reports that standards prescribe.
 mod sheets;
+/// The tables of a study about nine switches.
+pub(crate) mod costa2017;
 
 pub use sheets::{Sheet, sheets};
 

@@ -50,6 +50,8 @@ pub mod modules;
 pub mod bianco2010;
 /// The figures of oflops2018.
 pub mod oflops2018;
+/// The tables and figures of costa2017.
+pub mod costa2017;
 
 use instrument::experiment::Experiment;
 use instrument::stream::{Rate, Stream, line_rate_pps};

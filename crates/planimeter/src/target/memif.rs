@@ -324,7 +324,9 @@ impl Target for MemifTarget {
     }
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        self.holds = None;
+        if matches!(self.access, Access::OpenFlow { .. }) {
+            self.holds = None;
+        }
         super::stage(&mut self.rig, &self.access, module)
     }
 

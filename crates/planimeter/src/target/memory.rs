@@ -41,8 +41,8 @@ use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::{
-    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, orders, program, scene,
-    work_of_ours,
+    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
+    scene, work_of_ours,
 };
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
@@ -404,25 +404,31 @@ impl Target for MemoryTarget {
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
         let Self { kind, rig, cores, .. } = self;
-        if kind.technology() != Technology::OpenFlow {
-            let what = "only an OpenFlow switch has a controller";
-            return Err(TargetError::CannotHold(what.into()));
+        let is_controlled = kind.technology() == Technology::OpenFlow;
+        if is_controlled {
+            (self.holds, self.controller) = (None, None);
         }
-        (self.holds, self.controller) = (None, None);
         match rig {
             AnyRig::Simulated(rig) => {
                 let scene = scene(rig.ports());
                 Ok(rig.stage(module, &scene, &mut |device: &mut Simulated, _, now| {
+                    if !is_controlled {
+                        return Err(no_controller());
+                    }
                     let node = device.node.as_deref_mut().expect("an OpenFlow switch is a node");
                     Ok(adopted(node, now))
                 }))
             }
             AnyRig::Live(rig, Some(node)) => {
-                let (report, busy) = staged(rig, node, &cores.target, module);
+                let (report, busy) = staged(rig, node, &cores.target, is_controlled, module);
                 self.busy_ns += busy.0;
                 Ok(report)
             }
-            AnyRig::Live(..) | AnyRig::Replay(..) => {
+            AnyRig::Live(rig, None) => {
+                let scene = scene(rig.ports());
+                Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())))
+            }
+            AnyRig::Replay(..) => {
                 Err(TargetError::CannotHold("frames that are played need no controller".into()))
             }
         }
@@ -535,6 +541,7 @@ fn staged(
     rig: &mut LiveRig,
     node: &mut Node,
     cores: &[usize],
+    is_controlled: bool,
     module: &mut dyn Module,
 ) -> (StageReport, Nanos) {
     let done = AtomicBool::new(false);
@@ -551,6 +558,9 @@ fn staged(
             })
         });
         let report = rig.stage(module, &scene, &mut |_, _| {
+            if !is_controlled {
+                return Err(no_controller());
+            }
             let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
             made.send(Box::new(theirs)).expect("the node's thread waits for the end");
             Ok(Some(Box::new(ours)))

@@ -43,6 +43,7 @@ use instrument::trial::{Trial, TrialReport};
 use lab::peer::Access;
 use lab::pin::Cores;
 use packet::time::Nanos;
+use ports::channel::ChannelError;
 use results::record::Work;
 
 use crate::parameter::Parameters;
@@ -225,18 +226,28 @@ pub(crate) fn scene(ports: usize) -> Scene {
     Scene { joined: (0..ports).map(joined).collect() }
 }
 
-/// Carries a module out in real time on a switch that is reached so.
+/// Why a connection to a target that is no OpenFlow switch cannot be made.
+pub(crate) fn no_controller() -> ChannelError {
+    ChannelError::System {
+        doing: "connecting to",
+        what: "a target that is no OpenFlow switch".into(),
+        error: std::io::ErrorKind::Unsupported.into(),
+    }
+}
+
+/// Carries a module out in real time on a target that is reached so. Where that has no controller, only a
+/// module that wants none can be.
 fn stage(
     rig: &mut LiveRig,
     access: &Access,
     module: &mut dyn Module,
 ) -> Result<StageReport, TargetError> {
+    let scene = scene(rig.ports());
     let Access::OpenFlow { channel } = access else {
-        return Err(TargetError::CannotHold("only an OpenFlow switch has a controller".into()));
+        return Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
     };
     let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
-    let scene = scene(rig.ports());
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
 

@@ -397,7 +397,9 @@ impl Target for VethTarget {
     }
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        self.holds = None;
+        if matches!(self.access, Access::OpenFlow { .. }) {
+            self.holds = None;
+        }
         super::stage(&mut self.rig, &self.access, module)
     }
 

@@ -13,6 +13,7 @@ mod bridges;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod costa2017;
 mod disturbed;
 mod goals;
 mod models;

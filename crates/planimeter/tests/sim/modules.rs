@@ -55,7 +55,8 @@ fn rig() -> SimRig<Switch> {
     SimRig::new(near, Switch { node, serves_at: Nanos::ZERO }, 5)
 }
 
-fn stage(module: &mut dyn Module) -> StageReport {
+/// Carries a module out on our switch.
+pub fn stage(module: &mut dyn Module) -> StageReport {
     let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
     rig().stage(module, &Scene { joined }, &mut |switch, _, now| {
         let (ours, theirs) = pair(1 << 20, "openflow");
@@ -65,7 +66,7 @@ fn stage(module: &mut dyn Module) -> StageReport {
 }
 
 /// UDP frames to so many ports in turn, from 1 on.
-fn probes(flows: u64, pps: f64) -> Stream {
+pub fn probes(flows: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (9, 9));
     let fields = vec![(Varied::PortDestination, Values::Range { first: 1, step: 1 })];

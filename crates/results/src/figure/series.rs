@@ -18,18 +18,19 @@ pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {
 
 fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Figure> {
     let mut series = Vec::new();
-    let (mut over, mut shown) = (None, None);
+    let (mut over, mut named) = (None, None);
     let looks = record.targets.iter().zip(styles(&record.targets));
-    let shown_trials = looks.filter_map(|(target, style)| {
-        Some((target.name.as_str(), style, shown_trial(record, experiment, &target.name)?))
+    let rows = looks.map(|(target, style)| {
+        let of = |name: &String| shown(record, experiment, &target.name, name);
+        (target.name.as_str(), style, show.series.iter().map(of).collect::<Vec<_>>())
     });
-    let shown_trials: Vec<_> = shown_trials.collect();
-    let naming = Naming::among(record, shown_trials.iter().map(|(target, ..)| *target));
-    for (target, style, trial) in shown_trials {
-        for (place, name) in show.series.iter().enumerate() {
-            let Some(found) = series_in(trial, name) else { continue };
+    let rows: Vec<_> = rows.filter(|(_, _, found)| found.iter().any(Option::is_some)).collect();
+    let naming = Naming::among(record, rows.iter().map(|(target, ..)| *target));
+    for (target, style, found) in rows {
+        for (place, found) in found.into_iter().enumerate() {
+            let Some(found) = found else { continue };
             over.get_or_insert(found.over.as_str());
-            shown.get_or_insert(found.name.as_str());
+            named.get_or_insert(found.name.as_str());
             let label = match show.series.len() {
                 1 => naming.of(target),
                 _ => format!("{}, {}", naming.of(target), words(&found.name).0),
@@ -37,27 +38,35 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
             series.push(Series { name: label, style: style.variant(place), points: points(found) });
         }
     }
-    let ((x, x_unit), (y, y_unit)) = (words(over?), words(shown?));
+    let ((x, x_unit), (y, y_unit)) = (words(over?), words(named?));
     let label = |name: &str, unit: &str| match unit {
         "" => name.to_string(),
         unit => format!("{name}, {unit}"),
     };
+    let kind = if show.is_logarithmic { AxisKind::Log } else { AxisKind::Linear };
     Some(Figure {
         id: stem(experiment, show),
         title: show.title.clone(),
         description: format!("{y} over {x}, a curve for each target."),
-        x: Axis { label: label(&x, x_unit), kind: AxisKind::Linear },
+        x: Axis { label: label(&x, x_unit), kind },
         y: Axis { label: label(&y, y_unit), kind: AxisKind::Linear },
         series,
     })
 }
 
-/// The first repeat at the greatest value of the axis.
-fn shown_trial<'a>(record: &'a Record, of: &Experiment, target: &str) -> Option<&'a Trial> {
+/// A target's series of this name: of the first repeat at the greatest value of the axis that has one.
+fn shown<'a>(
+    record: &'a Record,
+    of: &Experiment,
+    target: &str,
+    name: &str,
+) -> Option<&'a record::Series> {
     let here =
         |trial: &&Trial| counts(trial) && trial.experiment == of.source() && trial.target == target;
-    let trials = record.trials.iter().filter(here).filter(|trial| trial.module.is_some());
-    trials.min_by(|a, b| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)))
+    let trials = record.trials.iter().filter(here);
+    let found = trials.filter_map(|trial| Some((trial, series_in(trial, name)?)));
+    let last = found.min_by(|(a, _), (b, _)| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)));
+    last.map(|(_, series)| series)
 }
 
 fn series_in<'a>(trial: &'a Trial, name: &str) -> Option<&'a record::Series> {

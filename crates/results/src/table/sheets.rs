@@ -4,7 +4,7 @@
 //! and summaries show the same sheets, below the figures of their experiment. Invariant: a sheet is a function
 //! of cells and outcomes, and stands only where there are some.
 
-use super::{Entry, Table, goals};
+use super::{Entry, Table, costa2017, goals};
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::number;
@@ -31,6 +31,9 @@ pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
         ];
         Sheet { title: "Goals and bounds", reading: goals::READING, tables }
     };
+    if let (Some("costa2017"), Some(item)) = (experiment.study.as_deref(), &experiment.item) {
+        return costa2017::sheets(record, experiment, item);
+    }
     let found = match experiment.id.as_str() {
         "rfc2544/throughput" => throughput(record, experiment),
         "rfc2544/back-to-back" | "rfc9004" => bursts(record, experiment),

@@ -29,11 +29,13 @@ const VLAN: Vlan = Vlan { kind: 0x8100, id: 5, priority: 3 };
 /// The entry of labelled frames.
 const LABEL: Label = Label { label: 100, class: 2, ttl: 50 };
 
-/// What is set: a MAC address, an IPv4 address, an IPv6 address, a port.
-const MAC: [u8; 6] = [2, 0x5e, 1, 2, 3, 4];
-const IPV4: [u8; 4] = [10, 200, 1, 2];
+/// The MAC address that is set.
+pub const MAC: [u8; 6] = [2, 0x5e, 1, 2, 3, 4];
+/// The IPv4 address.
+pub const IPV4: [u8; 4] = [10, 200, 1, 2];
+/// The port.
+pub const PORT: u16 = 7777;
 const IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 7, 7, 7, 7);
-const PORT: u16 = 7777;
 
 /// The headers that frames have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,6 +40,8 @@ pub mod update_transient;
 pub mod blackhole;
 /// Frames that pass rules side by side.
 pub mod passage;
+/// Packets there and back.
+pub mod round_trip;
 /// Forwarding latency, queue delay and table lookup.
 pub mod forwarding;
 /// Every action, and what it is to make of frames.

@@ -306,7 +306,7 @@ impl Passing {
 
 impl Seen {
     /// Compares a frame with what it ought to be.
-    fn check(&mut self, expected: &[u8], bytes: &[u8]) {
+    pub fn check(&mut self, expected: &[u8], bytes: &[u8]) {
         self.checked += 1;
         // What is behind the frame is padding of the link.
         let is_right =

@@ -19,6 +19,8 @@ pub struct Spot {
     curve: Option<(&'static str, f64)>,
     /// What comes before the names of what it measures.
     prefix: &'static str,
+    /// What the target is to hold before, where no controller tells it.
+    holds: Option<Setup>,
     make: Make,
     /// About how long it takes, in seconds.
     seconds: f64,
@@ -30,6 +32,8 @@ pub struct Rounds {
     spots: Vec<Spot>,
     repeats: u32,
     yielded: u64,
+    /// What the target holds, as far as it was said here.
+    held: Option<Setup>,
     findings: Vec<Finding>,
 }
 
@@ -40,7 +44,7 @@ impl Spot {
         seconds: f64,
         make: impl Fn(u32) -> Box<dyn Module> + Send + 'static,
     ) -> Spot {
-        Spot { x, curve: None, prefix: "", make: Box::new(make), seconds }
+        Spot { x, curve: None, prefix: "", holds: None, make: Box::new(make), seconds }
     }
 
     /// The same on a curve of its own.
@@ -55,13 +59,19 @@ impl Spot {
     pub fn named(self, prefix: &'static str) -> Spot {
         Spot { prefix, ..self }
     }
+
+    /// The same on a target that holds this: a bridge or a router, whose entries no module can say.
+    #[must_use]
+    pub fn over(self, setup: Setup) -> Spot {
+        Spot { holds: Some(setup), ..self }
+    }
 }
 
 impl Rounds {
     /// These spots on this axis, repeated as the user asked.
     pub fn new(context: &Context, axis: &'static str, spots: Vec<Spot>) -> Rounds {
         let repeats = context.parameters.repeats;
-        Rounds { axis, spots, repeats, yielded: 0, findings: Vec::new() }
+        Rounds { axis, spots, repeats, yielded: 0, held: None, findings: Vec::new() }
     }
 
     /// The spot that was yielded last, and its repeat from 1.
@@ -107,6 +117,11 @@ impl Experiment for Rounds {
         let count = self.spots.len() as u64;
         if self.yielded == count * u64::from(self.repeats) {
             return Step::Done;
+        }
+        let next = &self.spots[(self.yielded % count) as usize];
+        if let Some(setup) = next.holds.filter(|setup| self.held != Some(*setup)) {
+            self.held = Some(setup);
+            return Step::Install(setup);
         }
         self.yielded += 1;
         let (spot, repeat) = self.last().expect("one has just been counted");

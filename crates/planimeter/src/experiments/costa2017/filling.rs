@@ -1,0 +1,82 @@
+//! Table V: one rule against a full table.
+//!
+//! Claim: neither how many rules there are nor how they are arranged changes a packet's round trip, but on one
+//! switch of nine. Method: round trips of 64-byte packets by rules that are the only ones, and by rules that
+//! were put in last behind as many as fit; once with rules that name every field, and once with rules that
+//! name an address. Without a table-full error a bound ends the filling. How many there were is told.
+
+use openflow::model::message::Message;
+
+use super::super::modules::round_trip::filling::Fill;
+use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::rules::Rules;
+use super::super::modules::updates::{PATIENCE, VERSION};
+use super::super::{Context, Method};
+use super::matching;
+use super::setting::{PACKETS, WAIT, spot, trip};
+use crate::catalog::Show;
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis: how full the table is.
+pub const AXIS: &str = "occupancy_percent";
+
+/// Rules at most, and where trials last less than a second.
+const BOUND_PUBLISHED: u64 = 1_000_000;
+const BOUND_QUICK: u64 = 20_000;
+
+/// How far tables are filled.
+pub const BOUND: Declared = Declared {
+    key: "rules_bound",
+    takes: Takes::Integer(0, 2_000_000),
+    default: "0",
+    unit: "rules",
+    help: "how many rules are put in at most, where the switch takes so many; 0 for a million, or 20,000 \
+           where trials last less than a second",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, WAIT, VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Mean round-trip time with one rule and with a full table",
+    &["exact_rtt_ns_mean", "wildcard_rtt_ns_mean"],
+    &[
+        "exact_taken_rules",
+        "exact_is_full_count",
+        "wildcard_taken_rules",
+        "wildcard_is_full_count",
+        "exact_returned_ratio",
+        "wildcard_returned_ratio",
+    ],
+)];
+
+/// How many rules are put in at most.
+pub fn bound(context: &Context) -> u32 {
+    let asked = match context.parameters.own.integer(&BOUND) {
+        0 if context.parameters.seconds < 1.0 => BOUND_QUICK,
+        0 => BOUND_PUBLISHED,
+        asked => asked,
+    };
+    asked as u32
+}
+
+/// The table on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let bound = bound(context);
+    let mut spots: Vec<Spot> = Vec::new();
+    for (word, name, prefix) in [("exact", "exact", "exact_"), ("ip", "wildcard", "wildcard_")] {
+        let (ways, rules) = matching::typed(context, word, 64);
+        let one = trip(context, name, ways, Some(rules.clone()));
+        let mut full = one.clone();
+        full.fill = Some(Fill {
+            rules: Rules::new(context, bound),
+            is_exact: word == "exact",
+            share: 1.0,
+            leaves: rules.iter().filter(|it| matches!(it, Message::FlowMod(_))).count() as u32,
+        });
+        spots.push(spot(context, 0.0, prefix, one));
+        spots.push(spot(context, 100.0, prefix, full));
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

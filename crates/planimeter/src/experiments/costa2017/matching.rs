@@ -1,0 +1,367 @@
+//! Tables II and III, figures 2 to 5: whether the fields that a rule names, or the packet's size, change what a
+//! packet's round trip takes.
+//!
+//! Claim: delays hardly depend on the type of match, nor much on the packet's size; those of switches differ by
+//! ten. Method: for each type one rule for each way; 64-byte packets one at a time, and with the five types of the
+//! study at a set rate too. Types take turns repeat by repeat, so that what disturbs one disturbs all. Beyond the
+//! study every other field by itself: where client and server cannot differ in it, packets come back by a rule
+//! for the port.
+
+use instrument::stream::{Headers, Stream, Vlan};
+use openflow::model::message::Message;
+use openflow::model::{Field, Match};
+
+use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::updates::{PATIENCE, VERSION};
+use super::super::{Context, Method};
+use super::setting::{OPEN_PPS, PACKETS, WAIT, answering, at_rate, rules, spot, trip, ways};
+use crate::catalog::Show;
+use crate::parameter::own::{Declared, Takes};
+use crate::target::name::Technology;
+use crate::target::program::{PORT_IN, PORT_OUT, exact};
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Bytes of headers and frame check sequence around what UDP carries.
+const AROUND_PAYLOAD: u16 = 14 + 20 + 8 + 4;
+
+/// The study's sizes.
+pub const SIZES: [u16; 3] = [64, 128, 256];
+
+/// Ethernet's number for IPv4.
+const IPV4: u16 = 0x0800;
+
+/// IPv4's number for UDP.
+const UDP: u8 = 17;
+
+const SIZE: Declared = Declared {
+    key: "size",
+    takes: Takes::Integer(64, 1518),
+    default: "64",
+    unit: "bytes",
+    help: "size of packets as frames, frame check sequence included; a tagged one has what it needs",
+};
+
+const TYPES: Declared = Declared {
+    key: "match_types",
+    takes: Takes::Words(WORDS),
+    default: "port,mac,ip,udp_port,exact,eth_src,eth_dst,eth_type,vlan_vid,vlan_pcp,ip_dscp,ip_ecn,ip_proto,\
+              ipv4_src,ipv4_dst,udp_src,udp_dst",
+    unit: "",
+    help: "types of match: the study's five, and every other field by itself",
+};
+
+/// What can be set of the experiments about types of match.
+pub const PARAMETERS: &[Declared] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
+
+/// What can be set of the one about sizes.
+pub const BY_SIZE: &[Declared] = &[PACKETS, WAIT, VERSION, PATIENCE];
+
+/// The words for types of match, the study's first.
+const WORDS: &[&str] = &[
+    "port", "mac", "ip", "udp_port", "exact", "eth_src", "eth_dst", "eth_type", "vlan_vid",
+    "vlan_pcp", "ip_dscp", "ip_ecn", "ip_proto", "ipv4_src", "ipv4_dst", "udp_src", "udp_dst",
+];
+
+/// What comes before the names of what is measured with each, in the same order.
+const PREFIXES: &[&str] = &[
+    "port_",
+    "mac_",
+    "ip_",
+    "udp_port_",
+    "exact_",
+    "eth_src_",
+    "eth_dst_",
+    "eth_type_",
+    "vlan_vid_",
+    "vlan_pcp_",
+    "ip_dscp_",
+    "ip_ecn_",
+    "ip_proto_",
+    "ipv4_src_",
+    "ipv4_dst_",
+    "udp_src_",
+    "udp_dst_",
+];
+
+/// The study's types.
+const PUBLISHED: usize = 5;
+
+/// The name of what a target without OpenFlow does.
+pub const LEGACY: &str = "legacy";
+
+/// What comes before the names of what is measured then.
+pub const LEGACY_PREFIX: &str = "legacy_";
+
+/// What tables II and III show.
+pub const DELAYS: &[Show] = &[
+    Show::values(
+        "Mean round-trip time by type of match",
+        &[
+            "port_rtt_ns_mean",
+            "mac_rtt_ns_mean",
+            "ip_rtt_ns_mean",
+            "udp_port_rtt_ns_mean",
+            "exact_rtt_ns_mean",
+            "legacy_rtt_ns_mean",
+        ],
+        &[],
+    ),
+    Show::values(
+        "Mean round-trip time with one field",
+        &[
+            "eth_src_rtt_ns_mean",
+            "eth_dst_rtt_ns_mean",
+            "eth_type_rtt_ns_mean",
+            "vlan_vid_rtt_ns_mean",
+            "vlan_pcp_rtt_ns_mean",
+            "ip_dscp_rtt_ns_mean",
+            "ip_ecn_rtt_ns_mean",
+            "ip_proto_rtt_ns_mean",
+            "ipv4_src_rtt_ns_mean",
+            "ipv4_dst_rtt_ns_mean",
+            "udp_src_rtt_ns_mean",
+            "udp_dst_rtt_ns_mean",
+        ],
+        &[],
+    ),
+];
+
+/// What table II shows.
+pub const TAKEN: &[Show] = &[
+    Show::values(
+        "Packets that came back, by type of match",
+        &[
+            "port_returned_ratio",
+            "mac_returned_ratio",
+            "ip_returned_ratio",
+            "udp_port_returned_ratio",
+            "exact_returned_ratio",
+        ],
+        &[
+            "port_refused_count",
+            "mac_refused_count",
+            "ip_refused_count",
+            "udp_port_refused_count",
+            "exact_refused_count",
+            "legacy_returned_ratio",
+        ],
+    ),
+    Show::values(
+        "Packets that came back, by single field",
+        &[
+            "eth_src_returned_ratio",
+            "eth_dst_returned_ratio",
+            "eth_type_returned_ratio",
+            "vlan_vid_returned_ratio",
+            "vlan_pcp_returned_ratio",
+            "ip_dscp_returned_ratio",
+            "ip_ecn_returned_ratio",
+            "ip_proto_returned_ratio",
+            "ipv4_src_returned_ratio",
+            "ipv4_dst_returned_ratio",
+            "udp_src_returned_ratio",
+            "udp_dst_returned_ratio",
+        ],
+        &[
+            "vlan_vid_refused_count",
+            "vlan_pcp_refused_count",
+            "ip_dscp_refused_count",
+            "ip_ecn_refused_count",
+        ],
+    ),
+];
+
+/// What figure 2 shows.
+pub const IP: &[Show] = &[
+    logarithmic(Show::series("Delays with a match by IP", &["ip_share", "legacy_share"])),
+    spread_of(
+        &["ip_rtt_ns_p50", "legacy_rtt_ns_p50"],
+        &["ip_rtt_ns_p90", "ip_rtt_ns_p99", "ip_rtt_ns_max"],
+    ),
+];
+
+/// What figure 3 shows.
+pub const EXACT: &[Show] = &[
+    logarithmic(Show::series("Delays with an exact match", &["exact_share", "legacy_share"])),
+    spread_of(
+        &["exact_rtt_ns_p50", "legacy_rtt_ns_p50"],
+        &["exact_rtt_ns_p90", "exact_rtt_ns_p99", "exact_rtt_ns_max"],
+    ),
+];
+
+/// What figure 4 shows.
+pub const SIZED: &[Show] = &[
+    logarithmic(Show::series(
+        "Delays of the largest packets with an exact match",
+        &["exact_share", "legacy_share"],
+    )),
+    Show::values(
+        "Mean round-trip time by size",
+        &["exact_rtt_ns_mean", "legacy_rtt_ns_mean"],
+        &["exact_rtt_ns_p50", "exact_rtt_ns_p99", "exact_returned_ratio"],
+    ),
+];
+
+/// What figure 5 shows.
+pub const JITTER: &[Show] = &[
+    logarithmic(Show::series("Jitter", &["exact_jitter_share", "legacy_jitter_share"])),
+    spread_of(
+        &["exact_jitter_ns_p50", "legacy_jitter_ns_p50"],
+        &[
+            "exact_jitter_ns_mean",
+            "exact_jitter_ns_p90",
+            "exact_jitter_ns_p99",
+            "exact_jitter_ns_max",
+        ],
+    ),
+];
+
+const fn logarithmic(show: Show) -> Show {
+    Show { is_logarithmic: true, ..show }
+}
+
+const fn spread_of(drawn: &'static [&'static str], beside: &'static [&'static str]) -> Show {
+    Show::values("The distribution in numbers", drawn, beside)
+}
+
+/// The match of a type for packets that have these headers and come in by this port.
+fn matching(word: &str, headers: &Headers, port_in: u16) -> Match {
+    let any = Match::ANY;
+    let ip = |matching: Match| matching.with(Field::EthType, IPV4);
+    let udp = |matching: Match| ip(matching).with(Field::IpProto, UDP);
+    let (source, destination) = (headers.ip_source.to_bits(), headers.ip_destination.to_bits());
+    match word {
+        "mac" => any
+            .with_mac(Field::EthSrc, headers.mac_source)
+            .with_mac(Field::EthDst, headers.mac_destination),
+        "ip" => ip(any).with(Field::Ipv4Src, source).with(Field::Ipv4Dst, destination),
+        "udp_port" => udp(any)
+            .with(Field::Ipv4Src, source)
+            .with(Field::Ipv4Dst, destination)
+            .with(Field::UdpSrc, headers.port_source)
+            .with(Field::UdpDst, headers.port_destination),
+        "exact" => exact(headers, port_in),
+        "eth_src" => any.with_mac(Field::EthSrc, headers.mac_source),
+        "eth_dst" => any.with_mac(Field::EthDst, headers.mac_destination),
+        "eth_type" => ip(any),
+        "vlan_vid" => any.with_vlan(headers.vlans[0].id),
+        "vlan_pcp" => {
+            any.with_vlan(headers.vlans[0].id).with(Field::VlanPcp, headers.vlans[0].priority)
+        }
+        "ip_dscp" => ip(any).with(Field::IpDscp, headers.tos >> 2),
+        "ip_ecn" => ip(any).with(Field::IpEcn, headers.tos & 3),
+        "ip_proto" => udp(any),
+        "ipv4_src" => ip(any).with(Field::Ipv4Src, source),
+        "ipv4_dst" => ip(any).with(Field::Ipv4Dst, destination),
+        "udp_src" => udp(any).with(Field::UdpSrc, headers.port_source),
+        "udp_dst" => udp(any).with(Field::UdpDst, headers.port_destination),
+        _ => any.with(Field::InPort, port_in),
+    }
+}
+
+/// The headers that a type wants on both ways, so that they differ in what it names.
+fn headers(word: &str, there: &Headers) -> [Headers; 2] {
+    let (mut there, mut back) = (there.clone(), answering(there));
+    let tag = |id: u16, priority: u8| vec![Vlan { id, priority, ..Vlan::new(0) }];
+    match word {
+        "vlan_vid" => (there.vlans, back.vlans) = (tag(5, 0), tag(6, 0)),
+        "vlan_pcp" => (there.vlans, back.vlans) = (tag(5, 3), tag(5, 4)),
+        "ip_dscp" => (there.tos, back.tos) = (0x28, 0x48),
+        "ip_ecn" => (there.tos, back.tos) = (1, 2),
+        _ => {}
+    }
+    [there, back]
+}
+
+/// What is sent with a type, and its rules.
+pub fn typed(context: &Context, word: &str, frame_bytes: usize) -> ([Stream; 2], Vec<Message>) {
+    let mut ways = ways(context, frame_bytes);
+    let headers = headers(word, &ways[0].headers);
+    let by_port = |port: u16| matching("port", &headers[1], port);
+    let matches = match word {
+        // Both ways look the same to such a rule.
+        "eth_type" | "ip_proto" => [matching(word, &headers[0], PORT_IN), by_port(PORT_OUT)],
+        _ => [matching(word, &headers[0], PORT_IN), matching(word, &headers[1], PORT_OUT)],
+    };
+    let mut rules = rules(matches);
+    if let (true, Some(Message::FlowMod(back))) =
+        (matches!(word, "eth_type" | "ip_proto"), rules.last_mut())
+    {
+        back.priority += 1;
+    }
+    for (way, headers) in ways.iter_mut().zip(headers) {
+        way.headers = headers;
+        way.frame_bytes = frame_bytes.max(way.frame_bytes_min());
+    }
+    (ways, rules)
+}
+
+/// What is sent with a rule for the port on each way, and those rules.
+pub fn by_port(context: &Context, frame_bytes: usize) -> ([Stream; 2], Vec<Message>) {
+    typed(context, "port", frame_bytes)
+}
+
+/// Tables II and III and the figures that show the same trials, on one target.
+pub fn types(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let (size, open) = (own.integer(&SIZE) as usize, own.number(&OPEN_PPS));
+    let x = size as f64;
+    let mut spots = Vec::new();
+    let both = |prefix, trip, spots: &mut Vec<Spot>, is_both: bool| {
+        let at_once = at_rate(Clone::clone(&trip), open.max(1.0));
+        spots.push(spot(context, x, prefix, trip));
+        if is_both && open > 0.0 {
+            spots.push(spot(context, x, prefix, at_once));
+        }
+    };
+    if context.technology != Technology::OpenFlow {
+        let trip = trip(context, LEGACY, ways(context, size), None);
+        both(LEGACY_PREFIX, trip, &mut spots, true);
+        return Box::new(Rounds::new(context, AXIS, spots));
+    }
+    for word in own.words(&TYPES) {
+        let place =
+            WORDS.iter().position(|it| *it == word).expect("a word was checked when it was set");
+        let (ways, rules) = typed(context, word, size);
+        let trip = trip(context, WORDS[place], ways, Some(rules));
+        both(PREFIXES[place], trip, &mut spots, place < PUBLISHED);
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}
+
+/// Figure 4 on one target: by size as a frame's, and, as the study can be read too, as what UDP carries.
+pub fn sizes(context: &Context) -> Box<dyn Method> {
+    let read = SIZES.iter().flat_map(|size| [*size, size + AROUND_PAYLOAD]);
+    let mut sizes = context.frames_or(&read.collect::<Vec<u16>>());
+    sizes.sort_unstable();
+    let at = |bytes: &u16| {
+        let size = usize::from(*bytes);
+        let (name, prefix, ways, rules) = match context.technology {
+            Technology::OpenFlow => {
+                let (ways, rules) = typed(context, "exact", size);
+                ("exact", "exact_", ways, Some(rules))
+            }
+            _ => (LEGACY, LEGACY_PREFIX, ways(context, size), None),
+        };
+        // The distribution of the study's largest size is drawn.
+        let name = if SIZES.contains(bytes) { name } else { "other_size" };
+        spot(context, f64::from(*bytes), prefix, trip(context, name, ways, rules))
+    };
+    let spots = sizes.iter().map(at).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_prefix() {
+        for (word, prefix) in WORDS.iter().zip(PREFIXES) {
+            assert_eq!(format!("{word}_"), **prefix);
+        }
+        assert!(TYPES.takes.admits(TYPES.default));
+    }
+}

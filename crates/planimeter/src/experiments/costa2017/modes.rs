@@ -1,0 +1,54 @@
+//! Figure 6: the same switch in OpenFlow mode and in legacy mode.
+//!
+//! Claim: where OpenFlow uses the hardware, both take alike; where it does not, OpenFlow has a fifth of legacy
+//! mode's performance. Method: round trips of 64, 128 and 256 bytes by a rule for the port, as the study simulated
+//! forwarding from port to port; by a rule that hands packets to the switch's own forwarding (NORMAL), where it
+//! has any; and through bridges and routers as they are. The speed-up is legacy time over OpenFlow time.
+
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, Match, reserved};
+
+use super::super::modules::rounds::{Rounds, Spot};
+use super::super::{Context, Method};
+use super::matching::{AXIS, LEGACY, LEGACY_PREFIX, SIZES, by_port};
+use super::setting::{spot, trip, ways};
+use crate::catalog::Show;
+use crate::target::name::Technology;
+
+/// The name of what a rule does that hands packets on to the switch itself.
+const NORMAL: &str = "normal";
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Mean round-trip time in OpenFlow mode and in legacy mode, by size",
+    &["port_rtt_ns_mean", "normal_rtt_ns_mean", "legacy_rtt_ns_mean"],
+    &[
+        "port_returned_ratio",
+        "normal_returned_ratio",
+        "normal_refused_count",
+        "legacy_returned_ratio",
+    ],
+)];
+
+/// The figure on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let mut spots: Vec<Spot> = Vec::new();
+    for bytes in context.frames_or(&SIZES) {
+        let (x, size) = (f64::from(bytes), usize::from(bytes));
+        if context.technology != Technology::OpenFlow {
+            let trip = trip(context, LEGACY, ways(context, size), None);
+            spots.push(spot(context, x, LEGACY_PREFIX, trip));
+            continue;
+        }
+        let (ways, rules) = by_port(context, size);
+        spots.push(spot(context, x, "port_", trip(context, "port", ways.clone(), Some(rules))));
+        let normal = FlowMod::add(
+            Match::ANY,
+            openflow::model::PRIORITY_DEFAULT,
+            vec![Action::output(reserved::NORMAL)],
+        );
+        let rules = vec![Message::FlowMod(normal)];
+        spots.push(spot(context, x, "normal_", trip(context, NORMAL, ways, Some(rules))));
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

@@ -1,0 +1,161 @@
+//! Table VI: what rewriting header fields costs a packet, and whether it is done.
+//!
+//! Claim: no hardware switch rewrites every field, and where one does it costs nothing. Method: the rules of both
+//! ways rewrite the same field; client and server look at every byte of the first packets, so that a switch that takes a rule
+//! and does not do it is found out. The study's kinds set both addresses, or both ports; beyond it every field that
+//! 1.3 can set, by itself, on frames that have it. A size is the study's, or the least that the headers leave room
+//! for.
+
+use instrument::stream::{Headers, Rate, Stream};
+use openflow::model::message::Message;
+use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
+
+use super::super::modules::deeds::{self, Deed, Kind};
+use super::super::modules::round_trip::{BACK, THERE};
+use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::rules::{FAR, NEAR};
+use super::super::modules::updates::{PATIENCE, VERSION};
+use super::super::{Context, Method};
+use super::matching::AXIS;
+use super::setting::{ANSWERS_PPS, PACKETS, WAIT, compared, early, spot, trip, ways};
+use crate::catalog::Show;
+use crate::parameter::own::{Declared, Takes};
+use crate::target::program::{PORT_IN, PORT_OUT};
+
+/// The kind that sets both UDP ports.
+const UDP_PORTS: &str = "udp_ports";
+
+/// The study's size.
+const SIZE: usize = 64;
+
+const FIELDS: Declared = Declared {
+    key: "rewrites",
+    takes: Takes::Word(&["published", "all"]),
+    default: "all",
+    unit: "",
+    help: "the study's kinds of rewriting, or every field that can be set besides",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, WAIT, VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Mean round-trip time by what is rewritten",
+        &[
+            "none_rtt_ns_mean",
+            "mac_rtt_ns_mean",
+            "ip_rtt_ns_mean",
+            "vlan_priority_rtt_ns_mean",
+            "ip_tos_rtt_ns_mean",
+            "udp_ports_rtt_ns_mean",
+        ],
+        &["tagged_none_rtt_ns_mean"],
+    ),
+    Show::values(
+        "Packets that came out as they should, of those that were compared",
+        &[
+            "mac_right_ratio",
+            "ip_right_ratio",
+            "vlan_priority_right_ratio",
+            "ip_tos_right_ratio",
+            "udp_ports_right_ratio",
+        ],
+        &[
+            "mac_refused_count",
+            "ip_refused_count",
+            "vlan_priority_refused_count",
+            "ip_tos_refused_count",
+            "udp_ports_refused_count",
+        ],
+    ),
+];
+
+/// The study's kinds of rewriting.
+fn published() -> Vec<Deed> {
+    let all = deeds::all();
+    let of = |name: &'static str, fields: [&str; 2]| {
+        let found: Vec<&Deed> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
+        let [first, second] = found[..] else { unreachable!("the names are those of two deeds") };
+        let actions = [first.actions.clone(), second.actions.clone()].concat();
+        Deed { name, actions, ..first.clone() }
+    };
+    let one = |name: &'static str, field: &str| {
+        let found = all.iter().find(|deed| deed.name == field);
+        Deed { name, ..found.expect("the name is that of a deed").clone() }
+    };
+    fn both_macs(it: &mut Headers) {
+        (it.mac_source, it.mac_destination) = (deeds::MAC, deeds::MAC);
+    }
+    fn both_addresses(it: &mut Headers) {
+        (it.ip_source, it.ip_destination) = (deeds::IPV4.into(), deeds::IPV4.into());
+    }
+    fn both_ports(it: &mut Headers) {
+        (it.port_source, it.port_destination) = (deeds::PORT, deeds::PORT);
+    }
+    vec![
+        deeds::plain(Kind::Plain, Vec::new()),
+        deeds::plain(Kind::Tagged, Vec::new()),
+        Deed { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
+        Deed { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
+        one("vlan_priority", "vlan_pcp"),
+        one("ip_tos", "ip_dscp"),
+        Deed { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
+    ]
+}
+
+/// What comes before the names of what is measured of a deed.
+fn prefix(name: &'static str) -> &'static str {
+    results::record::Name::read(&format!("{name}_ns"))
+        .map_or("", |kept| kept.text().strip_suffix("ns").unwrap_or_default())
+}
+
+/// The packets of a kind, on both ways, and the rules that do the deed to them.
+fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
+    let plain = ways(context, SIZE);
+    let [mut there, mut back] = plain.each_ref().map(|way| {
+        let mut stream = deed.kind.stream(&way.headers, SIZE, 1, 1.0);
+        stream.frame_bytes = SIZE.max(stream.frame_bytes_min());
+        stream
+    });
+    (there.id, there.from, there.to) = (THERE, NEAR, FAR);
+    (back.id, back.from, back.to) = (BACK, FAR, NEAR);
+    back.rate = Rate::FramesPerSecond(ANSWERS_PPS);
+    let rule = |port_in: u16, port_out: u16| {
+        let mut actions = deed.actions.clone();
+        actions.push(Action::output(port_out.into()));
+        let matching = deed.kind.matching(0).with(Field::InPort, port_in);
+        Message::FlowMod(FlowMod::add(matching, PRIORITY_DEFAULT, actions))
+    };
+    let changed = |way: &Stream| {
+        let mut stream = way.clone();
+        // What varies has one value, which the deed may change too.
+        stream.headers = way.flow(0);
+        stream.vary.clear();
+        (deed.changes)(&mut stream.headers);
+        stream
+    };
+    let comes_out = [changed(&there), changed(&back)];
+    ([there, back], comes_out, vec![rule(PORT_IN, PORT_OUT), rule(PORT_OUT, PORT_IN)])
+}
+
+/// The table on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let mut all = published();
+    if context.parameters.own.text(&FIELDS) == "all" {
+        all.extend(deeds::all().into_iter().filter(|deed| deed.is_rewrite));
+    }
+    // What 1.0 calls ports of transport are those of UDP here.
+    let ports = vec![Action::SetTransportSrc(deeds::PORT), Action::SetTransportDst(deeds::PORT)];
+    let at = |deed: Deed| -> Spot {
+        let (ways, comes_out, rules) = rewritten(context, &deed);
+        let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);
+        if deed.name == UDP_PORTS {
+            let (_, _, rules) = rewritten(context, &Deed { actions: ports.clone(), ..deed });
+            trip = early(trip, rules);
+        }
+        spot(context, SIZE as f64, prefix(trip.name), trip)
+    };
+    Box::new(Rounds::new(context, AXIS, all.into_iter().map(at).collect()))
+}

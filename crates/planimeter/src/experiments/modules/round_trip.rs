@@ -1,0 +1,447 @@
+//! Round trips: packets from a client through the target to a server, and back.
+//!
+//! Claim: what a switch costs a packet shows in its round trip, once rules are there and no controller is
+//! asked. Method: rules for both ways are put in, over a table that is filled before where that is asked for;
+//! when packets come back, so many are sent, one at a time (the next when the last is back, as published) or
+//! at a set rate; client and server are the tester's two ports. A packet that goes to the controller
+//! instead marks the run. A target without a controller holds its entries already. Source: costa2017, section
+//! III. Invariants: what is counted began after the first packets had come back; a packet whose moments
+//! the tester does not know for sure counts as returned and has no time.
+
+use instrument::module::{
+    Arrival, Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Probe, Said, Span,
+    TimerId, Watch, What,
+};
+use instrument::stream::Stream;
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, Match, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::asking::hear_news;
+use super::passage::{Seen, UNANSWERED};
+use super::rules::{FAR, NEAR};
+use filling::{Fill, Filled};
+use times::{Returned, Times};
+
+/// What was measured of them.
+mod times;
+/// A table that is filled before.
+pub mod filling;
+
+/// The client's packets.
+pub const THERE: u16 = 1;
+
+/// The server's.
+pub const BACK: u16 = 2;
+
+/// Packets that have to come back before it counts.
+const WARMING: u64 = 5;
+
+/// Packets in a row that may be lost.
+const LOST_MAX: u64 = 20;
+
+/// Packets of each way that are compared byte by byte, where they are to come out changed.
+const CHECKED_MAX: u64 = 256;
+
+/// The limit by which a run ends whose packets went to the controller.
+pub const ASKED: &str = "the limit of no packet-in while packets run";
+
+/// The limit by which a run ends whose first packets did not come back.
+pub const NOTHING_BACK: &str = "patience for the first packets to come back";
+
+/// The limit by which a run ends that loses one packet after another.
+pub const LOST_IN_A_ROW: &str = "the limit of packets lost in a row";
+
+/// What goes there and back.
+#[derive(Debug, Clone)]
+pub struct Trip {
+    /// What its series are named by; those at a set rate have `open_` before.
+    pub name: &'static str,
+    /// The rules of both ways; none where the target has no controller.
+    pub rules: Option<Vec<Message>>,
+    /// The same in the words of versions before 1.2, where those differ.
+    pub rules_early: Option<Vec<Message>>,
+    /// The table that is filled before.
+    pub fill: Option<Fill>,
+    /// The client's packets and the server's.
+    pub ways: [Stream; 2],
+    /// How those are to come out, where that is not as they are sent.
+    pub comes_out: Option<[Stream; 2]>,
+    /// How many packets.
+    pub packets: u64,
+    /// Packets in a second; none for one at a time.
+    pub pps: Option<f64>,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long the switch may take for a batch of rules, and for the first packets.
+    pub patience: Nanos,
+    /// When a packet counts as lost.
+    pub wait: Nanos,
+}
+
+/// The module.
+pub struct RoundTrip {
+    trip: Trip,
+    phase: Phase,
+    version: Option<Version>,
+    filled: Filled,
+    said: Option<Said>,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    refused: Option<String>,
+    deadline: Nanos,
+    /// The client's packets so far, and how many of them were before it counted.
+    sent: u64,
+    sent_before: u64,
+    lost_in_a_row: u64,
+    /// By the number of the server's packet, the client's that it answers.
+    answered: Vec<Answered>,
+    /// Answers that wait for the server's last to have left.
+    owed: u64,
+    is_answering: bool,
+    returned: u64,
+    returned_before: u64,
+    times: Times,
+    packet_ins: u64,
+    expected: Option<[Frames; 2]>,
+    seen: Seen,
+}
+
+/// A packet of the client that came to the server.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    number: u64,
+    sent_at: Nanos,
+    came_at: Nanos,
+    is_known: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Filling,
+    Ruling,
+    Warming,
+    Running,
+}
+
+impl RoundTrip {
+    /// The module for such a trip.
+    pub fn new(trip: Trip) -> RoundTrip {
+        RoundTrip {
+            trip,
+            phase: Phase::Filling,
+            version: None,
+            filled: Filled::default(),
+            said: None,
+            barrier: None,
+            timer: None,
+            refused: None,
+            deadline: Nanos::MAX,
+            sent: 0,
+            sent_before: 0,
+            lost_in_a_row: 0,
+            answered: Vec::new(),
+            owed: 0,
+            is_answering: false,
+            returned: 0,
+            returned_before: 0,
+            times: Times::default(),
+            packet_ins: 0,
+            expected: None,
+            seen: Seen::default(),
+        }
+    }
+
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        self.version = facts.version(0);
+        let comes_out = self.trip.comes_out.as_ref();
+        self.expected = comes_out.map(|ways| ways.each_ref().map(|it| facts.signer.frames(it)));
+        self.trip.ways.iter().for_each(|stream| desk.prepare(stream.clone()));
+        desk.watch(FAR, Watch::Streams(vec![THERE]));
+        desk.watch(NEAR, Watch::Streams(vec![BACK]));
+        if self.trip.rules.is_none() {
+            return self.warm(desk);
+        }
+        let mut messages = vec![hear_news(), Message::FlowMod(FlowMod::delete(0, Match::ANY))];
+        // What 1.0 does with a frame that no rule takes, later versions have to be told.
+        if self.version != Some(Version::V1_0) {
+            let ask = vec![Action::output(reserved::CONTROLLER)];
+            messages.push(Message::FlowMod(FlowMod::add(Match::ANY, 0, ask)));
+        }
+        self.say(messages, desk);
+    }
+
+    /// Says messages with a barrier behind.
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(0, messages);
+        (self.said, self.barrier) = (Some(said), said.xids().last());
+        self.wait(self.trip.patience, desk);
+    }
+
+    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(span));
+    }
+
+    /// The switch has done what was said last.
+    fn go_on(&mut self, desk: &mut Desk) {
+        match self.phase {
+            Phase::Filling => {
+                // What was said first empties the table.
+                let count = self.said.map_or(0, |said| said.count.saturating_sub(1));
+                self.filled.settle(if self.filled.has_begun() { count } else { 0 });
+                self.fill(desk);
+            }
+            Phase::Ruling if self.refused.is_some() => desk.end(),
+            Phase::Ruling => self.warm(desk),
+            Phase::Warming | Phase::Running => {}
+        }
+    }
+
+    /// Says the next batch of what fills the table, or the rules.
+    fn fill(&mut self, desk: &mut Desk) {
+        let next = self.trip.fill.as_ref().and_then(|fill| self.filled.next(fill));
+        if let Some(batch) = next {
+            return self.say(batch, desk);
+        }
+        self.phase = Phase::Ruling;
+        let fill = self.trip.fill.as_ref();
+        let mut messages = fill.map_or_else(Vec::new, |fill| self.filled.relieve(fill));
+        let is_early = matches!(self.version, Some(Version::V1_0 | Version::V1_1));
+        let early = self.trip.rules_early.as_ref().filter(|_| is_early);
+        messages.extend(early.or(self.trip.rules.as_ref()).into_iter().flatten().cloned());
+        self.say(messages, desk);
+    }
+
+    fn refuse(&mut self, xid: Xid, why: &str) {
+        let Some(place) = self.said.and_then(|said| said.place(xid)) else { return };
+        match self.phase {
+            Phase::Filling if self.filled.has_begun() => self.filled.refuse(place, why),
+            Phase::Ruling => {
+                self.refused.get_or_insert(why.into());
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends packets until some have come back.
+    fn warm(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Warming;
+        self.deadline = desk.now().saturating_add(self.trip.patience);
+        self.send(desk);
+    }
+
+    /// Sends one packet.
+    fn send(&mut self, desk: &mut Desk) {
+        self.sent += 1;
+        desk.begin(THERE, Span::frames(1));
+        self.wait(self.trip.wait, desk);
+    }
+
+    /// Begins to count.
+    fn run(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Running;
+        (self.sent_before, self.returned_before) = (self.sent, self.returned);
+        let Some(pps) = self.trip.pps else { return self.send(desk) };
+        self.sent += self.trip.packets;
+        desk.begin(THERE, Span::frames(self.trip.packets));
+        let span = Nanos::from_secs_f64(self.trip.packets as f64 / pps);
+        self.wait(span.saturating_add(self.trip.wait), desk);
+    }
+
+    fn is_single(&self) -> bool {
+        self.phase == Phase::Warming || self.trip.pps.is_none()
+    }
+
+    /// A packet came back, or is lost: what comes next, where one goes at a time.
+    fn next(&mut self, desk: &mut Desk) {
+        let is_warm = self.returned >= WARMING;
+        match self.phase {
+            Phase::Warming if is_warm => self.run(desk),
+            Phase::Warming if desk.now() > self.deadline => desk.end_by_limit(NOTHING_BACK),
+            Phase::Running if self.sent - self.sent_before >= self.trip.packets => self.end(desk),
+            Phase::Running if self.lost_in_a_row >= LOST_MAX => desk.end_by_limit(LOST_IN_A_ROW),
+            _ => self.send(desk),
+        }
+    }
+
+    fn end(&self, desk: &mut Desk) {
+        match self.packet_ins {
+            0 => desk.end(),
+            _ => desk.end_by_limit(ASKED),
+        }
+    }
+
+    /// The server got a packet, and sends one back.
+    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+        let is_new = self.answered.last().is_none_or(|last| last.number < probe.number);
+        let is_awaited = !self.is_single() || probe.number + 1 == self.sent;
+        if !(is_new && is_awaited) {
+            return;
+        }
+        self.check(0, probe, arrival);
+        self.answered.push(Answered {
+            number: probe.number,
+            sent_at: probe.sent_at,
+            came_at: arrival.stamp.at,
+            is_known: probe.is_delay_known,
+        });
+        self.owed += 1;
+        self.answer(desk);
+    }
+
+    fn answer(&mut self, desk: &mut Desk) {
+        if !self.is_answering && self.owed > 0 {
+            self.is_answering = true;
+            desk.begin(BACK, Span::frames(std::mem::take(&mut self.owed)));
+        }
+    }
+
+    /// The client got a packet back.
+    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+        let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
+        if self.is_single() && there.number + 1 != self.sent {
+            return;
+        }
+        self.check(1, probe, arrival);
+        self.returned += 1;
+        self.lost_in_a_row = 0;
+        if there.number >= self.sent_before && self.phase == Phase::Running && there.is_known {
+            let Answered { number, sent_at, came_at, .. } = there;
+            let (answered_at, back_at) = (probe.sent_at, arrival.stamp.at);
+            if probe.is_delay_known {
+                self.times.note(Returned { number, sent_at, came_at, answered_at, back_at });
+            }
+        }
+        if self.is_single() {
+            self.next(desk);
+        }
+    }
+
+    /// Compares a packet with what it ought to be.
+    fn check(&mut self, way: usize, probe: &Probe, arrival: &Arrival<'_>) {
+        let Some(expected) = &self.expected else { return };
+        if self.phase == Phase::Running && self.seen.checked < 2 * CHECKED_MAX {
+            let frame = expected[way].frame(probe.number, probe.sent_at);
+            self.seen.check(&frame, arrival.bytes);
+        }
+    }
+
+    fn timed(&mut self, desk: &mut Desk) {
+        self.timer = None;
+        match self.phase {
+            Phase::Filling if self.filled.has_begun() => {
+                self.filled.give_up();
+                self.fill(desk);
+            }
+            Phase::Filling | Phase::Ruling => desk.end_by_limit(UNANSWERED),
+            Phase::Running if !self.is_single() => self.end(desk),
+            Phase::Warming | Phase::Running => {
+                self.lost_in_a_row += 1;
+                self.next(desk);
+            }
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let count =
+            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
+        if self.trip.fill.is_some() {
+            let rules = |name: &'static str, value: u32| {
+                Measured::new(name, "rules", f64::from(value), 0.0)
+            };
+            let taken = rules("taken_rules", self.filled.taken());
+            desk.measured(match self.filled.why() {
+                Some(why) => taken.noting(why.to_string()),
+                None => taken.noting("the bound was reached, the table was not full"),
+            });
+            desk.measured(rules("filling_rules", self.filled.there()));
+            desk.measured(count("is_full_count", self.filled.is_full().into()));
+        }
+        let refused = count("refused_count", self.refused.is_some().into());
+        desk.measured(match &self.refused {
+            Some(why) => refused.noting(why.clone()),
+            None => refused,
+        });
+        if self.sent == 0 {
+            return;
+        }
+        let is_counted = self.phase == Phase::Running;
+        let (sent, returned) = match is_counted {
+            true => (self.sent - self.sent_before, self.returned - self.returned_before),
+            false => (self.sent, 0),
+        };
+        let ratio = returned as f64 / sent.max(1) as f64;
+        desk.measured(Measured::new("returned_ratio", "ratio", ratio, 0.0).of(sent));
+        desk.measured(count("packet_ins_count", self.packet_ins).of(sent));
+        desk.measured(count("unknown_count", returned - self.times.count()).of(returned));
+        if let Some(right) = self.seen.right_ratio() {
+            let told = Measured::new("right_ratio", "ratio", right, 0.0).of(self.seen.checked);
+            desk.measured(match &self.seen.wrong {
+                Some(wrong) => told.noting(wrong.clone()),
+                None => told,
+            });
+        }
+        let name = self.trip.name;
+        match self.trip.pps {
+            None => self.times.tell(name, desk),
+            Some(_) => self.times.tell(&format!("open_{name}"), desk),
+        }
+    }
+}
+
+impl Module for RoundTrip {
+    fn needs(&self) -> Needs {
+        let Trip { packets, pps, patience, wait, fill, rules, .. } = &self.trip;
+        let each = pps.map_or(wait.0, |pps| (1e9 / pps) as u64);
+        let batches = fill.as_ref().map_or(0, Fill::batches);
+        let all = packets.saturating_mul(each).saturating_add(patience.0 * (batches + 4));
+        let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
+        let needs = Needs::new(limit).in_versions(&self.trip.versions);
+        match rules {
+            Some(_) => needs,
+            None => Needs { connections: Vec::new(), ..needs },
+        }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            What::Frame(arrival) => match &arrival.probe {
+                Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
+                Some(probe) => self.came_back(probe, arrival, desk),
+                None => {}
+            },
+            What::StreamOver(BACK) => {
+                self.is_answering = false;
+                self.answer(desk);
+            }
+            What::Message { message: Message::PacketIn(_), probe: Some(_), .. } => {
+                self.packet_ins += u64::from(self.phase == Phase::Running);
+            }
+            What::Message { xid, message: Message::Error(error), .. } => {
+                self.refuse(xid, &error.to_string());
+            }
+            What::Unsent { said, why, .. } if Some(said) == self.said => {
+                self.refused.get_or_insert(why.to_string());
+                desk.end();
+            }
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.timer.take().map(|timer| desk.cancel(timer));
+                self.go_on(desk);
+            }
+            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}

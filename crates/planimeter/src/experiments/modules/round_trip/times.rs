@@ -1,0 +1,188 @@
+//! Times of round trips: their mean with its interval, their distribution and their jitter.
+//!
+//! A round trip is the way there and the way back, without the time that the server, which is the tester too,
+//! took to answer; the whole, as a client sees it, is told beside. Neighbours in time resemble each other, so
+//! that the interval of the mean is that of the means of batches (Student's t, as in Law's *Simulation Modeling
+//! and Analysis*, section 9.5.3), not that of single packets, which would be too narrow. Jitter is how much
+//! one round trip differs from that of the packet before, as a size (RFC 3393's variation between
+//! neighbours, without its sign): costa2017 does not say which it means.
+
+use instrument::module::{Desk, Measured, Series};
+use packet::time::Nanos;
+use results::interval;
+use results::series::mean;
+
+use super::super::spread::Spread;
+
+/// Batches of which the means are taken.
+const BATCHES: usize = 20;
+
+/// Packets that a batch has at least; of fewer, single packets have to do.
+const BATCH_PACKETS_MIN: usize = 10;
+
+/// Points of a distribution.
+const POINTS: usize = 400;
+
+/// The confidence of the study's intervals, in percent.
+const LEVEL_PERCENT: f64 = interval::LEVEL_PERCENT_HIGH;
+
+/// A packet that went there and came back: its moments, all on one clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Returned {
+    /// Its number.
+    pub number: u64,
+    /// When the client sent it.
+    pub sent_at: Nanos,
+    /// When it came to the server.
+    pub came_at: Nanos,
+    /// When the server sent it back.
+    pub answered_at: Nanos,
+    /// When it was back.
+    pub back_at: Nanos,
+}
+
+/// What round trips took, in the order in which packets were sent.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    rows: Vec<Returned>,
+}
+
+impl Returned {
+    fn there_ns(&self) -> f64 {
+        self.came_at.since(self.sent_at).0 as f64
+    }
+
+    fn back_ns(&self) -> f64 {
+        self.back_at.since(self.answered_at).0 as f64
+    }
+
+    /// There and back.
+    pub fn ns(&self) -> f64 {
+        self.there_ns() + self.back_ns()
+    }
+
+    fn answering_ns(&self) -> f64 {
+        self.answered_at.since(self.came_at).0 as f64
+    }
+}
+
+impl Times {
+    /// One more.
+    pub fn note(&mut self, returned: Returned) {
+        self.rows.push(returned);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// How much each differs from the packet before, where that came back too.
+    fn jitter(&self) -> Vec<f64> {
+        let pairs = self.rows.windows(2).filter(|pair| pair[1].number == pair[0].number + 1);
+        pairs.map(|pair| (pair[1].ns() - pair[0].ns()).abs()).collect()
+    }
+
+    /// Tells all of it; series have `name` before theirs.
+    pub fn tell(&self, name: &str, desk: &mut Desk) {
+        let all = |pick: fn(&Returned) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
+        let Some(spread) = Spread::of(all(Returned::ns)) else { return };
+        let (jitter, count) = (Spread::of(self.jitter()), self.count());
+        let mut numbers = Vec::new();
+        let mut keep = |measured: Measured| numbers.push(measured);
+        spread.tell("rtt_ns", 0.0, &mut keep);
+        if let Some(jitter) = &jitter {
+            jitter.tell("jitter_ns", 0.0, &mut keep);
+        }
+        for (what, values) in [
+            ("there_ns_mean", all(Returned::there_ns)),
+            ("back_ns_mean", all(Returned::back_ns)),
+            ("answering_ns_mean", all(Returned::answering_ns)),
+        ] {
+            let half = half_width(&values).unwrap_or(0.0);
+            keep(Measured::new(what, "ns", mean(&values).unwrap_or(0.0), half).of(count));
+        }
+        let half = half_width(&all(Returned::ns));
+        for mut measured in numbers {
+            if measured.name == "rtt_ns_mean" {
+                measured.half_width = half;
+            }
+            desk.measured(measured);
+        }
+        if let Some(deviation) = results::series::deviation(&all(Returned::ns)) {
+            desk.measured(Measured::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
+        }
+        desk.series(distribution(format!("{name}_share"), "round_trip_ns", &spread));
+        if let Some(jitter) = &jitter {
+            desk.series(distribution(format!("{name}_jitter_share"), "jitter_ns", jitter));
+        }
+    }
+}
+
+/// Half of the interval in which the true mean lies with 99 % confidence.
+fn half_width(values: &[f64]) -> Option<f64> {
+    let size = values.len() / BATCHES;
+    let found = if size >= BATCH_PACKETS_MIN {
+        let means: Vec<f64> = values.chunks_exact(size).take(BATCHES).filter_map(mean).collect();
+        interval::of_mean(&means, LEVEL_PERCENT)
+    } else {
+        interval::of_mean(values, LEVEL_PERCENT)
+    };
+    found.map(|found| (found.high - found.low) / 2.0)
+}
+
+/// The share of packets that took at most so long, over how long.
+fn distribution(name: String, over: &'static str, spread: &Spread) -> Series {
+    let points = POINTS.min(spread.count() as usize).max(2);
+    let share = |place: usize| place as f64 / (points - 1) as f64;
+    let points = (0..points).map(|place| (spread.quantile(share(place)), share(place)));
+    Series {
+        name: name.into(),
+        unit: "ratio".into(),
+        x_name: over.into(),
+        x_unit: "ns".into(),
+        points: points.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rtts: &[(u64, u64)]) -> Times {
+        let row = |&(number, ns): &(u64, u64)| {
+            let [sent, came, answered] =
+                [0, ns / 2, ns / 2 + 7].map(|it| Nanos(number * 1000 + it));
+            let back_at = Nanos(number * 1000 + 7 + ns);
+            Returned { number, sent_at: sent, came_at: came, answered_at: answered, back_at }
+        };
+        Times { rows: rtts.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn a_round_trip_is_both_ways_without_the_servers_time() {
+        let times = times(&[(0, 100)]);
+        assert_eq!((times.rows[0].ns(), times.rows[0].answering_ns()), (100.0, 7.0));
+    }
+
+    #[test]
+    fn jitter_is_between_neighbours_only() {
+        assert_eq!(times(&[(0, 100), (1, 160), (3, 900), (4, 850)]).jitter(), [60.0, 50.0]);
+    }
+
+    #[test]
+    fn slow_changes_widen_the_interval() {
+        let quick: Vec<f64> = (0..1000).map(|it| f64::from(it % 2)).collect();
+        let slow: Vec<f64> = (0..1000).map(|it| f64::from(it / 250 % 2)).collect();
+        let [quick, slow] = [quick, slow].map(|values| half_width(&values).unwrap());
+        assert!(slow > 0.2 && quick < 0.01, "{slow} {quick}");
+    }
+
+    #[test]
+    fn a_distribution_goes_from_the_least_to_the_greatest() {
+        let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
+        let series = distribution("x_share".into(), "round_trip_ns", &spread);
+        assert_eq!((series.points[0], series.points[399]), ((0.0, 0.0), (999.0, 1.0)));
+        assert_eq!(series.points.len(), 400);
+    }
+}

@@ -1,0 +1,296 @@
+//! The tables of costa2017: the study's nine rows, and below them what was measured here.
+//!
+//! Source: tables III to VIII of the study. As there, values are mean delays in milliseconds with intervals
+//! of 99 %. A row says whether it is the study's or was measured; what was measured once has the interval
+//! of its packets. Invariant: a column that nobody measured stays empty.
+
+use super::sheets::Sheet;
+use super::{Entry, Table};
+use crate::compare;
+use crate::derive::paired;
+use crate::interval::{self, LEVEL_PERCENT};
+use crate::links::Naming;
+use crate::number;
+use crate::record::{Cell, Experiment, Metric, Name, Record};
+use crate::series;
+
+/// Two delays within this share of each other count as equivalent.
+pub const EQUIVALENT_RATIO: f64 = 0.05;
+
+/// A column: its heading, what the study's values begin with, and where measured ones are found.
+struct Column {
+    heading: &'static str,
+    published: &'static str,
+    metric: &'static str,
+    /// Where on the axis, where the experiment has several places.
+    x: Option<f64>,
+    /// Which curve, where it has several.
+    curve: Option<f64>,
+}
+
+const fn column(
+    heading: &'static str,
+    published: &'static str,
+    metric: &'static str,
+    x: Option<f64>,
+    curve: Option<f64>,
+) -> Column {
+    Column { heading, published, metric, x, curve }
+}
+
+/// One packet at a time.
+const CLOSED: Option<f64> = Some(0.0);
+
+const TYPES: &[Column] = &[
+    column("port", "port_rtt_ms", "port_rtt_ns_mean", None, CLOSED),
+    column("MAC", "mac_rtt_ms", "mac_rtt_ns_mean", None, CLOSED),
+    column("IP", "ip_rtt_ms", "ip_rtt_ns_mean", None, CLOSED),
+    column("UDP port", "udp_port_rtt_ms", "udp_port_rtt_ns_mean", None, CLOSED),
+    column("exact", "exact_rtt_ms", "exact_rtt_ns_mean", None, CLOSED),
+    column("without OpenFlow", "", "legacy_rtt_ns_mean", None, CLOSED),
+];
+
+const COUNTS: &[Column] = &[
+    column("one rule", "one_rtt_ms", "exact_rtt_ns_mean", Some(0.0), CLOSED),
+    column("multiple rules", "multiple_rtt_ms", "exact_rtt_ns_mean", Some(100.0), CLOSED),
+    column("one rule, wildcard", "", "wildcard_rtt_ns_mean", Some(0.0), CLOSED),
+    column("multiple rules, wildcard", "", "wildcard_rtt_ns_mean", Some(100.0), CLOSED),
+];
+
+const REWRITES: &[Column] = &[
+    column("no rewrite", "none_rtt_ms", "none_rtt_ns_mean", None, CLOSED),
+    column("MAC", "mac_rtt_ms", "mac_rtt_ns_mean", None, CLOSED),
+    column("IP", "ip_rtt_ms", "ip_rtt_ns_mean", None, CLOSED),
+    column("VLAN priority", "vlan_priority_rtt_ms", "vlan_priority_rtt_ns_mean", None, CLOSED),
+    column("IP ToS", "ip_tos_rtt_ms", "ip_tos_rtt_ns_mean", None, CLOSED),
+    column("UDP port", "udp_port_rtt_ms", "udp_ports_rtt_ns_mean", None, CLOSED),
+];
+
+/// The types that are put to that of the port.
+const AGAINST_PORT: [(&str, &str); 4] = [
+    ("MAC", "mac_rtt_ns_mean"),
+    ("IP", "ip_rtt_ns_mean"),
+    ("UDP port", "udp_port_rtt_ns_mean"),
+    ("exact", "exact_rtt_ns_mean"),
+];
+
+/// The sheets of an item of the study.
+pub fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
+    let (title, reading, columns) = match item {
+        "table3" => ("Table III: delay by type of match", DELAYS, TYPES),
+        "table5" => ("Table V: delay with one rule and with as many as fit", DELAYS, COUNTS),
+        "table6" => ("Table VI: delay with header rewrites", REWRITTEN, REWRITES),
+        _ => return Vec::new(),
+    };
+    let mut found = vec![Sheet { title, reading, tables: vec![rows(record, experiment, columns)] }];
+    if item == "table3" {
+        found.push(Sheet {
+            title: "Do the types differ?",
+            reading: EQUIVALENCE,
+            tables: vec![types(record, experiment)],
+        });
+    }
+    found.retain(|sheet| sheet.tables.iter().all(|table| !table.rows.is_empty()));
+    found
+}
+
+const DELAYS: &str = "Mean round-trip times in milliseconds; below each the interval that holds the true mean with 99 % \
+                      confidence. The study's rows hold the time of the server's and the client's systems, those \
+                      measured here hold links and the tester's ports, and no system.";
+
+const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % intervals. A field that the switch \
+                         refuses has no value; one that it accepts and does not rewrite says so.";
+
+const EQUIVALENCE: &str = "Each type's mean against that of the match by port, repeat by repeat, with its 95 % interval. \
+                           Equivalent: the whole interval lies within 5 % (two one-sided tests). Different: all of it \
+                           lies beyond 5 %. All else is unclear. The effect size is the mean of the differences of \
+                           logarithms over their deviation (Cohen's d for pairs): below 0.2 it is small, from 0.8 on \
+                           large against what repeats differ by.";
+
+fn metric(name: &'static str) -> Metric {
+    Metric::Named(Name::of(name))
+}
+
+fn found<'a>(
+    record: &'a Record,
+    experiment: &'a Experiment,
+    target: &'a str,
+    column: &Column,
+) -> Option<&'a Cell> {
+    record.cells_of(&experiment.id, target, metric(column.metric)).find(|cell| {
+        let curve = cell.point.within.as_ref().map(|within| within.value);
+        column.x.is_none_or(|x| cell.point.value == x)
+            && column.curve.is_none_or(|value| curve == Some(value))
+    })
+}
+
+fn rows(record: &Record, experiment: &Experiment, columns: &[Column]) -> Table {
+    let measured = measured(record, experiment, columns);
+    if measured.is_empty() {
+        return Table::default();
+    }
+    let headings = ["switch", "from"].into_iter().chain(columns.iter().map(|it| it.heading));
+    let mut rows = published(record, experiment, columns);
+    rows.extend(measured);
+    Table { columns: headings.map(Into::into).collect(), rows }
+}
+
+fn published(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec<Vec<Entry>> {
+    let here = |value: &&crate::record::Published| {
+        experiment.study.as_ref() == Some(&value.study)
+            && experiment.item.as_ref() == Some(&value.item)
+    };
+    let values: Vec<_> = record.published.iter().filter(here).collect();
+    let mut subjects: Vec<&str> = Vec::new();
+    for value in &values {
+        if !subjects.contains(&value.subject.as_str()) {
+            subjects.push(&value.subject);
+        }
+    }
+    let of = |subject: &str, name: String| {
+        values.iter().find(|it| it.subject == subject && it.metric == name).map(|it| it.value)
+    };
+    let row = |subject: &&str| {
+        let mut row = vec![Entry::word(*subject), Entry::word("the study")];
+        row.extend(columns.iter().map(|column| {
+            let [low, high] =
+                ["low", "high"].map(|end| of(subject, format!("{}_{end}", column.published)));
+            match low.zip(high) {
+                Some((low, high)) => Entry::number(range(low, high)),
+                None => Entry::default(),
+            }
+        }));
+        row
+    };
+    subjects.iter().map(row).collect()
+}
+
+fn range(low: f64, high: f64) -> String {
+    format!("{} to {}", number::text(low), number::text(high))
+}
+
+fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec<Vec<Entry>> {
+    let naming = Naming::within(record, &experiment.id);
+    let row = |target: &crate::record::Target| {
+        let cells: Vec<Option<&Cell>> =
+            columns.iter().map(|column| found(record, experiment, &target.name, column)).collect();
+        cells.iter().any(Option::is_some).then(|| {
+            let mut row = vec![Entry::word(naming.of(&target.name)), Entry::word("measured")];
+            let entries = columns.iter().zip(cells).map(|(column, cell)| {
+                cell.map_or_else(
+                    || absent(record, experiment, &target.name, column),
+                    |cell| entry(record, experiment, cell, column),
+                )
+            });
+            row.extend(entries);
+            row
+        })
+    };
+    record.targets.iter().filter_map(row).collect()
+}
+
+/// A mean in milliseconds, with its interval; beside it what came of a rewrite that was not done.
+fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column) -> Entry {
+    let ms = |ns: f64| ns / 1e6;
+    let ends = match (&cell.interval_99, cell.resolution) {
+        (Some(interval), _) => Some((interval.low, interval.high)),
+        (None, Some(each)) => Some((cell.value - each, cell.value + each)),
+        (None, None) => None,
+    };
+    let mut entry = Entry::number(number::text(ms(cell.value)));
+    entry.range = ends.map_or("n=1".into(), |(low, high)| range(ms(low), ms(high)));
+    entry.warnings = cell.warnings.iter().map(|warning| warning.sentence()).collect();
+    let right = beside(record, experiment, cell, column.metric, "right_ratio");
+    if let Some(right) = right.filter(|right| *right < 1.0) {
+        let share = number::text((1.0 - right) * 100.0);
+        entry.warnings.push(format!("accepted, and not done in {share} % of the packets"));
+    }
+    entry
+}
+
+/// Why there is no delay: the switch refused the rule, or nothing came back.
+fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Column) -> Entry {
+    let stem = column.metric.strip_suffix("rtt_ns_mean").unwrap_or_default();
+    let told = |what: &str| {
+        let metric = Metric::Named(Name::read(&format!("{stem}{what}")).ok()?);
+        let cell = record
+            .cells_of(&experiment.id, target, metric)
+            .find(|cell| column.x.is_none_or(|x| cell.point.value == x));
+        cell.map(|cell| cell.value)
+    };
+    match (told("refused_count"), told("returned_ratio")) {
+        (Some(refused), _) if refused > 0.0 => Entry::word("refused"),
+        (_, Some(0.0)) => Entry::word("nothing came back"),
+        _ => Entry::default(),
+    }
+}
+
+/// What was measured beside a cell, at its point.
+fn beside(
+    record: &Record,
+    experiment: &Experiment,
+    cell: &Cell,
+    metric: &str,
+    what: &str,
+) -> Option<f64> {
+    let stem = metric.strip_suffix("rtt_ns_mean")?;
+    let metric = Metric::Named(Name::read(&format!("{stem}{what}")).ok()?);
+    let mut cells = record.cells_of(&experiment.id, &cell.target, metric);
+    cells.find(|other| other.point == cell.point).map(|other| other.value)
+}
+
+/// What pairs of repeats say of two means.
+pub(crate) struct Equivalence {
+    /// The mean of one over that of the other, in the middle.
+    pub ratio: f64,
+    /// Where that lies with 95 % confidence.
+    pub interval: Option<crate::record::Interval>,
+    /// Cohen's d for pairs.
+    pub effect: Option<f64>,
+    /// Whether they are equivalent, differ, or neither can be said.
+    pub answer: &'static str,
+}
+
+/// Two means put side by side, repeat by repeat.
+pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
+    let pairs = paired(cell, base);
+    let found = compare::pairs(&pairs, 0)?;
+    let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
+    let ratios: Vec<f64> = pairs.iter().map(|(value, base)| value / base).collect();
+    let interval = interval::of_ratio(&ratios, LEVEL_PERCENT);
+    let (least, most) = (1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO);
+    let answer = match interval {
+        Some(it) if it.low >= least && it.high <= most => "equivalent",
+        Some(it) if it.high < least || it.low > most => "different",
+        _ => "unclear",
+    };
+    let effect = series::mean(&logs).zip(series::deviation(&logs));
+    let effect = effect.filter(|(_, deviation)| *deviation > 0.0).map(|(mean, by)| mean / by);
+    Some(Equivalence { ratio: found.ratio, interval, effect, answer })
+}
+
+fn types(record: &Record, experiment: &Experiment) -> Table {
+    let columns = ["target", "type", "time over that by port", "effect size, d", "answer"];
+    let naming = Naming::within(record, &experiment.id);
+    let mut rows = Vec::new();
+    for target in &record.targets {
+        let of = |metric: &'static str| {
+            found(record, experiment, &target.name, &column("", "", metric, None, CLOSED))
+        };
+        let Some(base) = of("port_rtt_ns_mean") else { continue };
+        for (name, metric) in AGAINST_PORT {
+            let Some(it) = of(metric).and_then(|cell| equivalence(cell, base)) else { continue };
+            let mut ratio = Entry::number(number::text(it.ratio));
+            ratio.range = it.interval.map_or("n=1".into(), |it| range(it.low, it.high));
+            let effect = it.effect.map_or_else(Entry::default, |d| Entry::number(number::text(d)));
+            rows.push(vec![
+                Entry::word(naming.of(&target.name)),
+                Entry::word(name),
+                ratio,
+                effect,
+                Entry::word(it.answer),
+            ]);
+        }
+    }
+    Table { columns: columns.map(Into::into).into(), rows }
+}
