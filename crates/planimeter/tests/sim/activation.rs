@@ -3,6 +3,8 @@
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
 
+use super::common::Folder;
+use super::models::modelled;
 use super::{check_resumed, measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
@@ -42,6 +44,29 @@ fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to
             assert_eq!(value(before, "stale_frames"), 0.0, "{deed}");
             assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{deed}");
         }
+    }
+}
+
+/// One rule after the other, 0.05 ms each: visited in turn they would be known to 5 ms at the rate of a
+/// virtual cable, and to 0.5 ms at that of shared memory.
+#[test]
+fn of_a_thousand_rules_that_act_in_a_row_most_probes_go_to_those_that_come_next() {
+    let folder = Folder::new();
+    let kind = modelled(
+        &folder,
+        "agent.flow_mod_ns = { value = 50_000, source = \"assumed\" }\n\
+         path_hardware.latency_ns = { value = 5_000, source = \"assumed\" }\n",
+    );
+    for (pps, most_ns) in [("probes_pps=100000", 1e6), ("probes_pps=1000000", 1e5)] {
+        let many = "wildcard_entries_max=2000";
+        let set = ["rules_count=1000", "probes=before", "repeats=1", many, pps];
+        let record = measure(&plan(&["rule-activation"], &[kind], &set, 1));
+        let run = module(&record, 0);
+        assert_eq!(value(run, "rules_active_ratio"), 1.0, "{pps}");
+        let half = value(run, "resolution_ns_p50");
+        assert!(half < most_ns, "{pps}: ±{half} ns");
+        assert!((value(run, "activation_ns_p50") - 25e6).abs() < 1e6 + half, "{pps}");
+        assert_eq!(value(run, "order_tau_index"), 1.0, "{pps}");
     }
 }
 

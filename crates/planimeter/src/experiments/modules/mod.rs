@@ -12,6 +12,8 @@ pub mod spread;
 pub mod rules;
 /// When each rule began to act.
 pub mod activation;
+/// Probes where rules are coming to act.
+pub mod focus;
 /// How long rules take to act, and what the barrier says.
 pub mod rule_activation;
 /// Rule activation as an experiment: its parameters and points.

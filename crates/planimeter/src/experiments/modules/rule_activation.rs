@@ -5,14 +5,12 @@
 //! or deleted at once, with a barrier behind them; probes visit every rule in turn, and the port at which
 //! each comes back says how it was treated (see [`super::rules`]). The update begins when probes show
 //! that every rule's frames are treated as they have to be before it: a barrier's answer is not believed
-//! there either. Probes run from before the update, or
+//! there either. Most probes go where rules come to act ([`super::focus`]). Probes run from before the update, or
 //! only some time after the barrier's answer, which tells rules that wait for a frame from rules that are
 //! late. Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
 
-use instrument::module::{
-    Desk, Ended, Event, Facts, Measured, Module, Needs, Said, Series, Span, What,
-};
-use instrument::module::{TimerId, Watch};
+use instrument::module::{Desk, Ended, Event, Facts, Measured, Module, Needs, Said, Series, What};
+use instrument::module::{Probe, TimerId};
 use openflow::header::Xid;
 use openflow::model::FlowMod;
 use openflow::model::message::Message;
@@ -20,11 +18,9 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::activation::{Activation, Moment, order};
+use super::focus::Focus;
 use super::rules::{FAR, NEAR, Priorities, Rules};
 use super::spread::Spread;
-
-/// The stream of probes.
-const PROBES: u16 = 1;
 
 /// How long frames have run when the update begins, at least, and how long is watched after its end.
 const LEAD: Nanos = Nanos::from_millis(50);
@@ -82,6 +78,7 @@ pub struct RuleActivation {
     priorities: Vec<u16>,
     phase: Phase,
     activation: Activation,
+    probes: Focus,
     /// The barrier that is waited for.
     barrier: Option<Xid>,
     said: Option<Said>,
@@ -118,6 +115,7 @@ impl RuleActivation {
         RuleActivation {
             priorities: update.priorities.all(count),
             activation: Activation::new(count),
+            probes: Focus::new(count, update.probes_pps),
             update,
             phase: Phase::Preparing,
             barrier: None,
@@ -146,10 +144,7 @@ impl RuleActivation {
         let said = desk.send_all(0, messages);
         self.barrier = said.xids().last();
         self.timer = Some(desk.timer_in(self.update.patience));
-        desk.prepare(rules.probes(PROBES, self.update.frame_bytes, self.update.probes_pps));
-        for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![PROBES]));
-        }
+        self.probes.prepare(rules, self.update.frame_bytes, &[NEAR, FAR], desk);
     }
 
     /// The switch says that all is ready: probes show whether it is.
@@ -157,7 +152,7 @@ impl RuleActivation {
         self.phase = Phase::Settling;
         self.timer.take().map(|timer| desk.cancel(timer));
         self.settles_until = desk.now().saturating_add(self.update.patience);
-        desk.begin(PROBES, Span::OPEN);
+        self.probes.begin(desk.now(), desk);
         self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
     }
 
@@ -174,7 +169,7 @@ impl RuleActivation {
             LEAD
         };
         if self.phase == Phase::Quiet && matches!(self.update.probing, Probing::After(_)) {
-            desk.stop(PROBES);
+            self.probes.stop(desk);
         }
         self.timer = Some(desk.timer_in(wait));
     }
@@ -207,7 +202,7 @@ impl RuleActivation {
         self.acknowledged_at = Some(at);
         self.activation.acknowledge(at);
         if let Probing::After(span) = self.update.probing {
-            desk.begin(PROBES, Span { from: Some(at.saturating_add(span)), ..Span::OPEN });
+            self.probes.begin(at.saturating_add(span), desk);
         }
         self.look(desk);
     }
@@ -223,7 +218,8 @@ impl RuleActivation {
     }
 
     /// A probe that came back: at the far port it was sent on.
-    fn probed(&mut self, rule: u64, sent_at: Nanos, at: Nanos, port: usize, desk: &mut Desk) {
+    fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut Desk) {
+        let (rule, sent_at) = (self.probes.rule(probe), probe.sent_at);
         let is_sent_on = port == FAR;
         let is_new = is_sent_on != (self.update.deed == Deed::Delete);
         // What left before the update says how it was, and cannot be the update's doing.
@@ -232,6 +228,9 @@ impl RuleActivation {
             return;
         }
         if self.activation.note(rule, sent_at, at, is_new) {
+            if self.update.probing == Probing::Before {
+                self.probes.acts(rule, desk);
+            }
             self.look(desk);
         }
     }
@@ -388,7 +387,7 @@ impl Module for RuleActivation {
             What::Start(facts) => self.prepare(facts, desk),
             What::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
-                    self.probed(probe.place, probe.sent_at, event.at, arrival.port, desk);
+                    self.probed(&probe, event.at, arrival.port, desk);
                 }
             }
             What::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),

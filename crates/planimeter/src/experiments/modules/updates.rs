@@ -58,7 +58,7 @@ pub const PROBES_PPS: Declared = Declared {
     default: "100000",
     unit: "frames/s",
     help: "probes in a second, all rules together: each rule's moment is known to half the time between \
-           two of its probes",
+           two of its probes, most of which go where rules come to act",
 };
 
 /// The size of a probe.

@@ -1,0 +1,203 @@
+//! Probes where rules are coming to act: most of them for the few rules whose moment is near.
+//!
+//! A rule's moment is known to half the time between two of its probes, so that a thousand rules visited
+//! in turn are known ten times worse than a hundred at the same rate. Most switches work through an update
+//! more or less in a row. Rules are therefore probed in blocks, each by a stream: once a rule is seen to act, blocks in
+//! which some rules act and others do not, and blocks next to those that have begun, share most of the
+//! probes, and the others share the rest, so that whatever comes elsewhere, or goes back, is seen all the
+//! same. A switch that acts everywhere at once has every block share alike, as if there were one.
+//! Invariant: every rule is probed at all times, and all together at the same rate.
+
+use std::ops::Range;
+
+use instrument::module::{Desk, Probe, Span, Watch};
+use instrument::stream::Rate;
+use packet::time::Nanos;
+
+use super::rules::Rules;
+
+/// Rules of a block at least.
+const BLOCK_RULES: u32 = 32;
+
+/// Blocks at most; fewer than [`BLOCKS_MIN`] are not worth their streams.
+const BLOCKS_MAX: u32 = 32;
+
+const BLOCKS_MIN: u32 = 4;
+
+/// Of all probes, those that blocks share of which nothing is expected.
+const REST: f64 = 0.2;
+
+/// The number of the first block's stream; the others follow it.
+const STREAM: u16 = 1;
+
+/// The probes of some rules.
+#[derive(Debug, Clone)]
+pub struct Focus {
+    blocks: Vec<Block>,
+    probes_pps: f64,
+}
+
+/// Rules next to each other, probed in turn.
+#[derive(Debug, Clone)]
+struct Block {
+    rules: Range<u32>,
+    /// How many of them have been seen to act.
+    acting: u32,
+    /// Whether it has its share of most of the probes.
+    is_near: bool,
+}
+
+impl Focus {
+    /// The probes of so many rules, in a second of all together.
+    pub fn new(rules: u32, probes_pps: f64) -> Focus {
+        let count = match rules / BLOCK_RULES {
+            few if few < BLOCKS_MIN => 1,
+            some => some.min(BLOCKS_MAX),
+        };
+        let edge = |block: u32| (u64::from(rules) * u64::from(block) / u64::from(count)) as u32;
+        let block = |at: u32| Block { rules: edge(at)..edge(at + 1), acting: 0, is_near: true };
+        Focus { blocks: (0..count).map(block).collect(), probes_pps }
+    }
+
+    /// Makes the probes ready, and has them told at these ports.
+    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, ports: &[usize], desk: &mut Desk) {
+        for (stream, block, pps) in self.rates() {
+            desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
+        }
+        let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
+        for &port in ports {
+            desk.watch(port, Watch::Streams(streams.clone()));
+        }
+    }
+
+    /// Begins to probe, one block a little after the other.
+    pub fn begin(&self, from: Nanos, desk: &mut Desk) {
+        let gap = 1.0 / self.probes_pps;
+        for (place, (stream, ..)) in self.rates().enumerate() {
+            let later = Nanos::from_secs_f64(gap * place as f64);
+            desk.begin(stream, Span { from: Some(from.saturating_add(later)), ..Span::OPEN });
+        }
+    }
+
+    /// Probes no more.
+    pub fn stop(&self, desk: &mut Desk) {
+        self.rates().for_each(|(stream, ..)| desk.stop(stream));
+    }
+
+    /// The rule that a probe visits.
+    pub fn rule(&self, probe: &Probe) -> u64 {
+        let block = usize::from(probe.stream.saturating_sub(STREAM));
+        let first = self.blocks.get(block).map_or(0, |block| block.rules.start);
+        u64::from(first) + probe.place
+    }
+
+    /// A rule was seen to act that had not been: probes go where the next are expected.
+    pub fn acts(&mut self, rule: u64, desk: &mut Desk) {
+        let Ok(rule) = u32::try_from(rule) else { return };
+        let Some(block) = self.blocks.iter_mut().find(|block| block.rules.contains(&rule)) else {
+            return;
+        };
+        block.acting += 1;
+        if self.turn() {
+            for (stream, _, pps) in self.rates() {
+                desk.change_rate(stream, Rate::FramesPerSecond(pps));
+            }
+        }
+    }
+
+    /// Finds the blocks in which something is expected; whether they are others than before.
+    fn turn(&mut self) -> bool {
+        let has_begun: Vec<bool> = self.blocks.iter().map(|block| block.acting > 0).collect();
+        let begun = |at: usize| has_begun.get(at).is_some_and(|begun| *begun);
+        let is_near = |(at, block): (usize, &Block)| {
+            let is_next = begun(at + 1) || at.checked_sub(1).is_some_and(begun);
+            (begun(at) || is_next) && block.acting < block.rules.len() as u32
+        };
+        let near: Vec<bool> = self.blocks.iter().enumerate().map(is_near).collect();
+        // When all act, every rule is watched alike.
+        let is_over = !near.contains(&true);
+        let mut has_changed = false;
+        for (block, near) in self.blocks.iter_mut().zip(near) {
+            has_changed |= block.is_near != (near || is_over);
+            block.is_near = near || is_over;
+        }
+        has_changed
+    }
+
+    /// The stream of each block, the block, and its probes in a second.
+    fn rates(&self) -> impl Iterator<Item = (u16, &Block, f64)> {
+        let rules = |is_near: bool| {
+            let those = self.blocks.iter().filter(move |block| block.is_near == is_near);
+            those.map(|block| block.rules.len()).sum::<usize>() as f64
+        };
+        let [near, far] = [true, false].map(rules);
+        let rest = if far > 0.0 { REST } else { 0.0 };
+        let share = move |block: &Block| match block.is_near {
+            true => (1.0 - rest) * block.rules.len() as f64 / near,
+            false => rest * block.rules.len() as f64 / far,
+        };
+        let pps = self.probes_pps;
+        (STREAM..).zip(&self.blocks).map(move |(stream, block)| (stream, block, pps * share(block)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The probes in a second of each block, of a thousand for a thousand rules.
+    fn shares(focus: &Focus) -> Vec<f64> {
+        focus.rates().map(|(_, _, pps)| pps.round()).collect()
+    }
+
+    fn acting(focus: &mut Focus, rules: Range<u32>) {
+        for rule in rules {
+            let block = focus.blocks.iter_mut().find(|block| block.rules.contains(&rule));
+            block.unwrap().acting += 1;
+            focus.turn();
+        }
+    }
+
+    #[test]
+    fn few_rules_are_one_block_and_many_are_all_there_once() {
+        assert_eq!(Focus::new(1, 1.0).blocks.len(), 1);
+        assert_eq!(Focus::new(100, 1.0).blocks.len(), 1);
+        for rules in [128, 1000, 1400, 65_536] {
+            let focus = Focus::new(rules, 1.0);
+            let mut next = 0;
+            for block in &focus.blocks {
+                assert_eq!(block.rules.start, next);
+                next = block.rules.end;
+            }
+            assert_eq!(next, rules);
+        }
+    }
+
+    #[test]
+    fn most_probes_go_where_rules_come_to_act_next_and_all_rules_have_some() {
+        let mut focus = Focus::new(320, 1000.0);
+        assert_eq!(shares(&focus), [100.0; 10]);
+        acting(&mut focus, 0..1);
+        assert_eq!(shares(&focus)[..3], [400.0, 400.0, 25.0]);
+        acting(&mut focus, 1..40);
+        assert_eq!(shares(&focus)[..4], [25.0, 400.0, 400.0, 25.0]);
+        // One far away, too.
+        acting(&mut focus, 200..201);
+        let far = shares(&focus);
+        assert_eq!((far[1], far[2], far[5], far[6], far[7]), (160.0, 160.0, 160.0, 160.0, 160.0));
+        assert!((far.iter().sum::<f64>() - 1000.0).abs() < 1.0, "{far:?}");
+    }
+
+    #[test]
+    fn what_acts_everywhere_is_probed_everywhere_alike_and_what_has_acted_too() {
+        let mut focus = Focus::new(320, 1000.0);
+        for block in 0..10 {
+            acting(&mut focus, block * 32..block * 32 + 1);
+        }
+        assert_eq!(shares(&focus), [100.0; 10]);
+        for block in 0..10 {
+            acting(&mut focus, block * 32 + 1..block * 32 + 32);
+        }
+        assert_eq!(shares(&focus), [100.0; 10]);
+    }
+}
