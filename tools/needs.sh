@@ -14,6 +14,7 @@ need cc build-essential
 if [ "$1" = tests ]; then
     need ovs-testcontroller openvswitch-testcontroller
     need python3 python3
+    need snmpd snmpd
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
 # Installs what is missing, or says so.

@@ -15,6 +15,7 @@ from .events import (
     Probe,
     Refused,
     Sent,
+    Snmp,
     Timer,
     Unsent,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Probe",
     "Refused",
     "Sent",
+    "Snmp",
     "Timer",
     "Unsent",
     "Word",

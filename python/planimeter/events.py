@@ -98,6 +98,21 @@ class PortCounters:
 
 
 @dataclass(slots=True)
+class Snmp:
+    """What came of a question to an SNMP agent: `asked` is what `snmp` gave back. `values` has a value for each
+    name in the order in which they came: a number, text, or None where the agent has none. `why` says why there
+    are no values at all; `sent` is when the datagram left that was answered first, `at` when the last answer came."""
+
+    at: int
+    agent: int
+    asked: int
+    sent: int | None
+    rounds: int
+    values: dict[str, int | str | None]
+    why: str | None
+
+
+@dataclass(slots=True)
 class Port:
     """A port of the tester, counted from 0, and which port of which switch is at its other end."""
 
@@ -124,3 +139,4 @@ class Facts:
     ports: list[Port]
     connections: list[ConnectionFacts]
     is_simulated: bool
+    agents: list[str]

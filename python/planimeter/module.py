@@ -21,6 +21,7 @@ from .events import (
     PortCounters,
     Refused,
     Sent,
+    Snmp,
     Timer,
     Unsent,
 )
@@ -122,6 +123,9 @@ class Module:
     def counted(self, ports: list[PortCounters]) -> None:
         """What `counters` asked for."""
 
+    def snmp_answer(self, answer: Snmp) -> None:
+        """What came of a question that `snmp` asked."""
+
     def up(self, connection: int, facts: ConnectionFacts) -> None:
         """A connection that `connect` asked for is up."""
 
@@ -190,6 +194,13 @@ class Module:
     def counters(self) -> None:
         """Asks for the ports' counters."""
         self._desk.put("counters")
+
+    def snmp(self, *names: str, kind: str = "get", agent: int = 0) -> int:
+        """Asks an SNMP agent (`--set snmp=...`, counted from 0) for names such as "1.3.6.1.2.1.1.3.0": "get" their
+        values, "next" what is behind them, "walk" all that is below them. What the answer calls `asked`."""
+        asked = self._desk.number()
+        self._desk.put("snmp", asked, agent, kind, list(names))
+        return asked
 
     def timer_at(self, at: int) -> int:
         """Asks to be told at this moment."""

@@ -29,6 +29,7 @@ from .events import (
     Probe,
     Refused,
     Sent,
+    Snmp,
     Timer,
     Unsent,
 )
@@ -110,6 +111,7 @@ class Teller:
                 [Port(**it) for it in facts["ports"]],
                 [ConnectionFacts(**it) for it in facts["connections"]],
                 facts["is_simulated"],
+                facts["agents"],
             )
         )
 
@@ -130,6 +132,10 @@ class Teller:
 
     def on_counters(self, row: list[Any]) -> None:
         self.module.counted([PortCounters(*it) for it in row[2]])
+
+    def on_snmp(self, row: list[Any]) -> None:
+        _, at, agent, asked, sent, rounds, values, why = row
+        self.module.snmp_answer(Snmp(at, agent, asked, sent, rounds, dict(values), why))
 
     def on_up(self, row: list[Any]) -> None:
         self.module.up(row[2], ConnectionFacts(**row[3]))

@@ -13,19 +13,30 @@ const EDGES: &[(&str, &[&str])] = &[
     ("results", &[]),
     ("lab", &[]),
     ("openflow", &["packet"]),
+    ("snmp", &["packet"]),
     ("dataplane", &["packet"]),
     ("ports", &["packet"]),
     ("switch", &["dataplane", "openflow", "ports", "packet"]),
-    ("instrument", &["openflow", "ports", "results", "packet"]),
+    ("instrument", &["openflow", "snmp", "ports", "results", "packet"]),
     (
         "planimeter",
-        &["switch", "instrument", "lab", "results", "dataplane", "openflow", "ports", "packet"],
+        &[
+            "switch",
+            "instrument",
+            "lab",
+            "results",
+            "dataplane",
+            "openflow",
+            "snmp",
+            "ports",
+            "packet",
+        ],
     ),
     ("xtask", &[]),
 ];
 
 /// Crates that never touch a clock, file, socket, environment or random device.
-const PURE: &[&str] = &["packet", "openflow", "dataplane"];
+const PURE: &[&str] = &["packet", "openflow", "snmp", "dataplane"];
 
 /// What a pure crate may not name.
 const IMPURE_WORDS: &[&str] = &[

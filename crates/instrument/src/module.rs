@@ -15,6 +15,7 @@ use openflow::model::switch::Features;
 use openflow::version::Version;
 use packet::time::{Nanos, Stamp};
 use ports::port::{PortCounters, PortFacts};
+use snmp::{Binding, Failure};
 
 /// What a module has done, told and found is said on a desk.
 pub mod desk;
@@ -25,11 +26,12 @@ pub mod probe;
 /// All that came of a module.
 pub mod report;
 
-pub use desk::{Desk, Prepared, Said, Span, TimerId, Watch};
+pub use desk::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
 pub use findings::{LogEntry, Measured, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
-    ConnectionReport, Costs, Ended, PortAccount, StageReport, StreamAccount, TIME_LIMIT,
+    AgentReport, ConnectionReport, Costs, Ended, PortAccount, StageReport, StreamAccount,
+    TIME_LIMIT,
 };
 
 /// A measurement that reacts to what happens.
@@ -127,6 +129,16 @@ pub enum What<'a> {
     StreamOver(u16),
     /// The ports' own counters since they were opened, in their order, as [`Desk::counters`] asked.
     Counters(&'a [PortCounters]),
+    /// A question to an agent by [`Desk::snmp`] came to something; `at` is when the read returned that
+    /// completed it, or when it was given up.
+    Snmp {
+        /// Which of the agents.
+        agent: usize,
+        /// Which question.
+        asked: SnmpId,
+        /// What came of it.
+        answer: &'a Answer,
+    },
     /// A connection that [`Desk::connect`] asked for is up.
     Up {
         /// Which.
@@ -162,6 +174,28 @@ pub enum What<'a> {
     LimitReached(&'static str),
 }
 
+/// What came of a question to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Before the write of the datagram that was answered first; none if none was sent.
+    pub sent: Option<Nanos>,
+    /// How many answers it took.
+    pub rounds: u32,
+    /// Instances and their values, or why there are none.
+    pub bindings: Result<Vec<Binding>, Unanswered>,
+}
+
+/// Why a question to an agent has no answer. It ends no module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// There is no such agent.
+    NoAgent,
+    /// The agent or the way to it failed.
+    Failed(Failure),
+    /// The system does not let datagrams through, and why.
+    Unsendable(String),
+}
+
 /// Why something is not said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsent {
@@ -195,6 +229,8 @@ pub struct Facts {
     pub ports: Vec<PortHere>,
     /// The connections, in the order in which they were needed.
     pub connections: Vec<ConnectionFacts>,
+    /// Agents that can be asked by [`Desk::snmp`], in order: where, and how we are believed.
+    pub agents: Vec<String>,
     /// Whether time is virtual.
     pub is_simulated: bool,
     /// Signs frames that are sent by other ways than a stream's, in a packet-out for one.
@@ -262,6 +298,16 @@ impl Facts {
     /// The tester's port that is joined to this port of this switch.
     pub fn port_joined(&self, joined: Joined) -> Option<usize> {
         self.ports.iter().position(|port| port.joined == Some(joined))
+    }
+}
+
+impl std::fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unanswered::NoAgent => f.write_str("there is no such agent"),
+            Unanswered::Failed(failure) => write!(f, "{failure}"),
+            Unanswered::Unsendable(why) => f.write_str(why),
+        }
     }
 }
 

@@ -18,16 +18,19 @@ use ports::port::{PortCounters, PortDrop};
 
 use crate::module::desk::Desk;
 use crate::module::{
-    Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer, StageReport,
-    StreamAccount, Unsent,
+    Answer, Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer,
+    SnmpId, StageReport, StreamAccount, Unsent,
 };
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
+use crate::stage::agents::{Agent, Asked};
 use crate::stage::arriving::{Known, Sight, Watching};
 use crate::stage::line::Line;
 use crate::stage::sending::Streams;
 use crate::stall::Watch as Attention;
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
+/// Agents of SNMP.
+pub mod agents;
 /// The frames of streams as they arrive.
 mod arriving;
 /// A connection to a switch.
@@ -91,6 +94,8 @@ pub struct World<'a> {
     pub ports: &'a mut PortRow,
     /// The module.
     pub module: &'a mut dyn Module,
+    /// The agents that the module can ask.
+    pub agents: &'a mut [Agent],
     /// How connections are made.
     pub connect: Connect<'a>,
     /// What time it is.
@@ -118,6 +123,7 @@ pub struct Stage {
     /// What sockets took and the module has not been told.
     sent: VecDeque<(usize, Said, [Nanos; 2])>,
     later: VecDeque<Later>,
+    asked: Asked,
     costs: Costs,
     stamps: Option<Clock>,
     last_rounds: u32,
@@ -144,15 +150,17 @@ enum Later {
     Counters(Vec<PortCounters>),
     Up(usize),
     Lost(usize, String),
+    Snmp(usize, SnmpId, Nanos, Answer),
 }
 
 impl Stage {
-    /// A stage for a module with these needs, at `now`; its frames are signed by `signer`.
+    /// A stage for a module with these needs, at `now`, with a rig's ports and the agents that can be asked;
+    /// its frames are signed by `signer`.
     pub fn new(
         mut needs: Needs,
         scene: &Scene,
         signer: Signer,
-        ports: &mut PortRow,
+        (ports, agents): (&mut PortRow, &[Agent]),
         now: Nanos,
         is_simulated: bool,
     ) -> Self {
@@ -177,6 +185,7 @@ impl Stage {
         let facts = Facts {
             connections: lines.iter().map(Line::facts).collect(),
             ports: here,
+            agents: agents.iter().map(|agent| agent.name().to_owned()).collect(),
             is_simulated,
             signer,
         };
@@ -196,6 +205,7 @@ impl Stage {
             sights: Vec::with_capacity(RECEIVE_FRAMES),
             sent: VecDeque::new(),
             later: VecDeque::new(),
+            asked: Asked::new(agents),
             costs: Costs::default(),
             stamps: None,
             last_rounds: 0,
@@ -254,7 +264,8 @@ impl Stage {
             Phase::Running => {
                 let limit = self.started_at.saturating_add(self.needs.limit);
                 let lines = self.lines.iter().filter_map(Line::deadline);
-                let due = [self.desk.next_due(), self.streams.next_due(), Some(limit)];
+                let agents = self.asked.next_due();
+                let due = [self.desk.next_due(), self.streams.next_due(), agents, Some(limit)];
                 due.into_iter().flatten().chain(lines).min()
             }
             Phase::Draining { until } => Some(until),
@@ -299,6 +310,7 @@ impl Stage {
             streams: arrived.streams,
             ports: arrived.ports,
             connections: self.lines.into_iter().map(Line::report).collect(),
+            agents: self.asked.report(),
             log,
             measured,
             series,

@@ -14,10 +14,11 @@ use instrument::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::session::{self, Session};
-use openflow::version::{End, Version};
+use openflow::version::{End, MessageKind, Version};
 use packet::copies::Copies;
 use packet::time::Nanos;
-use ports::channel::{Listener, Url};
+use ports::channel::tls::Files;
+use ports::channel::{ChannelError, Listener, Tls, Url};
 use ports::clock;
 use ports::memory::pair;
 use ports::port::Port;
@@ -186,4 +187,115 @@ fn whoever_stops_a_stage_gets_what_was_seen_and_a_switch_that_is_not_there_is_sa
     let mut connect = |wanted, now| dialer.connect(wanted, now);
     let report = rig.stage(&mut module, &Scene::default(), &mut connect);
     assert!(matches!(report.ended, Ended::NotReady { connection: 0, .. }), "{}", report.ended);
+}
+
+/// Asks once and is done when it is answered.
+#[derive(Default)]
+struct Asks {
+    answers: u32,
+}
+
+impl Module for Asks {
+    fn needs(&self) -> Needs {
+        Needs::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                desk.send(0, Message::BarrierRequest);
+            }
+            What::Message { message: Message::BarrierReply, .. } => {
+                self.answers += 1;
+                desk.end();
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+/// A folder with files of TLS, removed at its end.
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("stage-tls-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// What ends with these names are made from; a CA of their own vouches for them.
+    fn ends<const N: usize>(&self, ca_name: &str, names: [&str; N]) -> [Tls; N] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let ca = parameters.self_signed(&key).unwrap().pem();
+        let issuer = rcgen::Issuer::new(parameters, key);
+        names.map(|name| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let parameters = rcgen::CertificateParams::new(vec![format!("{name}.invalid")]);
+            let certificate = parameters.unwrap().signed_by(&key, &issuer).unwrap();
+            let write = |what: &str, text: &str| {
+                let path = self.0.join(format!("{ca_name}-{name}-{what}.pem"));
+                std::fs::write(&path, text).unwrap();
+                Some(path)
+            };
+            let files = Files {
+                private_key: write("key", &key.serialize_pem()),
+                certificate: write("cert", &certificate.pem()),
+                ca_cert: write("ca", &ca),
+            };
+            Tls::load(&files).unwrap()
+        })
+    }
+}
+
+/// Carries a module out on a switch that listens over TLS as `theirs`, dialled as `ours`.
+fn over_tls(ours: &Tls, theirs: &Tls, module: &mut Asks) -> StageReport {
+    let listener = Listener::open_with(&"pssl:0:127.0.0.1".parse().unwrap(), Some(theirs)).unwrap();
+    let url = listener.address_to_connect();
+    let (near, far) = (pair(64, "in"), pair(64, "out"));
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(near.0), Box::new(far.0)];
+    let others: [Box<dyn Port>; 2] = [Box::new(near.1), Box::new(far.1)];
+    let done = AtomicBool::new(false);
+    let mut rig = LiveRig::new(ports, 99, Arc::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| switch(listener, others, &done));
+        let mut dialer = Dialer::new_with(std::slice::from_ref(&url), Some(ours)).unwrap();
+        let mut connect = |wanted, now| dialer.connect(wanted, now);
+        let report = rig.stage(module, &Scene::default(), &mut connect);
+        done.store(true, Ordering::Relaxed);
+        report
+    })
+}
+
+#[test]
+fn a_switch_is_dialled_over_tls_and_a_stranger_is_not_believed() {
+    let folder = Folder::new();
+    let [controller, switch] = folder.ends("site", ["controller", "switch"]);
+    let mut module = Asks::default();
+    let report = over_tls(&controller, &switch, &mut module);
+    assert_eq!((&report.ended, module.answers), (&Ended::Said, 1), "{report:?}");
+    let connection = &report.connections[0];
+    assert!(connection.peer.starts_with("ssl:127.0.0.1:"), "{}", connection.peer);
+    assert_eq!(connection.received, [(MessageKind::BarrierReply, 1)]);
+
+    let [stranger] = folder.ends("elsewhere", ["switch"]);
+    let mut module = Asks::default();
+    let report = over_tls(&controller, &stranger, &mut module);
+    let Ended::NotReady { why, .. } = &report.ended else { panic!("{}", report.ended) };
+    assert!(why.contains("TLS") || why.contains("closed"), "{why}");
+    assert_eq!(module.answers, 0);
+
+    let url: Url = "ssl:127.0.0.1:6653".parse().unwrap();
+    let refused = Dialer::new(std::slice::from_ref(&url)).err().unwrap();
+    assert!(matches!(refused, ChannelError::Credentials { .. }), "{refused}");
 }

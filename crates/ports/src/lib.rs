@@ -38,6 +38,8 @@ pub mod open;
 pub mod capture;
 /// Byte streams that control messages travel on.
 pub mod channel;
+/// Datagrams to one other end and back.
+pub mod datagram;
 /// Which cores a thread may run on.
 pub mod core;
 /// How long a core is taken away from a thread.

@@ -15,6 +15,7 @@ use openflow::model::message::Message;
 use openflow::version::{MessageKind, Version};
 use packet::filter::Entry;
 use packet::time::Nanos;
+use snmp::Question;
 
 use super::Ended;
 use super::findings::{Findings, LogEntry, Measured, Series, Value};
@@ -36,6 +37,7 @@ pub struct Desk {
     pub(crate) commands: Vec<Command>,
     timers: BTreeSet<TimerId>,
     timers_set: u64,
+    asked: u64,
     xid: Xid,
     findings: Findings,
     over: Option<Ended>,
@@ -54,7 +56,12 @@ pub(crate) enum Command {
     Stop(u16),
     Watch(usize, Watch),
     Counters,
+    Snmp(usize, SnmpId, Question),
 }
+
+/// A question to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SnmpId(u64);
 
 /// Messages that were said together: which they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,6 +173,7 @@ impl Desk {
             commands: Vec::new(),
             timers: BTreeSet::new(),
             timers_set: 0,
+            asked: 0,
             xid: XID_FIRST,
             findings: Findings::default(),
             over: None,
@@ -263,6 +271,14 @@ impl Desk {
     /// Asks for the ports' counters, which come as an event.
     pub fn counters(&mut self) {
         self.command(Command::Counters);
+    }
+
+    /// Asks an agent, counted from 0; [`What::Snmp`](super::What::Snmp) tells what came of it.
+    pub fn snmp(&mut self, agent: usize, question: Question) -> SnmpId {
+        self.asked += 1;
+        let asked = SnmpId(self.asked);
+        self.command(Command::Snmp(agent, asked, question));
+        asked
     }
 
     /// Asks to be told at this moment, or as soon as possible if it has passed.

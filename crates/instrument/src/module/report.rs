@@ -32,6 +32,8 @@ pub struct StageReport {
     pub ports: Vec<PortAccount>,
     /// Each connection, in the order in which they were needed.
     pub connections: Vec<ConnectionReport>,
+    /// Each agent that could be asked, in order.
+    pub agents: Vec<AgentReport>,
     /// The module's log.
     pub log: Vec<LogEntry>,
     /// What it measured.
@@ -159,6 +161,21 @@ pub struct ConnectionReport {
     pub bytes_sent: u64,
     /// Bytes that came.
     pub bytes_received: u64,
+}
+
+/// What passed between a module and an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentReport {
+    /// Where it is, and how we are believed.
+    pub name: String,
+    /// Questions that were asked.
+    pub asked: u64,
+    /// Questions that were answered.
+    pub answered: u64,
+    /// Why the last of the others was not.
+    pub failure: Option<String>,
+    /// Datagrams that made no sense, were not signed as they ought to be, or that nobody asked for.
+    pub strays: u64,
 }
 
 /// What the stage and the module cost, in time in which nobody looked at ports and sockets.

@@ -16,6 +16,7 @@ use ports::{clock, steal};
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
+use crate::stage::agents::Agent;
 use crate::trial::{Trial, TrialReport};
 
 /// Time between setting a trial up and its first frame.
@@ -30,6 +31,8 @@ const LAST_ROUNDS: usize = 1024;
 /// A rig of real ports.
 pub struct LiveRig {
     pub(crate) ports: Vec<Box<dyn Port>>,
+    /// Agents that a module can ask.
+    pub agents: Vec<Agent>,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
     pub(crate) stop: Arc<AtomicBool>,
@@ -39,7 +42,7 @@ impl LiveRig {
     /// A rig over these ports, whose frames are signed with the run's `key`. Whoever sets `stop`
     /// ends a trial in progress.
     pub fn new(ports: Vec<Box<dyn Port>>, key: u64, stop: Arc<AtomicBool>) -> Self {
-        LiveRig { ports, key, epoch: 0, stop }
+        LiveRig { ports, agents: Vec::new(), key, epoch: 0, stop }
     }
 
     /// As [`Rig::trial`], for low loads: rests for `pause` between looks, so that others have the

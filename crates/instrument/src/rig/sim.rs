@@ -11,6 +11,7 @@ use ports::port::Port;
 use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
+use crate::stage::agents::Agent;
 use crate::trial::{Trial, TrialReport};
 
 /// Turns that tester and device may take at one moment before they count as restless.
@@ -27,6 +28,8 @@ pub trait Device {
 /// A rig of simulated ports around a device.
 pub struct SimRig<D> {
     pub(crate) ports: Vec<Box<dyn Port>>,
+    /// Agents that a module can ask; their other ends are in the device.
+    pub agents: Vec<Agent>,
     /// The device; an experiment's driver may reach into it between trials.
     pub device: D,
     pub(crate) now: Nanos,
@@ -39,7 +42,15 @@ pub struct SimRig<D> {
 impl<D: Device> SimRig<D> {
     /// A rig at time zero whose `ports` have their other ends in `device`.
     pub fn new(ports: Vec<Box<dyn Port>>, device: D, key: u64) -> Self {
-        SimRig { ports, device, now: Nanos::ZERO, key, epoch: 0, away: VecDeque::new() }
+        SimRig {
+            ports,
+            agents: Vec::new(),
+            device,
+            now: Nanos::ZERO,
+            key,
+            epoch: 0,
+            away: VecDeque::new(),
+        }
     }
 
     /// The virtual time.

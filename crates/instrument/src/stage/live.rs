@@ -8,17 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Connecting, Listener, Url};
+use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use ports::{clock, steal};
 
 use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::live::LiveRig;
 use crate::signature::EPOCHS;
+use crate::stage::agents::Agent;
 use crate::stage::{CONNECT_NS_MAX, Connect, Scene, Stage, Wanted, World};
 
 /// Makes connections to switches by their addresses, or waits for switches that connect.
+///
+/// Over TLS a connection counts as made when TCP's is: the handshake is part of the first reads and
+/// writes, and of the time that a switch may take to say hello.
 pub struct Dialer {
     switches: Vec<Switch>,
+    tls: Option<Tls>,
     /// Of each connection, the attempt that is under way.
     attempts: Vec<(usize, Connecting)>,
 }
@@ -34,12 +39,17 @@ enum Switch {
 impl Dialer {
     /// A dialer for the switches at these addresses; at those that are to listen on, it listens from now on.
     pub fn new(switches: &[Url]) -> Result<Self, ChannelError> {
+        Dialer::new_with(switches, None)
+    }
+
+    /// The same for addresses with TLS too; an error if one has TLS and what it needs is not there.
+    pub fn new_with(switches: &[Url], tls: Option<&Tls>) -> Result<Self, ChannelError> {
         let open = |url: &Url| match url.is_passive() {
-            true => Listener::open(url).map(|listener| Switch::Calls(Box::new(listener))),
-            false => Ok(Switch::At(url.clone())),
+            true => Listener::open_with(url, tls).map(|listener| Switch::Calls(Box::new(listener))),
+            false => Tls::check(tls, url).map(|()| Switch::At(url.clone())),
         };
         let switches = switches.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Dialer { switches, attempts: Vec::new() })
+        Ok(Dialer { switches, tls: tls.cloned(), attempts: Vec::new() })
     }
 
     /// Goes on with making a connection, or begins to, without waiting.
@@ -57,7 +67,8 @@ impl Dialer {
                 let place = match self.attempts.iter().position(is_of) {
                     Some(place) => place,
                     None => {
-                        let attempt = Connecting::start(url, now, CONNECT_NS_MAX)?;
+                        let tls = self.tls.as_ref();
+                        let attempt = Connecting::start_with(url, tls, now, CONNECT_NS_MAX)?;
                         self.attempts.push((wanted.connection, attempt));
                         self.attempts.len() - 1
                     }
@@ -83,8 +94,9 @@ impl LiveRig {
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let signer = Signer::new(self.key, self.epoch);
-        let ports = &mut self.ports[..];
-        let mut stage = Stage::new(module.needs(), scene, signer, ports, clock::now(), false);
+        let (ports, agents) = (&mut self.ports[..], &mut self.agents[..]);
+        let mut stage =
+            Stage::new(module.needs(), scene, signer, (ports, agents), clock::now(), false);
         let stop = Arc::clone(&self.stop);
         let stolen = steal::total();
         while !stage.is_over() {
@@ -92,8 +104,9 @@ impl LiveRig {
                 stage.interrupt(Ended::Interrupted, clock::now());
             }
             let clock = &mut clock::now;
-            stage.turn(&mut World { ports, module, connect, clock });
+            stage.turn(&mut World { ports, module, agents, connect, clock });
         }
+        agents.iter_mut().for_each(Agent::forget);
         let mut report = stage.finish(module, ports);
         let taken = stolen.zip(steal::total());
         report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);

@@ -10,6 +10,7 @@ use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::RigError;
 use crate::rig::sim::{Device, SimRig, TURNS_MAX};
 use crate::signature::EPOCHS;
+use crate::stage::agents::Agent;
 use crate::stage::{Scene, Stage, Wanted, World};
 
 /// Makes a connection to a device, at once.
@@ -26,8 +27,8 @@ impl<D: Device> SimRig<D> {
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let signer = Signer::new(self.key, self.epoch);
-        let ports = &mut self.ports[..];
-        let mut stage = Stage::new(module.needs(), scene, signer, ports, self.now, true);
+        let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
+        let mut stage = Stage::new(module.needs(), scene, signer, (ports, agents), self.now, true);
         let mut was_away = false;
         while !stage.is_over() {
             let away = self.away_until();
@@ -48,6 +49,7 @@ impl<D: Device> SimRig<D> {
                 break;
             }
         }
+        self.agents.iter_mut().for_each(Agent::forget);
         stage.finish(module, &mut self.ports)
     }
 
@@ -63,8 +65,13 @@ impl<D: Device> SimRig<D> {
             let now = self.now;
             let device = &mut self.device;
             let mut dial = |wanted: Wanted, now: Nanos| connect(device, wanted, now).map(Some);
-            let mut world =
-                World { ports: &mut self.ports, module, connect: &mut dial, clock: &mut || now };
+            let mut world = World {
+                ports: &mut self.ports,
+                module,
+                agents: &mut self.agents,
+                connect: &mut dial,
+                clock: &mut || now,
+            };
             let moved = stage.turn(&mut world);
             if stage.is_over() {
                 return Ok(());
@@ -76,8 +83,13 @@ impl<D: Device> SimRig<D> {
             // What the device has just done is seen before time goes on.
             let mut dial =
                 |wanted: Wanted, now: Nanos| connect(&mut self.device, wanted, now).map(Some);
-            let mut world =
-                World { ports: &mut self.ports, module, connect: &mut dial, clock: &mut || now };
+            let mut world = World {
+                ports: &mut self.ports,
+                module,
+                agents: &mut self.agents,
+                connect: &mut dial,
+                clock: &mut || now,
+            };
             if stage.turn(&mut world) {
                 continue;
             }

@@ -44,6 +44,9 @@ impl Stage {
                 }
                 Later::StreamOver(stream) => self.tell(world, now, What::StreamOver(stream)),
                 Later::Counters(counters) => self.tell(world, now, What::Counters(&counters)),
+                Later::Snmp(agent, asked, at, answer) => {
+                    self.tell(world, at, What::Snmp { agent, asked, answer: &answer });
+                }
                 Later::Up(connection) => {
                     let facts = Arc::clone(&self.facts);
                     let facts = &facts.connections[connection];
@@ -72,7 +75,7 @@ impl Stage {
     }
 
     /// Has something told when the module has returned.
-    fn tell_soon(&mut self, later: Later) {
+    pub(super) fn tell_soon(&mut self, later: Later) {
         match self.later.len() < EVENTS_WAITING_MAX {
             true => self.later.push_back(later),
             false => self.desk.findings_mut().beyond("EVENTS_WAITING_MAX"),
@@ -143,6 +146,12 @@ impl Stage {
                 }
                 None => self.end(Ended::Port(port, "there is no such port".into()), now),
             },
+            Command::Snmp(agent, asked, question) => {
+                let refused = self.asked.ask(world.agents, agent, (asked, question), now);
+                if let Some(answer) = refused {
+                    self.tell_soon(Later::Snmp(agent, asked, now, answer));
+                }
+            }
             Command::Counters => {
                 let counters = world.ports.iter_mut().map(|port| port.counters()).collect();
                 self.tell_soon(Later::Counters(counters));

@@ -59,7 +59,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         module.needs(),
         &Scene::default(),
         Signer::new(1, 1),
-        &mut ports,
+        (&mut ports, &[]),
         Nanos(1_000_000),
         false,
     );
@@ -68,6 +68,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         let mut world = World {
             ports: &mut ports,
             module: &mut module,
+            agents: &mut [],
             connect: &mut connect,
             clock: &mut || Nanos(clock.fetch_add(1_000, Ordering::Relaxed)),
         };

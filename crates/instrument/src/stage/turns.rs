@@ -66,8 +66,24 @@ impl Stage {
         moved |= self.write(world);
         moved |= self.send(world);
         moved |= self.receive(world);
+        moved |= self.talk(world);
         moved |= self.tell_later(world);
         moved |= self.write(world);
+        moved
+    }
+
+    /// Sends what is asked of agents and takes their answers.
+    fn talk(&mut self, world: &mut World<'_>) -> bool {
+        if !self.asked.is_waiting() {
+            return false;
+        }
+        let before = (world.clock)();
+        let (moved, done) = self.asked.turn(world.agents, world.clock);
+        for (agent, asked, at, answer) in done {
+            self.tell_soon(Later::Snmp(agent, asked, at, answer));
+        }
+        let now = self.look(world);
+        self.costs.control_ns_total += now.since(before).0;
         moved
     }
 

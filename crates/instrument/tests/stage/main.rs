@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod activation;
+mod agents;
 mod chance;
 mod robust;
 mod streams;

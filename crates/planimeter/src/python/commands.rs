@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use instrument::module::{
-    Desk, Facts, Frames, LogEntry, Measured, Said, Series, Signer, Span, TimerId, Value as Logged,
-    Watch,
+    Desk, Facts, Frames, LogEntry, Measured, Said, Series, Signer, SnmpId, Span, TimerId,
+    Value as Logged, Watch,
 };
 use instrument::stream::Rate;
 use openflow::header::Xid;
@@ -15,6 +15,7 @@ use packet::filter;
 use packet::time::Nanos;
 use results::record::Name;
 use serde_json::{Value, json};
+use snmp::{Oid, Question};
 
 use super::message;
 
@@ -28,6 +29,7 @@ pub struct Names {
     timers: BTreeMap<TimerId, u64>,
     numbers: BTreeMap<u64, TimerId>,
     frames: BTreeMap<u16, Frames>,
+    asked: BTreeMap<SnmpId, u64>,
     signer: Option<Signer>,
     ports: usize,
 }
@@ -56,6 +58,11 @@ impl Names {
         Some(number)
     }
 
+    /// The number of a question to an agent that has come to something.
+    pub fn asked(&mut self, asked: SnmpId) -> Option<u64> {
+        self.asked.remove(&asked)
+    }
+
     /// Frame `number` of a stream that is ready, as if it were sent at `at`.
     pub fn frame(&self, stream: u16, number: u64, at: Nanos) -> Option<Vec<u8>> {
         Some(self.frames.get(&stream)?.frame(number, at))
@@ -77,6 +84,7 @@ pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<()
         "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
         "watch" => return watch(rest, desk).and_then(|done| done.ok_or_else(told)),
         "prepare" => return prepare(rest.first().unwrap_or(&Value::Null), names, desk),
+        "snmp" => return ask(rest, names, desk).and_then(|done| done.ok_or_else(told)),
         "measured" => return measured(rest, desk).and_then(|done| done.ok_or_else(told)),
         "log" | "series" | "end" => find(verb, rest, desk),
         _ => act(verb, rest, names, desk),
@@ -97,6 +105,29 @@ fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>
     let messages = rows.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     let said = desk.send_all(connection, messages);
     names.remember(said, number);
+    Ok(Some(()))
+}
+
+/// Asks an agent.
+fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
+    let [number, agent, kind, Value::Array(oids)] = rest else { return Ok(None) };
+    let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
+    let name = |it: &Value| {
+        let text = it.as_str().unwrap_or_default();
+        text.parse::<Oid>()
+            .map_err(|why| format!("a name that cannot be: {}: {why}", shortened(it)))
+    };
+    let oids = oids.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+    let question = match kind.as_str() {
+        Some("get") => Question::Get(oids),
+        Some("next") => Question::Next(oids),
+        Some("walk") => Question::Walk(oids),
+        _ => return Ok(None),
+    };
+    if names.asked.len() >= SAID_MAX {
+        names.asked.pop_first();
+    }
+    names.asked.insert(desk.snmp(agent, question), number);
     Ok(Some(()))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a frame's row is written without a value in between, because there may be many a millisecond.
 
-use instrument::module::{ConnectionFacts, Event, Facts, Probe, What};
+use instrument::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
 use packet::time::Nanos;
 use ports::port::PortCounters;
 use serde::Serialize;
@@ -64,6 +64,11 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             put(out, &("refused", at, connection, why.to_string()));
         }
         What::Lost { connection, why } => put(out, &("lost", at, connection, why)),
+        What::Snmp { agent, asked, answer } => {
+            let sent = answer.sent.map(|at| at.0);
+            let (values, why) = answered(answer);
+            put(out, &("snmp", at, agent, names.asked(asked), sent, answer.rounds, values, why));
+        }
         What::LimitReached(name) => put(out, &("limit", at, name)),
     }
 }
@@ -84,6 +89,20 @@ fn counted(counters: &PortCounters) -> [u64; 3] {
     [counters.rx_frames, counters.tx_frames, lost]
 }
 
+/// Names and values, or why there are none. A value that counts is a number, any other is text or nothing.
+fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
+    let value = |value: &snmp::Value| match (value.count(), value) {
+        _ if value.is_absent() => Value::Null,
+        (Some(count), _) => count.into(),
+        (None, snmp::Value::Integer(number)) => (*number).into(),
+        (None, other) => other.to_string().into(),
+    };
+    match &answer.bindings {
+        Ok(all) => (all.iter().map(|it| (it.name.to_string(), value(&it.value))).collect(), None),
+        Err(why) => (Vec::new(), Some(why.to_string())),
+    }
+}
+
 fn facts_told(facts: &Facts) -> Value {
     let port = |port: &instrument::module::PortHere| {
         json!({
@@ -95,6 +114,7 @@ fn facts_told(facts: &Facts) -> Value {
     json!({
         "ports": facts.ports.iter().map(port).collect::<Vec<_>>(),
         "connections": facts.connections.iter().map(connection_told).collect::<Vec<_>>(),
+        "agents": facts.agents,
         "is_simulated": facts.is_simulated,
     })
 }

@@ -243,6 +243,7 @@ pub fn restored(stored: &record::Trial) -> StageReport {
         streams: Vec::new(),
         ports: Vec::new(),
         connections: Vec::new(),
+        agents: Vec::new(),
         log: Vec::new(),
         measured: module.iter().flat_map(|module| &module.measured).map(measured).collect(),
         series: Vec::new(),

@@ -1,0 +1,208 @@
+//! Datagrams to one other end and back: UDP, and memory for simulations.
+//!
+//! Like channels, they never wait: what does not fit is said to be so, and lost is what UDP loses. A host
+//! that answers "nobody listens there" (ICMP) is an error of the next call.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Datagrams that wait in memory for one end at most; further ones are lost.
+pub const MEMORY_DATAGRAMS_MAX: usize = 256;
+
+/// A way for datagrams.
+pub trait Datagrams: Send {
+    /// Sends one; whether there was room.
+    fn send(&mut self, datagram: &[u8]) -> Result<bool, DatagramError>;
+
+    /// Reads one that waits into the front of `buffer`; how many bytes it has. What does not fit is cut.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, DatagramError>;
+
+    /// Name of the other end, for people and records.
+    fn peer(&self) -> &str;
+}
+
+/// What goes wrong with datagrams.
+#[derive(Debug)]
+pub enum DatagramError {
+    /// The other host says that nobody listens there.
+    Refused(String),
+    /// Any other refusal of the system: what was attempted, with whom, and its error.
+    System {
+        /// The operation.
+        doing: &'static str,
+        /// The other end.
+        what: String,
+        /// What the system answered.
+        error: std::io::Error,
+    },
+}
+
+/// A way by UDP to one address.
+pub struct Udp {
+    socket: UdpSocket,
+    peer: String,
+}
+
+impl Udp {
+    /// A socket that hears this address only.
+    pub fn connect(address: SocketAddr) -> Result<Udp, DatagramError> {
+        let peer = format!("udp:{address}");
+        let open = || -> std::io::Result<UdpSocket> {
+            let socket = match address {
+                SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
+                SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
+            };
+            socket.set_nonblocking(true)?;
+            socket.connect(address)?;
+            Ok(socket)
+        };
+        match open() {
+            Ok(socket) => Ok(Udp { socket, peer }),
+            Err(error) => Err(failed("opening a way to", &peer, error)),
+        }
+    }
+}
+
+fn failed(doing: &'static str, peer: &str, error: std::io::Error) -> DatagramError {
+    let what = peer.to_owned();
+    match error.kind() {
+        ErrorKind::ConnectionRefused => DatagramError::Refused(what),
+        _ => DatagramError::System { doing, what, error },
+    }
+}
+
+impl Datagrams for Udp {
+    fn send(&mut self, datagram: &[u8]) -> Result<bool, DatagramError> {
+        match self.socket.send(datagram) {
+            Ok(_) => Ok(true),
+            Err(error) if is_not_now(&error) => Ok(false),
+            Err(error) => Err(failed("sending to", &self.peer, error)),
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, DatagramError> {
+        match self.socket.recv(buffer) {
+            Ok(count) => Ok(Some(count)),
+            Err(error) if is_not_now(&error) => Ok(None),
+            Err(error) => Err(failed("reading from", &self.peer, error)),
+        }
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+}
+
+fn is_not_now(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Two linked ends in one process.
+pub fn pair(label: &str) -> (Memory, Memory) {
+    let (there, back) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let end = |peer: u8, out: &Arc<Queue>, inn: &Arc<Queue>| Memory {
+        out: out.clone(),
+        inn: inn.clone(),
+        peer: format!("{label}.{peer}"),
+    };
+    (end(1, &there, &back), end(0, &back, &there))
+}
+
+type Queue = Mutex<VecDeque<Vec<u8>>>;
+
+/// One end of a linked pair.
+pub struct Memory {
+    out: Arc<Queue>,
+    inn: Arc<Queue>,
+    peer: String,
+}
+
+fn lock(queue: &Queue) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Datagrams for Memory {
+    fn send(&mut self, datagram: &[u8]) -> Result<bool, DatagramError> {
+        if Arc::strong_count(&self.out) == 1 {
+            return Err(DatagramError::Refused(self.peer.clone()));
+        }
+        let mut queue = lock(&self.out);
+        let has_room = queue.len() < MEMORY_DATAGRAMS_MAX;
+        if has_room {
+            queue.push_back(datagram.to_vec());
+        }
+        Ok(has_room)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, DatagramError> {
+        let Some(datagram) = lock(&self.inn).pop_front() else { return Ok(None) };
+        let count = datagram.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&datagram[..count]);
+        Ok(Some(count))
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+}
+
+impl std::fmt::Display for DatagramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DatagramError::Refused(peer) => write!(f, "nobody listens on {peer}"),
+            DatagramError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DatagramError {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use packet::time::Nanos;
+
+    use super::*;
+    use crate::clock;
+
+    /// What comes within a while.
+    fn wait(way: &mut dyn Datagrams) -> Result<Vec<u8>, DatagramError> {
+        let (until, mut buffer) = (clock::now() + Nanos::from_secs(20), [0; 64]);
+        loop {
+            if let Some(count) = way.receive(&mut buffer)? {
+                return Ok(buffer[..count].to_vec());
+            }
+            assert!(clock::now() < until, "nothing comes");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn datagrams_go_there_and_back_and_an_absent_end_says_so() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap();
+        let mut way = Udp::connect(address).unwrap();
+        assert_eq!(way.peer(), format!("udp:{address}"));
+        assert!(way.send(b"question").unwrap());
+        let mut buffer = [0; 64];
+        let (count, from) = other.recv_from(&mut buffer).unwrap();
+        assert_eq!(&buffer[..count], b"question");
+        other.send_to(b"answer", from).unwrap();
+        assert_eq!(wait(&mut way).unwrap(), b"answer");
+        drop(other);
+        way.send(b"question").unwrap();
+        assert!(matches!(wait(&mut way), Err(DatagramError::Refused(_))));
+    }
+
+    #[test]
+    fn memory_holds_a_bounded_number() {
+        let (mut near, mut far) = pair("agent");
+        let sent = (0..300).filter(|_| near.send(b"x").unwrap()).count();
+        assert_eq!(sent, MEMORY_DATAGRAMS_MAX);
+        assert_eq!(wait(&mut far).unwrap(), b"x");
+        drop(far);
+        assert!(matches!(near.send(b"x"), Err(DatagramError::Refused(_))));
+    }
+}

@@ -1,0 +1,192 @@
+//! By what an agent believes whoever asks: a community, or a user with pass phrases.
+//!
+//! Invariant: a secret is never shown: what is printed of it is three stars.
+
+use std::fmt;
+
+use ring::{digest, hmac};
+
+/// The fewest characters of a pass phrase (RFC 3414, section 11.2).
+pub const PASSWORD_BYTES_MIN: usize = 8;
+
+/// The most bytes of a name or a secret.
+pub const SECRET_BYTES_MAX: usize = 255;
+
+/// Bytes that nobody is to see.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// By what an agent believes us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// Version 2c: a community.
+    Community(Secret),
+    /// Version 3: a user.
+    User(User),
+}
+
+/// A user of version 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Its name, which travels as it is.
+    pub name: String,
+    /// By what its messages are signed, if they are.
+    pub auth: Option<(AuthProtocol, Secret)>,
+    /// The pass phrase that messages are encrypted by (AES-128, RFC 3826), which only signed ones can be.
+    pub privacy: Option<Secret>,
+}
+
+/// By what messages are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthProtocol {
+    /// HMAC-SHA-96 (RFC 3414).
+    Sha1,
+    /// HMAC-192-SHA-256 (RFC 7860).
+    Sha256,
+    /// HMAC-256-SHA-384 (RFC 7860).
+    Sha384,
+    /// HMAC-384-SHA-512 (RFC 7860).
+    Sha512,
+}
+
+/// What credentials cannot be used for: which of them, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unusable {
+    /// Which.
+    pub what: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Secret {
+    /// Keeps these bytes.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Secret {
+        Secret(bytes.into())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Credentials {
+    /// Whether they can be used at all.
+    pub fn check(&self) -> Result<(), Unusable> {
+        let unusable = |what, why| Err(Unusable { what, why });
+        match self {
+            Credentials::Community(community) if community.0.len() > SECRET_BYTES_MAX => {
+                unusable("community", "has over 255 bytes")
+            }
+            Credentials::Community(_) => Ok(()),
+            Credentials::User(user) => {
+                if user.name.is_empty() || user.name.len() > 32 {
+                    return unusable("user", "has 1 to 32 bytes");
+                }
+                if user.privacy.is_some() && user.auth.is_none() {
+                    return unusable("privacy_password", "needs an auth_password beside it");
+                }
+                let short = |secret: &Secret| {
+                    !(PASSWORD_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.0.len())
+                };
+                match (&user.auth, &user.privacy) {
+                    (Some((_, secret)), _) if short(secret) => {
+                        unusable("auth_password", "has 8 to 255 bytes")
+                    }
+                    (_, Some(secret)) if short(secret) => {
+                        unusable("privacy_password", "has 8 to 255 bytes")
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Version and level of security, without any secret: what a record may say.
+    pub fn level(&self) -> &'static str {
+        match self {
+            Credentials::Community(_) => "v2c",
+            Credentials::User(User { auth: None, .. }) => "v3 noAuthNoPriv",
+            Credentials::User(User { privacy: None, .. }) => "v3 authNoPriv",
+            Credentials::User(_) => "v3 authPriv",
+        }
+    }
+}
+
+impl AuthProtocol {
+    /// All of them, by the names that settings have.
+    pub const NAMES: [(&'static str, AuthProtocol); 4] = [
+        ("sha1", AuthProtocol::Sha1),
+        ("sha256", AuthProtocol::Sha256),
+        ("sha384", AuthProtocol::Sha384),
+        ("sha512", AuthProtocol::Sha512),
+    ];
+
+    pub(crate) fn digest(self) -> &'static digest::Algorithm {
+        match self {
+            AuthProtocol::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+            AuthProtocol::Sha256 => &digest::SHA256,
+            AuthProtocol::Sha384 => &digest::SHA384,
+            AuthProtocol::Sha512 => &digest::SHA512,
+        }
+    }
+
+    pub(crate) fn hmac(self) -> hmac::Algorithm {
+        match self {
+            AuthProtocol::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            AuthProtocol::Sha256 => hmac::HMAC_SHA256,
+            AuthProtocol::Sha384 => hmac::HMAC_SHA384,
+            AuthProtocol::Sha512 => hmac::HMAC_SHA512,
+        }
+    }
+
+    /// Bytes of a signature.
+    pub(crate) fn tag_bytes(self) -> usize {
+        match self {
+            AuthProtocol::Sha1 => 12,
+            AuthProtocol::Sha256 => 24,
+            AuthProtocol::Sha384 => 32,
+            AuthProtocol::Sha512 => 48,
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.what, self.why)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_shown_nowhere() {
+        let user = User {
+            name: "watcher".into(),
+            auth: Some((AuthProtocol::Sha256, Secret::new("correct horse"))),
+            privacy: Some(Secret::new("battery staple")),
+        };
+        for credentials in
+            [Credentials::Community(Secret::new("correct horse")), Credentials::User(user.clone())]
+        {
+            let shown = format!("{credentials:?} {}", credentials.level());
+            assert!(!shown.contains("horse") && !shown.contains("staple"), "{shown}");
+            assert!(shown.contains("***"), "{shown}");
+            assert_eq!(credentials.check(), Ok(()));
+        }
+        let check = |user: User| Credentials::User(user).check().map_err(|it| it.what);
+        let short = Some(Secret::new("seven77"));
+        assert_eq!(check(User { privacy: short, ..user.clone() }), Err("privacy_password"));
+        assert_eq!(check(User { auth: None, ..user.clone() }), Err("privacy_password"));
+        assert_eq!(check(User { name: String::new(), ..user }), Err("user"));
+    }
+}

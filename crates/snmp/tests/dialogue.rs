@@ -1,0 +1,317 @@
+//! A client and an agent talk, in virtual time, over a way that can lose what is said.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::LazyLock;
+
+use packet::time::Nanos;
+use proptest::prelude::*;
+use snmp::client::{ANSWER_NS_MAX, Done, SENDINGS_MAX};
+use snmp::mib::{self, Interface, Refusal};
+use snmp::*;
+
+const ROUND_TRIP: Nanos = Nanos::from_millis(3);
+
+fn user(auth: Option<(AuthProtocol, &str)>, privacy: Option<&str>) -> Credentials {
+    Credentials::User(User {
+        name: "watcher".into(),
+        auth: auth.map(|(protocol, secret)| (protocol, Secret::new(secret))),
+        privacy: privacy.map(Secret::new),
+    })
+}
+
+fn community(name: &str) -> Credentials {
+    Credentials::Community(Secret::new(name))
+}
+
+fn table() -> Vec<Binding> {
+    let port = |index| Interface {
+        index,
+        name: format!("port{index}"),
+        is_wide: true,
+        frames_in: u64::from(index) << 33,
+        frames_out: 5,
+        ..Interface::default()
+    };
+    let ports: Vec<Interface> = (1..=40).map(port).collect();
+    let mut table = mib::bindings(&ports);
+    let value = Value::Octets(b"a switch".to_vec());
+    table.push(Binding { name: mib::system_description(), value });
+    table.sort_by(|one, other| one.name.cmp(&other.name));
+    table
+}
+
+/// Lets them talk until everything that was asked has come to something. `lost` says which datagram of the
+/// client's is lost.
+fn talk(client: &mut Client, agent: &mut Agent, lost: impl Fn(usize) -> bool) -> Vec<Done> {
+    let (mut now, mut all, mut count) = (Nanos::from_secs(1000), Vec::new(), 0);
+    let table = table();
+    loop {
+        while let Some(datagram) = client.transmit(now) {
+            client.sent(now);
+            count += 1;
+            assert!(count < 1000, "they never come to an end");
+            if lost(count - 1) {
+                continue;
+            }
+            let time_s = (now.0 / 1_000_000_000) as u32;
+            if let Some(answer) = agent.answer(&datagram, &table, time_s) {
+                now += ROUND_TRIP;
+                client.receive(&answer, now);
+            }
+        }
+        all.extend(std::iter::from_fn(|| client.poll()));
+        match client.next_timeout() {
+            Some(at) => now = at.max(now),
+            None => return all,
+        }
+    }
+}
+
+fn never(_: usize) -> bool {
+    false
+}
+
+fn names(bindings: &[Binding]) -> Vec<String> {
+    bindings.iter().map(|binding| format!("{}={}", binding.name, binding.value)).collect()
+}
+
+fn credentials_of_all_kinds() -> Vec<Credentials> {
+    let mut all = vec![community("public"), user(None, None)];
+    for (_, protocol) in AuthProtocol::NAMES {
+        all.push(user(Some((protocol, "correct horse")), None));
+        all.push(user(Some((protocol, "correct horse")), Some("battery staple")));
+    }
+    all
+}
+
+#[test]
+fn what_is_asked_is_answered_with_every_kind_of_credentials() {
+    for credentials in credentials_of_all_kinds() {
+        let level = credentials.level();
+        let mut agent = Agent::new(credentials.clone(), b"\x80engine");
+        let mut client = Client::new(credentials, 7);
+        let now = Nanos::from_secs(1000);
+        let absent: Oid = "1.3.6.1.9".parse().unwrap();
+        let get = Question::Get(vec![mib::system_description(), absent.clone()]);
+        let next = Question::Next(vec![mib::system_description(), "1.3.9".parse().unwrap()]);
+        let columns = vec![mib::Column::WideIn(7).root(), mib::Column::Name.root()];
+        let tickets = [get, next, Question::Walk(columns)].map(|it| client.ask(it, now));
+        let done = talk(&mut client, &mut agent, never);
+        let of = |ticket| done.iter().find(|done| done.ticket == ticket).unwrap();
+        let answered = |place: usize| {
+            let done = of(tickets[place]);
+            let bindings = done.outcome.as_ref().unwrap_or_else(|why| panic!("{level}: {why}"));
+            (done, names(bindings))
+        };
+        let (get, bindings) = answered(0);
+        assert_eq!(bindings, ["1.3.6.1.2.1.1.1.0=a switch", "1.3.6.1.9=no such instance"]);
+        assert_eq!((get.at.since(get.sent.unwrap()), get.rounds), (ROUND_TRIP, 1), "{level}");
+        let (_, bindings) = answered(1);
+        assert_eq!(bindings, ["1.3.6.1.2.1.2.2.1.2.1=port1", "1.3.9=nothing behind it"]);
+        let (walk, bindings) = answered(2);
+        assert_eq!(bindings.len(), 80);
+        assert_eq!(bindings[0], format!("1.3.6.1.2.1.31.1.1.1.7.1={}", 1u64 << 33));
+        assert_eq!(bindings[79], "1.3.6.1.2.1.31.1.1.1.1.40=port40");
+        assert!(walk.rounds >= 4, "a part of 40 takes two rounds");
+        assert_eq!(client.strays(), Default::default(), "{level}");
+    }
+}
+
+#[test]
+fn a_lost_datagram_costs_time_and_no_truth() {
+    for credentials in
+        [community("public"), user(Some((AuthProtocol::Sha1, "correct horse")), None)]
+    {
+        let mut agent = Agent::new(credentials.clone(), b"engine");
+        let mut client = Client::new(credentials, 7);
+        client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+        let done = talk(&mut client, &mut agent, |count| count == 0);
+        assert!(done[0].outcome.is_ok());
+        // The round trip is that of the datagram that was answered.
+        assert_eq!(done[0].at.since(done[0].sent.unwrap()), ROUND_TRIP);
+        assert!(done[0].sent.unwrap() >= Nanos::from_secs(1000).saturating_add(ANSWER_NS_MAX));
+    }
+}
+
+#[test]
+fn who_is_not_believed_is_told_what_to_look_at() {
+    let (auth, privacy) = ((AuthProtocol::Sha256, "correct horse"), "battery staple");
+    let known = user(Some(auth), Some(privacy));
+    let outcome = |asks: Credentials| {
+        let mut agent = Agent::new(known.clone(), b"engine");
+        let mut client = Client::new(asks, 7);
+        client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+        talk(&mut client, &mut agent, never).remove(0).outcome.unwrap_err()
+    };
+    let stranger = match user(Some(auth), Some(privacy)) {
+        Credentials::User(user) => Credentials::User(User { name: "stranger".into(), ..user }),
+        other => other,
+    };
+    assert_eq!(outcome(stranger), Failure::Refused(Refusal::UnknownUser));
+    let wrong = user(Some((AuthProtocol::Sha256, "correct h0rse")), Some(privacy));
+    assert_eq!(outcome(wrong), Failure::Refused(Refusal::WrongDigest));
+    let other = user(Some((AuthProtocol::Sha512, "correct horse")), Some(privacy));
+    assert_eq!(outcome(other), Failure::Refused(Refusal::WrongDigest));
+    assert_eq!(outcome(user(Some(auth), None)), Failure::Refused(Refusal::SecurityLevel));
+    assert_eq!(outcome(user(None, None)), Failure::Refused(Refusal::SecurityLevel));
+    assert_eq!(outcome(community("public")), Failure::TimedOut);
+    // A community that it does not know gets no answer at all.
+    let mut agent = Agent::new(community("public"), b"engine");
+    let mut client = Client::new(community("private"), 7);
+    client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+    let done = talk(&mut client, &mut agent, never).remove(0);
+    assert_eq!(done.outcome, Err(Failure::TimedOut));
+    let waited = done.at.since(Nanos::from_secs(1000));
+    assert_eq!(waited.0, ANSWER_NS_MAX.0 * SENDINGS_MAX as u64);
+}
+
+#[test]
+fn an_agent_whose_clock_jumps_is_asked_again() {
+    let credentials = user(Some((AuthProtocol::Sha256, "correct horse")), None);
+    let mut agent = Agent::new(credentials.clone(), b"engine");
+    let mut client = Client::new(credentials, 7);
+    let question = || Question::Get(vec![mib::system_description()]);
+    let mut ask = |time_s: u32, now: Nanos| {
+        client.ask(question(), now);
+        for _ in 0..10 {
+            let Some(datagram) = client.transmit(now) else { break };
+            client.sent(now);
+            if let Some(answer) = agent.answer(&datagram, &table(), time_s) {
+                client.receive(&answer, now);
+            }
+        }
+        client.poll().map(|done| done.outcome.is_ok())
+    };
+    assert_eq!(ask(100, Nanos::from_secs(1)), Some(true));
+    // Forwards by an hour: the signed report says so.
+    assert_eq!(ask(3700, Nanos::from_secs(2)), Some(true));
+    // A signed clock that goes back is an old message: nobody believes it.
+    assert_eq!(ask(10, Nanos::from_secs(3)), None);
+}
+
+#[test]
+fn a_question_without_names_or_with_too_many_is_not_asked() {
+    let mut client = Client::new(community("public"), 7);
+    client.ask(Question::Get(Vec::new()), Nanos(1));
+    client.ask(Question::Walk(vec![mib::system_description(); 65]), Nanos(1));
+    (0..65).for_each(|_| {
+        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
+    });
+    let limits: Vec<_> = std::iter::from_fn(|| client.poll()).map(|it| it.outcome).collect();
+    let limit = |name| Err(Failure::Limit(name));
+    assert_eq!(limits, [limit("names of a question"), limit("NAMES_MAX"), limit("QUESTIONS_MAX")]);
+    client.transmit(Nanos(1)).unwrap();
+    client.sent(Nanos(1));
+    client.unreachable(Nanos(2));
+    assert_eq!(client.poll().unwrap().outcome, Err(Failure::Unreachable));
+}
+
+/// An agent that answers the second part of a walk by the first part again.
+#[test]
+fn a_walk_that_does_not_go_on_ends() {
+    let mut client = Client::new(community("public"), 7);
+    client.ask(Question::Walk(vec![mib::Column::Name.root()]), Nanos(1));
+    let mut agent = Agent::new(community("public"), b"");
+    let first = client.transmit(Nanos(1)).unwrap();
+    client.sent(Nanos(1));
+    let mut answer = agent.answer(&first, &table(), 0).unwrap();
+    client.receive(&answer, Nanos(2));
+    client.transmit(Nanos(2)).unwrap();
+    client.sent(Nanos(2));
+    // The version is the first number in it, that of the datagram the second, which goes up by one.
+    let numbers = answer.windows(3).enumerate().filter(|(_, it)| *it == [2, 1, 1]);
+    let at = numbers.map(|(at, _)| at).nth(1).unwrap();
+    answer[at + 2] += 1;
+    client.receive(&answer, Nanos(3));
+    assert_eq!(client.poll().unwrap().outcome, Err(Failure::Endless));
+}
+
+/// Datagrams of every kind in both directions. Keys take their time, so they are made once.
+static DATAGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for credentials in credentials_of_all_kinds().into_iter().take(6) {
+        let mut agent = Agent::new(credentials.clone(), b"\x80engine");
+        let mut client = Client::new(credentials, 7);
+        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
+        client.ask(Question::Walk(vec![mib::Column::Name.root()]), Nanos(1));
+        while let Some(datagram) = client.transmit(Nanos(1)) {
+            client.sent(Nanos(1));
+            let answer = agent.answer(&datagram, &table(), 5).unwrap();
+            client.receive(&answer, Nanos(1));
+            all.extend([datagram, answer]);
+        }
+    }
+    all
+});
+
+/// Whoever waits for an answer, asked by these credentials; of version 3, the engine is known.
+fn waiting(credentials: &Credentials, agent: &mut Agent) -> Client {
+    let mut client = Client::new(credentials.clone(), 7);
+    let question = Question::Get(vec![mib::system_description()]);
+    client.ask(question.clone(), Nanos(1));
+    while let Some(datagram) = client.transmit(Nanos(1)) {
+        client.sent(Nanos(1));
+        client.receive(&agent.answer(&datagram, &table(), 5).unwrap(), Nanos(1));
+    }
+    assert!(client.poll().unwrap().outcome.is_ok());
+    client.ask(question, Nanos(2));
+    client
+}
+
+proptest! {
+    #[test]
+    fn bytes_of_anybody_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        of in 0..4usize,
+    ) {
+        let credentials = credentials_of_all_kinds().remove(of);
+        let mut client = Client::new(credentials.clone(), 7);
+        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
+        client.transmit(Nanos(1)).unwrap();
+        client.sent(Nanos(1));
+        client.receive(&bytes, Nanos(2));
+        Agent::new(credentials, b"engine").answer(&bytes, &table(), 0);
+    }
+
+    #[test]
+    fn damaged_datagrams_never_panic(
+        which in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        bits in 1..=255u8,
+        cut in any::<prop::sample::Index>(),
+        cuts in any::<bool>(),
+        of in 0..4usize,
+    ) {
+        let mut bytes = which.get(&DATAGRAMS).clone();
+        let at = at.index(bytes.len());
+        bytes[at] ^= bits;
+        if cuts {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let credentials = credentials_of_all_kinds().remove(of);
+        let mut agent = Agent::new(credentials.clone(), b"\x80engine");
+        let mut client = waiting(&credentials, &mut agent);
+        client.transmit(Nanos(2)).unwrap();
+        client.sent(Nanos(2));
+        client.receive(&bytes, Nanos(3));
+        agent.answer(&bytes, &table(), 0);
+    }
+
+    #[test]
+    fn a_signed_answer_that_was_changed_is_no_answer(
+        at in any::<prop::sample::Index>(),
+        bits in 1..=255u8,
+    ) {
+        let credentials = user(Some((AuthProtocol::Sha256, "correct horse")), Some("battery staple"));
+        let mut agent = Agent::new(credentials.clone(), b"\x80engine");
+        let mut client = waiting(&credentials, &mut agent);
+        let datagram = client.transmit(Nanos(2)).unwrap();
+        client.sent(Nanos(2));
+        let mut answer = agent.answer(&datagram, &table(), 5).unwrap();
+        let at = at.index(answer.len());
+        answer[at] ^= bits;
+        client.receive(&answer, Nanos(3));
+        prop_assert!(client.poll().is_none() && client.is_waiting());
+    }
+}
