@@ -1,7 +1,7 @@
 //! The tables and figures of costa2017.
 
 use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
-use crate::experiments::costa2017::{filling, matching, modes, rewriting};
+use crate::experiments::costa2017::{capacity, filling, matching, modes, rewriting, statistics};
 
 /// What round trips have in common.
 const ROUND_TRIP: Entry = Entry {
@@ -19,6 +19,18 @@ const TYPES: Entry = Entry {
     parameters: matching::PARAMETERS,
     shares_trials_of: Some("costa2017/table3"),
     ..ROUND_TRIP
+};
+
+/// An item about statistics: one set of trials serves all of them.
+const STATISTICS: Entry = Entry {
+    axis: filling::AXIS,
+    method: "Flow and port statistics are asked for every second, over one rule and over a table filled to 90 % of \
+             what fits, while frames of the first rule run at 1 MB/s and then at the most.",
+    build: statistics::method,
+    technologies: OPENFLOW,
+    parameters: statistics::PARAMETERS,
+    shares_trials_of: Some("costa2017/table7"),
+    ..WORKLOAD
 };
 
 /// In the order of the study.
@@ -78,6 +90,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         ..ROUND_TRIP
     },
     Entry {
+        id: "costa2017/table4",
+        title: "Rules that fit, in OpenFlow mode and in legacy mode",
+        paper: Some(("costa2017", "table4")),
+        method: "Rules are put in until the switch refuses one or a bound is reached, and looked for in the data \
+                 plane; bridges learn stations until one is not found again; routers get routes, and a frame to \
+                 each.",
+        build: capacity::method,
+        parameters: capacity::PARAMETERS,
+        shows: capacity::SHOWS,
+        inputs: 2,
+        ..ROUND_TRIP
+    },
+    Entry {
         id: "costa2017/table5",
         title: "Round-trip time with one rule and with a full table",
         paper: Some(("costa2017", "table5")),
@@ -101,5 +126,48 @@ pub(super) const ENTRIES: &[Entry] = &[
         parameters: rewriting::PARAMETERS,
         shows: rewriting::SHOWS,
         ..ROUND_TRIP
+    },
+    Entry {
+        id: "costa2017/table7",
+        title: "Delay of flow statistics",
+        paper: Some(("costa2017", "table7")),
+        shares_trials_of: None,
+        shows: statistics::FLOWS,
+        ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/table8",
+        title: "Delay of port statistics",
+        paper: Some(("costa2017", "table8")),
+        shows: statistics::PORTS,
+        ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/fig7",
+        title: "Flow statistics over one rule under heavy load",
+        paper: Some(("costa2017", "fig7")),
+        shows: statistics::FLOWS_ONE,
+        ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/fig8",
+        title: "Flow statistics over a nearly full table under heavy load",
+        paper: Some(("costa2017", "fig8")),
+        shows: statistics::FLOWS_FULL,
+        ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/fig9",
+        title: "Port statistics over one rule under heavy load",
+        paper: Some(("costa2017", "fig9")),
+        shows: statistics::PORTS_ONE,
+        ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/fig10",
+        title: "Port statistics over a nearly full table under heavy load",
+        paper: Some(("costa2017", "fig10")),
+        shows: statistics::PORTS_FULL,
+        ..STATISTICS
     },
 ];

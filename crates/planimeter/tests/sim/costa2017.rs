@@ -12,7 +12,7 @@ use results::record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 use super::common::Folder;
 use super::models::modelled;
 use super::modules::{probes, stage};
-use super::{measure, plan};
+use super::{Destination, carry_out, measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
@@ -179,4 +179,82 @@ fn every_rewrite_is_done_on_both_ways_and_checked() {
             assert_eq!(of(&format!("{name}_right_ratio")), Some(1.0), "{version} {name}");
         }
     }
+}
+
+#[test]
+fn what_fits_is_found_in_both_modes() {
+    let folder = Folder::new();
+    let keys = "capacity.exact_rules = { value = 300, source = \"assumed\" }\n\
+                capacity.wildcard_rules = { value = 120, source = \"assumed\" }\n";
+    let model = modelled(&folder, keys);
+    let kinds = [model, TargetKind::Bridge, TargetKind::Router];
+    let set = [
+        "rules_bound=500",
+        "macs_max=200",
+        "addresses=400",
+        "repeats=1",
+        "wildcard_entries_max=1000",
+    ];
+    // A bridge that has learned too many floods, which is what the search looks for.
+    let plan = plan(&["costa2017/table4"], &kinds, &set, 1);
+    let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
+    let of = |target: &str, name: &str| {
+        let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        let metric = listed.unwrap_or_else(|| Metric::Named(Name::read(name).unwrap()));
+        record.cells_of("costa2017/table4", target, metric).next().map(|cell| cell.value)
+    };
+    assert_eq!(of(model.name(), "exact_accepted_rules"), Some(300.0));
+    assert_eq!(of(model.name(), "exact_acting_rules"), Some(300.0));
+    // One wildcard place is that of the rule below all others.
+    assert_eq!(of(model.name(), "wildcard_accepted_rules"), Some(119.0));
+    assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
+    assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
+    assert_eq!(of("router", "routes_count"), Some(500.0));
+}
+
+#[test]
+fn statistics_take_what_the_model_takes_for_each_rule() {
+    let folder = Folder::new();
+    let keys = "capacity.rules = { value = 1000, source = \"assumed\" }\n\
+                agent.flow_stats_ns = { value = 2_000_000, source = \"assumed\" }\n\
+                agent.flow_stats_rule_ns = { value = 10_000, source = \"assumed\" }\n\
+                agent.port_stats_ns = { value = 3_000_000, source = \"assumed\" }\n";
+    let kind = modelled(&folder, keys);
+    let set = ["pace=0.05", "requests=4", "heavy_pps=2000", "rules_bound=3000", "repeats=1"];
+    let record = measure(&plan(&["costa2017/table7", "costa2017/table8"], &[kind], &set, 1));
+    let at = |name: &str, x: f64| {
+        let metric = Metric::Named(Name::read(name).unwrap());
+        let mut cells = record.cells_of("costa2017/table8", kind.name(), metric);
+        cells.find(|cell| cell.point.value == x).map(|cell| cell.value).unwrap()
+    };
+    assert_eq!((at("filling_rules", 0.0), at("filling_rules", 90.0)), (1.0, 900.0));
+    assert_eq!(at("taken_rules", 90.0), 1000.0);
+    for load in ["light", "heavy"] {
+        for (x, rules) in [(0.0, 1.0), (90.0, 900.0)] {
+            assert_eq!(at(&format!("{load}_flow_answered_ratio"), x), 1.0);
+            assert_eq!(at(&format!("{load}_flow_reply_rows"), x), rules);
+            let flow = at(&format!("{load}_flow_reply_ns_mean"), x);
+            let truth = 2_000_000.0 + 10_000.0 * rules;
+            assert!((flow - truth).abs() < 300_000.0, "{load} {x}: {flow} for {truth}");
+            let port = at(&format!("{load}_port_reply_ns_mean"), x);
+            assert!((port - 3_000_000.0).abs() < 300_000.0, "{load} {x}: {port}");
+        }
+    }
+}
+
+#[test]
+fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
+    let folder = Folder::new();
+    let keys = "capacity.rules = { value = 200, source = \"assumed\" }\n\
+                full.at_percent = { value = 80, source = \"assumed\" }\n\
+                full.on = { value = \"stats\", source = \"assumed\" }\n\
+                full.does = { value = \"silence\", source = \"assumed\" }\n\
+                full.lasts_ns = { value = 1_000_000_000, source = \"assumed\" }\n";
+    let kind = modelled(&folder, keys);
+    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "repeats=1"];
+    let record = measure(&plan(&["costa2017/table7"], &[kind], &set, 1));
+    let metric = Metric::Named(Name::of("light_flow_answered_ratio"));
+    let cells: Vec<_> = record.cells_of("costa2017/table7", kind.name(), metric).collect();
+    let [one, full] = &cells[..] else { panic!("{cells:?}") };
+    assert_eq!((one.value, full.value), (1.0, 0.0));
 }

@@ -66,6 +66,78 @@ const REWRITES: &[Column] = &[
     column("UDP port", "udp_port_rtt_ms", "udp_ports_rtt_ns_mean", None, CLOSED),
 ];
 
+/// The nearly full table is so full, in percent.
+const NEARLY: f64 = 90.0;
+
+const FLOW_STATS: &[Column] = &[
+    column(
+        "one rule, light load",
+        "one_rule_light_flow_stats_ms",
+        "light_flow_reply_ns_mean",
+        Some(0.0),
+        None,
+    ),
+    column(
+        "one rule, heavy load",
+        "one_rule_heavy_flow_stats_ms",
+        "heavy_flow_reply_ns_mean",
+        Some(0.0),
+        None,
+    ),
+    column(
+        "nearly full, light",
+        "nearly_full_light_flow_stats_ms",
+        "light_flow_reply_ns_mean",
+        Some(NEARLY),
+        None,
+    ),
+    column(
+        "nearly full, heavy",
+        "nearly_full_heavy_flow_stats_ms",
+        "heavy_flow_reply_ns_mean",
+        Some(NEARLY),
+        None,
+    ),
+];
+
+const PORT_STATS: &[Column] = &[
+    column(
+        "one rule, light load",
+        "one_rule_light_port_stats_ms",
+        "light_port_reply_ns_mean",
+        Some(0.0),
+        None,
+    ),
+    column(
+        "one rule, heavy load",
+        "one_rule_heavy_port_stats_ms",
+        "heavy_port_reply_ns_mean",
+        Some(0.0),
+        None,
+    ),
+    column(
+        "nearly full, light",
+        "nearly_full_light_port_stats_ms",
+        "light_port_reply_ns_mean",
+        Some(NEARLY),
+        None,
+    ),
+    column(
+        "nearly full, heavy",
+        "nearly_full_heavy_port_stats_ms",
+        "heavy_port_reply_ns_mean",
+        Some(NEARLY),
+        None,
+    ),
+];
+
+const CAPACITIES: &[Column] = &[
+    column("legacy mode", "legacy_rules", "addresses_cached", None, None),
+    column("legacy mode, routes", "", "routes_count", None, None),
+    column("OpenFlow mode, exact", "openflow_rules", "exact_accepted_rules", None, None),
+    column("OpenFlow mode, wildcard", "", "wildcard_accepted_rules", None, None),
+];
+
 /// The types that are put to that of the port.
 const AGAINST_PORT: [(&str, &str); 4] = [
     ("MAC", "mac_rtt_ns_mean"),
@@ -80,6 +152,9 @@ pub fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet
         "table3" => ("Table III: delay by type of match", DELAYS, TYPES),
         "table5" => ("Table V: delay with one rule and with as many as fit", DELAYS, COUNTS),
         "table6" => ("Table VI: delay with header rewrites", REWRITTEN, REWRITES),
+        "table4" => ("Table IV: rules that fit", FITTING, CAPACITIES),
+        "table7" => ("Table VII: delay of flow statistics", STATISTICS, FLOW_STATS),
+        "table8" => ("Table VIII: delay of port statistics", STATISTICS, PORT_STATS),
         _ => return Vec::new(),
     };
     let mut found = vec![Sheet { title, reading, tables: vec![rows(record, experiment, columns)] }];
@@ -101,6 +176,14 @@ const DELAYS: &str = "Mean round-trip times in milliseconds; below each the inte
 const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % intervals. A field that the switch \
                          refuses has no value; one that it accepts and does not rewrite says so.";
 
+const STATISTICS: &str = "Mean delays in milliseconds, from before the request was written until the last part of the answer was \
+                          read; below each the 99 % interval of the repeats. Nearly full is 90 % of what the switch \
+                          took, or of the bound where it took more: the rules are in the table above.";
+
+const FITTING: &str = "Rules of the study's OpenFlow mode are not said to be exact or not. What stops at a bound holds more; a router \
+                       that was given routes and forwards them all does too. Rules that the switch took and that do \
+                       not act are in the table above.";
+
 const EQUIVALENCE: &str = "Each type's mean against that of the match by port, repeat by repeat, with its 95 % interval. \
                            Equivalent: the whole interval lies within 5 % (two one-sided tests). Different: all of it \
                            lies beyond 5 %. All else is unclear. The effect size is the mean of the differences of \
@@ -108,7 +191,8 @@ const EQUIVALENCE: &str = "Each type's mean against that of the match by port, r
                            large against what repeats differ by.";
 
 fn metric(name: &'static str) -> Metric {
-    Metric::Named(Name::of(name))
+    let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    listed.unwrap_or(Metric::Named(Name::of(name)))
 }
 
 fn found<'a>(
@@ -155,9 +239,10 @@ fn published(record: &Record, experiment: &Experiment, columns: &[Column]) -> Ve
         row.extend(columns.iter().map(|column| {
             let [low, high] =
                 ["low", "high"].map(|end| of(subject, format!("{}_{end}", column.published)));
-            match low.zip(high) {
-                Some((low, high)) => Entry::number(range(low, high)),
-                None => Entry::default(),
+            match (low.zip(high), of(subject, column.published.into())) {
+                (Some((low, high)), _) => Entry::number(range(low, high)),
+                (None, Some(count)) => Entry::number(number::count(count as i64)),
+                (None, None) => Entry::default(),
             }
         }));
         row
@@ -191,6 +276,9 @@ fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec
 
 /// A mean in milliseconds, with its interval; beside it what came of a rewrite that was not done.
 fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column) -> Entry {
+    if cell.metric.unit() != "ns" {
+        return Entry::cell(cell);
+    }
     let ms = |ns: f64| ns / 1e6;
     let ends = match (&cell.interval_99, cell.resolution) {
         (Some(interval), _) => Some((interval.low, interval.high)),

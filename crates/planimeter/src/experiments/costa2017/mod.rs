@@ -16,3 +16,7 @@ pub mod modes;
 pub mod filling;
 /// Table VI: header rewrites.
 pub mod rewriting;
+/// Table IV: how many rules fit.
+pub mod capacity;
+/// Tables VII and VIII, figures 7 to 10: statistics under load.
+pub mod statistics;

@@ -42,6 +42,8 @@ pub mod update_transient;
 pub mod blackhole;
 /// Frames that pass rules side by side.
 pub mod passage;
+/// Statistics asked for again and again while frames run.
+pub mod polling;
 /// Packets there and back.
 pub mod round_trip;
 /// Forwarding latency, queue delay and table lookup.

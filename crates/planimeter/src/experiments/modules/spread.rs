@@ -2,10 +2,13 @@
 //!
 //! Invariant: a percentile is told only where ten samples lie above it.
 
-use instrument::module::Measured;
+use instrument::module::{Measured, Series};
 
 /// Samples that have to lie above a percentile.
 const ABOVE_MIN: f64 = 10.0;
+
+/// Points of a distribution.
+const POINTS: usize = 400;
 
 /// Samples in rising order; at least one.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +48,20 @@ impl Spread {
         self.0[below] + (self.0[above] - self.0[below]) * place.fract()
     }
 
+    /// The share of them, which are nanoseconds, up to each value, over the values.
+    pub fn distribution(&self, name: String, over: &'static str) -> Series {
+        let points = POINTS.min(self.0.len()).max(2);
+        let share = |place: usize| place as f64 / (points - 1) as f64;
+        let points = (0..points).map(|place| (self.quantile(share(place)), share(place)));
+        Series {
+            name: name.into(),
+            unit: "ratio".into(),
+            x_name: over.into(),
+            x_unit: "ns".into(),
+            points: points.collect(),
+        }
+    }
+
     /// Tells them in nanoseconds as `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean`; each is known to
     /// `half`.
     pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
@@ -74,6 +91,14 @@ mod tests {
         assert_eq!((spread.least(), spread.quantile(0.5), spread.greatest()), (1.0, 2.5, 4.0));
         assert_eq!(spread.mean(), 2.5);
         assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_distribution_goes_from_the_least_to_the_greatest() {
+        let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
+        let series = spread.distribution("x_share".into(), "round_trip_ns");
+        assert_eq!((series.points[0], series.points[399]), ((0.0, 0.0), (999.0, 1.0)));
+        assert_eq!(series.points.len(), 400);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use instrument::module::{
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
-use openflow::model::{FlowMod, Match};
+use openflow::model::{FlowMod, FlowModCommand, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
@@ -54,7 +54,8 @@ const BOUND: Declared = Declared {
     help: "how many rules are added at most",
 };
 
-const BATCH: Declared = Declared {
+/// How many rules go before each barrier.
+pub const BATCH: Declared = Declared {
     key: "batch",
     takes: Takes::Integer(1, 1000),
     default: "32",
@@ -62,7 +63,8 @@ const BATCH: Declared = Declared {
     help: "rules before each barrier",
 };
 
-const ORDER: Declared = Declared {
+/// The order of priorities.
+pub const ORDER: Declared = Declared {
     key: "priority_order",
     takes: Takes::Word(Priorities::WORDS),
     default: "same",
@@ -70,7 +72,8 @@ const ORDER: Declared = Declared {
     help: "in which order the rules' priorities come",
 };
 
-const SAMPLE: Declared = Declared {
+/// How many rules are looked for.
+pub const SAMPLE: Declared = Declared {
     key: "sample",
     takes: Takes::Integer(1, RULES_MAX),
     default: "4096",
@@ -78,7 +81,8 @@ const SAMPLE: Declared = Declared {
     help: "how many rules are looked for in the data plane; of more, as many evenly spread from a random one",
 };
 
-const PROBES_PPS: Declared = Declared {
+/// How fast they are looked for.
+pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 1e6),
     default: "50000",
@@ -86,7 +90,8 @@ const PROBES_PPS: Declared = Declared {
     help: "probes in a second, all rules together",
 };
 
-const PATIENCE: Declared = Declared {
+/// How long the switch may take.
+pub const PATIENCE: Declared = Declared {
     key: "patience",
     takes: Takes::Number(0.1, 600.0),
     default: "10",
@@ -117,6 +122,8 @@ pub const SHOWS: &[Show] = &[
 #[derive(Debug, Clone)]
 pub struct Filling {
     rules: Rules,
+    /// Whether they name every field.
+    is_exact: bool,
     priorities: Vec<u16>,
     batch: usize,
     sample: u32,
@@ -166,6 +173,17 @@ enum Phase {
     Emptying,
 }
 
+impl Filling {
+    /// Adds the rule of this place.
+    fn add(&self, place: usize) -> FlowMod {
+        let add = self.rules.add(place as u32, self.priorities[place]);
+        match self.is_exact {
+            true => FlowMod { matching: self.rules.exact(place as u32), ..add },
+            false => add,
+        }
+    }
+}
+
 impl TableCapacity {
     /// The module for such a table.
     pub fn new(filling: Filling) -> TableCapacity {
@@ -213,10 +231,7 @@ impl TableCapacity {
         if self.is_full() || first == all {
             return self.look(desk);
         }
-        let add = |place: usize| {
-            let priority = self.filling.priorities[place];
-            Message::FlowMod(self.filling.rules.add(place as u32, priority))
-        };
+        let add = |place: usize| Message::FlowMod(self.filling.add(place));
         let messages = (first..last).map(add).collect();
         self.refused.resize(last, false);
         self.say(messages, desk);
@@ -286,9 +301,12 @@ impl TableCapacity {
             return self.empty(desk);
         };
         self.phase = Phase::Reusing;
-        let priority = |place: usize| self.filling.priorities[place];
-        let gone = self.filling.rules.delete(last.place, priority(last.place as usize));
-        let again = self.filling.rules.add(refused as u32, priority(refused));
+        let gone = FlowMod {
+            command: FlowModCommand::DeleteStrict,
+            instructions: Vec::new(),
+            ..self.filling.add(last.place as usize)
+        };
+        let again = self.filling.add(refused);
         self.is_reused = Some(true);
         self.say([gone, again].map(Message::FlowMod).into(), desk);
     }
@@ -478,20 +496,27 @@ impl Module for TableCapacity {
     }
 }
 
+/// How a table is filled with so many rules at most, as it was asked for.
+pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
+    let own = &context.parameters.own;
+    Filling {
+        rules: Rules::new(context, bound),
+        is_exact,
+        priorities: Priorities::of(own.text(&ORDER), context.seed).all(bound),
+        batch: own.integer(&BATCH) as usize,
+        sample: own.integer(&SAMPLE) as u32,
+        seed: context.seed,
+        probes_pps: own.number(&PROBES_PPS),
+        patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        versions: versions(context),
+    }
+}
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let at = |bound: u64| {
-        let filling = Filling {
-            rules: Rules::new(context, bound as u32),
-            priorities: Priorities::of(own.text(&ORDER), context.seed).all(bound as u32),
-            batch: own.integer(&BATCH) as usize,
-            sample: own.integer(&SAMPLE) as u32,
-            seed: context.seed,
-            probes_pps: own.number(&PROBES_PPS),
-            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
-            versions: versions(context),
-        };
+        let filling = filling(context, bound as u32, false);
         let make = move |_| Box::new(TableCapacity::new(filling.clone())) as Box<dyn Module>;
         Spot::new(bound as f64, 2.0, make)
     };

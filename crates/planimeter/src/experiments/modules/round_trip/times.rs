@@ -7,7 +7,7 @@
 //! one round trip differs from that of the packet before, as a size (RFC 3393's variation between
 //! neighbours, without its sign): costa2017 does not say which it means.
 
-use instrument::module::{Desk, Measured, Series};
+use instrument::module::{Desk, Measured};
 use packet::time::Nanos;
 use results::interval;
 use results::series::mean;
@@ -19,9 +19,6 @@ const BATCHES: usize = 20;
 
 /// Packets that a batch has at least; of fewer, single packets have to do.
 const BATCH_PACKETS_MIN: usize = 10;
-
-/// Points of a distribution.
-const POINTS: usize = 400;
 
 /// The confidence of the study's intervals, in percent.
 const LEVEL_PERCENT: f64 = interval::LEVEL_PERCENT_HIGH;
@@ -112,9 +109,9 @@ impl Times {
         if let Some(deviation) = results::series::deviation(&all(Returned::ns)) {
             desk.measured(Measured::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
         }
-        desk.series(distribution(format!("{name}_share"), "round_trip_ns", &spread));
+        desk.series(spread.distribution(format!("{name}_share"), "round_trip_ns"));
         if let Some(jitter) = &jitter {
-            desk.series(distribution(format!("{name}_jitter_share"), "jitter_ns", jitter));
+            desk.series(jitter.distribution(format!("{name}_jitter_share"), "jitter_ns"));
         }
     }
 }
@@ -129,20 +126,6 @@ fn half_width(values: &[f64]) -> Option<f64> {
         interval::of_mean(values, LEVEL_PERCENT)
     };
     found.map(|found| (found.high - found.low) / 2.0)
-}
-
-/// The share of packets that took at most so long, over how long.
-fn distribution(name: String, over: &'static str, spread: &Spread) -> Series {
-    let points = POINTS.min(spread.count() as usize).max(2);
-    let share = |place: usize| place as f64 / (points - 1) as f64;
-    let points = (0..points).map(|place| (spread.quantile(share(place)), share(place)));
-    Series {
-        name: name.into(),
-        unit: "ratio".into(),
-        x_name: over.into(),
-        x_unit: "ns".into(),
-        points: points.collect(),
-    }
 }
 
 #[cfg(test)]
@@ -176,13 +159,5 @@ mod tests {
         let slow: Vec<f64> = (0..1000).map(|it| f64::from(it / 250 % 2)).collect();
         let [quick, slow] = [quick, slow].map(|values| half_width(&values).unwrap());
         assert!(slow > 0.2 && quick < 0.01, "{slow} {quick}");
-    }
-
-    #[test]
-    fn a_distribution_goes_from_the_least_to_the_greatest() {
-        let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
-        let series = distribution("x_share".into(), "round_trip_ns", &spread);
-        assert_eq!((series.points[0], series.points[399]), ((0.0, 0.0), (999.0, 1.0)));
-        assert_eq!(series.points.len(), 400);
     }
 }

@@ -1,0 +1,149 @@
+//! Tables VII and VIII, figures 7 to 10: how long statistics take over one rule and over a nearly full table, under
+//! light and under heavy load.
+//!
+//! Claim: flow statistics take much longer over a nearly full table, port statistics on few switches; a heavy load
+//! delays some. Method: flow and port statistics are each asked for every second, while frames run at 1 MB/s, and
+//! then at the most that the link and the tester carry, in the largest frames as iperf sends them. Nearly full is
+//! 90 % of what fits, as the study found stable; the filling ends at a bound where the switch takes more.
+
+use instrument::module::Module;
+use instrument::stream::Stream;
+use packet::time::Nanos;
+
+use super::super::modules::polling::{Poll, Polling};
+use super::super::modules::round_trip::filling::Fill;
+use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::rules::Rules;
+use super::super::modules::updates::{PATIENCE, VERSION, versions};
+use super::super::{Context, Method};
+use super::filling::{AXIS, BOUND, bound};
+use crate::catalog::Show;
+use crate::parameter::own::{Declared, Takes};
+
+/// The light load, in bytes of frames a second.
+const LIGHT_BYTES: f64 = 1e6;
+
+/// Frames as iperf sends them on Ethernet.
+const FRAME_BYTES: u16 = 1512;
+
+/// The share of what fits that is stable, in percent.
+const NEARLY_PERCENT: f64 = 90.0;
+
+const REQUESTS: Declared = Declared {
+    key: "requests",
+    takes: Takes::Integer(0, 100_000),
+    default: "0",
+    unit: "requests",
+    help: "of each kind under each load; 0 for 30, or 3 where trials last less than a second",
+};
+
+const PACE: Declared = Declared {
+    key: "pace",
+    takes: Takes::Number(0.001, 3600.0),
+    default: "1",
+    unit: "s",
+    help: "time between two requests of a kind",
+};
+
+const HEAVY: Declared = Declared {
+    key: "heavy_pps",
+    takes: Takes::Number(0.0, 2e7),
+    default: "0",
+    unit: "frames/s",
+    help: "the heavy load; 0 for the most that link and tester carry",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, BOUND, VERSION, PATIENCE];
+
+const fn shows(
+    title: &'static str,
+    drawn: &'static [&'static str],
+    beside: &'static [&'static str],
+) -> Show {
+    Show::values(title, drawn, beside)
+}
+
+/// What table VII shows.
+pub const FLOWS: &[Show] = &[shows(
+    "Mean delay of flow statistics by how full the table is",
+    &["light_flow_reply_ns_mean", "heavy_flow_reply_ns_mean"],
+    &[
+        "filling_rules",
+        "light_flow_reply_rows",
+        "light_flow_answered_ratio",
+        "heavy_flow_answered_ratio",
+    ],
+)];
+
+/// What table VIII shows.
+pub const PORTS: &[Show] = &[shows(
+    "Mean delay of port statistics by how full the table is",
+    &["light_port_reply_ns_mean", "heavy_port_reply_ns_mean"],
+    &[
+        "filling_rules",
+        "light_port_reply_rows",
+        "light_port_answered_ratio",
+        "heavy_port_answered_ratio",
+    ],
+)];
+
+const fn distribution(title: &'static str, series: &'static [&'static str]) -> Show {
+    Show { is_logarithmic: true, ..Show::series(title, series) }
+}
+
+/// What figure 7 shows.
+pub const FLOWS_ONE: &[Show] =
+    &[distribution("Flow statistics over one rule under heavy load", &["heavy_one_flow_share"])];
+
+/// What figure 8 shows.
+pub const FLOWS_FULL: &[Show] = &[distribution(
+    "Flow statistics over a nearly full table under heavy load",
+    &["heavy_full_flow_share"],
+)];
+
+/// What figure 9 shows.
+pub const PORTS_ONE: &[Show] =
+    &[distribution("Port statistics over one rule under heavy load", &["heavy_one_port_share"])];
+
+/// What figure 10 shows.
+pub const PORTS_FULL: &[Show] = &[distribution(
+    "Port statistics over a nearly full table under heavy load",
+    &["heavy_full_port_share"],
+)];
+
+/// The tables on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let requests = match own.integer(&REQUESTS) {
+        0 if context.parameters.seconds < 1.0 => 3,
+        0 => 30,
+        asked => asked,
+    };
+    let light = LIGHT_BYTES / f64::from(FRAME_BYTES);
+    let heavy = match own.number(&HEAVY) {
+        0.0 => context.most_pps(FRAME_BYTES),
+        asked => asked,
+    };
+    let one = Rules::new(context, 1);
+    let load = |id: u16, pps: f64| -> Stream { one.probes(id, FRAME_BYTES.into(), pps) };
+    let pace = own.number(&PACE);
+    let at = |name: &'static str, x: f64, rules: u32, share: f64| {
+        let poll = Poll {
+            name,
+            fill: Fill { rules: Rules::new(context, rules), is_exact: true, share, leaves: 0 },
+            loads: vec![("light", load(1, light)), ("heavy", load(2, heavy))],
+            requests: requests as u32,
+            pace: Nanos::from_secs_f64(pace),
+            versions: versions(context),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        };
+        let make = move |_| Box::new(Polling::new(poll.clone())) as Box<dyn Module>;
+        Spot::new(x, 2.0 * pace * requests as f64, make)
+    };
+    let spots = vec![
+        at("one", 0.0, 1, 1.0),
+        at("full", NEARLY_PERCENT, bound(context), NEARLY_PERCENT / 100.0),
+    ];
+    Box::new(Rounds::new(context, AXIS, spots))
+}
