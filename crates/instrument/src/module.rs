@@ -25,6 +25,8 @@ pub mod findings;
 pub mod probe;
 /// All that came of a module.
 pub mod report;
+/// An agent asked beside a measurement.
+pub mod witness;
 
 pub use desk::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
 pub use findings::{LogEntry, Measured, Series, Value};

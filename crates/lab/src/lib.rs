@@ -29,6 +29,7 @@ pub mod account;
 pub mod load;
 pub mod topology;
 pub mod peer;
+pub mod agent;
 
 pub use error::LabError;
 pub use namespace::Namespace;

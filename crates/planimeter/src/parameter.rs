@@ -9,6 +9,8 @@ pub mod control;
 pub mod goals;
 /// Standard methods.
 pub mod methods;
+/// An SNMP agent that is asked beside a measurement.
+pub mod witness;
 /// Those that an experiment declares itself.
 pub mod own;
 
@@ -20,6 +22,7 @@ use goals::Goals;
 use instrument::stream::Stream;
 use methods::Methods;
 use own::{Declared, Own};
+use witness::Witness;
 
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +179,8 @@ pub struct Parameters {
     pub goals: Goals,
     /// What standard methods can be told.
     pub methods: Methods,
+    /// An SNMP agent that is asked beside.
+    pub witness: Witness,
     /// How many addresses our bridge holds.
     pub macs_max: u32,
     /// What experiments declare themselves.
@@ -212,6 +217,7 @@ impl Parameters {
             control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
             goals: Goals::at(effort),
             methods: Methods::at(effort),
+            witness: Witness::default(),
             macs_max: 262_144,
             own: Own::default(),
         }
@@ -315,6 +321,7 @@ impl Parameters {
             _ => {
                 let others = self.control.set(key, value);
                 let others = others.or_else(|| self.goals.set(key, value));
+                let others = others.or_else(|| self.witness.set(key, value));
                 match others.or_else(|| self.methods.set(key, value)) {
                     Some(outcome) => outcome.map_err(bad)?,
                     None => return Err(ParameterError::UnknownKey(key.into())),
@@ -328,8 +335,8 @@ impl Parameters {
 /// The key whose value is a stream file.
 pub const STREAM: &str = "stream";
 
-/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`], [`goals::KEYS`] and
-/// [`methods::KEYS`] come to these.
+/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`], [`goals::KEYS`],
+/// [`methods::KEYS`] and [`witness::KEYS`] come to these.
 pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "capacity",
@@ -414,6 +421,7 @@ impl fmt::Display for ParameterError {
                     .chain(&control::KEYS)
                     .chain(&goals::KEYS)
                     .chain(&methods::KEYS)
+                    .chain(&witness::KEYS)
                     .map(|(key, ..)| *key)
                     .collect();
                 write!(

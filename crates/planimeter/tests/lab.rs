@@ -16,6 +16,8 @@ mod joining;
 mod one_by_one;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;
+#[path = "lab/witnesses.rs"]
+mod witnesses;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -39,7 +41,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 29] = [
+const TESTS: [Test<Need>; 31] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -73,6 +75,12 @@ const TESTS: [Test<Need>; 29] = [
     ),
     ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
     ("streams_are_sent_until_interrupted", lab_needs, streams_are_sent_until_interrupted),
+    (
+        "a_foreign_snmp_agent_counts_every_frame",
+        witnesses::agent_needs,
+        witnesses::a_foreign_agent_counts_every_frame,
+    ),
+    ("an_absent_snmp_agent_is_a_warning", lab_needs, witnesses::an_absent_agent_is_a_warning),
 ];
 
 fn main() -> ExitCode {

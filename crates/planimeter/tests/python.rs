@@ -234,3 +234,34 @@ fn messages_frames_and_streams_reach_a_script() {
         assert!(log.contains(wanted), "{wanted}: {log}");
     }
 }
+
+#[test]
+fn a_script_asks_an_snmp_agent() {
+    let folder = Folder::new();
+    let text = "from planimeter import *\n\nclass Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
+        \x20   def start(self, facts):\n\
+        \x20       assert facts.agents == ['agent.1 (v2c)'], facts\n\
+        \x20       self.get = self.snmp('1.3.6.1.2.1.1.1.0', '1.3.6.1.9')\n\
+        \x20       self.walk = self.snmp('1.3.6.1.2.1.31.1.1.1.1', kind='walk')\n\
+        \x20       self.absent = self.snmp('1.3.6', agent=5)\n\
+        \x20       self.answers = {}\n\
+        \x20   def snmp_answer(self, answer):\n\
+        \x20       self.answers[answer.asked] = answer\n\
+        \x20       if len(self.answers) == 3:\n\
+        \x20           get, walk = self.answers[self.get], self.answers[self.walk]\n\
+        \x20           values = {'1.3.6.1.2.1.1.1.0': 'a simulated switch', '1.3.6.1.9': None}\n\
+        \x20           assert get.values == values and get.rounds == 1, get\n\
+        \x20           self.measured('answer_ns', get.at - get.sent)\n\
+        \x20           assert list(walk.values.values()) == ['port1', 'port2'], walk\n\
+        \x20           assert self.answers[self.absent].why == 'there is no such agent'\n\
+        \x20           self.end()\n";
+    fs::write(folder.0.join("mine.py"), text).unwrap();
+    let (record, errors) = measured(&folder.0, "mine.py", &["snmp=lab"]);
+    let module = module(&record);
+    assert_eq!(module["ended"], "said", "{errors}");
+    assert_eq!(
+        value(module, "answer_ns"),
+        Some(200_000.0),
+        "as long as the simulated agent thinks"
+    );
+}

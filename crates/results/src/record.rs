@@ -17,6 +17,7 @@ mod named;
 mod sent;
 mod stalls;
 mod warning;
+mod witness;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ pub use trial::{
     StreamCount, Trial, Within, Work,
 };
 pub use warning::{Notice, Warning, gathered};
+pub use witness::{Seen, Witness};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

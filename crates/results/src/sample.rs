@@ -184,6 +184,7 @@ fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Tri
         work: None,
         orders: None,
         module: None,
+        witness: None,
         memory: None,
         memory_bytes: None,
         goal: None,

@@ -64,6 +64,11 @@ impl Secret {
         Secret(bytes.into())
     }
 
+    /// What it is, for a program that has to be told; none if that is no text.
+    pub fn exposed(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

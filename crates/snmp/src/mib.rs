@@ -16,6 +16,11 @@ pub fn system_description() -> Oid {
     oid(&[1, 3, 6, 1, 2, 1, 1, 1, 0])
 }
 
+/// For how long the agent has run, in hundredths of a second.
+pub fn up_time() -> Oid {
+    oid(&[1, 3, 6, 1, 2, 1, 1, 3, 0])
+}
+
 /// Load of each processor over the last minute, in percent.
 pub fn processor_load() -> Oid {
     oid(&[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2])

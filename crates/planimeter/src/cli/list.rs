@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::out::say;
 use crate::catalog;
 use crate::parameter::own::Declared;
-use crate::parameter::{KEYS, control, goals, methods};
+use crate::parameter::{KEYS, control, goals, methods, witness};
 use crate::python::script;
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
@@ -190,6 +190,7 @@ fn sections() -> Vec<Section> {
         .chain(&control::KEYS)
         .chain(&goals::KEYS)
         .chain(&methods::KEYS)
+        .chain(&witness::KEYS)
         .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
     vec![
         experiments(catalog::entries()),

@@ -20,6 +20,12 @@ pub fn surroundings() -> Result<Surroundings, Failure> {
     Ok(Surroundings { program, root: run_root() })
 }
 
+/// A variable of the environment, if it is there and is text.
+#[allow(clippy::disallowed_methods, reason = "this file reads the environment")]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// The best link that is allowed here.
 ///
 /// Where this process has no rights of its own and the kernel allows user namespaces, it moves into

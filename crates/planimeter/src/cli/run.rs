@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use instrument::stream::Stream;
 use results::record::Record;
+use snmp::Credentials;
 
 use super::failure::{self, Failure};
 use super::joining::{self, Asked};
@@ -16,6 +17,7 @@ use super::words::{self, quoted};
 use crate::catalog;
 use crate::experiments::rfc9971;
 use crate::parameter::own::Declared;
+use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Benches;
@@ -181,11 +183,19 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let mut parameters = Parameters::at(effort);
     let declared: Vec<Declared> =
         entries.iter().flat_map(|entry| entry.parameters).copied().collect();
+    if let Some(text) = place::variable(CREDENTIALS_VARIABLE) {
+        let read = witness::credentials(&text);
+        let usage = |why| Failure::usage(format!("{CREDENTIALS_VARIABLE}: {why}"));
+        parameters.witness.credentials = read.map_err(usage)?;
+    }
     for assignment in &arguments.set {
         let set = parameters.set_declared(assignment, &declared);
         set.map_err(|error| Failure::usage(error.to_string()))?;
         if let Some((STREAM, file)) = assignment.split_once('=') {
             parameters.streams = streams(Path::new(file))?;
+        }
+        if let Some((CREDENTIALS, file)) = assignment.split_once('=') {
+            parameters.witness.credentials = credentials(Path::new(file))?;
         }
     }
     let named: Result<Vec<TargetKind>, _> =
@@ -285,6 +295,14 @@ fn measurable(
     }
     why.iter().for_each(|line| remark!("left out: {line}"));
     Ok(kept)
+}
+
+/// Credentials for an SNMP agent, of a file.
+fn credentials(file: &Path) -> Result<Credentials, Failure> {
+    let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+    let text =
+        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
+    witness::credentials(&text).map_err(usage)
 }
 
 /// The streams of a file; the rig has a port on each side of the target.

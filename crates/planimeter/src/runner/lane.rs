@@ -1,6 +1,7 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
 
 use instrument::experiment::{Outcome, Point, Step};
+use instrument::module::witness::{Beside, Seen as WitnessSeen};
 use instrument::module::{Ended, Module};
 use instrument::rig::RigError;
 use instrument::search::disturbed::{Patience, Verdict};
@@ -11,8 +12,10 @@ use results::record;
 
 use super::RunError;
 use super::recording::{self, Around, Facts};
+use super::witness;
 use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
+use crate::parameter::witness::Witness;
 use crate::target::name::{Link, TargetKind};
 use crate::target::{Bench, Target, TargetError};
 use crate::workload::Setup;
@@ -54,6 +57,8 @@ pub struct Seat {
     pub link_apart: Option<String>,
     /// The calibration of its link.
     pub calibration: Option<String>,
+    /// The SNMP agent that is asked beside.
+    pub witness: Witness,
 }
 
 /// What a step did.
@@ -168,6 +173,8 @@ impl Lane {
             }
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
+        let seen =
+            witness::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
         let before = target.snapshot().map_err(failed)?;
         let (mut report, failure) = match target.trial(&trial) {
             Ok(report) => (report, None),
@@ -193,6 +200,7 @@ impl Lane {
         let deed = trial.orders.as_ref().map(|script| script.deed());
         let facts = Facts { deed, ..self.facts(id, &point, seed) };
         let mut line = recording::trial(&facts, &report, &around);
+        self.bear_witness(target, &mut line, seen, (&[], None)).map_err(failed)?;
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
         }
@@ -216,8 +224,18 @@ impl Lane {
     ) -> Result<Stepped, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
+        let seen =
+            witness::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
         let before = target.snapshot().map_err(failed)?;
-        let report = target.stage(module.as_mut()).map_err(failed)?;
+        let (report, told) = match &seen {
+            None => (target.stage(module.as_mut()), Default::default()),
+            Some(_) => {
+                let mut beside = Beside::new(module.as_mut());
+                let report = target.stage(&mut beside);
+                (report, (beside.loads, beside.problem))
+            }
+        };
+        let report = report.map_err(failed)?;
         let after = target.snapshot().map_err(failed)?;
         if report.ended == Ended::Interrupted {
             return Err(RunError::Trial(kind, RigError::Interrupted));
@@ -225,11 +243,28 @@ impl Lane {
         let span_ns = report.ended_at.since(report.started_at).0;
         let around = Around { before, after, span_ns, fresh: None };
         let facts = self.facts(id, &point, seed);
-        let line = recording::module::trial(&facts, self.entry.set(), &report, &around);
+        let mut line = recording::module::trial(&facts, self.entry.set(), &report, &around);
+        self.bear_witness(target, &mut line, seen, (&told.0, told.1)).map_err(failed)?;
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
         self.last = Some(Outcome::Module { point, report: Box::new(report) });
         Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Log(log), failure: None })))
+    }
+
+    /// Asks the agent again and puts what it saw into the line of a trial; `told` are the loads meanwhile.
+    fn bear_witness(
+        &self,
+        target: &mut Box<dyn Target>,
+        line: &mut record::Trial,
+        before: Option<WitnessSeen>,
+        told: (&[f64], Option<String>),
+    ) -> Result<(), TargetError> {
+        let (Some(before), witness) = (before, &self.seat.witness) else { return Ok(()) };
+        let sent = line.ports.iter().map(|port| port.frames_sent).sum();
+        if let Some(after) = witness::look_after(witness, target.as_mut(), &before, sent)? {
+            witness::add(line, witness, [&before, &after], told);
+        }
+        Ok(())
     }
 
     /// What a trial is, besides what comes of it.

@@ -18,7 +18,10 @@ pub mod clock;
 mod lane;
 /// A trial in one line.
 mod telling;
+/// SNMP agents that are asked beside a measurement.
+mod witness;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,6 +127,8 @@ struct Run<'a> {
     record: Record,
     /// Trials and outcomes of an earlier attempt.
     stored: Vec<Line>,
+    /// What SNMP agents did not tell, each said once.
+    problems_told: BTreeSet<String>,
     interrupted: bool,
     /// The clocks, but for virtual time.
     clock: Option<ClockWatch>,
@@ -153,7 +158,15 @@ impl<'a> Run<'a> {
         };
         store.write_record(&record)?;
         let clock = (!plan.parameters.simulated).then(ClockWatch::begin);
-        Ok(Run { plan, store, record, stored, interrupted: false, clock })
+        Ok(Run {
+            plan,
+            store,
+            record,
+            stored,
+            problems_told: BTreeSet::new(),
+            interrupted: false,
+            clock,
+        })
     }
 
     fn measure(
@@ -249,7 +262,8 @@ impl<'a> Run<'a> {
             };
             let link_apart = self.plan.link_apart(kind);
             let calibration = alone.map(|known| known.id.clone());
-            let seat = Seat { target, inputs, kind, link, link_apart, calibration };
+            let witness = self.plan.parameters.witness.clone();
+            let seat = Seat { target, inputs, kind, link, link_apart, calibration, witness };
             Lane::new(entry, seat, entry.method_on(&context))
         };
         kinds.into_iter().map(lane).collect()
@@ -325,6 +339,12 @@ impl<'a> Run<'a> {
                 if let Some(Ended::Failed(why)) = trial.module.as_ref().map(|module| &module.ended)
                 {
                     watcher.say(&format!("{} on {}: {why}", trial.experiment, trial.target));
+                }
+                for problem in trial.witness.iter().flat_map(|witness| &witness.problems) {
+                    let line = format!("{}: SNMP agent: {problem}", trial.target);
+                    if self.problems_told.insert(line.clone()) {
+                        watcher.say(&line);
+                    }
                 }
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&telling::one_line(&trial));

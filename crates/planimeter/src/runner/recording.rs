@@ -108,6 +108,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         work: work(around),
         orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
         module: None,
+        witness: None,
         memory: memory(around),
         memory_bytes: around.after.memory_bytes,
         goal: facts.goal.map(Into::into),

@@ -12,8 +12,16 @@ pub(super) fn one_line(trial: &record::Trial) -> String {
     let orders = trial.orders.as_ref().map(orders_line);
     let module = trial.module.as_ref().map(module_line);
     let frames = frames_line(trial).filter(|_| module.is_none());
-    let parts = [goal, frames, orders, module, memory_line(trial)];
+    let witness = trial.witness.as_ref().and_then(witness_line);
+    let parts = [goal, frames, orders, module, memory_line(trial), witness];
     format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// What an SNMP agent counted beside what was sent.
+fn witness_line(witness: &record::Witness) -> Option<String> {
+    let counted = witness.frames_in?;
+    let load = witness.load_percent.map(|it| format!(", load {it:.0} %")).unwrap_or_default();
+    Some(format!("agent counted {counted} of {} frames{load}", witness.frames_sent))
 }
 
 /// How many values a line for whoever watches has.

@@ -84,6 +84,8 @@ pub struct MemifTarget {
     peer: Box<dyn Peer>,
     access: Access,
     rig: LiveRig,
+    /// The SNMP agent that the lab started for it.
+    agent: Option<lab::agent::Agent>,
     site: Site,
     holds: Option<Setup>,
     /// Failed upcalls at the last snapshot.
@@ -127,10 +129,23 @@ impl MemifBench {
         let site = self.lab.memory(&format!("t{number}"), &wiring).map_err(lab_error)?;
         let mut peer = self.peer(kind)?;
         let stop = Arc::clone(&self.stop);
-        let (access, rig) = start(kind, peer.as_mut(), &site, &stop)?;
+        let (access, mut rig) = start(kind, peer.as_mut(), &site, &stop)?;
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let (holds, failed_upcalls) = (None, 0);
-        Ok(MemifTarget { kind, peer, access, rig, site, holds, failed_upcalls, patience, stop })
+        let (agents, agent) = super::witness::beside(&site, &self.parameters.witness)?;
+        rig.agents = agents;
+        Ok(MemifTarget {
+            kind,
+            peer,
+            access,
+            rig,
+            agent,
+            site,
+            holds,
+            failed_upcalls,
+            patience,
+            stop,
+        })
     }
 
     fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
@@ -330,6 +345,10 @@ impl Target for MemifTarget {
         super::stage(&mut self.rig, &self.access, module)
     }
 
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        Ok(super::alone(&mut self.rig, module))
+    }
+
     fn wake(&mut self) {
         self.peer.release();
     }
@@ -339,6 +358,7 @@ impl Target for MemifTarget {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
     }

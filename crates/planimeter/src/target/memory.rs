@@ -16,6 +16,7 @@ use instrument::module::{Module, StageReport};
 use instrument::rig::live::LiveRig;
 use instrument::rig::sim::{Device, SimRig};
 use instrument::rig::{Rig, RigError};
+use instrument::stage::Scene;
 use instrument::trial::{Trial, TrialReport};
 use lab::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::pin::{self, Cores};
@@ -40,6 +41,7 @@ use super::name::{Link, TargetKind, Technology};
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
+use super::witness;
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
     scene, work_of_ours,
@@ -103,6 +105,10 @@ struct Simulated {
     node: Option<Box<Node>>,
     service: Nanos,
     busy_until: Nanos,
+    /// How long it has been busy in all.
+    busy: Nanos,
+    /// An SNMP agent that says what the node has counted.
+    agent: Option<witness::Simulated>,
     /// Orders that a controller gives it, and what has come of them.
     play: Option<Play>,
     played: Option<Result<play::Played, ControlError>>,
@@ -181,11 +187,17 @@ impl MemoryBench {
             let is_model = matches!(kind, TargetKind::Model(_));
             let service = if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
             let (busy_until, play, played) = (Nanos::ZERO, None, None);
-            let device = Simulated { node, service, busy_until, play, played };
-            AnyRig::Simulated(Box::new(SimRig::new(near, device, key)))
+            let (agent, agents) = witness::simulated(&self.parameters.witness)?;
+            let busy = Nanos::ZERO;
+            let device = Simulated { node, service, busy_until, busy, agent, play, played };
+            let mut rig = SimRig::new(near, device, key);
+            rig.agents = agents;
+            AnyRig::Simulated(Box::new(rig))
         } else {
             pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
-            AnyRig::Live(Box::new(LiveRig::new(near, key, Arc::clone(&self.stop))), node)
+            let mut rig = LiveRig::new(near, key, Arc::clone(&self.stop));
+            rig.agents = witness::of_device(&self.parameters.witness)?;
+            AnyRig::Live(Box::new(rig), node)
         };
         Ok(self.joined(kind, rig, config))
     }
@@ -430,6 +442,18 @@ impl Target for MemoryTarget {
             }
             AnyRig::Replay(..) => {
                 Err(TargetError::CannotHold("frames that are played need no controller".into()))
+            }
+        }
+    }
+
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        match &mut self.rig {
+            AnyRig::Simulated(rig) => {
+                Ok(rig.stage(module, &Scene::default(), &mut |_, _, _| Err(no_controller())))
+            }
+            AnyRig::Live(rig, _) => Ok(super::alone(rig, module)),
+            AnyRig::Replay(..) => {
+                Err(TargetError::CannotHold("over replay no SNMP agent is asked".into()))
             }
         }
     }
@@ -700,8 +724,10 @@ impl Meanwhile for Turns<'_> {
 impl Device for Simulated {
     fn step(&mut self, now: Nanos) -> Option<Nanos> {
         let node = self.node.as_mut()?;
+        let busy = self.busy;
+        let answer = self.agent.as_mut().and_then(|agent| agent.step(node, busy, now));
         if now < self.busy_until {
-            return Some(self.busy_until);
+            return answer.into_iter().chain([self.busy_until]).min();
         }
         if let Some(mut play) = self.play.take() {
             match play.turn(&mut || now) {
@@ -714,10 +740,12 @@ impl Device for Simulated {
         node.serve(now);
         node.events.clear();
         if turn.frames > 0 && self.service > Nanos::ZERO {
-            self.busy_until = now.saturating_add(Nanos(self.service.0 * turn.frames as u64));
-            return Some(self.busy_until);
+            let span = Nanos(self.service.0 * turn.frames as u64);
+            self.busy_until = now.saturating_add(span);
+            self.busy = self.busy.saturating_add(span);
+            return answer.into_iter().chain([self.busy_until]).min();
         }
         let next = self.play.is_some().then(|| now.saturating_add(ORDERS_TURN));
-        node.next_event(now).into_iter().chain(next).min()
+        node.next_event(now).into_iter().chain(next).chain(answer).min()
     }
 }

@@ -9,6 +9,8 @@ pub mod name;
 pub mod links;
 /// Targets that behave like models of hardware.
 pub mod model;
+/// SNMP agents beside targets.
+mod witness;
 /// Entries as an OpenFlow controller installs them.
 pub mod program;
 /// A controller beside a trial.
@@ -191,6 +193,9 @@ pub trait Target {
     /// Carries a measurement module out on it. What it holds afterwards is the module's doing.
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError>;
 
+    /// Carries a module out that asks its SNMP agent and leaves the target itself alone.
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError>;
+
     /// What it and the kernel around it have counted so far.
     fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
 
@@ -233,6 +238,11 @@ pub(crate) fn no_controller() -> ChannelError {
         what: "a target that is no OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }
+}
+
+/// Carries a module out in real time that has no connection.
+fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
+    rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
 }
 
 /// Carries a module out in real time on a target that is reached so. Where that has no controller, only a

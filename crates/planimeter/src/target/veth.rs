@@ -38,7 +38,7 @@ use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
-    program, reset,
+    program, reset, witness,
 };
 use crate::parameter::{Parameters, Table};
 use crate::workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
@@ -78,6 +78,8 @@ pub struct VethBench {
 pub struct VethTarget {
     kind: TargetKind,
     lab: Arc<Lab>,
+    /// The SNMP agent that the lab started for it.
+    agent: Option<lab::agent::Agent>,
     site: Site,
     peer: Box<dyn Peer>,
     access: Access,
@@ -142,11 +144,13 @@ impl VethBench {
         let access = peer.ready(PATIENCE).map_err(lab_error)?;
         let ports = self.ports(&site)?;
         lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
-        let rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
+        let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
+        let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
+        rig.agents = agents;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let holds = None;
-        Ok(VethTarget { kind, lab, site, peer, access, rig, holds, remake, patience, stop })
+        Ok(VethTarget { kind, lab, agent, site, peer, access, rig, holds, remake, patience, stop })
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -403,6 +407,10 @@ impl Target for VethTarget {
         super::stage(&mut self.rig, &self.access, module)
     }
 
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        Ok(super::alone(&mut self.rig, module))
+    }
+
     fn wake(&mut self) {
         if self.polls() {
             self.peer.release();
@@ -442,6 +450,7 @@ impl Target for VethTarget {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
     }

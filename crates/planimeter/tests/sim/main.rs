@@ -25,6 +25,7 @@ mod standards;
 mod statistics;
 mod transients;
 mod tuples;
+mod witness;
 
 use std::fmt::Write;
 use std::fs;

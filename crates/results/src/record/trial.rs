@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GoalResult, ModuleRun, Stalls};
+use super::{GoalResult, ModuleRun, Stalls, Witness};
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +118,9 @@ pub struct Trial {
     /// What a measurement module did and found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<ModuleRun>,
+    /// What an SNMP agent said of it, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
     /// Memory of the target's processes, where it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,

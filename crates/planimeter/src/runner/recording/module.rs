@@ -73,6 +73,7 @@ pub fn trial(
         work: super::work(around),
         orders: None,
         module: Some(run(name, report, span)),
+        witness: None,
         memory: None,
         memory_bytes: around.after.memory_bytes,
         goal: None,

@@ -1,0 +1,215 @@
+//! Parameters of an SNMP agent that is asked beside a measurement: where it is and how it believes us.
+//!
+//! Invariant: secrets come from a file or the environment, never from an assignment, and no text that is made
+//! here holds one: a file that makes no sense is told by its line alone.
+
+use std::net::{IpAddr, SocketAddr};
+
+use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
+
+use super::{list, number};
+
+/// The port of agents.
+const PORT: u16 = 161;
+
+/// The key whose value is a file with credentials.
+pub const CREDENTIALS: &str = "snmp_credentials";
+
+/// The variable of the environment that holds what such a file would.
+pub const CREDENTIALS_VARIABLE: &str = "PLANIMETER_SNMP";
+
+/// The most names that are asked for beside interfaces and load.
+const OIDS_MAX: usize = 32;
+
+/// An agent to be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Witness {
+    /// Where it is; none if none is to be asked.
+    pub at: Option<At>,
+    /// How it believes us.
+    pub credentials: Credentials,
+    /// The names of its interfaces that the tester's frames pass; empty: all but loopback.
+    pub interfaces: Vec<String>,
+    /// What else it is asked for before and after.
+    pub oids: Vec<Oid>,
+    /// Seconds for which it is asked again at the end, if it has counted fewer frames than were sent.
+    pub wait_s: f64,
+}
+
+/// Where an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// At this address, as this host reaches it.
+    Address(SocketAddr),
+    /// Beside each target: one that the lab starts, or in virtual time a simulated one.
+    Lab,
+}
+
+impl Default for Witness {
+    fn default() -> Self {
+        Witness {
+            at: None,
+            credentials: Credentials::Community(Secret::new("public")),
+            interfaces: Vec::new(),
+            oids: Vec::new(),
+            wait_s: 0.0,
+        }
+    }
+}
+
+impl Witness {
+    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
+    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
+        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
+        Some(self.read(key, value).ok_or(expected))
+    }
+
+    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+        match key {
+            "snmp" => self.at = Some(at(value)?),
+            "snmp_interfaces" => {
+                self.interfaces = list(value, |name| (!name.is_empty()).then(|| name.to_owned()))?;
+            }
+            "snmp_oids" => {
+                self.oids = list(value, |name| name.parse().ok())
+                    .filter(|oids: &Vec<Oid>| oids.len() <= OIDS_MAX)?;
+            }
+            "snmp_wait" => self.wait_s = number(value, 0.0, 120.0)?,
+            // A file: whoever may read files reads it.
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn at(text: &str) -> Option<At> {
+    if text == "lab" {
+        return Some(At::Lab);
+    }
+    let address = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, PORT));
+    let address = address.ok().or_else(|| text.parse::<SocketAddr>().ok());
+    address.filter(|address| address.port() != 0).map(At::Address)
+}
+
+/// Reads credentials, a few lines of TOML: `community`, or `user` with `auth`, `auth_password` and
+/// `privacy_password`. An error names the line or the key, and nothing of what stands there.
+pub fn credentials(text: &str) -> Result<Credentials, String> {
+    let wrong = |error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = text.get(..at).unwrap_or_default().lines().count().max(1);
+        format!("line {line} is no KEY = \"VALUE\"")
+    };
+    let table: toml::Table = text.parse().map_err(wrong)?;
+    let keys = ["community", "user", "auth", "auth_password", "privacy", "privacy_password"];
+    if let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) {
+        // A secret that was written as a key is not repeated.
+        let _ = key;
+        return Err(format!("there is a key that is none of {}", keys.join(", ")));
+    }
+    let read = |key: &str| match table.get(key) {
+        None => Ok(None),
+        Some(toml::Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("{key} has to be text: {key} = \"...\"")),
+    };
+    let credentials = match (read("community")?, read("user")?) {
+        (Some(community), None) => Credentials::Community(Secret::new(community)),
+        (None, Some(name)) => {
+            let protocols = || AuthProtocol::NAMES.map(|(name, _)| name).join(", ");
+            let protocol = match read("auth")? {
+                None => AuthProtocol::Sha256,
+                Some(text) => {
+                    let known = AuthProtocol::NAMES.iter().find(|(name, _)| *name == text);
+                    known.ok_or_else(|| format!("auth has to be one of {}", protocols()))?.1
+                }
+            };
+            if read("privacy")?.is_some_and(|text| text != "aes") {
+                return Err("privacy has to be aes".into());
+            }
+            let auth = read("auth_password")?.map(|secret| (protocol, Secret::new(secret)));
+            let privacy = read("privacy_password")?.map(Secret::new);
+            Credentials::User(User { name, auth, privacy })
+        }
+        _ => return Err("either community or user has to be there".into()),
+    };
+    credentials.check().map_err(|error| error.to_string())?;
+    Ok(credentials)
+}
+
+/// Keys of `--set`, what they take, and what they mean.
+pub const KEYS: [(&str, &str, &str); 5] = [
+    (
+        "snmp",
+        "IP[:PORT] or lab",
+        "an SNMP agent asked before, during and after each measurement: a device's, or one beside each target of the lab",
+    ),
+    (
+        CREDENTIALS,
+        "FILE.toml",
+        "how it believes us: community, or user, auth, auth_password, privacy_password (community public; also from PLANIMETER_SNMP)",
+    ),
+    (
+        "snmp_interfaces",
+        "NAME[,NAME...]",
+        "its interfaces that the tester's frames pass (all but loopback)",
+    ),
+    ("snmp_oids", "OID[,OID...]", "further objects that it is asked for before and after"),
+    (
+        "snmp_wait",
+        "0 to 120 seconds",
+        "for how long it is asked again at the end while it has counted fewer frames than were sent (0)",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_found_by_address() {
+        let mut witness = Witness::default();
+        for (text, shown) in [
+            ("192.0.2.1", "192.0.2.1:161"),
+            ("192.0.2.1:1161", "192.0.2.1:1161"),
+            ("::1", "[::1]:161"),
+            ("[::1]:1161", "[::1]:1161"),
+        ] {
+            assert_eq!(witness.set("snmp", text), Some(Ok(())), "{text}");
+            assert_eq!(witness.at, Some(At::Address(shown.parse().unwrap())));
+        }
+        assert_eq!(witness.set("snmp", "lab"), Some(Ok(())));
+        assert_eq!(witness.at, Some(At::Lab));
+        for wrong in ["", "switch", "192.0.2.1:0", "192.0.2.1:x"] {
+            assert!(witness.set("snmp", wrong).unwrap().is_err(), "{wrong}");
+        }
+        assert!(witness.set("snmp_oids", "1.3.6.1.2.1.1.3.0,1.3.6").unwrap().is_ok());
+        assert!(witness.set("snmp_oids", "sysUpTime").unwrap().is_err());
+        assert!(witness.set("other", "1").is_none());
+    }
+
+    #[test]
+    fn credentials_are_read_and_what_is_wrong_with_them_shows_no_secret() {
+        let v2 = credentials("community = \"s3cret-word\"").unwrap();
+        assert_eq!(v2, Credentials::Community(Secret::new("s3cret-word")));
+        let text = "user = \"watcher\"\nauth = \"sha512\"\nauth_password = \"s3cret-word\"\n\
+                    privacy_password = \"s3cret-text\"\n";
+        let v3 = credentials(text).unwrap();
+        assert_eq!(v3.level(), "v3 authPriv");
+        let shown = format!("{v2:?} {v3:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        for (wrong, word) in [
+            ("", "either"),
+            ("community = \"s3cret\"\nuser = \"watcher\"", "either"),
+            ("community = s3cret-word", "line 1"),
+            ("user = \"watcher\"\nauth_password = 's3cret-word\n", "line 2"),
+            ("s3cret-word = \"x\"", "none of"),
+            ("user = \"watcher\"\nauth = \"s3cret\"", "sha256"),
+            ("user = \"watcher\"\nauth_password = \"s3cret\"", "8 to 255"),
+            ("user = \"watcher\"\nprivacy_password = \"s3cret-word\"", "auth_password"),
+            ("user = \"watcher\"\nprivacy = \"s3cret\"", "aes"),
+            ("community = 53", "text"),
+        ] {
+            let error = credentials(wrong).unwrap_err();
+            assert!(error.contains(word) && !error.contains("s3cret"), "{wrong:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A foreign SNMP agent beside targets on a real kernel: it counts every frame that was sent and that came back,
+//! by either version; and one that is not there is a warning.
+
+use std::fs;
+use std::path::Path;
+
+use lab::need::{self, Need};
+use serde_json::Value;
+
+use super::common::{only_run, record};
+use super::{Place, System, lab_needs};
+
+/// What only the credentials' file may say.
+const SECRETS: [&str; 3] = ["correct horse", "battery staple", "hidden word"];
+
+const CREDENTIALS: [(&str, &str); 3] = [
+    (
+        "v3 authPriv",
+        "user = \"watcher\"\nauth = \"sha512\"\nauth_password = \"correct horse\"\n\
+         privacy_password = \"battery staple\"\n",
+    ),
+    ("v3 authNoPriv", "user = \"watcher\"\nauth = \"sha1\"\nauth_password = \"correct horse\"\n"),
+    ("v2c", "community = \"hidden word\"\n"),
+];
+
+/// The agent itself, beside what the lab needs.
+pub fn agent_needs() -> Result<(), Need> {
+    lab_needs()?;
+    need::tool("snmpd", "snmpd").map(drop)
+}
+
+/// No file below a folder holds a secret.
+fn assert_no_secret(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_no_secret(&path);
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            let told = SECRETS.iter().find(|secret| text.contains(**secret));
+            assert_eq!(told, None, "{}", path.display());
+        }
+    }
+}
+
+/// What was measured with a witness: each trial's.
+fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
+    let before = System::now();
+    let runs = place.path().join("runs");
+    if runs.exists() {
+        fs::remove_dir_all(&runs).unwrap();
+    }
+    let mut arguments = vec!["run", "forwarding-rate", "--effort", "quick", "--link", "veth"];
+    arguments.extend(["--on", "ours", "--on", "linux-bridge"]);
+    let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_wait=60"];
+    arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    assert_no_secret(&runs);
+    let shown = format!("{}{}", said.output, said.errors);
+    assert!(!SECRETS.iter().any(|secret| shown.contains(secret)), "{shown}");
+    let record = record(&only_run(&runs));
+    let trials = record["trials"].as_array().unwrap();
+    assert!(trials.len() >= 2, "{record}");
+    trials.iter().map(|trial| trial["witness"].clone()).collect()
+}
+
+/// The agent caches its counters for seconds, which `snmp_wait` waits for.
+pub fn a_foreign_agent_counts_every_frame() {
+    let place = Place::new();
+    for (level, text) in CREDENTIALS {
+        fs::write(place.path().join("agent.toml"), text).unwrap();
+        let set = ["snmp=lab", "snmp_credentials=agent.toml", "snmp_oids=1.3.6.1.2.1.1.3.0"];
+        for witness in witnesses(&place, &set) {
+            assert_eq!(witness["agent"], format!("udp:127.0.0.1:161 ({level})"));
+            assert_eq!(witness["problems"], Value::Null, "{witness}");
+            assert!(witness["frames_sent"].as_u64().unwrap() > 0, "{witness}");
+            assert_eq!(witness["frames_in"], witness["frames_sent"], "{witness}");
+            assert_eq!(witness["frames_out"], witness["frames_received"], "{witness}");
+            let time = &witness["values"][0];
+            assert!(time["after"].as_u64() >= time["before"].as_u64(), "{witness}");
+        }
+    }
+}
+
+/// Nobody listens there, or nobody answers who is not known.
+pub fn an_absent_agent_is_a_warning() {
+    let place = Place::new();
+    for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
+        assert_eq!(witness["problems"][0], "nobody listens there", "{witness}");
+        assert_eq!(witness["frames_in"], Value::Null, "{witness}");
+    }
+}

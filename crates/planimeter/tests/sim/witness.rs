@@ -1,0 +1,88 @@
+//! An SNMP agent beside a simulated switch, whatever is measured: it counts what was sent, by any credentials,
+//! and one that is silent ends nothing.
+
+use planimeter::parameter::witness;
+use planimeter::target::name::TargetKind;
+use results::record::{Metric, Record};
+
+use super::{measure, plan};
+
+const SECRETS: &str = "user = \"watcher\"\nauth_password = \"correct horse\"\n\
+                       privacy_password = \"battery staple\"\n";
+
+/// Every trial's witness has counted what the tester's ports sent and received.
+fn assert_counted(record: &Record) {
+    for trial in &record.trials {
+        let witness = trial.witness.as_ref().expect("each trial has a witness");
+        assert_eq!(witness.problems, Vec::<String>::new(), "{witness:?}");
+        let (sent, received) = (witness.frames_sent, witness.frames_received);
+        assert_eq!((witness.frames_in, witness.frames_out), (Some(sent), Some(received)));
+        assert_eq!(witness.frames_missing(), Some(0));
+        assert!(witness.interfaces.len() >= 2 && witness.interfaces[0].bits == 64, "{witness:?}");
+        assert_eq!(witness.answer_ns, Some(200_000), "as long as the simulated agent thinks");
+    }
+}
+
+#[test]
+fn a_trial_has_a_witness_that_counts_what_was_sent() {
+    let set = [
+        "snmp=lab",
+        "service_ns=2000",
+        "load=10",
+        "frame=64",
+        "repeats=1",
+        "snmp_oids=1.3.6.1.2.1.1.3.0",
+    ];
+    for kind in [TargetKind::Ours, TargetKind::Bridge] {
+        let record = measure(&plan(&["forwarding-rate"], &[kind], &set, 3));
+        assert_counted(&record);
+        let witness = record.trials[0].witness.as_ref().unwrap();
+        assert_eq!(witness.agent, "agent.1 (v2c)");
+        assert!(witness.frames_sent > 100, "{witness:?}");
+        let time = &witness.values[0];
+        assert!(time.name == "1.3.6.1.2.1.1.3.0" && time.after >= time.before, "{time:?}");
+    }
+}
+
+#[test]
+fn a_module_has_one_too_and_its_numbers_are_the_modules() {
+    let mut plan = plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1"], 3);
+    plan.parameters.witness.credentials = witness::credentials(SECRETS).unwrap();
+    let record = measure(&plan);
+    assert_counted(&record);
+    for trial in &record.trials {
+        let witness = trial.witness.as_ref().unwrap();
+        assert_eq!(witness.agent, "agent.1 (v3 authPriv)");
+        let module = trial.module.as_ref().unwrap();
+        let named = |name: &str| {
+            let is_it = |it: &&results::record::Measured| match it.metric {
+                Metric::Named(known) => known.text() == name,
+                _ => false,
+            };
+            module.measured.iter().find(is_it).map(|it| it.value)
+        };
+        assert_eq!(named("witness_in_frames"), Some(witness.frames_sent as f64));
+        assert_eq!(named("witness_missing_frames"), Some(0.0));
+        // Before it ends and once a second meanwhile.
+        assert!(witness.loads >= 1 && witness.load_percent.is_some(), "{witness:?}");
+        assert_eq!(named("witness_load_ratio"), witness.load_percent.map(|it| it / 100.0));
+    }
+    let text = format!("{record:?}");
+    assert!(!text.contains("horse") && !text.contains("staple"));
+}
+
+#[test]
+fn the_same_is_measured_with_a_witness_as_without() {
+    let outcomes = |set: &[&str]| {
+        let set = [set, &["repeats=1"]].concat();
+        let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
+        let own = |trial: &results::record::Trial| {
+            let module = trial.module.clone().unwrap();
+            let is_own = |name: &str| !name.starts_with("witness_");
+            let all = module.measured.into_iter().filter(|it| is_own(it.metric.name()));
+            all.map(|it| (it.metric.name().to_string(), it.value)).collect::<Vec<_>>()
+        };
+        record.trials.iter().map(own).collect::<Vec<_>>()
+    };
+    assert_eq!(outcomes(&["snmp=lab"]), outcomes(&[]));
+}
