@@ -10,6 +10,7 @@ mod rows;
 mod case;
 mod bianco2010;
 mod oflops2018;
+mod costa2017;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
             claims.iter().filter(about).flat_map(|claim| match claim.study.as_str() {
                 "bianco2010" => bianco2010::judge(record, &experiment.id, claim),
                 "oflops2018" => oflops2018::judge(record, &experiment.id, claim),
+                "costa2017" => costa2017::judge(record, &experiment.id, claim),
                 _ => vec![unread(claim)],
             })
         })

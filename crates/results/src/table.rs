@@ -10,6 +10,7 @@ mod sheets;
 /// The tables of a study about nine switches.
 pub(crate) mod costa2017;
 
+pub use costa2017::paths::{Judged, Way, ways};
 pub use sheets::{Sheet, sheets};
 
 use crate::derive::counts;

@@ -170,4 +170,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: statistics::PORTS_FULL,
         ..STATISTICS
     },
+    Entry {
+        id: "costa2017/discussion",
+        title: "Where the target stands among the study's switches",
+        paper: Some(("costa2017", "discussion")),
+        ..TYPES
+    },
 ];

@@ -1,6 +1,8 @@
 //! The study of nine switches in virtual time: what round trips take, what fits and what is rewritten is known
 //! beforehand.
 
+mod paths;
+
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;

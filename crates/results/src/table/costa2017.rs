@@ -4,6 +4,13 @@
 //! of 99 %. A row says whether it is the study's or was measured; what was measured once has the interval
 //! of its packets. Invariant: a column that nobody measured stays empty.
 
+/// By hardware or by software.
+pub mod paths;
+/// The place among the study's switches.
+mod standing;
+/// What a target really has.
+mod conformance;
+
 use super::sheets::Sheet;
 use super::{Entry, Table};
 use crate::compare;
@@ -147,7 +154,7 @@ const AGAINST_PORT: [(&str, &str); 4] = [
 ];
 
 /// The sheets of an item of the study.
-pub fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
+pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
     let (title, reading, columns) = match item {
         "table3" => ("Table III: delay by type of match", DELAYS, TYPES),
         "table5" => ("Table V: delay with one rule and with as many as fit", DELAYS, COUNTS),
@@ -155,6 +162,7 @@ pub fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet
         "table4" => ("Table IV: rules that fit", FITTING, CAPACITIES),
         "table7" => ("Table VII: delay of flow statistics", STATISTICS, FLOW_STATS),
         "table8" => ("Table VIII: delay of port statistics", STATISTICS, PORT_STATS),
+        "discussion" => return standing::sheets(record, experiment),
         _ => return Vec::new(),
     };
     let mut found = vec![Sheet { title, reading, tables: vec![rows(record, experiment, columns)] }];
@@ -165,8 +173,24 @@ pub fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet
             tables: vec![types(record, experiment)],
         });
     }
-    found.retain(|sheet| sheet.tables.iter().all(|table| !table.rows.is_empty()));
-    found
+    filled(found)
+}
+
+/// The experiment of an item, where it was run. What tells the target's place has the round trips by type too.
+fn run_of<'a>(record: &'a Record, item: &str) -> Option<&'a Experiment> {
+    let of = |wanted: &str| {
+        let mut all = record.experiments.iter();
+        all.find(|it| {
+            it.study.as_deref() == Some("costa2017") && it.item.as_deref() == Some(wanted)
+        })
+    };
+    of(item).or_else(|| of("discussion").filter(|_| item == "table3"))
+}
+
+/// Those that have something to say.
+fn filled(mut sheets: Vec<Sheet>) -> Vec<Sheet> {
+    sheets.retain(|sheet| sheet.tables.iter().all(|table| !table.rows.is_empty()));
+    sheets
 }
 
 const DELAYS: &str = "Mean round-trip times in milliseconds; below each the interval that holds the true mean with 99 % \

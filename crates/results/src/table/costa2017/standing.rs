@@ -1,0 +1,241 @@
+//! Where a target stands among the study's nine switches, criterion by criterion.
+//!
+//! Source: costa2017, tables III to VIII and section IV-E, which says that what to choose depends on the
+//! application. The study's value is the middle of its interval. Invariant: a target has a place only where it
+//! was measured; equal values share the better place.
+
+use super::{Entry, Sheet, Table, conformance, filled, paths, run_of};
+use crate::links::Naming;
+use crate::number;
+use crate::record::{Cell, Experiment, Metric, Name, Published, Record, Target};
+
+/// What a target is compared by.
+struct Criterion {
+    name: &'static str,
+    item: &'static str,
+    /// What the study's values begin with; those of an interval end in `_low` and `_high`.
+    published: &'static str,
+    metric: &'static str,
+    x: Option<f64>,
+    /// From what was measured to the study's unit.
+    factor: f64,
+    is_less_better: bool,
+    unit: &'static str,
+    means: &'static str,
+}
+
+const CRITERIA: [Criterion; 6] = [
+    Criterion {
+        name: "delay of a match by IP",
+        item: "table3",
+        published: "ip_rtt_ms",
+        metric: "ip_rtt_ns_mean",
+        x: None,
+        factor: 1e-6,
+        is_less_better: true,
+        unit: "ms",
+        means: "what every packet pays; counts where requests wait for answers",
+    },
+    Criterion {
+        name: "delay behind a full table",
+        item: "table5",
+        published: "multiple_rtt_ms",
+        metric: "exact_rtt_ns_mean",
+        x: Some(100.0),
+        factor: 1e-6,
+        is_less_better: true,
+        unit: "ms",
+        means: "what packets pay where there are many flows",
+    },
+    Criterion {
+        name: "rules that fit",
+        item: "table4",
+        published: "openflow_rules",
+        metric: "exact_accepted_rules",
+        x: None,
+        factor: 1.0,
+        is_less_better: false,
+        unit: "rules",
+        means: "how many flows a controller can tell apart",
+    },
+    Criterion {
+        name: "flow statistics of a nearly full table",
+        item: "table7",
+        published: "nearly_full_heavy_flow_stats_ms",
+        metric: "heavy_flow_reply_ns_mean",
+        x: Some(90.0),
+        factor: 1e-6,
+        is_less_better: true,
+        unit: "ms",
+        means: "how often a controller can look at its flows",
+    },
+    Criterion {
+        name: "port statistics beside a nearly full table",
+        item: "table8",
+        published: "nearly_full_heavy_port_stats_ms",
+        metric: "heavy_port_reply_ns_mean",
+        x: Some(90.0),
+        factor: 1e-6,
+        is_less_better: true,
+        unit: "ms",
+        means: "how often a controller can look at its links",
+    },
+    Criterion {
+        name: "kinds of rewriting done, of five",
+        item: "table6",
+        published: "",
+        metric: "",
+        x: None,
+        factor: 1.0,
+        is_less_better: false,
+        unit: "",
+        means: "what can be built with it: translation, load balancing, marking",
+    },
+];
+
+/// The study's kinds of rewriting: its words, and what the cells here begin with.
+const REWRITES: [(&str, &str); 5] = [
+    ("mac", "mac"),
+    ("ip", "ip"),
+    ("vlan_priority", "vlan_priority"),
+    ("ip_tos", "ip_tos"),
+    ("udp_port", "udp_ports"),
+];
+
+const STANDING: &str = "Each target's place among the study's nine switches and itself, 1 for the best. The study's delays hold what \
+                        its hosts took (about 0.1 ms of a round trip), so that places by delay flatter what is \
+                        measured here. Nothing stands where the item was not run, or where the target is no \
+                        OpenFlow switch.";
+
+const WAYS: &str = "Software: more than 150 µs one way, a 99th percentile more than 25 % above the median, more than 10 % for a \
+                    rewrite or a full table, or twice the time of the same device without OpenFlow. A type that takes \
+                    at most 90 % of the time of the slowest type goes another way than that: hardware. What was \
+                    not run says nothing. A processor that is fast and calm looks like hardware to all of this.";
+
+/// What stands behind all tables: places, and ways.
+pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
+    filled(vec![
+        Sheet {
+            title: "Where does your switch stand?",
+            reading: STANDING,
+            tables: vec![places(record, experiment)],
+        },
+        Sheet {
+            title: "By hardware or by software?",
+            reading: WAYS,
+            tables: vec![ways(record, experiment)],
+        },
+        Sheet {
+            title: "What it really has",
+            reading: conformance::READING,
+            tables: vec![conformance::table(record, experiment)],
+        },
+    ])
+}
+
+fn places(record: &Record, experiment: &Experiment) -> Table {
+    let columns = ["target", "criterion", "measured", "place", "ahead of it", "what it means"];
+    let naming = Naming::within(record, &experiment.id);
+    let mut rows = Vec::new();
+    for target in &record.targets {
+        for criterion in &CRITERIA {
+            let Some(value) = measured(record, target, criterion) else { continue };
+            let theirs = theirs(record, criterion);
+            if theirs.is_empty() {
+                continue;
+            }
+            let ahead: Vec<&str> = theirs
+                .iter()
+                .filter(|(_, it)| if criterion.is_less_better { *it < value } else { *it > value })
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let unit = criterion.unit;
+            rows.push(vec![
+                Entry::word(naming.of(&target.name)),
+                Entry::word(criterion.name),
+                Entry::number(format!("{} {unit}", number::text(value)).trim().to_string()),
+                Entry::number(format!("{} of {}", ahead.len() + 1, theirs.len() + 1)),
+                Entry::word(ahead.join(", ")),
+                Entry::word(criterion.means),
+            ]);
+        }
+    }
+    Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// A target's value in the study's unit.
+fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<f64> {
+    if criterion.metric.is_empty() {
+        return rewrites(record, target);
+    }
+    let cell = cell(record, target, criterion.item, criterion.metric, criterion.x)?;
+    Some(cell.value * criterion.factor)
+}
+
+fn cell<'a>(
+    record: &'a Record,
+    target: &'a Target,
+    item: &str,
+    name: &str,
+    x: Option<f64>,
+) -> Option<&'a Cell> {
+    let metric = Metric::Named(Name::read(name).ok()?);
+    let experiment = run_of(record, item)?;
+    record.cells_of(&experiment.id, &target.name, metric).find(|cell| {
+        let curve = cell.point.within.as_ref().map_or(0.0, |within| within.value);
+        curve == 0.0 && x.is_none_or(|x| cell.point.value == x)
+    })
+}
+
+/// How many of the study's kinds of rewriting were accepted and done to every packet that was compared.
+fn rewrites(record: &Record, target: &Target) -> Option<f64> {
+    cell(record, target, "table6", "none_rtt_ns_mean", None)?;
+    let is_done = |kind: &str| {
+        let right = cell(record, target, "table6", &format!("{kind}_right_ratio"), None);
+        right.is_some_and(|cell| cell.value == 1.0)
+    };
+    Some(REWRITES.iter().filter(|(_, kind)| is_done(kind)).count() as f64)
+}
+
+/// The study's switches with their values.
+fn theirs(record: &Record, criterion: &Criterion) -> Vec<(String, f64)> {
+    let here = |value: &&Published| value.study == "costa2017" && value.item == criterion.item;
+    let values: Vec<&Published> = record.published.iter().filter(here).collect();
+    let mut switches: Vec<&str> = values.iter().map(|it| it.subject.as_str()).collect();
+    switches.dedup();
+    let of = |switch: &str, name: &str| {
+        values.iter().find(|it| it.subject == switch && it.metric == name).map(|it| it.value)
+    };
+    let value = |switch: &str| match criterion.metric {
+        "" => {
+            let is_done = |kind: &str| of(switch, &format!("{kind}_rtt_ms_low")).is_some();
+            Some(REWRITES.iter().filter(|(kind, _)| is_done(kind)).count() as f64)
+        }
+        _ => {
+            let ends =
+                ["low", "high"].map(|end| of(switch, &format!("{}_{end}", criterion.published)));
+            match ends {
+                [Some(low), Some(high)] => Some((low + high) / 2.0),
+                _ => of(switch, criterion.published),
+            }
+        }
+    };
+    switches.iter().filter_map(|switch| Some((switch.to_string(), value(switch)?))).collect()
+}
+
+fn ways(record: &Record, experiment: &Experiment) -> Table {
+    let columns = ["target", "type of match", "by", "what speaks for it"];
+    let naming = Naming::within(record, &experiment.id);
+    let rows = record.targets.iter().flat_map(|target| {
+        let name = naming.of(&target.name);
+        paths::ways(record, target).into_iter().map(move |judged| {
+            vec![
+                Entry::word(name.clone()),
+                Entry::word(judged.word),
+                Entry::word(judged.way.word()),
+                Entry::word(judged.evidence.join("; ")),
+            ]
+        })
+    });
+    Table { columns: columns.map(Into::into).into(), rows: rows.collect() }
+}
