@@ -24,6 +24,7 @@ use crate::module::{
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
 use crate::stage::agents::{Agent, Asked};
 use crate::stage::arriving::{Known, Sight, Watching};
+use crate::stage::lengths::Lengths;
 use crate::stage::line::Line;
 use crate::stage::sending::Streams;
 use crate::stall::Watch as Attention;
@@ -33,6 +34,8 @@ use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 pub mod agents;
 /// The frames of streams as they arrive.
 mod arriving;
+/// How long its turns are.
+mod lengths;
 /// A connection to a switch.
 mod line;
 /// Real ports and sockets, real time.
@@ -125,6 +128,7 @@ pub struct Stage {
     later: VecDeque<Later>,
     asked: Asked,
     costs: Costs,
+    lengths: Lengths,
     stamps: Option<Clock>,
     last_rounds: u32,
 }
@@ -207,6 +211,7 @@ impl Stage {
             later: VecDeque::new(),
             asked: Asked::new(agents),
             costs: Costs::default(),
+            lengths: Lengths::new(),
             stamps: None,
             last_rounds: 0,
             facts: Arc::new(facts),
@@ -221,7 +226,12 @@ impl Stage {
     /// Does once what there is to do without waiting; whether that was anything.
     pub fn turn(&mut self, world: &mut World<'_>) -> bool {
         self.costs.turns += 1;
+        let stalls = self.attention.stalls().count;
         let now = self.look(world);
+        // Virtual time stands still in a turn.
+        if self.phase == Phase::Running && !self.facts.is_simulated {
+            self.lengths.begin(now, self.attention.stalls().count > stalls);
+        }
         let moved = match self.phase {
             Phase::Opening => self.open(world, now),
             Phase::Running => self.run(world, now),
@@ -277,6 +287,13 @@ impl Stage {
     pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
         let mut ended = self.ended.take().unwrap_or(Ended::Interrupted);
         self.desk.now = self.ended_at;
+        self.costs.turn_ns_p50 = self.lengths.quantile(0.5).0;
+        self.costs.turn_ns_p99 = self.lengths.quantile(0.99).0;
+        let stamps = self.stamps.or(self.facts.ports.first().map(|port| port.facts.stamps));
+        let stamps = stamps.unwrap_or(Clock::UserSpace);
+        self.desk.turn = Nanos(self.costs.turn_ns_p99);
+        let is_told_late = stamps == Clock::UserSpace;
+        self.desk.frame_turn = if is_told_late { self.desk.turn } else { Nanos::ZERO };
         module.finish(&ended, &mut self.desk);
         if let (Ended::Said, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
             ended = Ended::Failed(why.clone());
@@ -286,8 +303,6 @@ impl Stage {
         let arrived = self.known.finish(self.streams.accounts(), since);
         let mut stalls = self.attention.stalls();
         stalls.delays_unknown = arrived.delays_unknown;
-        let stamps = self.stamps.or(self.facts.ports.first().map(|port| port.facts.stamps));
-        let stamps = stamps.unwrap_or(Clock::UserSpace);
         let drops: u64 =
             arrived.ports.iter().map(|port| port.counters.lost(PortDrop::ReceiveRingFull)).sum();
         let sent: u64 = arrived.streams.iter().map(|stream| stream.sent).sum();

@@ -34,6 +34,8 @@ const XID_FIRST: Xid = 0x0100_0000;
 #[derive(Debug)]
 pub struct Desk {
     pub(crate) now: Nanos,
+    pub(crate) turn: Nanos,
+    pub(crate) frame_turn: Nanos,
     pub(crate) commands: Vec<Command>,
     timers: BTreeSet<TimerId>,
     timers_set: u64,
@@ -170,6 +172,8 @@ impl Desk {
     pub(crate) fn new(now: Nanos) -> Self {
         Desk {
             now,
+            turn: Nanos::ZERO,
+            frame_turn: Nanos::ZERO,
             commands: Vec::new(),
             timers: BTreeSet::new(),
             timers_set: 0,
@@ -183,6 +187,17 @@ impl Desk {
     /// The moment of the event that is being told.
     pub fn now(&self) -> Nanos {
         self.now
+    }
+
+    /// How long a turn of the stage's loop was, for 99 % of the time: what was read may have waited for so long, and a
+    /// delay that ends with it may be shorter by that. Known when the module is over; zero in virtual time.
+    pub fn turn(&self) -> Nanos {
+        self.turn
+    }
+
+    /// The same of frames: zero where the port stamps them and not the tester.
+    pub fn frame_turn(&self) -> Nanos {
+        self.frame_turn
     }
 
     /// Says a message; its number.

@@ -191,6 +191,10 @@ pub struct Costs {
     pub control_ns_total: u64,
     /// How often the stage looked at everything.
     pub turns: u64,
+    /// Half of the time was spent in turns no longer than this, those left out in which the tester was away...
+    pub turn_ns_p50: u64,
+    /// ...and 99 % of it in turns no longer than this.
+    pub turn_ns_p99: u64,
 }
 
 impl StreamAccount {

@@ -138,6 +138,8 @@ fn of_a_module() -> Record {
             events: 0,
             react_ns: 0,
             react_ns_longest: 0,
+            turn_ns_p50: 0,
+            turn_ns_p99: 0,
             notes: Vec::new(),
             log: None,
         });

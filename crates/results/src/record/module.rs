@@ -38,6 +38,12 @@ pub struct ModuleRun {
     pub react_ns: u64,
     /// The longest of these times.
     pub react_ns_longest: u64,
+    /// Half of the time, a turn of the tester's loop was no longer than this...
+    #[serde(default)]
+    pub turn_ns_p50: u64,
+    /// ...and 99 % of the time no longer than this, for which what came may have waited before it was read.
+    #[serde(default)]
+    pub turn_ns_p99: u64,
     /// What it has to say for itself, such as what could not be seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -73,6 +73,8 @@ fn full() -> Record {
         events: 1,
         react_ns: 1,
         react_ns_longest: 1,
+        turn_ns_p50: 1,
+        turn_ns_p99: 1,
         notes: vec!["a note".into()],
         log: Some("modules/1.jsonl".into()),
     });

@@ -175,6 +175,8 @@ fn run(name: &str, report: &StageReport, span: Nanos) -> ModuleRun {
         events: report.costs.events,
         react_ns: report.costs.react_ns_total,
         react_ns_longest: report.costs.react_ns_longest,
+        turn_ns_p50: report.costs.turn_ns_p50,
+        turn_ns_p99: report.costs.turn_ns_p99,
         notes: limits.chain(unnamed).chain(said).collect(),
         log: None,
     }
