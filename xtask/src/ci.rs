@@ -36,6 +36,8 @@ pub fn run(extent: Extent) -> ExitCode {
         tests
             .env("PROPTEST_CASES", "20000")
             .env("TRUTH_CASES", "1400")
+            .env("TRUTH_CASES_MODELS", "100")
+            .env("TRUTH_CASES_HONEST", "1000")
             .env("TRUTH_CASES_LIVE", "100");
     }
     if !step("tests", tests) {

@@ -8,6 +8,10 @@
 
 mod case;
 mod method;
+mod models;
+#[path = "../common/one_switch.rs"]
+#[allow(dead_code, reason = "the suite about switches that leave uses the rest of it")]
+mod one_switch;
 
 use case::{Case, Draw, Kind, Link, limited};
 use instrument::rig::sim::{Device, SimRig};

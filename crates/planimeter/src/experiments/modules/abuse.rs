@@ -20,6 +20,7 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved}
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::asking::PATIENCE_LIMIT;
 use super::paced::{Paced, TICK};
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Rules};
@@ -55,6 +56,10 @@ const ECHO_EVERY: Nanos = Nanos::from_millis(1);
 
 /// How long frames and answers that are under way are waited for.
 const LINGER: Nanos = Nanos::from_millis(100);
+
+/// The name of the limit that a first controller reaches whose connection the switch gives up: what it was to measure
+/// without one is missing.
+const LOSSES_LIMIT: &str = "the first controller's connections that a switch may give up: none";
 
 /// How long a barrier's answer is waited for.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -337,7 +342,11 @@ impl Abused {
         let Some(begun_at) = self.begun_at else { return };
         let over_at = begun_at.saturating_add(Nanos(self.abusing.time.0 * TIMES as u64));
         if now >= over_at.saturating_add(LINGER) {
-            return desk.end();
+            // What was asked last is answered by now if anything is.
+            return match self.open.is_empty() {
+                true => desk.end(),
+                false => desk.end_by_limit(PATIENCE_LIMIT),
+            };
         }
         if now >= over_at && !std::mem::replace(&mut self.is_stopped, true) {
             desk.stop(PROBES);
@@ -414,7 +423,7 @@ impl Abused {
     fn lost(&mut self, connection: usize, desk: &mut Desk) {
         self.lost[connection] += 1;
         if connection == HONEST {
-            desk.end();
+            desk.end_by_limit(LOSSES_LIMIT);
         } else if self.lost[ABUSER] <= AGAIN_MAX {
             desk.timer_in(AGAIN);
         }
@@ -427,6 +436,7 @@ impl Abused {
 
     fn tell(&self, desk: &mut Desk) {
         let half = self.half();
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         let middle = |samples: &[f64]| Spread::of(samples.to_vec()).map(|it| it.quantile(0.5));
         let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
@@ -437,11 +447,11 @@ impl Abused {
                 tell(Measured::new(name, "ratio", ratio, half / quiet * ratio));
             }
         };
-        ratio("echo_ratio", 0.0, |time| &time.echoes);
+        ratio("echo_ratio", turn, |time| &time.echoes);
         ratio("activation_ratio", half, |time| &time.acted);
         for (place, (time, name)) in self.times.iter().zip(["quiet_", "", "after_"]).enumerate() {
             if let Some(echoes) = Spread::of(time.echoes.clone()) {
-                echoes.tell(&format!("{name}echo_ns"), 0.0, &mut tell);
+                echoes.tell(&format!("{name}echo_ns"), turn, &mut tell);
             }
             if let Some(acted) = Spread::of(time.acted.clone()) {
                 acted.tell(&format!("{name}activation_ns"), half, &mut tell);
@@ -524,8 +534,7 @@ impl Module for Abused {
             }
             What::Lost { connection, .. } => self.lost(connection, desk),
             What::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
-                // The switch does not answer; what was seen is told.
-                None => desk.end(),
+                None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.say(desk),
             },
             // The only other timer is that of a connection that was lost.

@@ -166,13 +166,37 @@ pub struct Order {
     pub inversions: u64,
     /// Pairs of which it is known which came first.
     pub decided: u64,
-    /// Kendall's tau over those: 1 in order, 0 in none, -1 the other way round.
+    /// Pairs of which it is not.
+    pub undecided: u64,
+    /// Kendall's tau over the decided ones: 1 in order, 0 in none, -1 the other way round.
     pub tau: f64,
+}
+
+impl Order {
+    fn new(inversions: u64, decided: u64, undecided: u64) -> Order {
+        let tau = 1.0 - 2.0 * inversions as f64 / decided as f64;
+        Order { inversions, decided, undecided, tau }
+    }
+
+    /// Both together.
+    pub fn and(self, other: Order) -> Order {
+        Order::new(
+            self.inversions + other.inversions,
+            self.decided + other.decided,
+            self.undecided + other.undecided,
+        )
+    }
+
+    /// How far from this tau may be, whichever way round the undecided pairs came.
+    pub fn half(&self) -> f64 {
+        let undecided = self.undecided as f64 / (self.decided + self.undecided) as f64;
+        undecided * (1.0 + self.tau.abs())
+    }
 }
 
 /// Compares the order of moments with that of rules' numbers; none where no pair can be told apart.
 pub fn order(moments: &[(usize, Moment)]) -> Option<Order> {
-    let (mut inversions, mut decided) = (0u64, 0u64);
+    let (mut inversions, mut decided, mut undecided) = (0u64, 0u64, 0u64);
     for (place, (_, earlier)) in moments.iter().enumerate() {
         for (_, later) in &moments[place + 1..] {
             let (a, b) = (earlier, later);
@@ -180,11 +204,12 @@ pub fn order(moments: &[(usize, Moment)]) -> Option<Order> {
             if low.at.saturating_add(low.half) < Nanos(high.at.0.saturating_sub(high.half.0)) {
                 decided += 1;
                 inversions += u64::from(a.at > b.at);
+            } else {
+                undecided += 1;
             }
         }
     }
-    let tau = 1.0 - 2.0 * inversions as f64 / decided as f64;
-    (decided > 0).then_some(Order { inversions, decided, tau })
+    (decided > 0).then(|| Order::new(inversions, decided, undecided))
 }
 
 #[cfg(test)]
@@ -262,7 +287,11 @@ mod tests {
         assert_eq!(order(&at(&[10, 20, 30], 1)).unwrap().tau, 1.0);
         assert_eq!(order(&at(&[30, 20, 10], 1)).unwrap().tau, -1.0);
         let mixed = order(&at(&[10, 30, 20], 1)).unwrap();
-        assert_eq!((mixed.inversions, mixed.decided), (1, 3));
+        assert_eq!((mixed.inversions, mixed.decided, mixed.half()), (1, 3, 0.0));
+        // Of six pairs five are decided, and the sixth may have come either way.
+        let near = order(&at(&[10, 11, 20, 30], 1)).unwrap();
+        assert_eq!((near.tau, near.undecided), (1.0, 1));
+        assert!((near.half() - 2.0 / 6.0).abs() < 1e-12);
         assert_eq!(order(&at(&[10, 30, 20], 20)), None, "nothing is known");
     }
 

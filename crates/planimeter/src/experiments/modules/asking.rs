@@ -215,17 +215,17 @@ impl Delays {
         Spread::of(self.last_ns.clone())
     }
 
-    /// Tells the delays under a name.
-    pub fn tell(&self, name: &str, tell: &mut impl FnMut(Measured)) {
+    /// Tells the delays under a name; each is known to `half`.
+    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
         if let Some(spread) = self.spread() {
-            spread.tell(name, 0.0, tell);
+            spread.tell(name, half, tell);
         }
     }
 
     /// Tells the time to the first message of an answer under a name.
-    pub fn tell_first(&self, name: &str, tell: &mut impl FnMut(Measured)) {
+    pub fn tell_first(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
         if let Some(spread) = Spread::of(self.first_ns.clone()) {
-            spread.tell(name, 0.0, tell);
+            spread.tell(name, half, tell);
         }
     }
 }

@@ -105,6 +105,7 @@ impl Blackhole {
         let Some(sent_at) = self.changing.sent_at else { return };
         let flows = self.flows(sent_at);
         let ended_at = self.changing.concluded_at.unwrap_or(desk.now());
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         let sum = |pick: fn(&Flow) -> u64| flows.iter().map(pick).sum::<u64>() as f64;
         let frames = |name: &'static str, value| Measured::new(name, "frames", value, 0.0);
@@ -112,7 +113,7 @@ impl Blackhole {
         tell(Measured::new("errors_count", "count", self.changing.errors as f64, 0.0));
         if let Some(at) = self.changing.acknowledged_at {
             let span = at.since(sent_at).0 as f64;
-            tell(Measured::new("control_plane_ns", "ns", span, 0.0).of(self.count as u64));
+            tell(Measured::new("control_plane_ns", "ns", span, turn).of(self.count as u64));
             tell(frames("leaked_after_barrier_frames", sum(|flow| flow.leaked_after)));
         }
         let round = self.changing.round().0 as f64;

@@ -21,6 +21,9 @@ pub const LEAD: Nanos = Nanos::from_millis(50);
 /// How often it is asked whether enough was seen.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
+/// The name of the limit that [`Change::patience`] sets for the change.
+const PATIENCE_LIMIT: &str = "patience for the change and for its barrier";
+
 /// Frames that are kept in mind.
 pub const FRAMES_MAX: usize = 1 << 22;
 
@@ -63,6 +66,8 @@ pub struct Changing {
     pub concluded_at: Option<Nanos>,
     /// Errors that the switch sent.
     pub errors: u64,
+    /// Whether that took too long, so that it was given up.
+    is_late: bool,
     counted: [Option<u64>; 2],
     frames: Vec<Frame>,
     beyond: u64,
@@ -99,6 +104,7 @@ impl Changing {
             acknowledged_at: None,
             concluded_at: None,
             errors: 0,
+            is_late: false,
             counted: [None; 2],
             frames: Vec::new(),
             beyond: 0,
@@ -175,7 +181,10 @@ impl Changing {
             self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
         } else {
             self.counted[1] = Some(frames);
-            desk.end();
+            match self.is_late {
+                true => desk.end_by_limit(PATIENCE_LIMIT),
+                false => desk.end(),
+            }
         }
     }
 
@@ -187,6 +196,7 @@ impl Changing {
             Phase::Updating => {
                 let since = self.sent_at.map_or(Nanos(0), |sent| desk.now().since(sent));
                 if since >= self.change.patience {
+                    self.is_late = true;
                     self.conclude(desk);
                 } else {
                     self.timer = Some(desk.timer_in(LOOK_EVERY));

@@ -19,6 +19,7 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::asking::PATIENCE_LIMIT;
 use super::highest::{Highest, Step};
 use super::paced::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, STEP};
@@ -228,6 +229,9 @@ impl ControlRate {
         let is_open = self.saying.under_way == 0;
         let paced = match (is_open, self.search.next()) {
             (true, Some(rate)) => Some(Paced::over(rate, self.saying.step, now)),
+            (true, None) if self.search.ended_in_silence() => {
+                return desk.end_by_limit(PATIENCE_LIMIT);
+            }
             (true, None) => return desk.end(),
             (false, _) => None,
         };
@@ -278,7 +282,7 @@ impl ControlRate {
         let now = desk.now();
         let Some(paced) = self.round.as_mut().and_then(|round| round.paced.as_mut()) else {
             // What was under way was never answered.
-            return desk.end();
+            return desk.end_by_limit(PATIENCE_LIMIT);
         };
         let due = paced.due(now);
         let (is_over, span, given_at) =

@@ -19,6 +19,7 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::asking::PATIENCE_LIMIT;
 use super::paced::{Paced, TICK};
 use super::refusals::Refusals;
 use super::rounds::{Rounds, Spot};
@@ -221,8 +222,11 @@ impl EchoDelay {
         }
         let given_at = echoes.begun_at().saturating_add(echoes.span());
         let is_late = now.since(given_at) >= PATIENCE;
-        if echoes.is_over() && (self.open.is_empty() || is_late) {
+        if echoes.is_over() && self.open.is_empty() {
             return desk.end();
+        }
+        if echoes.is_over() && is_late {
+            return desk.end_by_limit(PATIENCE_LIMIT);
         }
         self.timer = Some(desk.timer_in(TICK));
     }
@@ -292,8 +296,7 @@ impl Module for EchoDelay {
                 _ => {}
             },
             What::Timer(timer) if self.timer == Some(timer) => match self.echoes {
-                // The switch does not answer; what was seen is told.
-                None => desk.end(),
+                None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.say(desk),
             },
             _ => {}
@@ -302,9 +305,10 @@ impl Module for EchoDelay {
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
         let asked = self.echoes.map_or(0, |echoes| echoes.given());
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(delays) = Spread::of(std::mem::take(&mut self.delays)) {
-            delays.tell("echo_ns", 0.0, &mut tell);
+            delays.tell("echo_ns", turn, &mut tell);
         }
         if asked > 0 {
             let missing = 1.0 - self.answered as f64 / asked as f64;

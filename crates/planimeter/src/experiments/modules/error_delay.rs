@@ -16,6 +16,7 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::asking::PATIENCE_LIMIT;
 use super::rounds::{Rounds, Spot};
 use super::rules::Rules;
 use super::spread::Spread;
@@ -274,8 +275,7 @@ impl Module for ErrorDelay {
                 self.heard(xid, message, event.at, is_moment_known, desk);
             }
             What::Timer(timer) if self.timer == Some(timer) => match self.answer {
-                // The switch does not answer; what was seen is told.
-                None => desk.end(),
+                None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.note(desk),
             },
             _ => {}
@@ -283,16 +283,17 @@ impl Module for ErrorDelay {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         if self.is_unsayable {
             let one = Measured::new("unsayable_count", "count", 1.0, 0.0);
             return tell(one.noting("this version of OpenFlow cannot say it"));
         }
         if let Some(errors) = Spread::of(std::mem::take(&mut self.errors)) {
-            errors.tell("error_ns", 0.0, &mut tell);
+            errors.tell("error_ns", turn, &mut tell);
         }
         if let Some(barriers) = Spread::of(std::mem::take(&mut self.barriers)) {
-            barriers.tell("barrier_ns", 0.0, &mut tell);
+            barriers.tell("barrier_ns", turn, &mut tell);
         }
         if self.asking.wrong != Wrong::Nothing && self.asked > 0 {
             let missing = 1.0 - self.told as f64 / self.asked as f64;

@@ -295,9 +295,10 @@ impl Module for FlowChurn {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let (turn, frame_turn) = (desk.turn().0 as f64, desk.frame_turn().0 as f64);
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(delays) = Spread::of(std::mem::take(&mut self.delays_ns)) {
-            delays.tell("frames_latency_ns", 0.0, &mut tell);
+            delays.tell("frames_latency_ns", frame_turn, &mut tell);
         }
         let took = self.stopped_at.since(self.begun_at).as_secs_f64();
         let sent = self.sent[1].saturating_sub(self.sent[0]);
@@ -314,8 +315,8 @@ impl Module for FlowChurn {
         let rate = said as f64 / took;
         tell(Measured::new("changes_per_s", "per_s", rate, 0.0).of(said));
         tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
-        self.barriers.tell("barrier_ns", &mut tell);
-        self.polls.tell("statistics_ns", &mut tell);
+        self.barriers.tell("barrier_ns", turn, &mut tell);
+        self.polls.tell("statistics_ns", turn, &mut tell);
     }
 }
 

@@ -284,7 +284,7 @@ impl FlowTimeouts {
     }
 
     /// Tells how a hard time-out was kept, from the first rule on.
-    fn tell_hard(&self, tell: &mut impl FnMut(Measured)) {
+    fn tell_hard(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
         let timeout = self.expiry.timeout().0 as f64;
         let (mut kept, mut told, mut late, mut said) = (Row::new(), Row::new(), Row::new(), vec![]);
         for place in 0..self.expiry.hard() as usize {
@@ -302,16 +302,16 @@ impl FlowTimeouts {
                 late.push(message.at.0 as f64 - ceased.at.0 as f64, [ceased]);
             }
         }
-        kept.tell("hard_error_ns", tell);
-        told.tell("hard_told_ns", tell);
-        late.tell("removed_delay_ns", tell);
+        kept.tell("hard_error_ns", 0.0, tell);
+        told.tell("hard_told_ns", turn, tell);
+        late.tell("removed_delay_ns", turn, tell);
         if let Some(said) = Spread::of(said) {
             said.tell("hard_age_error_ns", 0.0, tell);
         }
     }
 
     /// Tells how an idle time-out was kept.
-    fn tell_idle(&self, tell: &mut impl FnMut(Measured)) {
+    fn tell_idle(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
         let timeout = self.expiry.timeout().0 as f64;
         let mut kept = Row::new();
         let hard = self.expiry.hard() as usize;
@@ -326,7 +326,7 @@ impl FlowTimeouts {
                 kept.push(told.at.0 as f64 - last.at.0 as f64 - timeout, [last]);
             }
         }
-        kept.tell("idle_error_ns", tell);
+        kept.tell("idle_error_ns", turn, tell);
     }
 }
 
@@ -343,10 +343,10 @@ impl Row {
         self.1.push(moments.iter().map(|moment| moment.half.0 as f64).sum());
     }
 
-    fn tell(self, name: &str, tell: &mut impl FnMut(Measured)) {
+    fn tell(self, name: &str, more: f64, tell: &mut impl FnMut(Measured)) {
         if let (Some(values), Some(halves)) = (Spread::of(self.0), Spread::of(self.1)) {
             // The least and the greatest may be those that are known worst.
-            values.tell(name, halves.greatest(), tell);
+            values.tell(name, halves.greatest() + more, tell);
         }
     }
 }
@@ -388,9 +388,10 @@ impl Module for FlowTimeouts {
         if self.phase <= Phase::Adding {
             return;
         }
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        self.tell_hard(&mut tell);
-        self.tell_idle(&mut tell);
+        self.tell_hard(turn, &mut tell);
+        self.tell_idle(turn, &mut tell);
         let all = self.told.len() as u64;
         let told: Vec<&Told> = self.told.iter().flatten().collect();
         let share = told.len() as f64 / all as f64;
@@ -398,7 +399,7 @@ impl Module for FlowTimeouts {
         let [first, last] = [told.iter().map(|it| it.at).min(), told.iter().map(|it| it.at).max()];
         if let (Some(first), Some(last)) = (first, last) {
             let span = last.since(first).0 as f64;
-            tell(Measured::new("removed_span_ns", "ns", span, 0.0).of(told.len() as u64));
+            tell(Measured::new("removed_span_ns", "ns", span, turn).of(told.len() as u64));
         }
         let mut count = |name: &'static str, count: u64| {
             tell(Measured::new(name, "count", count as f64, 0.0).of(all));

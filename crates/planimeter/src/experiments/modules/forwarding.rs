@@ -191,6 +191,7 @@ impl Forwarding {
     }
 
     fn tell(&self, span: Nanos, desk: &mut Desk) {
+        let turn = desk.frame_turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         let refused = Measured::new("refused_rules", "rules", self.passing.errors as f64, 0.0);
         tell(match &self.passing.error {
@@ -199,7 +200,7 @@ impl Forwarding {
         });
         for (case, seen) in self.passing.cases() {
             if let Some(spread) = seen.spread() {
-                spread.tell(&format!("{}_ns", case.name), 0.0, &mut tell);
+                spread.tell(&format!("{}_ns", case.name), turn, &mut tell);
             }
         }
         let Some([sent, came]) = self.passing.sent_and_came().filter(|[sent, _]| *sent > 0) else {

@@ -175,6 +175,11 @@ impl Highest {
         }
     }
 
+    /// Whether nothing at all came of the last step: what is measured does not answer any more.
+    pub fn ended_in_silence(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.done == 0)
+    }
+
     /// Tells what was found as `NAME_per_s_lossfree` and `NAME_per_s_peak`, and every step as a row.
     pub fn tell(&self, name: &str, what: &'static str, tell: &mut impl FnMut(Measured)) {
         let count = self.steps.len() as u64;

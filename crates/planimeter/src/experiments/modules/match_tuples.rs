@@ -423,6 +423,7 @@ impl MatchTuples {
     }
 
     fn tell(&self, desk: &mut Desk) {
+        let turn = desk.frame_turn().0 as f64;
         let all = self.sweep.combinations.len();
         let count = |name: &'static str, value: usize| {
             Measured::new(name, "count", value as f64, 0.0).of(all as u64)
@@ -439,13 +440,13 @@ impl MatchTuples {
         for (name, fields) in NAMED {
             let fields = closed(fields.iter().map(|field| bit(*field)).sum());
             if let Some(ns) = self.latencies.get(&fields) {
-                let told = Measured::new(format!("{name}_ns_p50"), "ns", *ns, 0.0);
+                let told = Measured::new(format!("{name}_ns_p50"), "ns", *ns, turn);
                 desk.measured(told.of(self.sweep.frames));
             }
         }
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(spread) = Spread::of(self.latencies.values().copied().collect()) {
-            spread.tell("combination_ns", 0.0, &mut tell);
+            spread.tell("combination_ns", turn, &mut tell);
         }
         let points =
             self.latencies.iter().map(|(fields, ns)| (f64::from(fields.count_ones()), *ns));

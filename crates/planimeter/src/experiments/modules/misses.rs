@@ -27,6 +27,7 @@ use super::highest::{Highest, Step};
 use super::refusals::Refusals;
 use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
+use super::sustained::Sustained;
 use crate::target::program::PORT_OUT;
 
 /// The stream of frames.
@@ -40,6 +41,9 @@ const QUIET_FIRST: Nanos = Nanos::from_millis(200);
 
 /// When a port has counted what it was handed.
 const SETTLES: Nanos = Nanos::from_millis(1);
+
+/// The name of the limit that [`PATIENCE`] sets for the latter.
+const PATIENCE_LIMIT: &str = "patience for the barrier behind an emptied table";
 
 /// How long is waited for that at the most, and for the switch to answer a barrier.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -88,6 +92,8 @@ pub struct Misses {
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     search: Highest,
+    /// The rate at which frames go on being done when more are asked for.
+    sustained: Option<Sustained>,
     round: Round,
     /// Answers that have not left, with when their packet-ins were read, oldest first.
     answers: VecDeque<(Xid, Nanos)>,
@@ -127,6 +133,8 @@ struct Round {
     /// When all had been sent.
     over_at: Nanos,
     seen: HashSet<u64>,
+    /// When each of those was done.
+    done_at: Vec<Nanos>,
     first: Option<Nanos>,
     last: Nanos,
     is_disturbed: bool,
@@ -142,6 +150,7 @@ impl Misses {
             barrier: None,
             timer: None,
             search: Highest::new(least, most),
+            sustained: None,
             round: Round { is_slow: true, ..Round::default() },
             answers: VecDeque::new(),
             thinking: Vec::new(),
@@ -195,6 +204,7 @@ impl Misses {
         if !round.seen.insert(probe.number) {
             return;
         }
+        round.done_at.push(at);
         round.first.get_or_insert(at);
         round.last = round.last.max(at);
         round.is_disturbed |= !probe.is_delay_known;
@@ -281,20 +291,25 @@ impl Misses {
             self.slow = (sent, done);
             return;
         }
-        self.search.note(Step {
+        let step = Step {
             asked: sent,
             done,
             asked_in: round.over_at.since(round.begun_at),
             done_in: round.first.map_or(Nanos::ZERO, |first| round.last.since(first)),
             is_disturbed: round.is_disturbed,
-        });
+        };
+        if !step.is_disturbed {
+            let found = Sustained::of(&mut round.done_at, sent);
+            self.sustained = self.sustained.into_iter().chain(found).reduce(Sustained::surer);
+        }
+        self.search.note(step);
     }
 
     fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
         if self.timer == Some(timer) {
             match self.phase {
                 // The switch does not answer; what was seen is told.
-                Phase::Emptying => desk.end(),
+                Phase::Emptying => desk.end_by_limit(PATIENCE_LIMIT),
                 Phase::Asking if self.round.sent[1].is_none() => desk.counters(),
                 Phase::Asking => self.look(desk),
             }
@@ -307,13 +322,18 @@ impl Misses {
             Answer::Send => ("round_trip", "packets"),
             Answer::Rule => ("setup", "setups"),
         };
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         self.search.tell(rate, "per_s", &mut tell);
+        if let Some(sustained) = self.sustained {
+            let name = format!("{rate}_per_s_sustained");
+            tell(Measured::new(name, "per_s", sustained.per_s, sustained.half).of(sustained.count));
+        }
         if let Some(delays) = Spread::of(self.delays.clone()) {
-            delays.tell(&format!("{what}_ns"), 0.0, &mut tell);
+            delays.tell(&format!("{what}_ns"), turn, &mut tell);
         }
         if let Some(thinking) = Spread::of(self.thinking.clone()) {
-            thinking.tell("think_ns", 0.0, &mut tell);
+            thinking.tell("think_ns", turn, &mut tell);
         }
         let (sent, done) = self.slow;
         if sent > 0 {

@@ -14,6 +14,12 @@ pub mod rules;
 pub mod activation;
 /// Probes where rules are coming to act.
 pub mod focus;
+/// Rules that come to act together.
+pub mod batches;
+/// What insertions and moves cost.
+pub mod moves;
+/// Rules that wait for a frame.
+pub mod first_frames;
 /// How long rules take to act, and what the barrier says.
 pub mod rule_activation;
 /// Rule activation as an experiment: its parameters and points.
@@ -62,6 +68,8 @@ pub mod session;
 pub mod sessions;
 /// The highest rates at which nothing is lost, and at all.
 pub mod highest;
+/// The rate that goes on under more than it.
+pub mod sustained;
 /// Frames that no rule takes.
 pub mod misses;
 /// Frames at the controller as experiments: their parameters and points.

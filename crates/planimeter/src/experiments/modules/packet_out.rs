@@ -15,6 +15,7 @@ use openflow::model::{Action, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use super::asking::PATIENCE_LIMIT;
 use super::highest::{Highest, Step};
 use super::paced::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP};
@@ -147,6 +148,9 @@ impl PacketOuts {
         let paced = match (self.is_slow, self.search.next()) {
             (true, _) => Paced::new(self.sending.slow_pps, self.sending.samples, now),
             (false, Some(rate)) => Paced::over(rate, self.sending.step, now),
+            (false, None) if self.search.ended_in_silence() => {
+                return desk.end_by_limit(PATIENCE_LIMIT);
+            }
             (false, None) => return desk.end(),
         };
         self.base += self.came.len() as u64;
@@ -270,8 +274,7 @@ impl Module for PacketOuts {
                 }
             }
             What::Timer(timer) if self.timer == Some(timer) => match self.paced {
-                // The switch does not answer; what was seen is told.
-                None => desk.end(),
+                None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.look(desk),
             },
             _ => {}
@@ -279,10 +282,11 @@ impl Module for PacketOuts {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.frame_turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         self.search.tell("packet_outs", "per_s", &mut tell);
         if let Some(delays) = Spread::of(self.delays.clone()) {
-            delays.tell("packet_out_ns", 0.0, &mut tell);
+            delays.tell("packet_out_ns", turn, &mut tell);
         }
         let (asked, done) = self.slow;
         if asked > 0 {

@@ -187,6 +187,7 @@ impl Polling {
     }
 
     fn tell(&self, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
         let rules =
             |name: &'static str, value: u32| Measured::new(name, "rules", f64::from(value), 0.0);
         let taken = rules("taken_rules", self.filled.taken());
@@ -201,7 +202,7 @@ impl Polling {
                 if delays.asked() == 0 {
                     continue;
                 }
-                delays.tell(&format!("{load}_{word}_reply_ns"), &mut |it| desk.measured(it));
+                delays.tell(&format!("{load}_{word}_reply_ns"), turn, &mut |it| desk.measured(it));
                 let mut say = |what: &str, unit: &'static str, value: f64| {
                     let told = Measured::new(format!("{load}_{word}_{what}"), unit, value, 0.0);
                     desk.measured(told.of(delays.asked()));

@@ -10,7 +10,7 @@ use openflow::model::Match;
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::asking::{Asking, Delays};
+use super::asking::{Asking, Delays, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::statistics::Statistic;
 use super::updates;
@@ -98,7 +98,7 @@ impl PortStatsRate {
         }
         match self.count < self.asked.requests() {
             true => self.ask(desk),
-            false => desk.end(),
+            false => desk.end_by_limit(PATIENCE_LIMIT),
         }
     }
 }
@@ -133,8 +133,9 @@ impl Module for PortStatsRate {
         if self.count == 0 {
             return;
         }
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        self.delays.tell("reply_ns", &mut tell);
+        self.delays.tell("reply_ns", turn, &mut tell);
         let mut ratio = |name: &'static str, count: u64| {
             let share = count as f64 / self.count as f64;
             tell(Measured::new(name, "ratio", share, 0.0).of(self.count));

@@ -17,8 +17,11 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::activation::{Activation, Moment, order};
+use super::activation::{Activation, Moment, Order, order};
+use super::batches::Batches;
+use super::first_frames::FirstFrames;
 use super::focus::Focus;
+use super::moves::Costs;
 use super::rules::{FAR, NEAR, Priorities, Rules};
 use super::spread::Spread;
 
@@ -70,6 +73,8 @@ pub struct Update {
     pub versions: Vec<Version>,
     /// How long is waited for rules to act after the last of them was sent.
     pub patience: Nanos,
+    /// How long rules are watched after the first late probes, which may have brought them to work.
+    pub late_watch: Nanos,
 }
 
 /// The module.
@@ -79,6 +84,8 @@ pub struct RuleActivation {
     phase: Phase,
     activation: Activation,
     probes: Focus,
+    /// Late probes that came through.
+    late: FirstFrames,
     /// The barrier that is waited for.
     barrier: Option<Xid>,
     said: Option<Said>,
@@ -116,6 +123,7 @@ impl RuleActivation {
             priorities: update.priorities.all(count),
             activation: Activation::new(count),
             probes: Focus::new(count, update.probes_pps),
+            late: FirstFrames::new(count),
             update,
             phase: Phase::Preparing,
             barrier: None,
@@ -213,7 +221,11 @@ impl RuleActivation {
         if self.phase == Phase::Updating && is_done {
             self.phase = Phase::Watching;
             self.timer.take().map(|timer| desk.cancel(timer));
-            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+            let longer = match self.update.probing {
+                Probing::Before => LEAD,
+                Probing::After(_) => self.update.late_watch.max(LEAD),
+            };
+            self.timer = Some(desk.timer_in(self.round().saturating_add(longer)));
         }
     }
 
@@ -226,6 +238,10 @@ impl RuleActivation {
         if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
             self.activation.note_before(rule, sent_at, is_new);
             return;
+        }
+        let is_late = matches!(self.update.probing, Probing::After(_));
+        if is_late && is_new && !self.late.note(rule, sent_at, at.since(sent_at)) {
+            desk.leave_out("FRAMES_MAX", 1);
         }
         if self.activation.note(rule, sent_at, at, is_new) {
             if self.update.probing == Probing::Before {
@@ -263,16 +279,15 @@ impl RuleActivation {
     }
 
     /// The values, as far as there are any.
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&mut self, desk: &mut Desk) {
         let Some([first, _]) = self.sent else { return };
         let count = u64::from(self.update.rules.count());
+        let turn = desk.turn();
         let mut tell = |measured: Measured| desk.measured(measured);
-        let ns = |name: &'static str, value: f64, half: Nanos| {
-            Measured::new(name, "ns", value, half.0 as f64)
-        };
         let acknowledged = self.acknowledged_at.map(|at| at.since(first));
         if let Some(span) = acknowledged {
-            tell(ns("control_plane_ns", span.0 as f64, Nanos(0)).of(count));
+            let (span, half) = (span.0 as f64, turn.0 as f64);
+            tell(Measured::new("control_plane_ns", "ns", span, half).of(count));
         }
         let mut moments: Vec<(usize, Moment)> = self.activation.moments().collect();
         let share = moments.len() as f64 / count as f64;
@@ -282,20 +297,41 @@ impl RuleActivation {
         tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
         self.tell_truth(&mut tell);
         match self.update.probing {
-            Probing::Before => self.tell_moments(first, acknowledged, &moments, &mut tell),
+            Probing::Before => self.tell_moments([first, turn], acknowledged, &moments, &mut tell),
             Probing::After(_) => return self.tell_first_probes(&mut tell),
         }
-        if let Some(found) = order(&thinned(&moments)) {
-            tell(Measured::new("order_tau_index", "index", found.tau, 0.0).of(found.decided));
+        let found = order(&thinned(&moments));
+        if let Some(found) = found {
+            tell(tau("order_tau_index", &found));
             let inversions = found.inversions as f64;
             tell(Measured::new("inversions_count", "count", inversions, 0.0).of(found.decided));
         }
+        let as_sent: Vec<Moment> = moments.iter().map(|(_, moment)| *moment).collect();
         moments.sort_by_key(|(_, moment)| moment.at);
+        // With rules missing a batch is not known, and neither is what was moved.
+        let batches = Batches::of(&moments).filter(|_| self.activation.is_complete());
+        if let Some(batches) = &batches {
+            batches.tell(&mut tell);
+            batches.order().into_iter().for_each(|it| tell(tau("batch_order_tau_index", &it)));
+        } else if self.activation.is_complete() && found.is_some_and(|it| it.inversions == 0) {
+            self.costs(&as_sent).into_iter().for_each(|costs| costs.tell(&mut tell));
+        }
         for measured in longest_pause(first, &moments) {
             desk.measured(measured);
         }
         desk.series(acting_over_time(first, &moments));
         desk.series(place_over_place(&moments));
+    }
+
+    /// What insertions cost, where the priorities tell what each had to move: those of rising priority the entries
+    /// below, the one below all rules among them, and those of falling priority the ones above.
+    fn costs(&self, moments: &[Moment]) -> Option<Costs> {
+        let others = match (self.update.deed, self.update.priorities) {
+            (Deed::Add, Priorities::Ascending) => 1,
+            (Deed::Add, Priorities::Descending) => 0,
+            _ => return None,
+        };
+        Costs::of(moments, others)
     }
 
     /// What the switch said against what it did.
@@ -315,7 +351,7 @@ impl RuleActivation {
     /// How long rules took, from the first byte of the update on.
     fn tell_moments(
         &self,
-        first: Nanos,
+        [first, turn]: [Nanos; 2],
         acknowledged: Option<Nanos>,
         moments: &[(usize, Moment)],
         tell: &mut impl FnMut(Measured),
@@ -345,14 +381,16 @@ impl RuleActivation {
             tell(Measured::new("rules_per_s", "per_s", rate, off));
         }
         if let Some(said) = acknowledged {
-            let gap = |span: f64| span - said.0 as f64;
-            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5)), half));
-            tell(value("barrier_gap_ns_max", gap(greatest), last_half));
+            // The answer may have waited for a turn before it was read.
+            let (gap, turn) = (|span: f64| span - said.0 as f64, turn.0 as f64);
+            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5)), half + turn));
+            tell(value("barrier_gap_ns_max", gap(greatest), last_half + turn));
         }
     }
 
     /// Whether rules waited for a frame: with probes only long after the barrier's answer.
-    fn tell_first_probes(&self, tell: &mut impl FnMut(Measured)) {
+    fn tell_first_probes(&mut self, tell: &mut impl FnMut(Measured)) {
+        self.late.tell(tell);
         let (probed, at_work) = self.activation.first_probes();
         if probed == 0 {
             return;
@@ -371,7 +409,7 @@ impl RuleActivation {
 impl Module for RuleActivation {
     fn needs(&self) -> Needs {
         let after = match self.update.probing {
-            Probing::After(span) => span,
+            Probing::After(span) => span.saturating_add(self.update.late_watch),
             Probing::Before => Nanos(0),
         };
         let patience = self.update.patience;
@@ -403,6 +441,11 @@ impl Module for RuleActivation {
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
         self.tell(desk);
     }
+}
+
+/// An order as a number.
+fn tau(name: &'static str, found: &Order) -> Measured {
+    Measured::new(name, "index", found.tau, found.half()).of(found.decided)
 }
 
 /// Some of the moments, evenly spread over the rules, if there are too many to compare all.

@@ -579,12 +579,13 @@ impl Module for Session {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(spread) = Spread::of(self.reconnects_ns.clone()) {
-            spread.tell("reconnect_ns", 0.0, &mut tell);
+            spread.tell("reconnect_ns", turn, &mut tell);
         }
-        self.echoes.tell("echo_ns", &mut tell);
-        self.roles.tell("role_ns", &mut tell);
+        self.echoes.tell("echo_ns", turn, &mut tell);
+        self.roles.tell("role_ns", turn, &mut tell);
         self.tell_roles();
         self.tell_ports();
         self.tell_without();

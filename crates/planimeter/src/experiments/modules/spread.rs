@@ -62,6 +62,11 @@ impl Spread {
         }
     }
 
+    /// Half of what the middle half of them spans: how far their median may be off if they scatter.
+    pub fn quartiles_half(&self) -> f64 {
+        (self.quantile(0.75) - self.quantile(0.25)) / 2.0
+    }
+
     /// Tells them in nanoseconds as `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean`; each is known to
     /// `half`.
     pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {

@@ -60,6 +60,11 @@ impl Statistic {
         Statistic::WORDS[self as usize]
     }
 
+    /// Whether the answer tells of every rule.
+    pub fn counts_rules(self) -> bool {
+        matches!(self, Statistic::Flow | Statistic::Aggregate)
+    }
+
     /// Asks for it: of all there are, or of rules within a match where it is about rules.
     pub fn ask(self, version: Version, matching: Match) -> Message {
         let within = FlowStatsRequest { matching, ..FlowStatsRequest::default() };

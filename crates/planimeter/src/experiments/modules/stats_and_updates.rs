@@ -12,7 +12,7 @@ use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::asking::{Answer, Asking, Delays};
+use super::asking::{Answer, Asking, Delays, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
@@ -185,7 +185,7 @@ impl StatsAndUpdates {
                 delays.unanswered += 1;
             }
         }
-        self.go_on_if_quiet(desk);
+        desk.end_by_limit(PATIENCE_LIMIT);
     }
 
     fn go_on_if_quiet(&mut self, desk: &mut Desk) {
@@ -235,12 +235,13 @@ impl Module for StatsAndUpdates {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         for span in &self.spans {
             let done = [("statistics", &span.replies), ("update", &span.barriers)];
             for (what, delays) in done.into_iter().filter(|(_, delays)| delays.asked() > 0) {
                 let name = span.name;
-                delays.tell(&format!("{what}_{name}_ns"), &mut tell);
+                delays.tell(&format!("{what}_{name}_ns"), turn, &mut tell);
                 let answered = delays.answered() as f64 / delays.asked() as f64;
                 let named = format!("{what}_{name}_answered_ratio");
                 tell(Measured::new(named, "ratio", answered, 0.0).of(delays.asked()));

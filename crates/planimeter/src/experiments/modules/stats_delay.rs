@@ -3,7 +3,9 @@
 //! Claim: what flow statistics cost grows with the rules, and answers come later while the data plane
 //! is busy. Method: so many rules, groups and meters are put in; frames visit the rules at the load that
 //! is asked for; then each kind of statistics is asked for in turn, the next as soon as the last part of
-//! an answer was read, or at a set pace, one request of each kind in so many seconds. Source: metric C10
+//! an answer was read, or at a set pace, one request of each kind in so many seconds. Without load, flow and
+//! aggregate statistics are asked for before the tables are filled too, and the difference is what each rule
+//! costs. Source: metric C10
 //! of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics modules of
 //! OFLOPS.
 
@@ -16,7 +18,7 @@ use openflow::model::{
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::asking::{Answer, Asking, Delays};
+use super::asking::{Answer, Asking, Delays, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
@@ -34,6 +36,9 @@ const LOAD: u16 = 1;
 
 /// How long the load runs before the first request.
 const LEAD: Nanos = Nanos::from_millis(20);
+
+/// Requests of each kind before the tables are filled.
+const BASE_REQUESTS: usize = 5;
 
 /// The longest that the tables may take to be filled.
 const FILLING: Nanos = Nanos::from_secs(30);
@@ -71,6 +76,12 @@ pub struct StatsDelay {
     asking: Asking,
     /// The kinds that the version knows, and what came of each.
     kinds: Vec<(Statistic, Delays)>,
+    /// What came of those that tell of rules when there was but the one below all.
+    base: Vec<(Statistic, Delays)>,
+    /// What the tables are filled with, until it is said.
+    fill: Vec<Message>,
+    /// How many requests were put before the tables were filled.
+    base_count: usize,
     filling: Option<Said>,
     /// The request that is under way.
     asked: Option<Said>,
@@ -79,6 +90,9 @@ pub struct StatsDelay {
     begun_at: Nanos,
     timer: Option<TimerId>,
     errors: u64,
+    /// Requests without an answer since the last that had one, and whether there was such a one at all.
+    unanswered: usize,
+    is_unanswered: bool,
 }
 
 impl StatsDelay {
@@ -89,23 +103,28 @@ impl StatsDelay {
             version: Version::V1_3,
             asking: Asking::default(),
             kinds: Vec::new(),
+            base: Vec::new(),
+            fill: Vec::new(),
+            base_count: 0,
             filling: None,
             asked: None,
             count: 0,
             begun_at: Nanos::ZERO,
             timer: None,
             errors: 0,
+            unanswered: 0,
+            is_unanswered: false,
         }
     }
 
-    /// Fills the tables, with a barrier behind it.
+    /// Empties the tables, with a barrier behind it.
     fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
         self.version = version.unwrap_or(self.version);
         let survey = &self.survey;
         let mut messages = Rules::emptied();
-        let add = |place| Message::FlowMod(survey.rules.add(place, PRIORITY_DEFAULT));
-        messages.extend((0..survey.rules.count()).map(add));
         messages.extend(emptied());
+        let add = |place| Message::FlowMod(survey.rules.add(place, PRIORITY_DEFAULT));
+        self.fill = (0..survey.rules.count()).map(add).collect();
         messages.extend((1..=survey.groups).flat_map(|number| [group(number), meter(number)]));
         // What the version has no words for is left out.
         messages.retain(|message| can_say(self.version, message, desk));
@@ -114,15 +133,34 @@ impl StatsDelay {
             |it: &&Statistic| can_say(self.version, &it.ask(self.version, Match::ANY), desk);
         let kinds = survey.statistics.iter().filter(known);
         self.kinds = kinds.map(|&kind| (kind, Delays::default())).collect();
+        if survey.load_pps == 0.0 && survey.pace.is_none() {
+            let rows = self.kinds.iter().filter(|(kind, _)| kind.counts_rules());
+            self.base = rows.cloned().collect();
+        }
         if survey.load_pps > 0.0 {
             desk.prepare(survey.rules.probes(LOAD, survey.frame_bytes, survey.load_pps));
         }
         self.filling = Some(self.asking.ask(desk, 0, messages));
     }
 
+    /// Asks for what tells of rules while there are none, and then fills the tables.
+    fn ask_base(&mut self, desk: &mut Desk) {
+        if self.base_count < self.base.len() * BASE_REQUESTS {
+            let (kind, _) = self.base[self.base_count % self.base.len()];
+            self.base_count += 1;
+            return self.put(kind, desk);
+        }
+        let mut messages = std::mem::take(&mut self.fill);
+        messages.push(Message::BarrierRequest);
+        self.filling = Some(self.asking.ask(desk, 0, messages));
+    }
+
     fn begin(&mut self, filled: &Answer, desk: &mut Desk) {
         self.filling = None;
-        self.errors = filled.errors.into();
+        self.errors += u64::from(filled.errors);
+        if !self.fill.is_empty() {
+            return self.ask_base(desk);
+        }
         if self.survey.load_pps > 0.0 {
             desk.begin(LOAD, Span::OPEN);
         }
@@ -134,7 +172,10 @@ impl StatsDelay {
     fn go_on(&mut self, desk: &mut Desk) {
         let kinds = self.kinds.len();
         if self.count >= kinds * self.survey.requests as usize {
-            return desk.end();
+            return match self.is_unanswered {
+                true => desk.end_by_limit(PATIENCE_LIMIT),
+                false => desk.end(),
+            };
         }
         let due = self.due();
         if desk.now() < due {
@@ -143,9 +184,18 @@ impl StatsDelay {
         }
         let (kind, _) = self.kinds[self.count % kinds];
         self.count += 1;
+        self.put(kind, desk);
+    }
+
+    fn put(&mut self, kind: Statistic, desk: &mut Desk) {
         let message = kind.ask(self.version, Match::ANY);
         self.asked = Some(self.asking.ask(desk, 0, vec![message]));
         self.timer = Some(desk.timer_in(self.survey.patience));
+    }
+
+    /// What comes after a request.
+    fn next(&mut self, desk: &mut Desk) {
+        if self.fill.is_empty() { self.go_on(desk) } else { self.ask_base(desk) }
     }
 
     /// When the next request is due.
@@ -162,12 +212,23 @@ impl StatsDelay {
         if let Some(asked) = self.asked.take() {
             self.asking.give_up(0, asked);
             self.last().unanswered += 1;
+            (self.unanswered, self.is_unanswered) = (self.unanswered + 1, true);
+            // A switch may leave out one kind; one that leaves out every kind has fallen silent.
+            let kinds = if self.fill.is_empty() { self.kinds.len() } else { self.base.len() };
+            return match self.unanswered >= kinds {
+                true => desk.end_by_limit(PATIENCE_LIMIT),
+                false => self.next(desk),
+            };
         }
         self.go_on(desk);
     }
 
     /// What came of the kind that was asked for last.
     fn last(&mut self) -> &mut Delays {
+        if !self.fill.is_empty() {
+            let place = (self.base_count - 1) % self.base.len();
+            return &mut self.base[place].1;
+        }
         let place = (self.count - 1) % self.kinds.len();
         &mut self.kinds[place].1
     }
@@ -180,8 +241,27 @@ impl StatsDelay {
             self.asked = None;
             self.timer.take().map(|timer| desk.cancel(timer));
             self.last().note(answer);
-            self.go_on(desk);
+            self.unanswered = 0;
+            self.next(desk);
         }
+    }
+
+    /// What each rule adds to an answer, where it is known what it takes without any.
+    fn tell_rules(
+        &self,
+        kind: Statistic,
+        delays: &Delays,
+        turn: f64,
+        tell: &mut impl FnMut(Measured),
+    ) {
+        let base = self.base.iter().find(|(other, _)| *other == kind);
+        let spreads = base.and_then(|(_, base)| base.spread()).zip(delays.spread());
+        let Some((before, full)) = spreads else { return };
+        let rules = f64::from(self.survey.rules.count());
+        let mean = (full.quantile(0.5) - before.quantile(0.5)) / rules;
+        let half = (full.quartiles_half() + before.quartiles_half() + 2.0 * turn) / rules;
+        let named = Measured::new(format!("{}_rule_ns_mean", kind.word()), "ns", mean, half);
+        tell(named.of(full.count()));
     }
 }
 
@@ -189,7 +269,8 @@ impl Module for StatsDelay {
     fn needs(&self) -> Needs {
         let kinds = self.survey.statistics.len() as u64;
         let one = self.survey.patience.max(self.survey.pace.unwrap_or(Nanos::ZERO));
-        let all = Nanos(one.0.saturating_mul(kinds * u64::from(self.survey.requests)));
+        let requests = u64::from(self.survey.requests) + BASE_REQUESTS as u64;
+        let all = Nanos(one.0.saturating_mul(kinds * requests));
         Needs::new(FILLING.saturating_add(all)).in_versions(&self.survey.versions)
     }
 
@@ -206,22 +287,24 @@ impl Module for StatsDelay {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         for (kind, delays) in &self.kinds {
-            tell_kind(*kind, delays, &mut tell);
+            tell_kind(*kind, delays, turn, &mut tell);
+            self.tell_rules(*kind, delays, turn, &mut tell);
         }
         tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
     }
 }
 
 /// What is told of a kind: nothing if the switch refuses it.
-fn tell_kind(kind: Statistic, delays: &Delays, tell: &mut impl FnMut(Measured)) {
+fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(Measured)) {
     let word = kind.word();
     if delays.asked() == 0 {
         return;
     }
-    delays.tell(&format!("{word}_reply_ns"), tell);
-    delays.tell_first(&format!("{word}_first_part_ns"), tell);
+    delays.tell(&format!("{word}_reply_ns"), turn, tell);
+    delays.tell_first(&format!("{word}_first_part_ns"), turn, tell);
     let mut say = |what: &'static str, unit: &'static str, value: f64| {
         let named = Measured::new(format!("{word}_{what}"), unit, value, 0.0);
         tell(named.of(delays.asked()));

@@ -391,9 +391,10 @@ impl TableCapacity {
         }
         let delays = self.seen.iter().filter(|it| it.least_ns.is_finite());
         let delays: Vec<(f64, f64)> = delays.map(|it| (it.place.into(), it.least_ns)).collect();
+        let turn = desk.turn().0 as f64 / self.filling.batch as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(spread) = Spread::of(self.times.iter().map(|(_, ns)| *ns).collect()) {
-            spread.tell("rule_ns", 0.0, &mut tell);
+            spread.tell("rule_ns", turn, &mut tell);
         }
         for (name, row) in [("tiers_count", &self.times), ("forwarding_tiers_count", &delays)] {
             let begins = tiers(row);

@@ -96,9 +96,27 @@ const PROBES_AFTER: Declared = Declared {
     help: "how long after the barrier's answer probes begin that begin only then",
 };
 
+const LATE_WATCH: Declared = Declared {
+    key: "late_watch",
+    takes: Takes::Number(0.0, 60.0),
+    default: "0.3",
+    unit: "s",
+    help: "how long rules are watched after such a probe, which may bring them to hardware",
+};
+
 /// What can be set.
-pub const PARAMETERS: [Declared; 9] =
-    [RULES, DEED, PRIORITIES, PROBES, PROBES_PPS, FRAME, VERSION, PATIENCE, PROBES_AFTER];
+pub const PARAMETERS: [Declared; 10] = [
+    RULES,
+    DEED,
+    PRIORITIES,
+    PROBES,
+    PROBES_PPS,
+    FRAME,
+    VERSION,
+    PATIENCE,
+    PROBES_AFTER,
+    LATE_WATCH,
+];
 
 /// The same with other defaults: how many rules, what is done to them, in which order priorities come,
 /// and probes from before the update only.
@@ -106,7 +124,7 @@ pub const fn preset(
     rules: &'static str,
     deed: &'static str,
     priorities: &'static str,
-) -> [Declared; 9] {
+) -> [Declared; 10] {
     [
         Declared { default: rules, ..RULES },
         Declared { default: deed, ..DEED },
@@ -117,6 +135,7 @@ pub const fn preset(
         VERSION,
         PATIENCE,
         PROBES_AFTER,
+        LATE_WATCH,
     ]
 }
 
@@ -134,6 +153,7 @@ pub const SHOWS: &[Show] = &[
             "stale_frames",
             "rules_active_ratio",
             "late_probes_first_probe_active_ratio",
+            "late_probes_first_frame_ratio",
             "order_tau_index",
             "inversions_count",
             "errors_count",
@@ -159,7 +179,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 /// The method with these defaults.
-pub fn with(context: &Context, parameters: &[Declared; 9]) -> Box<dyn Method> {
+pub fn with(context: &Context, parameters: &[Declared; 10]) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let [rules, deed, priorities, probes, ..] = parameters;
     let deed = match own.text(deed) {
@@ -185,6 +205,7 @@ pub fn with(context: &Context, parameters: &[Declared; 9]) -> Box<dyn Method> {
                 frame_bytes: own.integer(&FRAME) as usize,
                 versions: versions(context),
                 patience: Nanos::from_secs_f64(patience),
+                late_watch: Nanos::from_secs_f64(own.number(&LATE_WATCH)),
             };
             let make = move |_| Box::new(RuleActivation::new(update.clone())) as Box<_>;
             spots.push(Spot::new(count as f64, 1.0, make).named(prefix));

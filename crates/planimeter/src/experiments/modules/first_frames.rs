@@ -1,0 +1,115 @@
+//! First frames: whether a rule goes to work, or to the fast path, only when a frame asks for it.
+//!
+//! Source: the OFLOPS-SUME paper, section IV-B (a flow is put into hardware when a packet of it has been handed up).
+//! Where the first frame long after the update takes another way than those some time later, software forwarded
+//! it, and the hardware got the rule because of it. What is usual is what the last frames of all rules take.
+//! Invariant: a rule waited for a frame only if its first frame was slow and a later one was not.
+
+use instrument::module::Measured;
+use packet::time::Nanos;
+
+use super::activation::Moment;
+use super::spread::Spread;
+
+/// Frames that are kept.
+pub const FRAMES_MAX: usize = 1 << 20;
+
+/// A frame is slow that takes so many times as long as is usual.
+const SLOWER: f64 = 2.0;
+
+/// Differences below this are none.
+const LEAST_NS: f64 = 2_000.0;
+
+/// Frames that came through, by rule.
+#[derive(Debug, Clone, Default)]
+pub struct FirstFrames {
+    rules: Vec<Vec<(Nanos, f64)>>,
+    count: usize,
+}
+
+impl FirstFrames {
+    /// None yet, of so many rules.
+    pub fn new(rules: u32) -> FirstFrames {
+        FirstFrames { rules: vec![Vec::new(); rules as usize], count: 0 }
+    }
+
+    /// A rule's frame came through; whether it is kept.
+    pub fn note(&mut self, rule: u64, sent_at: Nanos, delay: Nanos) -> bool {
+        let Some(frames) = self.rules.get_mut(rule as usize) else { return true };
+        let is_kept = self.count < FRAMES_MAX;
+        if is_kept {
+            frames.push((sent_at, delay.0 as f64));
+            self.count += 1;
+        }
+        is_kept
+    }
+
+    /// What takes longer than this is slow; none where there are too few frames.
+    fn slow_from(&self) -> Option<f64> {
+        let last = self.rules.iter().filter(|frames| frames.len() > 1);
+        let usual = Spread::of(last.filter_map(|frames| Some(frames.last()?.1)).collect())?;
+        Some((usual.quantile(0.5) * SLOWER).max(usual.quantile(0.9)) + LEAST_NS)
+    }
+
+    /// For a rule that waited for a frame, how long it was from that until frames were fast.
+    fn waited(frames: &[(Nanos, f64)], slow_from: f64) -> Option<Moment> {
+        let (first, _) = *frames.first()?;
+        let fast = frames.iter().position(|(_, delay)| *delay < slow_from).filter(|at| *at > 0)?;
+        let (from, _) = frames[fast - 1];
+        let (until, delay) = frames[fast];
+        let until = until.saturating_add(Nanos(delay as u64));
+        let half = Nanos(until.since(from).0 / 2);
+        Some(Moment { at: Nanos(from.since(first).0 + half.0), half })
+    }
+
+    /// Tells how many of the rules waited for a frame, and how long it was from that until they had what they
+    /// waited for.
+    pub fn tell(&mut self, tell: &mut impl FnMut(Measured)) {
+        self.rules.iter_mut().for_each(|frames| frames.sort_by_key(|(sent_at, _)| *sent_at));
+        let Some(slow_from) = self.slow_from() else { return };
+        let seen = self.rules.iter().filter(|frames| frames.len() > 1);
+        let seen: Vec<_> = seen.map(|frames| FirstFrames::waited(frames, slow_from)).collect();
+        let waits: Vec<Moment> = seen.iter().flatten().copied().collect();
+        let (all, count) = (seen.len() as u64, waits.len() as u64);
+        let ratio = waits.len() as f64 / seen.len() as f64;
+        tell(Measured::new("first_frame_ratio", "ratio", ratio, 0.0).of(all));
+        let of = |pick: fn(&Moment) -> Nanos| waits.iter().map(|it| pick(it).0 as f64).collect();
+        let spreads = (Spread::of(of(|it| it.at)), Spread::of(of(|it| it.half)));
+        if let (Some(spans), Some(halves)) = spreads {
+            let (span, half) = (spans.quantile(0.5), halves.quantile(0.5));
+            tell(Measured::new("to_hardware_ns_p50", "ns", span, half).of(count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(rules: &[&[(u64, u64)]]) -> Vec<(f64, f64)> {
+        let mut frames = FirstFrames::new(rules.len() as u32);
+        for (rule, probes) in rules.iter().enumerate() {
+            for &(sent_at, delay) in *probes {
+                assert!(frames.note(rule as u64, Nanos(sent_at), Nanos(delay)));
+            }
+        }
+        let mut found = Vec::new();
+        frames.tell(&mut |it| found.push((it.value, it.half_width.unwrap())));
+        found
+    }
+
+    #[test]
+    fn a_rule_whose_frames_become_fast_waited_for_the_first() {
+        let waits: &[(u64, u64)] = &[(100, 900_000), (200, 900_000), (300, 10), (400, 10)];
+        let works: &[(u64, u64)] = &[(100, 10), (200, 900_000), (300, 11), (400, 10)];
+        assert_eq!(told(&[waits, works]), [(0.5, 0.0), (155.0, 55.0)]);
+        assert_eq!(told(&[works, works]), [(0.0, 0.0)], "one slow frame on the way is none");
+    }
+
+    #[test]
+    fn frames_that_are_all_alike_show_no_waiting_and_few_show_nothing() {
+        let slow: &[(u64, u64)] = &[(100, 900_000), (200, 800_000), (300, 950_000)];
+        assert_eq!(told(&[slow, slow]), [(0.0, 0.0)]);
+        assert_eq!(told(&[&[(100, 5)], &[]]), []);
+    }
+}

@@ -1,0 +1,141 @@
+//! What an insertion costs a switch, and each entry that has to be moved for it.
+//!
+//! Source: the OFLOPS-SUME paper, sections II-B and IV-B: entries of a memory that is searched in order lie in the order
+//! of their priorities, so that a new one moves others. Where rules of rising (or falling) priority act in the order
+//! in which they were sent, one after the other, the moment of each is that of the one before it, an insertion
+//! and as many moves as there are entries on one side of it: two unknown costs, found by least squares. Invariant:
+//! nothing is told of moments that two costs do not explain.
+
+use instrument::module::Measured;
+
+use super::activation::Moment;
+
+/// Rules of which costs can be told.
+const RULES_MIN: usize = 12;
+
+/// Moments that are off by more than this many times what is known of them follow something else.
+const OFF_MAX: f64 = 2.0;
+
+/// The stated error in standard errors: twice would do for errors that know nothing of each other, but those of
+/// neighbours come from one round of probes.
+const ERRORS: f64 = 3.0;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// An insertion, and its error.
+    pub insertion_ns: [f64; 2],
+    /// Each entry that is moved, and its error.
+    pub move_ns: [f64; 2],
+    rules: u64,
+}
+
+impl Costs {
+    /// The costs of rules in the order in which they were sent, if each came after the one before it; `others` entries
+    /// are moved besides those sent before.
+    pub fn of(moments: &[Moment], others: usize) -> Option<Costs> {
+        let count = moments.len();
+        if count < RULES_MIN {
+            return None;
+        }
+        // How many were inserted and how many moved when a rule begins to act.
+        let rows = moments.iter().enumerate().map(|(place, moment)| {
+            let moved = (place + 1) * others + place * (place + 1) / 2;
+            ([1.0, place as f64 + 1.0, moved as f64], moment.at.since(moments[0].at).0 as f64)
+        });
+        let rows: Vec<([f64; 3], f64)> = rows.collect();
+        let inverse = inverse(products(&rows))?;
+        let mut sums = [0.0; 3];
+        for (row, at) in &rows {
+            (0..3).for_each(|place| sums[place] += row[place] * at);
+        }
+        let found: [f64; 3] =
+            std::array::from_fn(|place| (0..3).map(|of| inverse[place][of] * sums[of]).sum());
+        let off =
+            |(row, at): &([f64; 3], f64)| at - (0..3).map(|of| row[of] * found[of]).sum::<f64>();
+        let is_explained = |(row, moment): (_, &Moment)| {
+            off(row).abs() <= OFF_MAX * (moment.half.0 as f64).max(1.0)
+        };
+        if !rows.iter().zip(moments).all(is_explained) {
+            return None;
+        }
+        let squares: f64 = rows.iter().map(|row| off(row).powi(2)).sum();
+        // A moment is known to half the time between two probes, all of which is equally likely.
+        let least: f64 = moments.iter().map(|it| (it.half.0 as f64).powi(2) / 3.0).sum();
+        let variance = squares.max(least) / (count - 3) as f64;
+        let half = |place: usize| ERRORS * (variance * inverse[place][place]).sqrt();
+        Some(Costs {
+            insertion_ns: [found[1], half(1)],
+            move_ns: [found[2], half(2)],
+            rules: count as u64,
+        })
+    }
+
+    /// Tells them.
+    pub fn tell(&self, tell: &mut impl FnMut(Measured)) {
+        let named = [("insertion_ns_mean", self.insertion_ns), ("move_ns_mean", self.move_ns)];
+        for (name, [value, half]) in named {
+            tell(Measured::new(name, "ns", value, half).of(self.rules));
+        }
+    }
+}
+
+/// The sums of products of columns.
+fn products(rows: &[([f64; 3], f64)]) -> [[f64; 3]; 3] {
+    std::array::from_fn(|one| {
+        std::array::from_fn(|other| rows.iter().map(|(row, _)| row[one] * row[other]).sum())
+    })
+}
+
+/// The inverse of a symmetric matrix by its cofactors; none if it has none.
+fn inverse(of: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
+    let cofactor = |row: usize, column: usize| {
+        let [a, b] = [(row + 1) % 3, (row + 2) % 3];
+        let [c, d] = [(column + 1) % 3, (column + 2) % 3];
+        of[a][c] * of[b][d] - of[a][d] * of[b][c]
+    };
+    let determinant: f64 = (0..3).map(|column| of[0][column] * cofactor(0, column)).sum();
+    let has_one = determinant.is_normal();
+    has_one.then(|| {
+        std::array::from_fn(|row| std::array::from_fn(|column| cofactor(column, row) / determinant))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::time::Nanos;
+
+    use super::*;
+
+    /// Moments of rules of these costs, each seen by probes so far apart.
+    fn moments(count: u64, insertion: u64, moving: u64, round: u64) -> Vec<Moment> {
+        let acts = |rule: u64| 1_000_000 + (rule + 1) * insertion + rule * (rule + 1) / 2 * moving;
+        let seen = |rule: u64| {
+            let phase = rule * round / count;
+            let from = (acts(rule) - phase) / round * round + phase;
+            Moment { at: Nanos(from + round / 2), half: Nanos(round / 2) }
+        };
+        (0..count).map(seen).collect()
+    }
+
+    #[test]
+    fn costs_are_found_within_their_errors() {
+        for (insertion, moving) in [(500_000, 5_000), (300_000, 0), (90_000, 30_000)] {
+            let found = Costs::of(&moments(200, insertion, moving, 2_000_000), 0).unwrap();
+            let check = |[value, half]: [f64; 2], truth: u64, most: f64| {
+                assert!((value - truth as f64).abs() <= half, "{found:?}: {truth}");
+                assert!(half <= most, "{found:?}");
+            };
+            check(found.insertion_ns, insertion, 20_000.0);
+            check(found.move_ns, moving, 200.0);
+        }
+    }
+
+    #[test]
+    fn moments_that_follow_something_else_tell_no_costs() {
+        let mut paused = moments(100, 500_000, 0, 100_000);
+        paused[50..].iter_mut().for_each(|it| it.at += Nanos(40_000_000));
+        assert_eq!(Costs::of(&paused, 0), None);
+        assert_eq!(Costs::of(&paused[..5], 0), None, "too few");
+    }
+}

@@ -1,0 +1,224 @@
+//! One of our switches in virtual time, like any model, and modules of the catalog carried out on it.
+//!
+//! The switch takes a turn whenever it wants one, so that what it does comes at the moments that its model
+//! declares and at no other. What a module tells is its report itself, not what a record keeps of it.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::experiment::{Outcome, Step};
+use instrument::module::{Joined, Measured, StageReport};
+use instrument::rig::sim::{Device, SimRig};
+use instrument::stage::Scene;
+use packet::time::{Clock, Nanos};
+use planimeter::catalog::{self, Entry};
+use planimeter::experiments::Context;
+use planimeter::parameter::{Effort, Parameters};
+use planimeter::target::name::{TargetKind, Technology};
+use planimeter::workload::Addresses;
+use ports::channel::memory::{MemoryChannel, pair};
+use ports::channel::{Channel, ChannelError};
+use ports::memory::pair_stamped;
+use ports::port::Port;
+use switch::behaviour::model::Model;
+use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use switch::node::Node;
+
+/// Frames that fit into a link.
+const RING_FRAMES: usize = 1024;
+
+/// Bytes that fit into a control channel.
+const CHANNEL_BYTES: usize = 1 << 20;
+
+/// What a switch does wrong, from some time after its module began on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vice {
+    /// It says nothing more, and hears nothing.
+    FallsSilent(Nanos),
+    /// It ends all its connections, and takes no others.
+    Leaves(Nanos),
+}
+
+/// The switch.
+pub struct Switch {
+    node: Node,
+    vice: Option<Vice>,
+    /// When the first connection was made, if one was.
+    begun_at: Option<Nanos>,
+    /// Whether all its connections are over.
+    has_left: Arc<AtomicBool>,
+}
+
+/// The switch's end of a connection, which is over when the switch has left.
+struct End {
+    channel: MemoryChannel,
+    has_left: Arc<AtomicBool>,
+}
+
+impl Switch {
+    fn does_wrong(&self, now: Nanos) -> bool {
+        let (Some(begun_at), Some(vice)) = (self.begun_at, self.vice) else { return false };
+        let (Vice::FallsSilent(after) | Vice::Leaves(after)) = vice;
+        now.since(begun_at) >= after
+    }
+}
+
+impl Device for Switch {
+    fn step(&mut self, now: Nanos) -> Option<Nanos> {
+        let does_wrong = self.does_wrong(now);
+        let is_silent = does_wrong && matches!(self.vice, Some(Vice::FallsSilent(_)));
+        self.has_left.store(does_wrong && !is_silent, Ordering::Relaxed);
+        self.node.turn(now);
+        if !is_silent {
+            self.node.serve(now);
+        }
+        self.node.events.clear();
+        let next = self.node.next_event(now);
+        // What it will not do any more is no reason to come back at once.
+        if is_silent { next.filter(|at| *at > now) } else { next }
+    }
+}
+
+impl End {
+    fn look(&self) -> Result<(), ChannelError> {
+        match self.has_left.load(Ordering::Relaxed) {
+            true => Err(ChannelError::Closed(self.channel.peer().into())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Channel for End {
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        self.look()?;
+        self.channel.receive(buffer)
+    }
+
+    fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
+        self.look()?;
+        self.channel.transmit(bytes)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn peer(&self) -> &str {
+        self.channel.peer()
+    }
+}
+
+/// A switch, and the tester around it.
+pub struct OneSwitch {
+    rig: SimRig<Switch>,
+}
+
+impl OneSwitch {
+    /// A switch like this model, whose random choices follow from the seed.
+    pub fn like(model: &Model, seed: u64) -> OneSwitch {
+        let openflow = OpenFlowConfig {
+            probe_ms: 3_600_000,
+            wildcard_flows_max: 100_000,
+            ..OpenFlowConfig::default()
+        };
+        let mut config = Config::new(Kind::OpenFlow(openflow));
+        config.model = Some(Arc::new(model.clone()));
+        let (mut near, mut far) = (Vec::new(), Vec::new());
+        for number in [1, 2] {
+            let ends = pair_stamped(RING_FRAMES, "link", Clock::Virtual);
+            near.push(Box::new(ends.0) as Box<dyn Port>);
+            far.push((number, Box::new(ends.1) as Box<dyn Port>));
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+        }
+        let node = Node::open(&config, far, seed, Nanos::ZERO).unwrap();
+        let has_left = Arc::default();
+        let switch = Switch { node, vice: None, begun_at: None, has_left };
+        OneSwitch { rig: SimRig::new(near, switch, seed) }
+    }
+
+    /// The same with something that it does wrong.
+    pub fn with(mut self, vice: Vice) -> OneSwitch {
+        self.rig.device.vice = Some(vice);
+        self
+    }
+
+    /// Carries an experiment of the catalog out that consists of modules: the report of each.
+    pub fn run(&mut self, id: &str, set: &[String], seed: u64) -> Vec<StageReport> {
+        let entry = entry(id);
+        let mut method = (entry.build)(&context(entry, set, seed));
+        let (mut reports, mut last) = (Vec::new(), None);
+        loop {
+            match method.next(last.as_ref()) {
+                Step::Module { point, mut module } => {
+                    let report = self.stage(&mut *module);
+                    last = Some(Outcome::Module { point, report: Box::new(report.clone()) });
+                    reports.push(report);
+                }
+                Step::Done => return reports,
+                Step::Install(_) | Step::Trial { .. } => panic!("{id} is no module"),
+            }
+        }
+    }
+
+    /// The same of its first module alone, with the longest that it may take; none if it has none.
+    pub fn run_first(
+        &mut self,
+        id: &str,
+        set: &[String],
+        seed: u64,
+    ) -> Option<(StageReport, Nanos)> {
+        let entry = entry(id);
+        match (entry.build)(&context(entry, set, seed)).next(None) {
+            Step::Module { mut module, .. } => {
+                let limit = module.needs().limit;
+                Some((self.stage(&mut *module), limit))
+            }
+            _ => None,
+        }
+    }
+
+    fn stage(&mut self, module: &mut dyn instrument::module::Module) -> StageReport {
+        let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
+        self.rig.stage(module, &Scene { joined }, &mut |switch, _, now| {
+            let (ours, channel) = pair(CHANNEL_BYTES, "openflow");
+            switch.begun_at.get_or_insert(now);
+            let has_left = Arc::clone(&switch.has_left);
+            switch.node.adopt(Box::new(End { channel, has_left }), now);
+            Ok(Box::new(ours))
+        })
+    }
+}
+
+/// The experiment of this name.
+pub fn entry(id: &str) -> &'static Entry {
+    catalog::find(id).unwrap()[0]
+}
+
+/// Whether an experiment consists of modules.
+pub fn is_module(entry: &Entry) -> bool {
+    matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
+}
+
+/// What an experiment depends on, with these settings.
+fn context(entry: &Entry, set: &[String], seed: u64) -> Context {
+    let mut parameters = Parameters::at(Effort::Quick);
+    for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
+        parameters.set_declared(assignment, entry.parameters).unwrap();
+    }
+    Context {
+        kind: TargetKind::Ours,
+        technology: Technology::OpenFlow,
+        addresses: Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]),
+        capacity_bps: 1_000_000_000,
+        parameters,
+        seed,
+        ceiling_pps: None,
+        has_throughputs: false,
+    }
+}
+
+/// What a module said under this name.
+pub fn said<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
+    report.measured.iter().find(|measured| measured.name == name)
+}
