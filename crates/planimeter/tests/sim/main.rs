@@ -19,6 +19,10 @@ mod goals;
 mod models;
 mod oflops2018;
 mod modules;
+#[path = "../common/one_switch.rs"]
+#[allow(dead_code, reason = "the suite about hidden values uses the rest of it")]
+mod one_switch;
+mod partial;
 mod passages;
 mod packets;
 mod standards;
