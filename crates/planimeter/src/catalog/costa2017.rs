@@ -2,6 +2,7 @@
 
 use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::experiments::costa2017::{capacity, filling, matching, modes, rewriting, statistics};
+use crate::experiments::modules::describing;
 
 /// What round trips have in common.
 const ROUND_TRIP: Entry = Entry {
@@ -35,6 +36,19 @@ const STATISTICS: Entry = Entry {
 
 /// In the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "costa2017/table1",
+        title: "What the switches say of themselves",
+        paper: Some(("costa2017", "table1")),
+        axis: describing::AXIS,
+        method: "Features, description and ports are asked for, and a connection is made for each version of \
+                 OpenFlow.",
+        build: describing::method,
+        technologies: OPENFLOW,
+        parameters: describing::PARAMETERS,
+        shows: describing::SHOWS,
+        ..ROUND_TRIP
+    },
     Entry {
         id: "costa2017/table3",
         title: "Round-trip time by type of match",

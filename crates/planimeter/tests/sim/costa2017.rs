@@ -260,3 +260,20 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
     let [one, full] = &cells[..] else { panic!("{cells:?}") };
     assert_eq!((one.value, full.value), (1.0, 0.0));
 }
+
+#[test]
+fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
+    let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
+    let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("asked once") };
+    assert_eq!(run.ended, Ended::Said);
+    let of = |name: &str| value(&record, "costa2017/table1", "ours", name);
+    assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));
+    let note = run.notes.iter().find(|note| note.starts_with("versions_count")).unwrap();
+    assert_eq!(note, "versions_count: 1.0, 1.1, 1.2, 1.3, 1.4, 1.5");
+    assert!(run.notes.iter().any(|note| note.starts_with("software_bytes: ")), "{:?}", run.notes);
+    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        panic!("one sheet")
+    };
+    // The study's nine, and the tenth.
+    assert_eq!(sheet.tables[0].rows.len(), 10);
+}

@@ -10,6 +10,8 @@ pub mod paths;
 mod standing;
 /// What a target really has.
 mod conformance;
+/// What targets say of themselves.
+mod described;
 
 use super::sheets::Sheet;
 use super::{Entry, Table};
@@ -162,6 +164,11 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
         "table4" => ("Table IV: rules that fit", FITTING, CAPACITIES),
         "table7" => ("Table VII: delay of flow statistics", STATISTICS, FLOW_STATS),
         "table8" => ("Table VIII: delay of port statistics", STATISTICS, PORT_STATS),
+        "table1" => {
+            let (title, reading) = ("Table I: the switches", described::READING);
+            let tables = vec![described::table(record, experiment)];
+            return filled(vec![Sheet { title, reading, tables }]);
+        }
         "discussion" => return standing::sheets(record, experiment),
         _ => return Vec::new(),
     };

@@ -48,6 +48,8 @@ pub mod update_transient;
 pub mod blackhole;
 /// Frames that pass rules side by side.
 pub mod passage;
+/// What a switch says of itself.
+pub mod describing;
 /// Statistics asked for again and again while frames run.
 pub mod polling;
 /// Packets there and back.

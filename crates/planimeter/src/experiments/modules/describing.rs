@@ -1,0 +1,208 @@
+//! What a switch says of itself, and which versions of OpenFlow it speaks.
+//!
+//! Source: costa2017, table I; OpenFlow 1.0.0 sections 5.3.1 and 5.3.5, 1.3.5 sections 7.3.1, 7.3.5.1 and 7.3.5.13.
+//! Method: features, description and ports are asked for on one connection; then a connection is made for each
+//! version by itself, which comes up or does not. Texts are notes to the number of their bytes. Invariant: what is not
+//! answered within the patience is left out.
+
+use instrument::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use openflow::model::message::Message;
+use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
+use openflow::model::reserved;
+use openflow::model::switch::Features;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::updates::{PATIENCE, VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::Declared;
+
+/// Name of the axis, on which there is one place.
+pub const AXIS: &str = "switch";
+
+/// Bytes of a text that are kept.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[Show::values(
+    "What the switch says of itself, in numbers",
+    &["ports_count", "tables_count", "versions_count"],
+    &["buffers_count"],
+)];
+
+/// The module.
+pub struct Describing {
+    versions: Vec<Version>,
+    patience: Nanos,
+    timer: Option<TimerId>,
+    features: Option<Features>,
+    /// Manufacturer, hardware, software.
+    texts: Option<[String; 3]>,
+    ports: Option<usize>,
+    /// The connection that is being made, from 1, and the versions that came up.
+    trying: usize,
+    spoken: Vec<Version>,
+}
+
+impl Describing {
+    /// The module, on a connection of one of these versions.
+    pub fn new(versions: Vec<Version>, patience: Nanos) -> Describing {
+        Describing {
+            versions,
+            patience,
+            timer: None,
+            features: None,
+            texts: None,
+            ports: None,
+            trying: 0,
+            spoken: Vec::new(),
+        }
+    }
+
+    fn wait(&mut self, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(self.patience));
+    }
+
+    fn ask(&mut self, version: Option<Version>, desk: &mut Desk) {
+        desk.send(0, Message::ask(MultipartRequestBody::Desc));
+        if version >= Some(Version::V1_3) {
+            desk.send(0, Message::ask(MultipartRequestBody::PortDesc(reserved::NONE)));
+        }
+        desk.send(0, Message::BarrierRequest);
+        self.wait(desk);
+    }
+
+    /// Makes a connection of the next version.
+    fn next(&mut self, desk: &mut Desk) {
+        if self.trying > 0 {
+            desk.disconnect(self.trying);
+        }
+        self.trying += 1;
+        if self.trying > Version::SPOKEN.len() {
+            return desk.end();
+        }
+        desk.connect(self.trying);
+        self.wait(desk);
+    }
+
+    fn hear(&mut self, body: &MultipartReplyBody) {
+        match body {
+            MultipartReplyBody::Desc(it) => {
+                let texts = [&it.manufacturer, &it.hardware, &it.software];
+                self.texts = Some(texts.map(|text| told(&text.to_string())));
+            }
+            MultipartReplyBody::PortDesc(ports) => {
+                let real = ports.iter().filter(|port| port.number < reserved::MAX).count();
+                *self.ports.get_or_insert(0) += real;
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let count =
+            |name: &'static str, value: usize| Measured::new(name, "count", value as f64, 0.0);
+        if let Some(features) = &self.features {
+            desk.measured(count("tables_count", features.tables.into()));
+            desk.measured(count("buffers_count", features.buffers as usize));
+        }
+        let listed = |features: &Features| {
+            features.ports.iter().filter(|port| port.number < reserved::MAX).count()
+        };
+        if let Some(ports) = self.ports.or_else(|| self.features.as_ref().map(listed)) {
+            desk.measured(count("ports_count", ports));
+        }
+        for (name, text) in NAMES.into_iter().zip(self.texts.iter().flatten()) {
+            let bytes = Measured::new(name, "bytes", text.len() as f64, 0.0);
+            desk.measured(bytes.noting(text.clone()));
+        }
+        let spoken = self.spoken.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let versions = count("versions_count", spoken.len());
+        desk.measured(if spoken.is_empty() {
+            versions
+        } else {
+            versions.noting(spoken.join(", "))
+        });
+    }
+}
+
+/// What texts are told under.
+const NAMES: [&str; 3] = ["manufacturer_bytes", "hardware_bytes", "software_bytes"];
+
+/// A text of the switch, in one line.
+fn told(text: &str) -> String {
+    let plain: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let end = (0..=TEXT_BYTES_MAX.min(plain.len())).rev().find(|end| plain.is_char_boundary(*end));
+    plain[..end.unwrap_or(0)].trim().to_string()
+}
+
+impl Module for Describing {
+    fn needs(&self) -> Needs {
+        let rounds = Version::SPOKEN.len() as u64 + 2;
+        let limit = Nanos(self.patience.0.saturating_mul(rounds));
+        let needs = Needs::new(limit).in_versions(&self.versions);
+        let one = |version: &Version| Connection {
+            versions: vec![*version],
+            opens: false,
+            ..Connection::new(0)
+        };
+        let connections = needs.connections.iter().cloned().chain(Version::SPOKEN.iter().map(one));
+        Needs { connections: connections.collect(), ends_when_lost: false, ..needs }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => {
+                let first = facts.connections.first();
+                self.features = first.and_then(|it| it.features.clone());
+                self.ask(facts.version(0), desk);
+            }
+            What::Message { connection: 0, message: Message::MultipartReply(part), .. } => {
+                self.hear(&part.body);
+            }
+            What::Message { connection: 0, message: Message::BarrierReply, .. }
+                if self.trying == 0 =>
+            {
+                self.next(desk);
+            }
+            What::Up { connection, facts } if connection == self.trying => {
+                self.spoken.extend(facts.version);
+                self.next(desk);
+            }
+            What::Lost { connection, .. } if connection == self.trying => self.next(desk),
+            What::Timer(timer) if self.timer == Some(timer) => self.next(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// The method on one target: once is enough.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let versions = versions(context);
+    let patience = Nanos::from_secs_f64(context.parameters.own.number(&PATIENCE).min(5.0));
+    let make = move |_| Box::new(Describing::new(versions.clone(), patience)) as Box<dyn Module>;
+    let mut once = context.clone();
+    once.parameters.repeats = 1;
+    Box::new(Rounds::new(&once, AXIS, vec![Spot::new(1.0, 1.0, make)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_one_line_and_bounded() {
+        assert_eq!(told("a\nb\u{0} "), "a b");
+        assert_eq!(told(&"é".repeat(200)).len(), TEXT_BYTES_MAX);
+    }
+}
