@@ -48,6 +48,8 @@ pub struct Entry {
     pub flows: u32,
     /// Targets that go along with one that was asked for.
     pub companions: &'static [(TargetKind, TargetKind)],
+    /// Whether the legacy mode of a model of hardware goes along with it.
+    pub has_modes: bool,
     /// What a target has to be for the experiment to be about it.
     pub technologies: &'static [Technology],
     /// Ports by which frames are sent into a target.
@@ -159,6 +161,14 @@ impl Entry {
         set_of(self.id)
     }
 
+    /// The target that goes along with this one.
+    pub fn companion(&self, kind: TargetKind) -> Option<TargetKind> {
+        match kind {
+            TargetKind::Model(model) if self.has_modes => model.legacy().map(TargetKind::Model),
+            _ => self.companions.iter().find(|(asked, _)| *asked == kind).map(|(_, it)| *it),
+        }
+    }
+
     /// Whether the experiment is about this target.
     pub fn applies(&self, kind: TargetKind) -> bool {
         self.technologies.contains(&kind.technology())
@@ -203,6 +213,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     build: latency::method,
     shares_trials_of: None,
     companions: &[],
+    has_modes: false,
     flows: 0,
     technologies: ALL,
     inputs: 1,

@@ -3,6 +3,7 @@
 use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::experiments::costa2017::{capacity, filling, matching, modes, rewriting, statistics};
 use crate::experiments::modules::describing;
+use crate::target::name::TargetKind;
 
 /// What round trips have in common.
 const ROUND_TRIP: Entry = Entry {
@@ -99,6 +100,11 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "OpenFlow mode against legacy mode",
         paper: Some(("costa2017", "fig6")),
         build: modes::method,
+        companions: &[
+            (TargetKind::Ours, TargetKind::Bridge),
+            (TargetKind::Ovs, TargetKind::LinuxBridge),
+        ],
+        has_modes: true,
         parameters: matching::BY_SIZE,
         shows: modes::SHOWS,
         ..ROUND_TRIP

@@ -52,22 +52,21 @@ impl Plan {
             self.kinds.iter().filter(|kind| entry.can_measure(**kind, self.links.of(**kind)))
         {
             kinds.push(kind);
-            let companion = entry.companions.iter().find(|(asked, _)| *asked == kind);
-            if let Some((_, companion)) = companion
-                .filter(|(_, it)| !self.kinds.contains(it) && it.runs_on(self.links.of(kind)))
-            {
-                kinds.push(*companion);
-            }
+            kinds.extend(
+                entry
+                    .companion(kind)
+                    .filter(|it| !self.kinds.contains(it) && it.runs_on(self.links.of(kind))),
+            );
         }
         kinds
     }
 
     /// By which link a target is joined: a companion by that of the target that it goes along with.
     pub fn link_of(&self, kind: TargetKind) -> Link {
-        let mut companions = self.entries.iter().flat_map(|entry| entry.companions);
-        let asked = companions.find(|(asked, it)| *it == kind && self.kinds.contains(asked));
-        match asked {
-            Some((asked, _)) if !self.kinds.contains(&kind) => self.links.of(*asked),
+        let goes_along =
+            |asked: &&TargetKind| self.entries.iter().any(|it| it.companion(**asked) == Some(kind));
+        match self.kinds.iter().find(goes_along) {
+            Some(asked) if !self.kinds.contains(&kind) => self.links.of(*asked),
             _ => self.links.of(kind),
         }
     }

@@ -126,6 +126,13 @@ impl ModelTarget {
         self.kept().site
     }
 
+    /// The same hardware without OpenFlow; none for what is that already.
+    pub fn legacy(self) -> Option<ModelTarget> {
+        let is_openflow = self.mode == Mode::OpenFlow;
+        let text = format!("{PREFIX}{},mode=legacy", self.source());
+        is_openflow.then(|| ModelTarget::parse(&text).ok()).flatten()
+    }
+
     /// What the hardware is used as.
     pub fn mode(self) -> Mode {
         self.mode

@@ -72,6 +72,24 @@ fn a_bridge_and_a_router_have_round_trips_too() {
 }
 
 #[test]
+fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
+    let folder = Folder::new();
+    let keys = "path_hardware.latency_ns = { value = 400_000, source = \"assumed\" }\n\
+                path_legacy.latency_ns = { value = 100_000, source = \"assumed\" }\n";
+    let kind = modelled(&folder, keys);
+    let record = study("costa2017/fig6", &[kind], &["frame=64", "repeats=2"]);
+    let legacy = format!("{},mode=legacy", kind.name());
+    let mean = |target: &str, name: &str| value(&record, "costa2017/fig6", target, name).unwrap();
+    let speed_up = mean(&legacy, "legacy_rtt_ns_mean") / mean(kind.name(), "port_rtt_ns_mean");
+    assert!((speed_up - 0.25).abs() < 0.01, "{speed_up}");
+    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        panic!("one sheet")
+    };
+    // 202,688 of 802,688 ns: both ways, and four links.
+    assert!(sheet.tables[0].rows.iter().any(|row| row[3].text == "0.2525"), "{:?}", sheet.tables);
+}
+
+#[test]
 fn the_interval_holds_what_a_model_is_set_to() {
     let folder = Folder::new();
     let keys = "path_hardware.latency_ns = { value = 400_000, source = \"assumed\" }\n\
