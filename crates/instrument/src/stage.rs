@@ -226,11 +226,10 @@ impl Stage {
     /// Does once what there is to do without waiting; whether that was anything.
     pub fn turn(&mut self, world: &mut World<'_>) -> bool {
         self.costs.turns += 1;
-        let stalls = self.attention.stalls().count;
         let now = self.look(world);
         // Virtual time stands still in a turn.
         if self.phase == Phase::Running && !self.facts.is_simulated {
-            self.lengths.begin(now, self.attention.stalls().count > stalls);
+            self.lengths.begin(now, self.attention.stalls().count);
         }
         let moved = match self.phase {
             Phase::Opening => self.open(world, now),

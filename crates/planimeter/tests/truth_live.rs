@@ -12,6 +12,8 @@
 #[allow(dead_code, reason = "the suite in virtual time uses all of it")]
 mod case;
 mod common;
+#[path = "truth/living.rs"]
+mod living;
 #[path = "truth/method.rs"]
 #[allow(dead_code, reason = "as above")]
 mod method;
@@ -42,9 +44,11 @@ use ports::wrap::delay::DelayOptions;
 use ports::wrap::fault::{FaultCounters, FaultOptions};
 use results::record::Interval;
 
-const TESTS: [Test<Need>; 2] = [
+const TESTS: [Test<Need>; 4] = [
     ("links_between_shared_memory", || Ok(()), links_between_shared_memory),
     ("links_between_interfaces", veth_needs, links_between_interfaces),
+    ("models_over_shared_memory", lab_needs, models_over_shared_memory),
+    ("models_over_interfaces", veth_needs, models_over_interfaces),
 ];
 
 /// The load at which links are measured, so that frames are 50 us apart, and for how long.
@@ -75,6 +79,23 @@ fn veth_needs() -> Result<(), Need> {
         return Err(Need::Privilege);
     }
     need::require(Feature::PacketSocket).map(drop)
+}
+
+fn lab_needs() -> Result<(), Need> {
+    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+}
+
+fn models_over_shared_memory() {
+    living::check("memif", models());
+}
+
+fn models_over_interfaces() {
+    living::check("veth", models());
+}
+
+/// How many switches of each kind are drawn: a run takes far longer than a trial of a link.
+fn models() -> u64 {
+    cases().div_ceil(14)
 }
 
 fn cases() -> u64 {

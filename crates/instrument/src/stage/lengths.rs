@@ -16,21 +16,23 @@ const BUCKETS: usize = 21 << STEPS_BITS;
 /// Time spent in turns, by their length.
 #[derive(Debug, Clone)]
 pub struct Lengths {
-    began_at: Option<Nanos>,
+    /// When the turn at hand began, and how often the tester had been away until then.
+    began: Option<(Nanos, u64)>,
     ns: [u64; BUCKETS],
 }
 
 impl Lengths {
     /// No turn yet.
     pub fn new() -> Lengths {
-        Lengths { began_at: None, ns: [0; BUCKETS] }
+        Lengths { began: None, ns: [0; BUCKETS] }
     }
 
-    /// A turn begins at `now`, and the one before it is over; it does not count if the tester was away.
+    /// A turn begins at `now`, and the one before it is over, which does not count if the tester was away in it; until
+    /// now it was so often.
     #[inline]
-    pub fn begin(&mut self, now: Nanos, was_away: bool) {
-        if let Some(before) = self.began_at.replace(now)
-            && !was_away
+    pub fn begin(&mut self, now: Nanos, stalls: u64) {
+        if let Some((before, known)) = self.began.replace((now, stalls))
+            && known == stalls
         {
             let length = now.since(before).0;
             if let Some(ns) = self.ns.get_mut(place(length)) {
@@ -93,17 +95,17 @@ mod tests {
         let mut lengths = Lengths::new();
         assert_eq!(lengths.quantile(0.5), Nanos::ZERO);
         let mut now = 0;
-        let mut turns = |count: u64, length: u64, was_away: bool| {
+        let mut turns = |count: u64, length: u64, stalls: u64| {
             for _ in 0..count {
                 now += length;
-                lengths.begin(Nanos(now), was_away);
+                lengths.begin(Nanos(now), stalls);
             }
         };
-        turns(1, 5, false);
-        turns(9_000, 100, false);
-        turns(10, 10_000, false);
-        turns(1, 250_000, true);
-        turns(1, 9_000_000_000, false);
+        turns(1, 5, 0);
+        turns(9_000, 100, 0);
+        turns(10, 10_000, 0);
+        turns(1, 250_000, 1);
+        turns(1, 9_000_000_000, 1);
         assert_eq!(lengths.quantile(0.5), Nanos(103));
         assert_eq!(lengths.quantile(0.99), Nanos(10_239));
     }

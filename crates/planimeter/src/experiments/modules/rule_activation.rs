@@ -424,7 +424,8 @@ impl Module for RuleActivation {
         match event.what {
             What::Start(facts) => self.prepare(facts, desk),
             What::Frame(arrival) => {
-                if let Some(probe) = arrival.probe {
+                // One that left later than it says, or came while nobody looked, shows no moment.
+                if let Some(probe) = arrival.probe.filter(|probe| probe.is_delay_known) {
                     self.probed(&probe, event.at, arrival.port, desk);
                 }
             }
