@@ -35,7 +35,8 @@ class Frame:
 @dataclass(slots=True)
 class Message:
     """An OpenFlow message that came. `said` is what `send` gave back for what it answers, if it answers
-    anything, and `place` which of the messages that were sent together, from 0."""
+    anything, and `place` which of the messages that were sent together, from 0. `wire` is when its last byte had
+    passed the interface, where that is captured (`--set control_capture=stamps`)."""
 
     at: int
     connection: int
@@ -47,17 +48,20 @@ class Message:
     place: int | None
     probe: Probe | None
     body: dict[str, Any] = field(default_factory=dict)
+    wire: int | None = None
 
 
 @dataclass(slots=True)
 class Sent:
-    """The socket took all that was said together: `first` is before the first byte, `last` after the last."""
+    """The socket took all that was said together: `first` is before the first byte, `last` after the last, `wire`
+    when that had passed the interface, where it is captured and had by now."""
 
     at: int
     connection: int
     said: int
     first: int
     last: int
+    wire: int | None = None
 
 
 @dataclass(slots=True)

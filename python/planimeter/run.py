@@ -100,8 +100,8 @@ class Teller:
         self.module.frame(Frame(at, port, bool(flags), _probe(probe), bytes_))
 
     def on_message(self, row: list[Any]) -> None:
-        _, at, connection, kind, xid, size, known, said, place, probe, body = row
-        message = Message(at, connection, kind, xid, size, known, said, place, _probe(probe), body)
+        _, at, connection, kind, xid, size, known, said, place, probe, body, wire = row
+        message = Message(at, connection, kind, xid, size, known, said, place, _probe(probe), body, wire)
         self.module.message(message)
 
     def on_start(self, row: list[Any]) -> None:

@@ -33,7 +33,7 @@ pub use findings::{LogEntry, Measured, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
     AgentReport, ConnectionReport, Costs, Ended, PortAccount, StageReport, StreamAccount,
-    TIME_LIMIT,
+    TIME_LIMIT, WireReport,
 };
 
 /// A measurement that reacts to what happens.
@@ -108,6 +108,8 @@ pub enum What<'a> {
         first: Nanos,
         /// After the write that took the last byte.
         last: Nanos,
+        /// When the last byte had passed the interface, where that is captured and had happened by now.
+        wire: Option<Stamp>,
     },
     /// A message came; `at` is when the read returned that completed it. Echo requests of the switch
     /// are answered without the module, hellos and the first features are not told.
@@ -124,6 +126,9 @@ pub enum What<'a> {
         probe: Option<Probe>,
         /// Whether the tester was there when it came, so that `at` is when it did.
         is_moment_known: bool,
+        /// When its last byte had passed the interface, where that is captured; known also if the tester
+        /// was away.
+        wire: Option<Stamp>,
     },
     /// The moment that was asked for has come; how late it is told is `at` less [`TimerId::due`].
     Timer(TimerId),

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use packet::copies::Copies;
-use packet::time::{Clock, Nanos};
+use packet::time::{Clock, Nanos, Stamp};
 use ports::channel::{Channel, ChannelError};
 use ports::port::{PortCounters, PortDrop};
 
@@ -124,7 +124,7 @@ pub struct Stage {
     /// Where the tester looked when: its ports, and after them its connections.
     attention: Attention,
     /// What sockets took and the module has not been told.
-    sent: VecDeque<(usize, Said, [Nanos; 2])>,
+    sent: VecDeque<(usize, Said, [Nanos; 2], Option<Stamp>)>,
     later: VecDeque<Later>,
     asked: Asked,
     costs: Costs,
@@ -330,6 +330,7 @@ impl Stage {
             series,
             limits,
             costs: self.costs,
+            capture: None,
             stalls,
             flags: flags.into_iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect(),
             stamps,

@@ -39,7 +39,14 @@ pub struct Wiring {
     pub instrument_threaded: bool,
     /// Whether a target that can takes its ends by AF_XDP; otherwise by packet sockets.
     pub xdp: bool,
+    /// Whether an OpenFlow switch listens on TCP too, at [`CONTROL_ADDRESS`] of its namespace, where what passes can
+    /// be captured.
+    pub control_tcp: bool,
 }
+
+/// Where OpenFlow switches listen on TCP, if they do.
+pub const CONTROL_ADDRESS: std::net::SocketAddrV4 =
+    std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 6653);
 
 impl Wiring {
     /// Two ports of 1,500 bytes. The target's kernel work is on the target's core; the
@@ -48,7 +55,15 @@ impl Wiring {
         let cores = Cores::of_machine()?;
         let instrument_threaded = cores.instrument.len() > 1;
         let (ports, mtu, target_threaded, xdp) = (2, 1500, true, false);
-        Ok(Wiring { ports, mtu, cores, target_threaded, instrument_threaded, xdp })
+        Ok(Wiring {
+            ports,
+            mtu,
+            cores,
+            target_threaded,
+            instrument_threaded,
+            xdp,
+            control_tcp: false,
+        })
     }
 }
 

@@ -41,7 +41,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 31] = [
+const TESTS: [Test<Need>; 32] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -80,6 +80,7 @@ const TESTS: [Test<Need>; 31] = [
         witnesses::agent_needs,
         witnesses::a_foreign_agent_counts_every_frame,
     ),
+    ("control_channels_are_captured", ovs_needs, witnesses::control_channels_are_captured),
     ("an_absent_snmp_agent_is_a_warning", lab_needs, witnesses::an_absent_agent_is_a_warning),
 ];
 

@@ -8,16 +8,24 @@
 use std::net::IpAddr;
 use std::os::fd::RawFd;
 
+use packet::time::Stamp;
+
+use wire::{Direction, Remarks, Unseen};
+
 /// Channels between two ends in one process.
 pub mod memory;
 /// Channels over TCP.
 pub mod tcp;
+/// Channels with stamps from the wire.
+pub mod tap;
 /// Channels over TLS, and what they are made from.
 pub mod tls;
 /// Channels over Unix sockets.
 pub mod unix;
 /// Where a channel leads to.
 pub mod url;
+/// When a channel's bytes passed the interface.
+pub mod wire;
 
 mod dial;
 mod listen;
@@ -67,6 +75,17 @@ pub trait Channel: Send {
 
     /// Name of the other end, for people and records.
     fn peer(&self) -> &str;
+
+    /// When the first `end` bytes of a direction since the connection was made had passed the interface, or why that is not known; none if
+    /// nobody looks there. To be asked in the order of the stream.
+    fn passed(&mut self, _direction: Direction, _end: u64) -> Option<Result<Stamp, Unseen>> {
+        None
+    }
+
+    /// What was remarkable on the wire; none if nobody looks there.
+    fn remarks(&self) -> Option<Remarks> {
+        None
+    }
 }
 
 /// How far a channel has come.

@@ -26,6 +26,24 @@ pub fn socket(
     }
 }
 
+/// The port of this end of an IP socket; none for any other.
+pub fn local_port(socket: RawFd) -> Option<u16> {
+    let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `address`, plain data that is zeroed and filled; the
+    // family says which struct it is.
+    unsafe {
+        check(libc::getsockname(socket, address.as_mut_ptr().cast(), &mut length)).ok()?;
+        let address = address.assume_init();
+        let pointer = std::ptr::from_ref(&address);
+        match libc::c_int::from(address.ss_family) {
+            libc::AF_INET => Some(u16::from_be((*pointer.cast::<libc::sockaddr_in>()).sin_port)),
+            libc::AF_INET6 => Some(u16::from_be((*pointer.cast::<libc::sockaddr_in6>()).sin6_port)),
+            _ => None,
+        }
+    }
+}
+
 /// Plain data that the kernel may read from or write to byte by byte.
 ///
 /// # Safety

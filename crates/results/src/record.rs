@@ -17,6 +17,7 @@ mod named;
 mod sent;
 mod stalls;
 mod warning;
+mod wire;
 mod witness;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub use trial::{
     StreamCount, Trial, Within, Work,
 };
 pub use warning::{Notice, Warning, gathered};
+pub use wire::Wire;
 pub use witness::{Seen, Witness};
 
 use serde::{Deserialize, Serialize};

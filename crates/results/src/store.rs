@@ -49,6 +49,9 @@ pub struct Output {
 /// Where logs of modules lie in a run's folder.
 const LOG_FOLDER: &str = "modules";
 
+/// Captures of control channels, in the run's folder.
+const CAPTURE_FOLDER: &str = "captures";
+
 /// The histograms of a trial, as far as they were taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Histograms<'a> {
@@ -138,6 +141,16 @@ impl Store {
         let path = self.folder.join(&name);
         let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         fs::write(&path, text).map_err(|error| StoreError::new("write", &path, error))?;
+        Ok(name)
+    }
+
+    /// Keeps what control channels looked like on the wire in a trial; the file's name within the run's folder.
+    pub fn write_capture(&self, id: u64, bytes: &[u8]) -> Result<String, StoreError> {
+        let folder = self.folder.join(CAPTURE_FOLDER);
+        fs::create_dir_all(&folder).map_err(|error| StoreError::new("make", &folder, error))?;
+        let name = format!("{CAPTURE_FOLDER}/{id:05}.pcapng");
+        let path = self.folder.join(&name);
+        fs::write(&path, bytes).map_err(|error| StoreError::new("write", &path, error))?;
         Ok(name)
     }
 

@@ -5,7 +5,9 @@
 
 use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};
+use ports::channel::wire::Remarks;
 use ports::port::PortCounters;
+use results::histogram::Histogram;
 
 use super::findings::{LogEntry, Measured, Series};
 use crate::stall::Stalls;
@@ -44,6 +46,8 @@ pub struct StageReport {
     pub limits: Vec<(&'static str, u64)>,
     /// What the stage and the module cost.
     pub costs: Costs,
+    /// What control channels looked like on the wire, as a capture file, if one was asked for.
+    pub capture: Option<Vec<u8>>,
     /// When the tester was not at its work; `delays_unknown` counts the streams' frames that came back
     /// and whose delay nobody knows.
     pub stalls: Stalls,
@@ -137,7 +141,7 @@ pub struct PortAccount {
 }
 
 /// What passed on a connection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConnectionReport {
     /// Name of the other end, empty if it was never up.
     pub peer: String,
@@ -161,6 +165,23 @@ pub struct ConnectionReport {
     pub bytes_sent: u64,
     /// Bytes that came.
     pub bytes_received: u64,
+    /// What was seen of it on the wire; none if nobody looked there.
+    pub wire: Option<WireReport>,
+}
+
+/// What was seen of a connection on the wire.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WireReport {
+    /// Who took the stamps.
+    pub stamps: Option<Clock>,
+    /// From when a message had passed the interface to when the socket had handed it over, in nanoseconds.
+    pub received: Histogram,
+    /// From before the write of what was said to when all of it had passed, in nanoseconds.
+    pub sent: Histogram,
+    /// Messages whose moment on the wire nobody knows.
+    pub unknown: u64,
+    /// Retransmissions, gaps, and what was given up.
+    pub remarks: Remarks,
 }
 
 /// What passed between a module and an agent.

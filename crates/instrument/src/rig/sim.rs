@@ -4,6 +4,8 @@
 //! the same report, to the byte. What a report says is what the model says, never a measurement.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use packet::time::Nanos;
 use ports::port::Port;
@@ -32,6 +34,8 @@ pub struct SimRig<D> {
     pub agents: Vec<Agent>,
     /// The device; an experiment's driver may reach into it between trials.
     pub device: D,
+    /// The virtual time for whoever stamps, in nanoseconds.
+    pub clock: Arc<AtomicU64>,
     pub(crate) now: Nanos,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
@@ -46,6 +50,7 @@ impl<D: Device> SimRig<D> {
             ports,
             agents: Vec::new(),
             device,
+            clock: Arc::default(),
             now: Nanos::ZERO,
             key,
             epoch: 0,
@@ -86,6 +91,7 @@ impl<D: Device> SimRig<D> {
 
     /// Lets the device alone do all that it has to do at this moment; when it wants to go on.
     pub(crate) fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
+        self.clock.store(self.now.0, Ordering::Relaxed);
         for _ in 0..TURNS_MAX {
             match self.device.step(self.now) {
                 Some(at) if at <= self.now => {}

@@ -14,8 +14,9 @@ use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
-use packet::time::Nanos;
+use packet::time::{Nanos, Stamp};
 use ports::channel::Channel;
+use ports::channel::wire::{Direction, Remarks, Unseen};
 
 use crate::module::report::count;
 use crate::module::{Connection, ConnectionFacts, ConnectionReport, Prepared, Said, Unsent};
@@ -62,6 +63,13 @@ pub struct Line {
     /// Bytes that were sent since the connection was made.
     sent: u64,
     marks: VecDeque<Mark>,
+    /// Bytes that the session has taken since the connection was made.
+    taken: u64,
+    /// What was sent and had not passed the interface when that was last looked at: up to which byte, and
+    /// when the socket was handed it.
+    unpassed: VecDeque<(u64, Nanos)>,
+    /// What was remarkable on the wire of connections before.
+    remarks_before: Remarks,
     report: ConnectionReport,
 }
 
@@ -97,7 +105,7 @@ pub enum Heard {
     /// It is up.
     Up,
     /// A message for the module.
-    Message { xid: Xid, message: Message, bytes: usize },
+    Message { xid: Xid, message: Message, bytes: usize, wire: Option<Stamp> },
     /// Bytes that are no message.
     Refused(DecodeError),
     /// It is of no use any more.
@@ -119,6 +127,9 @@ impl Line {
             out_start: 0,
             sent: 0,
             marks: VecDeque::new(),
+            taken: 0,
+            unpassed: VecDeque::new(),
+            remarks_before: Remarks::default(),
             report: ConnectionReport::default(),
             needs,
         };
@@ -143,12 +154,19 @@ impl Line {
             self.report.losses += 1;
             self.report.lost = Some(why);
         }
+        self.look_back();
         self.state = State::Idle;
         (self.channel, self.session, self.features) = (None, None, None);
         self.unread = 0..0;
         self.out.clear();
         self.marks.clear();
-        (self.out_start, self.sent) = (0, 0);
+        (self.out_start, self.sent, self.taken) = (0, 0, 0);
+        let unseen = self.unpassed.len() as u64;
+        self.unpassed.clear();
+        if let Some(wire) = &mut self.report.wire {
+            wire.unknown += unseen;
+            self.remarks_before = wire.remarks;
+        }
     }
 
     /// Whether nobody wants it now.
@@ -232,6 +250,7 @@ impl Line {
                     let session = self.session.as_mut()?;
                     let taken = session.receive(&self.buffer[self.unread.clone()], at);
                     self.unread.start += taken;
+                    self.taken += taken as u64;
                     session.tick(at);
                     session.poll_event()?
                 }
@@ -269,7 +288,8 @@ impl Line {
             }
             Event::Message { xid, message, bytes, .. } => {
                 count(&mut self.report.received, message.kind(), 1);
-                Some(Heard::Message { xid, message, bytes })
+                let wire = self.came(at);
+                Some(Heard::Message { xid, message, bytes, wire })
             }
             Event::Refused(error) => {
                 self.report.refused += 1;
@@ -367,7 +387,7 @@ impl Line {
     pub fn write(
         &mut self,
         clock: &mut dyn FnMut() -> Nanos,
-        mut sent: impl FnMut(Said, [Nanos; 2]),
+        mut sent: impl FnMut(Said, [Nanos; 2], Option<Stamp>),
     ) -> Result<bool, String> {
         self.collect();
         let Some(channel) = &mut self.channel else { return Ok(false) };
@@ -385,7 +405,9 @@ impl Line {
         while self.marks.front().is_some_and(|mark| mark.ends <= self.sent) {
             let mark = self.marks.pop_front().expect("there is a first one");
             mark.kinds.iter().for_each(|&(kind, more)| count(&mut self.report.sent, kind, more));
-            sent(mark.said, [mark.first.unwrap_or(first), last]);
+            let first = mark.first.unwrap_or(first);
+            let wire = self.left(mark.ends, first);
+            sent(mark.said, [first, last], wire);
         }
         if self.out_start == self.out.len() {
             self.out.clear();
@@ -397,6 +419,66 @@ impl Line {
         Ok(taken > 0)
     }
 
+    /// When the message that was just heard had passed the interface; the socket handed it over at `at`.
+    fn came(&mut self, at: Nanos) -> Option<Stamp> {
+        let end = self.taken - self.session.as_ref()?.unread().len() as u64;
+        let passed = self.channel.as_mut()?.passed(Direction::In, end)?;
+        let wire = self.report.wire.get_or_insert_default();
+        match passed {
+            Ok(stamp) => {
+                wire.stamps = Some(stamp.clock);
+                wire.received.record(at.since(stamp.at).0);
+                Some(stamp)
+            }
+            Err(_) => {
+                wire.unknown += 1;
+                None
+            }
+        }
+    }
+
+    /// When what ends with this byte had passed the interface, if it has; the socket was handed its first at
+    /// `first`. What has not is looked at again.
+    fn left(&mut self, end: u64, first: Nanos) -> Option<Stamp> {
+        self.channel.as_ref()?.remarks()?;
+        if self.unpassed.len() < MESSAGES_WAITING_MAX {
+            self.unpassed.push_back((end, first));
+        } else {
+            self.report.wire.get_or_insert_default().unknown += 1;
+        }
+        self.look_back()
+    }
+
+    /// Looks again at what had not passed; when the last of it had, if all of it has.
+    fn look_back(&mut self) -> Option<Stamp> {
+        let channel = self.channel.as_mut()?;
+        let wire = match channel.remarks() {
+            Some(remarks) => {
+                let wire = self.report.wire.get_or_insert_default();
+                wire.remarks = self.remarks_before.and(remarks);
+                wire
+            }
+            None => return None,
+        };
+        let mut last = None;
+        while let Some(&(end, first)) = self.unpassed.front() {
+            match channel.passed(Direction::Out, end) {
+                Some(Ok(stamp)) => {
+                    wire.stamps = Some(stamp.clock);
+                    wire.sent.record(stamp.at.since(first).0);
+                    last = Some(stamp);
+                }
+                Some(Err(Unseen::NotYet)) => return None,
+                _ => {
+                    wire.unknown += 1;
+                    last = None;
+                }
+            }
+            self.unpassed.pop_front();
+        }
+        last
+    }
+
     /// What a module is told of it.
     pub fn facts(&self) -> ConnectionFacts {
         let version = self.session.as_ref().and_then(Session::version);
@@ -405,7 +487,11 @@ impl Line {
     }
 
     /// What passed on it.
-    pub fn report(self) -> ConnectionReport {
+    pub fn report(mut self) -> ConnectionReport {
+        self.look_back();
+        if let Some(wire) = &mut self.report.wire {
+            wire.unknown += self.unpassed.len() as u64;
+        }
         self.report
     }
 }

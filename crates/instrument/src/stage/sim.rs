@@ -3,6 +3,8 @@
 //! As in trials ([`crate::rig::sim`]), nothing depends on the host's speed or clock: the same module and
 //! the same device give the same report. Reacting takes no time.
 
+use std::sync::atomic::Ordering;
+
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError};
 
@@ -63,6 +65,7 @@ impl<D: Device> SimRig<D> {
     ) -> Result<(), RigError> {
         for _ in 0..TURNS_MAX {
             let now = self.now;
+            self.clock.store(now.0, Ordering::Relaxed);
             let device = &mut self.device;
             let mut dial = |wanted: Wanted, now: Nanos| connect(device, wanted, now).map(Some);
             let mut world = World {

@@ -142,12 +142,19 @@ impl Stage {
             *spent += (world.clock)().since(before);
             match heard {
                 None => return moved,
-                Some(Heard::Message { xid, message, bytes }) if is_running => {
+                Some(Heard::Message { xid, message, bytes, wire }) if is_running => {
                     let probe = self.carried(&message, at, is_moment_known);
                     let connection = place;
                     let message = &message;
-                    let what =
-                        What::Message { connection, xid, message, bytes, probe, is_moment_known };
+                    let what = What::Message {
+                        connection,
+                        xid,
+                        message,
+                        bytes,
+                        probe,
+                        is_moment_known,
+                        wire,
+                    };
                     self.tell(world, at, what);
                 }
                 Some(Heard::Message { .. }) => {}
@@ -185,7 +192,7 @@ impl Stage {
             }
             let before = (world.clock)();
             let taken = &mut self.sent;
-            let tell = |said, span| taken.push_back((place, said, span));
+            let tell = |said, span, wire| taken.push_back((place, said, span, wire));
             match self.lines[place].write(world.clock, tell) {
                 Ok(wrote) => moved |= wrote,
                 Err(why) => self.lose(place, why),
@@ -193,8 +200,8 @@ impl Stage {
             let now = self.look(world);
             self.costs.control_ns_total += now.since(before).0;
         }
-        while let Some((connection, said, [first, last])) = self.sent.pop_front() {
-            self.tell(world, last, What::Sent { connection, said, first, last });
+        while let Some((connection, said, [first, last], wire)) = self.sent.pop_front() {
+            self.tell(world, last, What::Sent { connection, said, first, last, wire });
         }
         moved
     }

@@ -9,6 +9,7 @@ mod chance;
 mod robust;
 mod streams;
 mod toy;
+mod wire;
 
 use std::net::Ipv4Addr;
 

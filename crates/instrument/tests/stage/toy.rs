@@ -4,6 +4,8 @@
 //! from when the rule is active on. Everything it does it does at a moment that the test knows.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use instrument::rig::sim::Device;
 use openflow::header::Xid;
@@ -17,7 +19,7 @@ use packet::frame::Batch;
 use packet::parse::Packet;
 use packet::time::Nanos;
 use ports::channel::Channel;
-use ports::channel::memory::{MemoryChannel, pair};
+use ports::channel::memory::{MemoryChannel, pair, pair_stamped};
 use ports::port::Port;
 
 /// What it does wrong.
@@ -94,7 +96,19 @@ impl Toy {
 
     /// A new connection.
     pub fn connect(&mut self, now: Nanos) -> Box<dyn Channel> {
-        let (near, far) = pair(1 << 16, "toy");
+        self.adopt(pair(1 << 16, "toy"), now)
+    }
+
+    /// The same with stamps from the wire.
+    pub fn connect_stamped(&mut self, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
+        self.adopt(pair_stamped(1 << 16, "toy", clock), now)
+    }
+
+    fn adopt(
+        &mut self,
+        (near, far): (MemoryChannel, MemoryChannel),
+        now: Nanos,
+    ) -> Box<dyn Channel> {
         self.lines.push(Line {
             channel: Some(far),
             session: Session::new(Settings::new(End::Switch), now),

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
+use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Mac, RunFolder, Site};
 use control::Control;
 use serde_json::{Value, json};
@@ -123,6 +124,10 @@ impl Ours {
             Mode::Switch => {
                 let url = format!("punix:{}", running.openflow.display());
                 arguments.extend(["--listen".into(), url.into()]);
+                if site.wiring.control_tcp {
+                    let url = format!("ptcp:{}:{}", CONTROL_ADDRESS.port(), CONTROL_ADDRESS.ip());
+                    arguments.extend(["--listen".into(), url.into()]);
+                }
                 if let Some(core) = self.frames_core(site) {
                     arguments.extend(["--frames-core".into(), core.to_string().into()]);
                 }

@@ -44,6 +44,19 @@ pub struct Control {
     pub flow_mods_per_s: f64,
     /// The target whose maximum loads are shares of; each its own if none is named.
     pub load_of: Option<TargetKind>,
+    /// Whether a module's control channels are captured on the wire.
+    pub capture: Capture,
+}
+
+/// What is captured of control channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// Nothing.
+    No,
+    /// When messages pass.
+    Stamps,
+    /// That, and a file of all packets for each trial.
+    File,
 }
 
 impl Control {
@@ -63,6 +76,7 @@ impl Control {
             traffic_percent: None,
             flow_mods_per_s: 100_000.0,
             load_of: None,
+            capture: Capture::No,
         }
     }
 
@@ -96,6 +110,14 @@ impl Control {
             "ahead" => self.ahead = Some(number(value, 1.0, AHEAD_MAX as f64)? as usize),
             "beside" => self.traffic_percent = Some(number(value, 0.1, 100.0)?),
             "flow_mods_per_s" => self.flow_mods_per_s = number(value, 1.0, 1e8)?,
+            "control_capture" => {
+                self.capture = match value {
+                    "no" => Capture::No,
+                    "stamps" => Capture::Stamps,
+                    "file" => Capture::File,
+                    _ => return None,
+                }
+            }
             _ => self.load_of = Some(value.parse().ok()?),
         }
         Some(())
@@ -113,7 +135,12 @@ fn batch(text: &str) -> Option<Commit> {
 }
 
 /// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 8] = [
+pub const KEYS: [(&str, &str, &str); 9] = [
+    (
+        "control_capture",
+        "no, stamps or file",
+        "of a module's control channels: when messages pass the interface, and a pcapng file too (no)",
+    ),
     (
         "flows",
         "1 to 4000000",

@@ -23,7 +23,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             let (is_known, probe) = (arrival.is_moment_known, arrival.probe.map(row));
             put(out, &("frame", at, arrival.port, is_known, probe, data));
         }
-        What::Message { connection, xid, message, bytes, probe, is_moment_known } => {
+        What::Message { connection, xid, message, bytes, probe, is_moment_known, wire } => {
             let (said, place) = names.answered(xid).unzip();
             let (kind, body) = (message.kind().to_string(), message::told(message));
             let probe = probe.map(row);
@@ -41,11 +41,13 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
                     place,
                     probe,
                     body,
+                    wire.map(|stamp| stamp.at.0),
                 ),
             );
         }
-        What::Sent { connection, said, first, last } => {
-            put(out, &("sent", at, connection, names.said(said), first.0, last.0));
+        What::Sent { connection, said, first, last, wire } => {
+            let wire = wire.map(|stamp| stamp.at.0);
+            put(out, &("sent", at, connection, names.said(said), first.0, last.0, wire));
         }
         What::Unsent { connection, said, why } => {
             put(out, &("unsent", at, connection, names.said(said), why.to_string()));

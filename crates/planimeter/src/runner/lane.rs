@@ -59,6 +59,8 @@ pub struct Seat {
     pub calibration: Option<String>,
     /// The SNMP agent that is asked beside.
     pub witness: Witness,
+    /// Whether modules' control channels are to be seen on the wire.
+    pub captures: bool,
 }
 
 /// What a step did.
@@ -83,8 +85,8 @@ pub struct Done {
 pub enum Seen {
     /// Of a trial of streams, all.
     Trial(Box<TrialReport>),
-    /// Of a module, its log as lines.
-    Log(Vec<String>),
+    /// Of a module, its log as lines, and what its control channels looked like on the wire.
+    Log(Vec<String>, Option<Vec<u8>>),
 }
 
 /// What is to be done next.
@@ -235,7 +237,8 @@ impl Lane {
                 (report, (beside.loads, beside.problem))
             }
         };
-        let report = report.map_err(failed)?;
+        let mut report = report.map_err(failed)?;
+        let capture = report.capture.take();
         let after = target.snapshot().map_err(failed)?;
         if report.ended == Ended::Interrupted {
             return Err(RunError::Trial(kind, RigError::Interrupted));
@@ -245,10 +248,17 @@ impl Lane {
         let facts = self.facts(id, &point, seed);
         let mut line = recording::module::trial(&facts, self.entry.set(), &report, &around);
         self.bear_witness(target, &mut line, seen, (&told.0, told.1)).map_err(failed)?;
+        if let Some(module) = line.module.as_mut().filter(|_| self.seat.captures) {
+            module.wire.get_or_insert_with(|| recording::module::unseen(&report));
+        }
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
         self.last = Some(Outcome::Module { point, report: Box::new(report) });
-        Ok(Stepped::Trial(Box::new(Done { trial: line, seen: Seen::Log(log), failure: None })))
+        Ok(Stepped::Trial(Box::new(Done {
+            trial: line,
+            seen: Seen::Log(log, capture),
+            failure: None,
+        })))
     }
 
     /// Asks the agent again and puts what it saw into the line of a trial; `told` are the loads meanwhile.

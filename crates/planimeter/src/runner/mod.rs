@@ -34,6 +34,7 @@ use crate::catalog::Entry;
 use crate::experiments::Context;
 use crate::papers;
 use crate::parameter::Capacity;
+use crate::parameter::control::Capture;
 use crate::target::name::TargetKind;
 use crate::target::{Benches, Target, TargetError};
 use clock::ClockWatch;
@@ -263,7 +264,9 @@ impl<'a> Run<'a> {
             let link_apart = self.plan.link_apart(kind);
             let calibration = alone.map(|known| known.id.clone());
             let witness = self.plan.parameters.witness.clone();
-            let seat = Seat { target, inputs, kind, link, link_apart, calibration, witness };
+            let captures = self.plan.parameters.control.capture != Capture::No;
+            let seat =
+                Seat { target, inputs, kind, link, link_apart, calibration, witness, captures };
             Lane::new(entry, seat, entry.method_on(&context))
         };
         kinds.into_iter().map(lane).collect()
@@ -329,12 +332,15 @@ impl<'a> Run<'a> {
                         latency_scheduled: Some(&report.latency.from_scheduled),
                         pacing_error: Some(&report.pacing.gap_error),
                     },
-                    Seen::Log(_) => Histograms::default(),
+                    Seen::Log(..) => Histograms::default(),
                 };
-                if let (Seen::Log(lines), Some(module)) = (&done.seen, &mut trial.module)
-                    && !lines.is_empty()
-                {
-                    module.log = Some(self.store.write_log(id, lines)?);
+                if let (Seen::Log(lines, capture), Some(module)) = (&done.seen, &mut trial.module) {
+                    if !lines.is_empty() {
+                        module.log = Some(self.store.write_log(id, lines)?);
+                    }
+                    if let (Some(bytes), Some(wire)) = (capture, &mut module.wire) {
+                        wire.file = Some(self.store.write_capture(id, bytes)?);
+                    }
                 }
                 if let Some(Ended::Failed(why)) = trial.module.as_ref().map(|module| &module.ended)
                 {

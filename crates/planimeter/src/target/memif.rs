@@ -44,6 +44,7 @@ use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
     orders, reset, work_of_ours,
 };
+use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table};
 use crate::workload::{self, Addresses, Setup};
 use warming::{Pass, Warming};
@@ -86,6 +87,8 @@ pub struct MemifTarget {
     rig: LiveRig,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
+    /// What is captured of control channels.
+    capture: Capture,
     site: Site,
     holds: Option<Setup>,
     /// Failed upcalls at the last snapshot.
@@ -101,7 +104,8 @@ impl MemifBench {
         parameters: &Parameters,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
-        let wiring = Wiring::of_machine().map_err(lab_error)?;
+        let control_tcp = parameters.control.capture != Capture::No;
+        let wiring = Wiring { control_tcp, ..Wiring::of_machine().map_err(lab_error)? };
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (program, parameters) = (surroundings.program.clone(), parameters.clone());
         let stop = Arc::clone(stop);
@@ -134,12 +138,14 @@ impl MemifBench {
         let (holds, failed_upcalls) = (None, 0);
         let (agents, agent) = super::witness::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
+        let capture = self.parameters.control.capture;
         Ok(MemifTarget {
             kind,
             peer,
             access,
             rig,
             agent,
+            capture,
             site,
             holds,
             failed_upcalls,
@@ -342,7 +348,8 @@ impl Target for MemifTarget {
         if matches!(self.access, Access::OpenFlow { .. }) {
             self.holds = None;
         }
-        super::stage(&mut self.rig, &self.access, module)
+        let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
+        super::stage(&mut self.rig, &self.access, module, captured)
     }
 
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {

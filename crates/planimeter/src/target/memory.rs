@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::script::Script;
@@ -46,6 +46,7 @@ use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
     scene, work_of_ours,
 };
+use crate::parameter::control::Capture;
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
 
@@ -72,6 +73,8 @@ pub struct MemoryBench {
 /// A target in this process.
 struct MemoryTarget {
     kind: TargetKind,
+    /// What is captured of control channels.
+    capture: Capture,
     rig: AnyRig,
     cores: Cores,
     /// What the node was made by, to make it anew.
@@ -221,6 +224,7 @@ impl MemoryBench {
         let standstill = Standstill::new(Nanos(self.parameters.stall_ns));
         Box::new(MemoryTarget {
             kind,
+            capture: self.parameters.control.capture,
             rig,
             cores,
             config,
@@ -415,7 +419,7 @@ impl Target for MemoryTarget {
     }
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        let Self { kind, rig, cores, .. } = self;
+        let Self { kind, rig, cores, capture, .. } = self;
         let is_controlled = kind.technology() == Technology::OpenFlow;
         if is_controlled {
             (self.holds, self.controller) = (None, None);
@@ -423,12 +427,16 @@ impl Target for MemoryTarget {
         match rig {
             AnyRig::Simulated(rig) => {
                 let scene = scene(rig.ports());
+                let clock = (*capture != Capture::No).then(|| Arc::clone(&rig.clock));
                 Ok(rig.stage(module, &scene, &mut |device: &mut Simulated, _, now| {
                     if !is_controlled {
                         return Err(no_controller());
                     }
                     let node = device.node.as_deref_mut().expect("an OpenFlow switch is a node");
-                    Ok(adopted(node, now))
+                    Ok(match &clock {
+                        Some(clock) => adopted_stamped(node, clock, now),
+                        None => adopted(node, now),
+                    })
                 }))
             }
             AnyRig::Live(rig, Some(node)) => {
@@ -555,6 +563,13 @@ impl MemoryTarget {
 /// A controller's end of a channel to a node.
 fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
     let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+    node.adopt(Box::new(theirs), now);
+    Box::new(ours)
+}
+
+/// The same, with stamps by a simulation's clock.
+fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
+    let (ours, theirs) = ports::channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }

@@ -9,6 +9,8 @@ pub mod name;
 pub mod links;
 /// Targets that behave like models of hardware.
 pub mod model;
+/// Control channels that are captured on the wire.
+mod tapped;
 /// SNMP agents beside targets.
 mod witness;
 /// Entries as an OpenFlow controller installs them.
@@ -49,6 +51,7 @@ use ports::channel::ChannelError;
 use results::record::Work;
 
 use crate::parameter::Parameters;
+use crate::parameter::control::Capture;
 use crate::workload::{Addresses, PORTS_MAX, Setup};
 use name::{Link, TargetKind};
 
@@ -251,11 +254,15 @@ fn stage(
     rig: &mut LiveRig,
     access: &Access,
     module: &mut dyn Module,
+    captured: Option<(&lab::Site, Capture)>,
 ) -> Result<StageReport, TargetError> {
     let scene = scene(rig.ports());
     let Access::OpenFlow { channel } = access else {
         return Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
     };
+    if let Some(site) = captured {
+        return tapped::stage(rig, module, site);
+    }
     let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))

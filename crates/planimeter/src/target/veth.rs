@@ -40,6 +40,7 @@ use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
     program, reset, witness,
 };
+use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table};
 use crate::workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
 use crate::workload::{
@@ -80,6 +81,8 @@ pub struct VethTarget {
     lab: Arc<Lab>,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
+    /// What is captured of control channels.
+    capture: Capture,
     site: Site,
     peer: Box<dyn Peer>,
     access: Access,
@@ -99,7 +102,8 @@ impl VethBench {
         xdp: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
-        let wiring = Wiring { xdp, ..Wiring::of_machine().map_err(lab_error)? };
+        let control_tcp = parameters.control.capture != Capture::No;
+        let wiring = Wiring { xdp, control_tcp, ..Wiring::of_machine().map_err(lab_error)? };
         if xdp {
             need::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
         }
@@ -147,10 +151,24 @@ impl VethBench {
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
+        let capture = self.parameters.control.capture;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let holds = None;
-        Ok(VethTarget { kind, lab, agent, site, peer, access, rig, holds, remake, patience, stop })
+        Ok(VethTarget {
+            kind,
+            lab,
+            agent,
+            capture,
+            site,
+            peer,
+            access,
+            rig,
+            holds,
+            remake,
+            patience,
+            stop,
+        })
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -404,7 +422,8 @@ impl Target for VethTarget {
         if matches!(self.access, Access::OpenFlow { .. }) {
             self.holds = None;
         }
-        super::stage(&mut self.rig, &self.access, module)
+        let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
+        super::stage(&mut self.rig, &self.access, module, captured)
     }
 
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {

@@ -93,3 +93,38 @@ pub fn an_absent_agent_is_a_warning() {
         assert_eq!(witness["frames_in"], Value::Null, "{witness}");
     }
 }
+
+/// Switches of two kinds, whose control channel passes the loopback interface of their namespace: each message has a
+/// stamp of the kernel, and the file of the capture holds OpenFlow.
+pub fn control_channels_are_captured() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec!["run", "echo-delay", "--effort", "quick", "--link", "veth"];
+    arguments.extend(["--on", "ours", "--on", "ovs"]);
+    let set = ["repeats=1", "control_capture=file"];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let run = only_run(&place.path().join("runs"));
+    let record = record(&run);
+    let trials = record["trials"].as_array().unwrap();
+    assert!(trials.len() >= 2, "{record}");
+    for trial in trials {
+        let module = &trial["module"];
+        let wire = &module["wire"];
+        assert_eq!((&wire["stamps"], &wire["unknown"]), (&"kernel".into(), &0.into()), "{wire}");
+        assert_eq!((&wire["gaps"], &wire["why"]), (&0.into(), &Value::Null), "{wire}");
+        assert_eq!(wire["received"]["count"], module["messages_received"], "{module}");
+        assert!(wire["sent"]["count"].as_u64().unwrap() > 0, "{wire}");
+        let file = run.join(wire["file"].as_str().unwrap());
+        let bytes = fs::read(&file).unwrap();
+        let mut reader = ports::capture::CaptureReader::new(&bytes[..]);
+        let mut frames = 0;
+        while let Some(event) = reader.next_event().unwrap() {
+            frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));
+        }
+        // Greetings, questions and answers, of which several may share a segment.
+        assert!(frames > 10, "{} has {frames} packets", file.display());
+    }
+}

@@ -3,7 +3,7 @@
 
 use planimeter::parameter::witness;
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Record};
+use results::record::{ClockSource, Metric, Record};
 
 use super::{measure, plan};
 
@@ -85,4 +85,20 @@ fn the_same_is_measured_with_a_witness_as_without() {
         record.trials.iter().map(own).collect::<Vec<_>>()
     };
     assert_eq!(outcomes(&["snmp=lab"]), outcomes(&[]));
+}
+
+#[test]
+fn control_channels_have_stamps_of_the_simulation_where_they_are_asked_for() {
+    let set = ["control_capture=stamps", "repeats=1"];
+    let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
+    for trial in &record.trials {
+        let module = trial.module.as_ref().unwrap();
+        let wire = module.wire.as_ref().expect("it was asked for");
+        assert_eq!(wire.stamps, Some(ClockSource::Virtual));
+        let received = wire.received.as_ref().unwrap();
+        assert_eq!((received.count, received.ns_max), (module.messages_received, 0));
+        assert_eq!((wire.unknown, wire.gaps, &wire.why), (0, 0, &None));
+    }
+    let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &["repeats=1"], 3));
+    assert!(record.trials.iter().all(|trial| trial.module.as_ref().unwrap().wire.is_none()));
 }

@@ -141,6 +141,7 @@ fn of_a_module() -> Record {
             turn_ns_p50: 0,
             turn_ns_p99: 0,
             notes: Vec::new(),
+            wire: None,
             log: None,
         });
         for (name, value) in [("control_ns_p50", 1e6), ("data_ns_p50", 3e6)] {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
+use super::{Metric, Wire};
 
 /// Points of one series.
 pub const SERIES_POINTS_MAX: usize = 8192;
@@ -47,6 +47,9 @@ pub struct ModuleRun {
     /// What it has to say for itself, such as what could not be seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Its control channels on the wire, where they were captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
     /// Its log, a file under the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,

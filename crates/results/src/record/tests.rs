@@ -76,7 +76,31 @@ fn full() -> Record {
         turn_ns_p50: 1,
         turn_ns_p99: 1,
         notes: vec!["a note".into()],
+        wire: Some(Wire {
+            stamps: Some(ClockSource::Kernel),
+            received: Some(Distribution::default()),
+            sent: Some(Distribution::default()),
+            unknown: 1,
+            retransmitted: 1,
+            gaps: 1,
+            bytes_unseen: 1,
+            why: Some("why".into()),
+            file: Some("captures/1.pcapng".into()),
+        }),
         log: Some("modules/1.jsonl".into()),
+    });
+    trial.witness = Some(Witness {
+        agent: "udp:192.0.2.1:161 (v2c)".into(),
+        interfaces: vec![Seen { name: "eth1".into(), ..Seen::default() }],
+        frames_in: Some(1),
+        frames_out: Some(1),
+        frames_sent: 1,
+        frames_received: 1,
+        load_percent: Some(1.0),
+        loads: 1,
+        values: vec![CounterChange { name: "1.3.6".into(), before: 0, after: 1 }],
+        answer_ns: Some(1),
+        problems: vec!["why".into()],
     });
     record.experiments[0].shows = vec![Show {
         title: "Echo delay".into(),

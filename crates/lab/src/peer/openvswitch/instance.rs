@@ -10,6 +10,7 @@ use crate::need::{self, Feature, Need};
 use crate::proc::{self, Stat};
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
+use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Site, wait};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
@@ -254,6 +255,10 @@ impl Place {
             let known = ["--", "add-port", BRIDGE, port, "--", "set", "interface", port, &number];
             words.extend(known.map(OsString::from));
             words.extend(settings.iter().map(OsString::from));
+        }
+        if site.wiring.control_tcp {
+            let url = format!("ptcp:{}:{}", CONTROL_ADDRESS.port(), CONTROL_ADDRESS.ip());
+            words.extend(["--", "set-controller", BRIDGE, &url].map(OsString::from));
         }
         self.command(words, plan, site)
     }

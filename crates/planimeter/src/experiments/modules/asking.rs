@@ -252,14 +252,15 @@ mod tests {
             bytes: 100,
             probe: None,
             is_moment_known: true,
+            wire: None,
         };
         asking.note(&Event { at: Nanos(at), what })
     }
 
     fn sent(asking: &mut Asking) -> Option<Answer> {
         let [first, last] = [Nanos(20), Nanos(22)];
-        asking
-            .note(&Event { at: last, what: What::Sent { connection: 0, said: SAID, first, last } })
+        let what = What::Sent { connection: 0, said: SAID, first, last, wire: None };
+        asking.note(&Event { at: last, what })
     }
 
     fn part(more: bool) -> Message {

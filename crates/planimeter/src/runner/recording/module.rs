@@ -6,9 +6,10 @@
 use instrument::account::Account;
 use instrument::module::{
     ConnectionReport, Ended, LogEntry, Measured, Series, StageReport, StreamAccount, Value,
+    WireReport,
 };
 use instrument::rig::engine::name_of;
-use instrument::trial::Classes;
+use instrument::trial::{Classes, Histogram};
 use openflow::version::MessageKind;
 use packet::time::{Clock, Nanos};
 use results::record::{self, Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
@@ -178,8 +179,45 @@ fn run(name: &str, report: &StageReport, span: Nanos) -> ModuleRun {
         turn_ns_p50: report.costs.turn_ns_p50,
         turn_ns_p99: report.costs.turn_ns_p99,
         notes: limits.chain(unnamed).chain(said).collect(),
+        wire: wire(report),
         log: None,
     }
+}
+
+/// What was seen of all connections on the wire.
+fn wire(report: &StageReport) -> Option<record::Wire> {
+    let seen: Vec<_> = report.connections.iter().filter_map(|it| it.wire.as_ref()).collect();
+    let stamps = seen.iter().find_map(|wire| wire.stamps);
+    (!seen.is_empty()).then_some(())?;
+    let all = |of: fn(&WireReport) -> &Histogram| {
+        let mut sum = Histogram::new();
+        seen.iter().for_each(|wire| sum.merge(of(wire)));
+        super::distribution(&sum)
+    };
+    let sum = |of: fn(&WireReport) -> u64| seen.iter().map(|wire| of(wire)).sum();
+    Some(record::Wire {
+        stamps: stamps.map(super::clock),
+        received: all(|wire| &wire.received),
+        sent: all(|wire| &wire.sent),
+        unknown: sum(|wire| wire.unknown),
+        retransmitted: sum(|wire| wire.remarks.retransmitted),
+        gaps: sum(|wire| wire.remarks.gaps),
+        bytes_unseen: sum(|wire| wire.remarks.bytes_unseen),
+        why: None,
+        file: None,
+    })
+}
+
+/// Why nothing was seen on the wire, although it was asked for.
+pub fn unseen(report: &StageReport) -> record::Wire {
+    let peer = report.connections.first().map_or("", |it| it.peer.as_str());
+    let why = match peer.split_once(':').map(|(kind, _)| kind) {
+        Some("ssl") => "TLS hides which message passes when",
+        Some("unix") => "a Unix socket passes no interface",
+        _ if peer.is_empty() => "no connection was made",
+        _ => "a channel in memory passes no interface",
+    };
+    record::Wire { why: Some(why.into()), ..record::Wire::default() }
 }
 
 fn ended(ended: &Ended) -> record::Ended {
@@ -252,6 +290,7 @@ pub fn restored(stored: &record::Trial) -> StageReport {
         series: Vec::new(),
         limits: Vec::new(),
         costs: Default::default(),
+        capture: None,
         stalls: Default::default(),
         flags: Vec::new(),
         stamps: Clock::UserSpace,

@@ -1,0 +1,53 @@
+//! Modules whose control channel is captured on the wire: TCP over the loopback interface of a target's namespace.
+//!
+//! A target of the lab is reached by a Unix socket as a rule, which passes no interface. Where stamps from the wire are
+//! asked for, its switch listens on TCP in its own namespace too, and connections to it are made from there.
+
+use instrument::module::{Module, StageReport};
+use instrument::rig::Rig;
+use instrument::rig::live::LiveRig;
+use instrument::stage::CONNECT_NS_MAX;
+use lab::Site;
+use lab::topology::CONTROL_ADDRESS;
+use ports::channel::tap::Tap;
+use ports::channel::{ChannelError, Connecting, Url};
+
+use super::veth::lab_error;
+use super::{TargetError, scene};
+use crate::parameter::control::Capture;
+
+/// The interface that the channel passes.
+const INTERFACE: &str = "lo";
+
+/// Carries a module out in real time on the switch of a site.
+pub fn stage(
+    rig: &mut LiveRig,
+    module: &mut dyn Module,
+    (site, capture): (&Site, Capture),
+) -> Result<StageReport, TargetError> {
+    let file = capture == Capture::File;
+    let open = || Tap::open(INTERFACE, CONTROL_ADDRESS.port(), file);
+    let tap = site.namespace.run(open).map_err(lab_error)?;
+    let tap = tap.map_err(|error| TargetError::failed("capturing the control channel", error))?;
+    let url = Url::Tcp(CONTROL_ADDRESS.into());
+    let scene = scene(rig.ports());
+    let mut report = rig.stage(module, &scene, &mut |_, _| {
+        // On a loopback interface a connection is made or refused at once.
+        let connect = || Connecting::wait(&url, CONNECT_NS_MAX);
+        let made = site.namespace.run(connect).map_err(|error| ChannelError::System {
+            doing: "connecting to",
+            what: url.to_string(),
+            error: std::io::Error::other(error.to_string()),
+        })?;
+        made.map(|channel| Some(tap.around(channel)))
+    });
+    let tapped = tap.finish();
+    if tapped.lost > 0 {
+        report.limits.push(("packets that the capture of the control channel holds", tapped.lost));
+    }
+    if tapped.unwritten > 0 {
+        report.limits.push(("FILE_BYTES_MAX", tapped.unwritten));
+    }
+    report.capture = tapped.file;
+    Ok(report)
+}
