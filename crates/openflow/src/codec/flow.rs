@@ -344,3 +344,28 @@ pub(super) fn read_reason(
         None => Err(Malformed { at, why: Why::BadValue(code.into()) }.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::encode;
+    use crate::model::message::Message;
+    use crate::model::table::TABLE_ALL;
+
+    /// The bytes that tell table and command.
+    fn told(version: Version, change: FlowMod, at: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(version, 1, &Message::FlowMod(change), &mut bytes).unwrap();
+        bytes[at..at + 2].to_vec()
+    }
+
+    #[test]
+    fn every_table_is_none_in_1_0_and_a_number_later() {
+        let all = |version| FlowMod::delete_all(version, Match::ANY);
+        assert_eq!(told(Version::V1_0, all(Version::V1_0), 8 + 40 + 8), [0, 3]);
+        assert_eq!(told(Version::V1_3, all(Version::V1_3), 8 + 16), [TABLE_ALL, 3]);
+        // Whoever has agreed on Nicira's extension says it as later versions do.
+        let agreed = FlowMod::delete(TABLE_ALL, Match::ANY);
+        assert_eq!(told(Version::V1_0, agreed, 8 + 40 + 8), [TABLE_ALL, 3]);
+    }
+}

@@ -22,6 +22,7 @@ use super::port::{PortNo, ShowPort, reserved};
 use super::table::ShowTable;
 use super::text::list;
 use crate::version::NO;
+use crate::version::Version;
 
 /// The number of a frame that the switch keeps; never 0xffff_ffff, which means "none".
 pub type BufferId = u32;
@@ -106,10 +107,16 @@ impl FlowMod {
         FlowMod { matching, priority, instructions, ..FlowMod::default() }
     }
 
-    /// Deletes the entries within a match from a table, or from all with [`super::table::TABLE_ALL`] (which 1.0
-    /// says with 0).
+    /// Deletes the entries within a match from a table, or from all with [`super::table::TABLE_ALL`]. In 1.0 a table that is
+    /// not 0 is Nicira's extension, and who has not agreed on it refuses the command: see [`FlowMod::delete_all`].
     pub fn delete(table: u8, matching: Match) -> FlowMod {
         FlowMod { command: FlowModCommand::Delete, table, matching, ..FlowMod::default() }
+    }
+
+    /// Deletes the entries within a match from every table, as this version says that: 1.0 names no table.
+    pub fn delete_all(version: Version, matching: Match) -> FlowMod {
+        let table = if version == Version::V1_0 { 0 } else { super::table::TABLE_ALL };
+        FlowMod::delete(table, matching)
     }
 
     /// The actions that are done at once.

@@ -13,7 +13,6 @@ use instrument::rig::engine::name_of;
 use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
-use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
 use ports::port::PortCounters;
@@ -145,8 +144,7 @@ impl Rules {
 
     /// Empties the tables, of which 1.0 knows one.
     pub fn cleared(version: Option<Version>) -> FlowMod {
-        let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
-        FlowMod::delete(table, Match::ANY)
+        FlowMod::delete_all(version.unwrap_or(Version::V1_3), Match::ANY)
     }
 
     /// Empties the table but for the rule below all others, which sends back. What 1.0 says with 0 is every
