@@ -211,10 +211,6 @@ fn a_session_with_a_switch_that_keeps_the_rules_is_found_so() {
                 let least = moment - half;
                 assert!((0.0..=AT_ONCE_NS).contains(&least), "{version} {name}: {moment}");
             }
-            if version == "1.0" {
-                assert_eq!(found(run, "master_told_ratio"), None, "1.0 knows no roles");
-                continue;
-            }
             for (name, truth) in [
                 ("master_told_ratio", 1.0),
                 ("slaves_told_frames", 0.0),

@@ -18,7 +18,7 @@ use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::{
     Action, FlowMod, MacAddress, Match, PRIORITY_DEFAULT, PortConfig, PortDescription, PortMod,
-    PortState, PortStatus, Role, RoleRequest, reserved,
+    PortState, PortStatus, Role, reserved,
 };
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -28,6 +28,8 @@ use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use crate::target::program::PORT_OUT;
 
+/// Roles, by whichever message a version has for them.
+mod roles;
 /// What it came to.
 mod telling;
 
@@ -85,6 +87,8 @@ pub struct Session {
     reconnects_ns: Vec<f64>,
     joined: BTreeSet<usize>,
     failed: u64,
+    /// Whether it refused Nicira's request for a role, which 1.0 has no other for.
+    is_roleless: bool,
     /// Whether the switch took longer to a step than is waited for.
     is_late: bool,
     echoes: Delays,
@@ -177,6 +181,7 @@ impl Session {
             reconnects_ns: Vec::new(),
             joined: BTreeSet::from([0]),
             failed: 0,
+            is_roleless: false,
             is_late: false,
             echoes: Delays::default(),
             roles: Delays::default(),
@@ -190,10 +195,6 @@ impl Session {
             results: Vec::new(),
             trying,
         }
-    }
-
-    fn has_roles(&self) -> bool {
-        self.version >= Version::V1_2
     }
 
     /// The time between two frames of a stream.
@@ -319,14 +320,6 @@ impl Session {
         self.asking.ask(desk, 0, vec![Message::EchoRequest(vec![0; 8])]);
     }
 
-    fn role(&mut self, connection: usize, role: Role, desk: &mut Desk) {
-        if self.has_roles() && self.joined.contains(&connection) {
-            let request =
-                RoleRequest { role, generation: self.generation, ..RoleRequest::default() };
-            self.asking.ask(desk, connection, vec![Message::RoleRequest(request)]);
-        }
-    }
-
     /// Has one rule send frames to this port and one send frames back, and leaves no other.
     fn tables(&mut self, port: u32, desk: &mut Desk) {
         let matching = self.trying.rules.matching(0);
@@ -389,6 +382,7 @@ impl Session {
                 }
             }
             Step::Equal | Step::Ruling | Step::Swapping if answer.said.count == 1 => {
+                self.is_roleless |= answer.is_refused && self.version == Version::V1_0;
                 self.roles.note(&answer);
             }
             Step::SlaveWrites => self.slave = Some(answer),
