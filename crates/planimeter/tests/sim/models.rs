@@ -1,7 +1,7 @@
 //! Targets that behave like models, measured in virtual time: what is measured is what the model says.
 
 use planimeter::target::name::TargetKind;
-use results::record::Metric;
+use results::record::{Metric, Name};
 
 use super::common::Folder;
 use super::{measure, plan};
@@ -30,6 +30,37 @@ fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for()
         .collect();
     let below = rates.iter().filter(|rate| **rate < 199_000.0).count();
     assert!(below < rates.len() && rates.iter().all(|rate| *rate < 202_000.0), "{rates:?}");
+}
+
+#[test]
+fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_beforehand() {
+    let folder = Folder::new();
+    // An agent that takes 100 us for a rule and as long for a barrier; what is there makes no difference to it.
+    let kind = modelled(
+        &folder,
+        "agent.flow_mod_ns = { value = 100_000, source = \"assumed\" }\n\
+         agent.message_ns = { value = 100_000, source = \"assumed\" }\n\
+         barrier.answers = { value = \"taken\", source = \"assumed\" }\n",
+    );
+    let set = ["deeds=add,modify,delete", "rules_count=200", "under_way=1,4", "repeats=1"];
+    let set = [&set[..], &["occupancy=0,90", "table_rules=200"]].concat();
+    let record = measure(&plan(&["update-rate"], &[kind], &set, 1));
+    for deed in ["add", "modify", "delete"] {
+        for batch in [1, 10, 100] {
+            let name = format!("{deed}_{batch}_per_s");
+            let metric = Metric::Named(Name::read(&name).unwrap());
+            let rates: Vec<f64> = record
+                .cells_of("update-rate", kind.name(), metric)
+                .map(|cell| cell.value)
+                .collect();
+            let truth = 1e4 * f64::from(batch) / f64::from(batch + 1);
+            assert_eq!(rates.len(), 4, "{name}");
+            assert!(
+                rates.iter().all(|rate| (rate / truth - 1.0).abs() < 1e-6),
+                "{name}: {rates:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -86,6 +86,8 @@ pub mod echo_delay;
 pub mod refusals;
 /// How long the switch takes to refuse.
 pub mod error_delay;
+/// How many rules a second are changed.
+pub mod update_rate;
 /// How many control messages a second.
 pub mod control_rate;
 /// What a switch does for one controller while another abuses it.

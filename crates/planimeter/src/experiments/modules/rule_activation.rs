@@ -45,6 +45,17 @@ pub enum Deed {
     Delete,
 }
 
+impl Deed {
+    /// The deed of a word: `add`, `modify` or `delete`.
+    pub fn of(word: &str) -> Deed {
+        match word {
+            "modify" => Deed::Modify,
+            "delete" => Deed::Delete,
+            _ => Deed::Add,
+        }
+    }
+}
+
 /// When probes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probing {

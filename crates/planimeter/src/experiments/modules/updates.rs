@@ -182,11 +182,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 pub fn with(context: &Context, parameters: &[Declared; 10]) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let [rules, deed, priorities, probes, ..] = parameters;
-    let deed = match own.text(deed) {
-        "modify" => Deed::Modify,
-        "delete" => Deed::Delete,
-        _ => Deed::Add,
-    };
+    let deed = Deed::of(own.text(deed));
     let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
     let patience = own.number(&PATIENCE);
     let mut spots = Vec::new();

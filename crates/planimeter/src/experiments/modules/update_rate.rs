@@ -1,0 +1,327 @@
+//! Update rate: how many rules a second a switch changes, by what it is asked at once and by how full it is.
+//!
+//! Claim: rates that are told without saying how many changes were under way, how many stood before each barrier and how
+//! full the table was cannot be compared. Method: a table is filled to a share of its rules; then rules are added,
+//! changed or deleted in batches with a barrier behind each, so many batches under way, the next as soon as a barrier
+//! is answered. The rate goes from the first byte of the first batch to the last answer. Source: metric C5 of the
+//! method. Bundles are `flow-mod-rate`'s.
+
+use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use openflow::model::message::Message;
+use openflow::model::{FlowMod, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::asking::{Answer, Asking, Delays, PATIENCE_LIMIT};
+use super::rounds::{Rounds, Spot};
+use super::rule_activation::Deed;
+use super::rules::{Priorities, RULES_MAX, Rules};
+use super::updates::{self, VERSION, versions};
+use crate::catalog::Show;
+use crate::experiments::{Context, Method};
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "occupancy_percent";
+
+/// The curve of a point.
+const WINDOW: &str = "under_way";
+
+const TABLE: Declared = Declared {
+    key: "table_rules",
+    takes: Takes::Integer(1, RULES_MAX / 2),
+    default: "1000",
+    unit: "rules",
+    help: "rules of which the shares below are there beforehand",
+};
+
+const OCCUPANCIES: Declared = Declared {
+    key: "occupancy",
+    takes: Takes::Integers(0, 100),
+    default: "0,50,90",
+    unit: "%",
+    help: "how full the table is beforehand",
+};
+
+const RULES: Declared = Declared {
+    key: "rules_count",
+    takes: Takes::Integer(1, RULES_MAX / 2),
+    default: "400",
+    unit: "rules",
+    help: "how many rules are changed at each point",
+};
+
+const WINDOWS: Declared = Declared {
+    key: "under_way",
+    takes: Takes::Integers(1, 1000),
+    default: "1,4,16",
+    unit: "batches",
+    help: "batches that are not answered at a time",
+};
+
+const BATCHES: Declared = Declared {
+    key: "batches",
+    takes: Takes::Words(&["1", "10", "100"]),
+    default: "1,10,100",
+    unit: "rules",
+    help: "rules before each barrier",
+};
+
+const DEEDS: Declared = Declared {
+    key: "deeds",
+    takes: Takes::Words(&["add", "modify", "delete"]),
+    default: "add",
+    unit: "",
+    help: "what is done to the rules",
+};
+
+const MATCHES: Declared = Declared {
+    key: "matches",
+    takes: Takes::Word(&["exact", "wildcard"]),
+    default: "wildcard",
+    unit: "",
+    help: "whether rules name every field of their frames or the destination address alone",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "10",
+    unit: "s",
+    help: "how long a barrier's answer is waited for",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[
+    TABLE,
+    OCCUPANCIES,
+    RULES,
+    WINDOWS,
+    BATCHES,
+    DEEDS,
+    MATCHES,
+    updates::PRIORITIES,
+    PATIENCE,
+    VERSION,
+];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Rules added in a second, by how full the table is",
+        &["add_1_per_s", "add_10_per_s", "add_100_per_s"],
+        &[
+            "add_1_batch_ns_p50",
+            "add_10_batch_ns_p50",
+            "add_100_batch_ns_p50",
+            "add_1_errors_count",
+        ],
+    ),
+    Show::values(
+        "Rules changed in a second",
+        &["modify_1_per_s", "modify_10_per_s", "modify_100_per_s"],
+        &["modify_100_batch_ns_p50"],
+    ),
+    Show::values(
+        "Rules deleted in a second",
+        &["delete_1_per_s", "delete_10_per_s", "delete_100_per_s"],
+        &["delete_100_batch_ns_p50"],
+    ),
+];
+
+/// What is done, and how much of it at once.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// The rules: those that are changed, and behind them those that are there beforehand.
+    pub rules: Rules,
+    /// How many are changed, by these priorities.
+    pub priorities: Vec<u16>,
+    /// What is done to them.
+    pub deed: Deed,
+    /// Whether they name every field.
+    pub is_exact: bool,
+    /// Rules before each barrier.
+    pub batch: usize,
+    /// Batches under way.
+    pub window: usize,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+    /// How long an answer is waited for.
+    pub patience: Nanos,
+}
+
+/// The module.
+pub struct UpdateRate {
+    load: Load,
+    asking: Asking,
+    is_filled: bool,
+    /// Rules that were said.
+    said: usize,
+    done: usize,
+    begun_at: Option<Nanos>,
+    last_at: Nanos,
+    batches: Delays,
+    errors: u64,
+    timer: Option<TimerId>,
+}
+
+impl UpdateRate {
+    /// The module for one load.
+    pub fn new(load: Load) -> UpdateRate {
+        UpdateRate {
+            load,
+            asking: Asking::default(),
+            is_filled: false,
+            said: 0,
+            done: 0,
+            begun_at: None,
+            last_at: Nanos::ZERO,
+            batches: Delays::default(),
+            errors: 0,
+            timer: None,
+        }
+    }
+
+    /// A change of a rule, which names what its kind of match does.
+    fn changed(&self, place: usize, change: fn(&Rules, u32, u16) -> FlowMod) -> Message {
+        let priority = self.load.priorities.get(place).copied().unwrap_or(PRIORITY_DEFAULT);
+        let flow_mod = change(&self.load.rules, place as u32, priority);
+        let matching = match self.load.is_exact {
+            true => self.load.rules.exact(place as u32),
+            false => flow_mod.matching,
+        };
+        Message::FlowMod(FlowMod { matching, ..flow_mod })
+    }
+
+    /// Fills the table.
+    fn prepare(&mut self, desk: &mut Desk) {
+        let first = match self.load.deed {
+            Deed::Add => self.load.priorities.len(),
+            Deed::Modify | Deed::Delete => 0,
+        };
+        let there = first..self.load.rules.count() as usize;
+        let mut messages = Rules::emptied();
+        messages.extend(there.map(|place| self.changed(place, Rules::add_back)));
+        messages.push(Message::BarrierRequest);
+        self.asking.ask(desk, 0, messages);
+        self.wait(desk);
+    }
+
+    fn wait(&mut self, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(self.load.patience));
+    }
+
+    /// Says batches until as many are under way as are to be.
+    fn go_on(&mut self, desk: &mut Desk) {
+        let all = self.load.priorities.len();
+        let change: fn(&Rules, u32, u16) -> FlowMod = match self.load.deed {
+            Deed::Add => Rules::add,
+            Deed::Modify => Rules::modify,
+            Deed::Delete => Rules::delete,
+        };
+        while self.said < all && self.asking.waiting() < self.load.window {
+            let next = (self.said + self.load.batch).min(all);
+            let each = (self.said..next).map(|place| self.changed(place, change));
+            let messages = each.chain([Message::BarrierRequest]).collect();
+            self.asking.ask(desk, 0, messages);
+            self.said = next;
+        }
+        if self.done == all {
+            return desk.end();
+        }
+        self.wait(desk);
+    }
+
+    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+        self.errors += u64::from(answer.errors) + u64::from(answer.is_refused);
+        if std::mem::replace(&mut self.is_filled, true) {
+            self.begun_at = Some(self.begun_at.map_or(answer.sent_at, |at| at.min(answer.sent_at)));
+            self.last_at = self.last_at.max(answer.last_at);
+            self.done += answer.said.count as usize - 1;
+            self.batches.note(answer);
+        }
+        self.go_on(desk);
+    }
+}
+
+impl Module for UpdateRate {
+    fn needs(&self) -> Needs {
+        let batches = self.load.priorities.len().div_ceil(self.load.batch) as u64 + 2;
+        let most = Nanos(self.load.patience.0.saturating_mul(batches));
+        Needs::new(most.min(Nanos::from_secs(1800))).in_versions(&self.load.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => self.prepare(desk),
+            What::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(PATIENCE_LIMIT),
+            _ => {
+                if let Some(answer) = self.asking.note(event) {
+                    self.answered(&answer, desk);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let turn = desk.turn().0 as f64;
+        let mut tell = |measured: Measured| desk.measured(measured);
+        let span = self.begun_at.map_or(0.0, |at| self.last_at.since(at).0 as f64);
+        let done = self.done as u64;
+        if span > 0.0 {
+            let rate = done as f64 * 1e9 / span;
+            tell(Measured::new("per_s", "per_s", rate, rate * turn / span).of(done));
+        }
+        self.batches.tell("batch_ns", turn, &mut tell);
+        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0).of(done));
+    }
+}
+
+/// What comes before the names of what is measured.
+fn prefix(deed: Deed, batch: &str) -> &'static str {
+    match (deed, batch) {
+        (Deed::Add, "1") => "add_1_",
+        (Deed::Add, "10") => "add_10_",
+        (Deed::Add, _) => "add_100_",
+        (Deed::Modify, "1") => "modify_1_",
+        (Deed::Modify, "10") => "modify_10_",
+        (Deed::Modify, _) => "modify_100_",
+        (Deed::Delete, "1") => "delete_1_",
+        (Deed::Delete, "10") => "delete_10_",
+        (Deed::Delete, _) => "delete_100_",
+    }
+}
+
+/// The method on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let count = own.integer(&RULES) as u32;
+    let mut spots = Vec::new();
+    for occupancy in own.integers(&OCCUPANCIES) {
+        for window in own.integers(&WINDOWS) {
+            for (word, batch) in own
+                .words(&DEEDS)
+                .flat_map(|deed| own.words(&BATCHES).map(move |batch| (deed, batch)))
+            {
+                let deed = Deed::of(word);
+                let there = (own.integer(&TABLE) * occupancy / 100) as u32;
+                let load = Load {
+                    rules: Rules::new(context, count + there),
+                    priorities: Priorities::of(own.text(&updates::PRIORITIES), context.seed)
+                        .all(count),
+                    deed,
+                    is_exact: own.text(&MATCHES) == "exact",
+                    batch: batch.parse().expect("the words are numbers"),
+                    window: window as usize,
+                    versions: versions(context),
+                    patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+                };
+                let make = move |_| Box::new(UpdateRate::new(load.clone())) as Box<_>;
+                let spot = Spot::new(occupancy as f64, 0.1, make).on(WINDOW, window as f64);
+                spots.push(spot.named(prefix(deed, batch)));
+            }
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}
