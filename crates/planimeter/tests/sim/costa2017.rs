@@ -295,3 +295,22 @@ fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
     // The study's nine, and the tenth.
     assert_eq!(sheet.tables[0].rows.len(), 10);
 }
+
+#[test]
+fn a_switch_that_leaves_when_it_is_nearly_full_is_a_row_and_the_run_goes_on() {
+    let folder = Folder::new();
+    let keys = "capacity.rules = { value = 200, source = \"assumed\" }\n\
+                full.at_percent = { value = 80, source = \"assumed\" }\n\
+                full.on = { value = \"rule\", source = \"assumed\" }\n\
+                full.does = { value = \"disconnect\", source = \"assumed\" }\n";
+    let kind = modelled(&folder, keys);
+    let set = ["rules_bound=2000", "wildcard_entries_max=5000", "patience=0.5", "repeats=2"];
+    let record = study("costa2017/table5", &[kind], &set);
+    assert_eq!(record.trials.len(), 8);
+    for (trial, run) in runs(&record) {
+        match trial.point.value {
+            0.0 => assert_eq!(run.ended, Ended::Said, "{:?}", run.notes),
+            _ => assert!(matches!(run.ended, Ended::Lost(_)), "{:?}", run.ended),
+        }
+    }
+}

@@ -39,6 +39,7 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
         }
     }
     let ((x, x_unit), (y, y_unit)) = (words(over?), words(named?));
+    let y = shared(&show.series).unwrap_or(y);
     let label = |name: &str, unit: &str| match unit {
         "" => name.to_string(),
         unit => format!("{name}, {unit}"),
@@ -85,6 +86,13 @@ fn points(series: &record::Series) -> Vec<FigurePoint> {
         }
     };
     series.points.iter().map(point).collect()
+}
+
+/// What the names of several series end with, for people.
+fn shared(names: &[String]) -> Option<String> {
+    let (first, others) = names.split_first().filter(|(_, others)| !others.is_empty())?;
+    let last = first.rsplit('_').next()?;
+    others.iter().all(|name| name.rsplit('_').next() == Some(last)).then(|| last.to_string())
 }
 
 /// The name for people, and its unit.

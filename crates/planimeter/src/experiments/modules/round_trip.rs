@@ -347,6 +347,10 @@ impl RoundTrip {
     }
 
     fn tell(&self, desk: &mut Desk) {
+        match (self.trip.name, self.trip.pps) {
+            (name, None) => self.times.tell(name, desk),
+            (name, Some(_)) => self.times.tell(&format!("open_{name}"), desk),
+        }
         let count =
             |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
         if self.trip.fill.is_some() {
@@ -384,11 +388,6 @@ impl RoundTrip {
                 Some(wrong) => told.noting(wrong.clone()),
                 None => told,
             });
-        }
-        let name = self.trip.name;
-        match self.trip.pps {
-            None => self.times.tell(name, desk),
-            Some(_) => self.times.tell(&format!("open_{name}"), desk),
         }
     }
 }
