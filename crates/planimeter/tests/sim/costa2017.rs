@@ -230,6 +230,11 @@ fn what_fits_is_found_in_both_modes() {
     assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
     assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
     assert_eq!(of("router", "routes_count"), Some(500.0));
+    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        panic!("one sheet")
+    };
+    let last: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[4].text.as_str()).collect();
+    assert_eq!(last, ["300", "", ""]);
 }
 
 #[test]
@@ -277,6 +282,10 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
     let cells: Vec<_> = record.cells_of("costa2017/table7", kind.name(), metric).collect();
     let [one, full] = &cells[..] else { panic!("{cells:?}") };
     assert_eq!((one.value, full.value), (1.0, 0.0));
+    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        panic!("one sheet")
+    };
+    assert_eq!(sheet.tables[0].rows[9][4].text, "no answer");
 }
 
 #[test]

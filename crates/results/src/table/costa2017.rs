@@ -316,12 +316,16 @@ fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec
 /// A mean in milliseconds, with its interval; beside it what came of a rewrite that was not done.
 fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column) -> Entry {
     if cell.metric.unit() != "ns" {
-        return Entry::cell(cell);
+        let mut entry = Entry::cell(cell);
+        if beside(record, experiment, cell, column.metric, "is_full_count") == Some(0.0) {
+            entry.text = format!("at least {}", entry.text);
+        }
+        return entry;
     }
     let ms = |ns: f64| ns / 1e6;
     let ends = match (&cell.interval_99, cell.resolution) {
         (Some(interval), _) => Some((interval.low, interval.high)),
-        (None, Some(each)) => Some((cell.value - each, cell.value + each)),
+        (None, Some(each)) => Some(((cell.value - each).max(0.0), cell.value + each)),
         (None, None) => None,
     };
     let mut entry = Entry::number(number::text(ms(cell.value)));
@@ -335,9 +339,15 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry
 }
 
-/// Why there is no delay: the switch refused the rule, or nothing came back.
+/// What the names of metrics that are told beside each other have in common.
+fn stem(metric: &str) -> &str {
+    let ends = ["rtt_ns_mean", "reply_ns_mean", "accepted_rules"];
+    ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
+}
+
+/// Why there is no delay: the switch refused the rule, nothing came back, or nobody knows when.
 fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Column) -> Entry {
-    let stem = column.metric.strip_suffix("rtt_ns_mean").unwrap_or_default();
+    let stem = stem(column.metric);
     let told = |what: &str| {
         let metric = Metric::Named(Name::read(&format!("{stem}{what}")).ok()?);
         let cell = record
@@ -345,9 +355,12 @@ fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Colum
             .find(|cell| column.x.is_none_or(|x| cell.point.value == x));
         cell.map(|cell| cell.value)
     };
-    match (told("refused_count"), told("returned_ratio")) {
-        (Some(refused), _) if refused > 0.0 => Entry::word("refused"),
-        (_, Some(0.0)) => Entry::word("nothing came back"),
+    let answered = told("answered_ratio");
+    match (told("refused_count"), told("returned_ratio"), answered) {
+        (Some(refused), ..) if refused > 0.0 => Entry::word("refused"),
+        (_, Some(0.0), _) => Entry::word("nothing came back"),
+        (.., Some(0.0)) => Entry::word("no answer"),
+        (.., Some(_)) => Entry::word("answered while the tester was away"),
         _ => Entry::default(),
     }
 }
@@ -360,8 +373,7 @@ fn beside(
     metric: &str,
     what: &str,
 ) -> Option<f64> {
-    let stem = metric.strip_suffix("rtt_ns_mean")?;
-    let metric = Metric::Named(Name::read(&format!("{stem}{what}")).ok()?);
+    let metric = Metric::Named(Name::read(&format!("{}{what}", stem(metric))).ok()?);
     let mut cells = record.cells_of(&experiment.id, &cell.target, metric);
     cells.find(|other| other.point == cell.point).map(|other| other.value)
 }

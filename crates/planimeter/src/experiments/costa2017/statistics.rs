@@ -73,6 +73,7 @@ pub const FLOWS: &[Show] = &[shows(
         "light_flow_reply_rows",
         "light_flow_answered_ratio",
         "heavy_flow_answered_ratio",
+        "heavy_flow_unknown_count",
     ],
 )];
 
@@ -85,6 +86,7 @@ pub const PORTS: &[Show] = &[shows(
         "light_port_reply_rows",
         "light_port_answered_ratio",
         "heavy_port_answered_ratio",
+        "heavy_port_unknown_count",
     ],
 )];
 

@@ -209,6 +209,7 @@ impl Polling {
                 };
                 let ratio = delays.answered() as f64 / delays.asked() as f64;
                 say("answered_ratio", "ratio", ratio);
+                say("unknown_count", "count", delays.unknown as f64);
                 say("reply_rows", "rows", delays.rows as f64);
                 if let Some(spread) = delays.spread() {
                     let name = format!("{load}_{}_{word}_share", self.poll.name);
