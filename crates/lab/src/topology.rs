@@ -5,7 +5,7 @@
 //!   ovs-1  ────────────────── cable ────────────────── p1
 //!   ovs-2  ────────────────── cable ────────────────── p2
 //! ```
-//! A target sees ports `p1`, `p2`... whatever it is; the instrument sees `NAME-1`, `NAME-2`... The
+//! Sites can be joined to each other too ([`Lab::network`]). A target sees ports `p1`, `p2`... whatever it is; the instrument sees `NAME-1`, `NAME-2`... The
 //! direct site is one cable with both ends at the instrument.
 //!
 //! Invariant: a site's interfaces and namespace vanish when it is dropped, and with the run.
@@ -79,6 +79,15 @@ pub struct Lab {
     sites: AtomicU8,
 }
 
+/// What a port of a site in a network is joined to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Across {
+    /// The instrument.
+    Instrument,
+    /// A port, from 1, of another site, from 0, of which the same is said.
+    Site(usize, u32),
+}
+
 /// A place for a target, wired to the instrument.
 #[derive(Debug)]
 pub struct Site {
@@ -141,6 +150,73 @@ impl Lab {
             folder: self.folder.clone(),
             _cables: cables,
         })
+    }
+
+    /// Sites that are joined to each other and to the instrument: for each its name and what its ports are
+    /// joined to. A cable between two sites is the kernel's work on the targets' cores at both ends, and
+    /// belongs to the site that comes first.
+    pub fn network(
+        &self,
+        plans: &[(String, Vec<Across>)],
+        wiring: &Wiring,
+    ) -> Result<Vec<Site>, LabError> {
+        let mut sites = Vec::new();
+        let mut numbers = Vec::new();
+        for (name, ports) in plans {
+            let wiring = Wiring { ports: ports.len() as u32, ..wiring.clone() };
+            checked(name, &wiring)?;
+            numbers.push(self.sites.fetch_add(1, Ordering::Relaxed));
+            sites.push(Site {
+                name: name.clone(),
+                namespace: Namespace::create()?,
+                instrument: Vec::new(),
+                target: Vec::new(),
+                path: self.folder.folder(name)?,
+                wiring,
+                folder: self.folder.clone(),
+                _cables: Vec::new(),
+            });
+        }
+        let own = |site: usize, port: u32| EndSettings {
+            namespace: sites[site].namespace.clone(),
+            name: port_name(port),
+            mac: target_mac(numbers[site], port),
+            threaded: wiring.target_threaded.then(|| wiring.cores.target.clone()),
+        };
+        let mut cables: Vec<(usize, u32, Across, Cable)> = Vec::new();
+        for (site, (name, ports)) in plans.iter().enumerate() {
+            for (port, across) in (1..).zip(ports) {
+                let far = match *across {
+                    Across::Instrument => EndSettings {
+                        namespace: self.instrument.clone(),
+                        name: format!("{name}-{port}"),
+                        mac: instrument_mac(numbers[site], port),
+                        threaded: wiring
+                            .instrument_threaded
+                            .then(|| wiring.cores.instrument.clone()),
+                    },
+                    // Laid already, from the other end.
+                    Across::Site(other, _) if other < site => continue,
+                    Across::Site(other, port) => own(other, port),
+                };
+                cables.push((site, port, *across, Cable::lay(&own(site, port), &far, wiring.mtu)?));
+            }
+        }
+        cables.iter().try_for_each(|(.., cable)| cable.wait_carrying())?;
+        let mut ends: Vec<Vec<(u32, Interface)>> = vec![Vec::new(); sites.len()];
+        for (site, port, across, cable) in cables {
+            ends[site].push((port, cable.ends[0].clone()));
+            match across {
+                Across::Instrument => sites[site].instrument.push(cable.ends[1].clone()),
+                Across::Site(other, port) => ends[other].push((port, cable.ends[1].clone())),
+            }
+            sites[site]._cables.push(cable);
+        }
+        for (site, mut ends) in sites.iter_mut().zip(ends) {
+            ends.sort_by_key(|(port, _)| *port);
+            site.target = ends.into_iter().map(|(_, end)| end).collect();
+        }
+        Ok(sites)
     }
 
     /// The site without a target: one cable, both ends at the instrument, so that what is sent

@@ -56,6 +56,8 @@ pub struct Entry {
     pub inputs: u8,
     /// Whether the target has as many ports as were asked for, if these are more.
     pub is_meshed: bool,
+    /// Whether a module tells every switch on the way of frames what to do; others measure one switch.
+    pub spans_path: bool,
     /// Whether the target is reset meanwhile.
     pub resets: bool,
     /// What can be set besides what all experiments know.
@@ -179,6 +181,15 @@ impl Entry {
         if self.resets && !kind.resets_on(link) {
             return Some("the lab cannot start it anew beside its links");
         }
+        if matches!(kind, TargetKind::Network(_)) {
+            if self.inputs > 1 || self.is_meshed {
+                return Some("the way through a topology has one port to send into");
+            }
+            let is_about_one = self.is_module() && self.script.is_none() && !self.spans_path;
+            if is_about_one || self.flows > 0 {
+                return Some("it measures one switch: name that by --on");
+            }
+        }
         let has_one = link == Link::Replay || (link == Link::Memif && kind.is_dpdk());
         (self.inputs > 1 && has_one).then_some("it has one port to send into")
     }
@@ -218,6 +229,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     technologies: ALL,
     inputs: 1,
     is_meshed: false,
+    spans_path: false,
     resets: false,
     parameters: &[],
     shows: &[],

@@ -77,6 +77,18 @@ const WRONG: &[Row] = &[
         2,
         &["ovs cannot be joined by memory", "--link ovs=veth"],
     ),
+    (&["run", "latency", "--topology", "nowhere.toml"], 2, &["nowhere.toml", "cannot read"]),
+    (&["run", "latency", "--topology", "ring.toml"], 2, &["ring.toml", "line 11", "loops = true"]),
+    (
+        &["run", "latency", "--topology", "pair.toml", "--link", "memory"],
+        2,
+        &["pair.toml", "switch b (ovs)", "memory", "--link veth"],
+    ),
+    (
+        &["run", "rule-activation", "--topology", "ours.toml", "--link", "memory"],
+        2,
+        &["rule-activation", "measures one switch", "--on"],
+    ),
     (&["run", "latency", "--link", "nic"], 2, &["nic", "not in this version"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
     (
@@ -208,6 +220,16 @@ fn prepared() -> Folder {
     write("garbage/record.json", "{ \"schema\": 1, \u{fffd}");
     write("later/record.json", "{ \"schema\": 99 }");
     write("unknown.toml", "# no such key\ncolour = \"red\"\n");
+    let switches = |second: &str, links: &str| {
+        format!(
+            "instrument = [\"a:1\", \"b:1\"]\n[[switch]]\nname = \"a\"\ntarget = \"ours\"\n\
+             [[switch]]\nname = \"b\"\ntarget = \"{second}\"\n\
+             [[link]]\nbetween = [\"a:2\", \"b:2\"]\n{links}"
+        )
+    };
+    write("ours.toml", &switches("ours", ""));
+    write("pair.toml", &switches("ovs", ""));
+    write("ring.toml", &switches("ours", "\n[[link]]\nbetween = [\"a:3\", \"b:3\"]\n"));
     write("prefix.toml", "[[interface]]\nport = 1\naddresses = [\"10.0.0.1/33\"]\n");
     write("port.toml", "[[interface]]\nport = 7\naddresses = [\"10.0.0.1/24\"]\n");
     folder

@@ -41,7 +41,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 32] = [
+const TESTS: [Test<Need>; 33] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -66,6 +66,7 @@ const TESTS: [Test<Need>; 32] = [
     ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
     ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
     ("switches_without_a_link_in_common", both_needs, joining::switches_without_a_link_in_common),
+    ("a_path_over_two_switches", ovs_needs, joining::a_path_over_two_switches),
     ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
     ("an_interface_that_goes_down_while_sending", lab_needs, disturbed::an_interface_goes_down),
     (

@@ -79,6 +79,53 @@ fn the_example_finds_what_rule_activation_finds() {
     assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
 }
 
+/// Two switches in a row, and a script that speaks to both.
+#[test]
+fn a_script_speaks_to_each_switch_of_a_topology() {
+    let folder = Folder::new();
+    let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ntarget = \"ours\"\n");
+    let chain = format!(
+        "instrument = [\"a:1\", \"b:2\"]\n{}{}[[link]]\nbetween = [\"a:2\", \"b:1\"]\n",
+        switch("a"),
+        switch("b")
+    );
+    fs::write(folder.0.join("chain.toml"), chain).unwrap();
+    let script = "from planimeter import *\n\n\
+        class Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
+        \x20   def needs(self):\n\
+        \x20       return Needs(limit_s=5, connections=[Connection(), Connection(switch=1)])\n\
+        \x20   def start(self, facts):\n\
+        \x20       self.facts, self.answers = facts, set()\n\
+        \x20       for at in (0, 1):\n\
+        \x20           self.send(\"barrier_request\", connection=at)\n\
+        \x20   def message(self, message):\n\
+        \x20       self.answers.add(message.connection)\n\
+        \x20       if len(self.answers) == 2:\n\
+        \x20           self.end()\n\
+        \x20   def finish(self, ended):\n\
+        \x20       ids = {it.datapath_id for it in self.facts.connections}\n\
+        \x20       self.measured(\"datapaths_count\", len(ids), 0)\n\
+        \x20       self.measured(\"answers_count\", len(self.answers), 0)\n\
+        \x20       self.measured(\"far_switch_count\", self.facts.ports[1].switch, 0)\n\
+        \x20       self.measured(\"far_port_count\", self.facts.ports[1].switch_port, 0)\n";
+    fs::write(folder.0.join("mine.py"), script).unwrap();
+    let words =
+        "run mine.py --json --topology chain.toml --link memory --set rig=sim --set repeats=1";
+    let said = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let module = module(&record);
+    assert_eq!(module["ended"], "said", "{}", said.errors);
+    for (name, wanted) in [
+        ("datapaths_count", 2.0),
+        ("answers_count", 2.0),
+        ("far_switch_count", 1.0),
+        ("far_port_count", 2.0),
+    ] {
+        assert_eq!(value(module, name), Some(wanted), "{name}");
+    }
+}
+
 #[test]
 fn one_seed_gives_one_result_whatever_time_python_takes() {
     let folder = Folder::new();

@@ -119,6 +119,8 @@ pub struct StreamAccount {
     pub late: u64,
     /// Frames that packet-ins carried.
     pub told: u64,
+    /// Different frames that packet-ins carried and that were seen on no port.
+    pub only_told: u64,
 }
 
 /// What arrived on a port.

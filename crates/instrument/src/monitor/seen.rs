@@ -48,6 +48,8 @@ pub struct Tally {
     pub misrouted: u64,
     /// Seen on more than one port.
     pub flooded: u64,
+    /// Seen on no port, only in the lane for corrupt frames.
+    pub beside: u64,
 }
 
 /// The bits of one stream.
@@ -233,6 +235,7 @@ fn tally(page: &[u64], ports: usize, expected: usize) -> Tally {
         let corrupt = lane(ports);
         sum.seen += u64::from((any | corrupt).count_ones());
         sum.flooded += u64::from(several.count_ones());
+        sum.beside += u64::from((corrupt & !any).count_ones());
         sum.misrouted += u64::from((any & !several & !lane(expected) & !corrupt).count_ones());
     }
     sum
@@ -243,6 +246,7 @@ impl std::ops::AddAssign for Tally {
         self.seen += other.seen;
         self.misrouted += other.misrouted;
         self.flooded += other.flooded;
+        self.beside += other.beside;
     }
 }
 
@@ -256,14 +260,15 @@ mod tests {
         assert_eq!(seen.mark(70, 1), Arrived::First);
         assert_eq!(seen.mark(70, 1), Arrived::Again);
         assert_eq!(seen.mark(71, 2), Arrived::First);
-        assert_eq!(seen.tally(), Tally { seen: 2, misrouted: 1, flooded: 0 });
+        assert_eq!(seen.tally(), Tally { seen: 2, misrouted: 1, ..Tally::default() });
         seen.mark(71, 1);
         seen.mark(72, 0);
         seen.mark(72, 2);
-        assert_eq!(seen.tally(), Tally { seen: 3, misrouted: 0, flooded: 2 });
+        assert_eq!(seen.tally(), Tally { seen: 3, flooded: 2, ..Tally::default() });
         seen.mark(73, seen.corrupt_lane());
+        assert_eq!(seen.tally(), Tally { seen: 4, flooded: 2, beside: 1, ..Tally::default() });
         seen.mark(73, 2);
-        assert_eq!(seen.tally(), Tally { seen: 4, misrouted: 0, flooded: 2 });
+        assert_eq!(seen.tally(), Tally { seen: 4, flooded: 2, ..Tally::default() });
     }
 
     #[test]

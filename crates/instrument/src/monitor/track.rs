@@ -158,7 +158,7 @@ impl Track {
 
     pub(super) fn finish(mut self) -> Arrivals {
         self.note_delays();
-        let Tally { seen, misrouted, flooded } = self.seen.tally();
+        let Tally { seen, misrouted, flooded, .. } = self.seen.tally();
         let moments = self.due.as_ref().and_then(|(schedule, _)| {
             let numbers = self.seen.missed(schedule.count)?;
             Some(numbers.map(|number| schedule.seek(number).due))

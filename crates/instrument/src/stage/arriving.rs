@@ -212,7 +212,10 @@ impl Known {
         let stream = usize::from(stream);
         let mut probe = self.probe(stream, offset, &signature, bytes, at);
         probe.is_delay_known = is_moment_known && attention.knows_leaving(signature.sent);
-        self.streams[stream].account.told += 1;
+        let Incoming { seen, account, .. } = &mut self.streams[stream];
+        account.told += 1;
+        // What only messages carried stands beside the ports, where corrupt frames would.
+        seen.mark(probe.number, seen.corrupt_lane());
         Some(probe)
     }
 
@@ -266,15 +269,19 @@ impl Known {
         sent: impl Iterator<Item = StreamAccount>,
         counters: impl Iterator<Item = PortCounters>,
     ) -> Arrived {
-        let whole = |(sent, stream): (StreamAccount, Incoming)| StreamAccount {
-            arrived: stream.seen.tally().seen,
-            id: sent.id,
-            from: sent.from,
-            to: sent.to,
-            sent: sent.sent,
-            unsent_late: sent.unsent_late,
-            unsent_refused: sent.unsent_refused,
-            ..stream.account
+        let whole = |(sent, stream): (StreamAccount, Incoming)| {
+            let tally = stream.seen.tally();
+            StreamAccount {
+                arrived: tally.seen - tally.beside,
+                only_told: tally.beside,
+                id: sent.id,
+                from: sent.from,
+                to: sent.to,
+                sent: sent.sent,
+                unsent_late: sent.unsent_late,
+                unsent_refused: sent.unsent_refused,
+                ..stream.account
+            }
         };
         let streams = sent.zip(self.streams).map(whole).collect();
         let account = |(account, counters)| PortAccount { counters, ..account };

@@ -2,7 +2,8 @@
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
-    acting, blackhole, forwarding, match_tuples, table_capacity, update_transient, updates,
+    acting, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient,
+    updates,
 };
 
 /// Those about rules that change first.
@@ -32,6 +33,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         ..WORKLOAD
     },
     Entry {
+        id: "path-setup",
+        title: "How long flows over several switches take to be set up, and what becomes of frames meanwhile",
+        axis: path_setup::AXIS,
+        method: "Probes visit each flow in turn while its rules are sent to every switch on the way, at once or \
+                 one behind the other's barrier: a probe comes out at the far end, or to the controller from \
+                 the switch that did not know it.",
+        build: path_setup::method,
+        technologies: OPENFLOW,
+        spans_path: true,
+        parameters: path_setup::PARAMETERS,
+        shows: path_setup::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
         id: "forwarding-latency",
         title: "Latency of frames through rules, by size and rate",
         axis: forwarding::BYTES_AXIS,
@@ -39,6 +54,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                  evenly spread, the latency is taken.",
         build: forwarding::latency,
         technologies: OPENFLOW,
+        spans_path: true,
         parameters: forwarding::LATENCY,
         shows: forwarding::LATENCY_SHOWS,
         ..WORKLOAD
@@ -51,6 +67,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                  latency is taken, and all are counted.",
         build: forwarding::queue_delay,
         technologies: OPENFLOW,
+        spans_path: true,
         parameters: forwarding::QUEUES,
         shows: forwarding::QUEUES_SHOWS,
         ..WORKLOAD
@@ -63,6 +80,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                  some rule in turn.",
         build: forwarding::table_lookup,
         technologies: OPENFLOW,
+        spans_path: true,
         parameters: forwarding::LOOKUP,
         shows: forwarding::LOOKUP_SHOWS,
         ..WORKLOAD

@@ -67,6 +67,16 @@ impl Asked {
 /// A target cannot stand on a link.
 fn refused(kind: TargetKind, link: Link) -> Failure {
     let name = kind.name();
+    if let TargetKind::Network(network) = kind
+        && let Some(switch) = network.hindered_by(link)
+    {
+        let (one, on) = (&switch.name, link.name());
+        let kind = switch.kind.name();
+        return Failure::usage(format!(
+            "{name}: its switch {one} ({kind}) cannot stand on {on}: give --link veth, over which every \
+             switch but those of DPDK can"
+        ));
+    }
     let other = if kind.is_dpdk() { "memif" } else { "veth" };
     Failure::usage(format!(
         "{name} cannot be joined by {}: give --link {other}, or --link {name}={other} for it alone",

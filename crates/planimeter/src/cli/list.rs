@@ -164,6 +164,10 @@ fn sections() -> Vec<Section> {
         "ours:model=NAME|FILE[,mode=openflow|legacy]",
         "our switch like a model of hardware: `planimeter list models`",
     ));
+    targets.push(text(
+        "topology:FILE",
+        "several switches that are joined to each other, as one target",
+    ));
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),
         text(

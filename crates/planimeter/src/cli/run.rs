@@ -23,6 +23,7 @@ use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Benches;
 use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
+use crate::target::network;
 
 /// Seconds of a quick trial over memory.
 const SECONDS_MEMORY: f64 = 0.1;
@@ -53,6 +54,10 @@ pub struct Arguments {
     /// What to measure, first the one that ratios refer to; without any, all that can run here
     #[arg(long = "on", value_name = "TARGET")]
     pub targets: Vec<String>,
+    /// Measure the switches of a topology file end to end, after the targets that are named: short for
+    /// --on topology:FILE
+    #[arg(long = "topology", value_name = "FILE")]
+    pub topologies: Vec<String>,
     /// How tester and targets are joined: veth, veth:xdp, memif, memory or replay; TARGET=LINK is for that
     /// target only. Without it, the best link that is allowed and carries all; where none does, each target
     /// has the one that is most like the others'
@@ -74,7 +79,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["experiments", "targets", "links", "effort", "set", "seed", "out"]
+        conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "seed", "out"]
     )]
     pub resume: Option<PathBuf>,
     /// Exit 3 if a result is irregular or limited by the tester
@@ -198,8 +203,9 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             parameters.witness.credentials = credentials(Path::new(file))?;
         }
     }
+    let topologies = arguments.topologies.iter().map(|file| format!("{}{file}", network::PREFIX));
     let named: Result<Vec<TargetKind>, _> =
-        arguments.targets.iter().map(|name| name.parse()).collect();
+        arguments.targets.iter().cloned().chain(topologies).map(|name| name.parse()).collect();
     let named = named.map_err(usage)?;
     let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
@@ -395,7 +401,7 @@ fn command_line(plan: &Plan) -> String {
     let mut words = vec!["planimeter".to_string(), "run".to_string()];
     words.extend(plan.entries.iter().map(|entry| quoted(&entry.asked())));
     for kind in &plan.kinds {
-        words.push(format!("--on {}", kind.name()));
+        words.push(format!("--on {}", quoted(kind.name())));
     }
     words.extend(plan.links.words().map(|link| format!("--link {link}")));
     words.push(format!("--effort {}", plan.effort.name()));

@@ -5,6 +5,9 @@
 //! turns with the instrument on links that really serialise at the nominal capacity. Between
 //! trials nobody runs it but whoever installs something, so nothing is shared.
 
+/// Several switches, joined to each other.
+mod network;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +41,7 @@ use switch::node::Node;
 
 use super::model::SETTLE_MAX;
 use super::name::{Link, TargetKind, Technology};
+use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
@@ -163,25 +167,23 @@ impl MemoryBench {
 
     /// Makes a target with so many ports to send into, one or two.
     pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
+        if let TargetKind::Network(target) = kind {
+            return self.network(target);
+        }
         if self.link == Link::Replay {
             return self.played(kind);
         }
         let simulated = self.parameters.simulated;
-        let clock = if simulated { Clock::Virtual } else { Clock::UserSpace };
-        let link = |label: &str| -> (Box<dyn Port>, Box<dyn Port>) {
-            let (near, far) = pair_stamped(self.parameters.ring_frames as usize, label, clock);
-            (self.end(near), self.end(far))
-        };
         let (near, made) = if kind == TargetKind::Direct {
-            let (first, second) = link("direct");
+            let (first, second) = self.link_of("direct");
             (vec![first, second], None)
         } else {
             let links = (1..=PortNo::from(inputs) + 1).map(|number| {
-                let (near, far) = link(&format!("{}-{number}", kind.name()));
+                let (near, far) = self.link_of(&format!("{}-{number}", kind.name()));
                 (near, (number, far))
             });
             let (near, far): (Vec<_>, Vec<_>) = links.unzip();
-            (near, Some(self.node(kind, far)?))
+            (near, Some(self.node(kind, None, far)?))
         };
         let (node, config) = made.unzip();
         let key = key_of(kind);
@@ -212,7 +214,7 @@ impl MemoryBench {
         let (played, config) = if kind == TargetKind::Direct {
             (Played::Nothing(ports), None)
         } else {
-            let (node, config) = self.node(kind, (1..).zip(ports).collect())?;
+            let (node, config) = self.node(kind, None, (1..).zip(ports).collect())?;
             (Played::Node(node), Some(config))
         };
         Ok(self.joined(kind, AnyRig::Replay(Box::new(rig), played), config))
@@ -236,6 +238,13 @@ impl MemoryBench {
         })
     }
 
+    /// Both ends of a link.
+    fn link_of(&self, label: &str) -> (Box<dyn Port>, Box<dyn Port>) {
+        let clock = if self.parameters.simulated { Clock::Virtual } else { Clock::UserSpace };
+        let (near, far) = pair_stamped(self.parameters.ring_frames as usize, label, clock);
+        (self.end(near), self.end(far))
+    }
+
     /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
     fn end(&self, port: MemoryPort) -> Box<dyn Port> {
         match (self.parameters.simulated, self.parameters.capacity) {
@@ -251,6 +260,7 @@ impl MemoryBench {
     fn node(
         &self,
         kind: TargetKind,
+        datapath_id: Option<u64>,
         ports: Vec<(PortNo, Box<dyn Port>)>,
     ) -> Result<(Box<Node>, Config), TargetError> {
         let count = ports.len();
@@ -258,6 +268,7 @@ impl MemoryBench {
             // Between trials nobody answers the keep-alive, and nobody may miss it.
             _ if is_our_switch(kind) => Kind::OpenFlow(OpenFlowConfig {
                 probe_ms: 3_600_000,
+                datapath_id,
                 exact_flows_max: self.parameters.exact_entries_max as usize,
                 wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
                 ..OpenFlowConfig::default()
@@ -512,21 +523,11 @@ impl MemoryTarget {
     }
 
     fn install_flows(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         let now = self.now();
         self.controller = None;
-        let channel = self.adopted();
         let node = self.node().expect("an OpenFlow target is a node");
-        let settings = patient(controller::Settings::new());
-        let mut turns = Turns { node, now, is_live };
-        let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
-        controller.delete_all(&mut turns).map_err(failed)?;
-        let flows = program::flows(setup, &ADDRESSES);
-        let installed = controller.install(flows, &mut turns).map_err(failed)?;
-        program::checked(&installed)?;
-        turns.settle()?;
-        let span = turns.now.since(now);
+        let (controller, span) = installed(node, setup, Hop::ALONE, (now, is_live))?;
         self.controller = Some(controller);
         match &mut self.rig {
             // What a model was given acts later than it was given.
@@ -558,6 +559,27 @@ impl MemoryTarget {
         }
         Ok(())
     }
+}
+
+/// Has a switch hold a setup's entries and no others, for its place on the way of frames: the connection,
+/// and how long it took.
+fn installed(
+    node: &mut Node,
+    setup: &Setup,
+    hop: Hop,
+    (now, is_live): (Nanos, bool),
+) -> Result<(Controller, Nanos), TargetError> {
+    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+    let channel = adopted(node, now);
+    let settings = patient(controller::Settings::new());
+    let mut turns = Turns { node, now, is_live };
+    let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
+    controller.delete_all(&mut turns).map_err(failed)?;
+    let flows = program::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
+    let installed = controller.install(flows, &mut turns).map_err(failed)?;
+    program::checked(&installed)?;
+    turns.settle()?;
+    Ok((controller, turns.now.since(now)))
 }
 
 /// A controller's end of a channel to a node.

@@ -7,6 +7,8 @@
 pub mod name;
 /// Which target is joined by which link.
 pub mod links;
+/// Several switches as one target.
+pub mod network;
 /// Targets that behave like models of hardware.
 pub mod model;
 /// Control channels that are captured on the wire.
@@ -132,7 +134,10 @@ impl Bench {
     pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         match self {
             Bench::Memory(bench) => bench.target(kind, inputs),
-            Bench::Veth(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
+            Bench::Veth(bench) => match kind {
+                TargetKind::Network(target) => bench.network(target),
+                kind => Ok(Box::new(bench.target(kind, inputs)?)),
+            },
             Bench::Memif(_) if inputs > 1 && kind.is_dpdk() => {
                 let what =
                     "over memif programs of DPDK have one port to send into: give --link veth:xdp";
@@ -328,6 +333,12 @@ impl Snapshot {
         let each: Vec<u64> =
             processes.iter().filter_map(|&pid| lab::proc::memory_bytes(pid)).collect();
         self.memory_bytes = (!each.is_empty()).then(|| each.iter().sum());
+    }
+
+    /// Adds the counters of one of several switches, under its name.
+    pub fn add_of(&mut self, switch: &str, counters: BTreeMap<String, u64>) {
+        let named = counters.into_iter().map(|(name, value)| (format!("{switch}.{name}"), value));
+        self.add(named.collect());
     }
 
     /// Adds counters with dotted names: `ports.1.drops.REASON` and `drops.REASON` are frames that

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::model::{self, Mode, ModelError, ModelTarget};
+use super::network::{self, Hop, NetworkError, NetworkTarget};
 use crate::python::Fault;
 
 /// What can be measured.
@@ -41,6 +42,8 @@ pub enum TargetKind {
     Direct,
     /// Our OpenFlow switch, behaving like a model of hardware.
     Model(ModelTarget),
+    /// Several OpenFlow switches that are joined to each other.
+    Network(NetworkTarget),
 }
 
 /// What a target does with a frame; decides what it must hold and which traffic suits it.
@@ -120,6 +123,7 @@ impl TargetKind {
             TargetKind::LinuxRouter => "linux-router",
             TargetKind::Direct => "direct",
             TargetKind::Model(model) => model.name(),
+            TargetKind::Network(network) => network.name(),
         }
     }
 
@@ -149,6 +153,7 @@ impl TargetKind {
             TargetKind::LinuxRouter => "the Linux router",
             TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
             TargetKind::Model(model) => model.about(),
+            TargetKind::Network(network) => network.about(),
         }
     }
 
@@ -161,7 +166,8 @@ impl TargetKind {
             | TargetKind::OvsDpdk
             | TargetKind::OvsDpdkEmcOn
             | TargetKind::OvsDpdkEmcOff
-            | TargetKind::OvsDpdkSmcOn => Technology::OpenFlow,
+            | TargetKind::OvsDpdkSmcOn
+            | TargetKind::Network(_) => Technology::OpenFlow,
             TargetKind::Model(model) => match model.mode() {
                 Mode::OpenFlow => Technology::OpenFlow,
                 Mode::Legacy => Technology::Bridging,
@@ -188,6 +194,9 @@ impl TargetKind {
 
     /// Whether it is our own program.
     pub fn is_ours(self) -> bool {
+        if let TargetKind::Network(network) = self {
+            return network.network().switches.iter().all(|switch| switch.kind.is_ours());
+        }
         matches!(
             self,
             TargetKind::Ours
@@ -203,12 +212,22 @@ impl TargetKind {
     /// learns for NORMAL it forgets after five minutes, and a bridge is there.
     pub fn learns(self) -> bool {
         let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
-        self.technology() != Technology::Routing && !is_our_switch
+        let is_network = matches!(self, TargetKind::Network(_));
+        !is_network && self.technology() != Technology::Routing && !is_our_switch
+    }
+
+    /// The switches that frames pass from the instrument's first port to its second.
+    pub fn path(self) -> Vec<Hop> {
+        match self {
+            TargetKind::Network(network) => network.network().path.clone(),
+            _ => vec![Hop::ALONE],
+        }
     }
 
     /// Whether the lab can start it anew beside its links.
     pub fn resets_on(self, link: Link) -> bool {
         match link {
+            _ if matches!(self, TargetKind::Network(_)) => false,
             Link::Veth | Link::VethXdp => self != TargetKind::Direct,
             Link::Memif => self.is_ours(),
             Link::Memory | Link::Replay => false,
@@ -217,6 +236,9 @@ impl TargetKind {
 
     /// Whether it can be joined by this link.
     pub fn runs_on(self, link: Link) -> bool {
+        if let TargetKind::Network(network) = self {
+            return network.hindered_by(link).is_none();
+        }
         match link {
             // What came first is known by stamps that shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
@@ -247,6 +269,8 @@ pub enum NameError {
     },
     /// A model that cannot be used.
     Model(ModelError),
+    /// A topology that cannot be used.
+    Network(NetworkError),
     /// A Python script that cannot be used.
     Script(Fault),
     /// Part of the contract, and not of this version.
@@ -263,6 +287,7 @@ impl fmt::Display for NameError {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
             NameError::Model(error) => write!(f, "{error}"),
+            NameError::Network(error) => write!(f, "{}: {}", error.file, error.fault),
             NameError::Script(fault) => {
                 let details = fault.details().trim_end();
                 let gap = if details.is_empty() { "" } else { "\n" };
@@ -286,6 +311,10 @@ impl FromStr for TargetKind {
         }
         if text.starts_with(model::PREFIX) {
             return ModelTarget::parse(text).map(TargetKind::Model).map_err(NameError::Model);
+        }
+        if text.starts_with(network::PREFIX) {
+            let network = NetworkTarget::parse(text).map(TargetKind::Network);
+            return network.map_err(NameError::Network);
         }
         let head = text.split(':').next().unwrap_or_default();
         let later = ["progfe", "ovs-kernel", "openflow", "device"];

@@ -5,6 +5,9 @@
 //! the lab or through its control socket. A target that is not OpenFlow and has to hold something
 //! else is started anew, so that nothing of the last set-up is left.
 
+/// Several switches, joined to each other.
+mod network;
+
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -36,6 +39,7 @@ use ports::port::{Port, PortError};
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind, Technology};
+use super::network::Hop;
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
     program, reset, witness,
@@ -173,6 +177,11 @@ impl VethBench {
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
         let names: Vec<String> = site.instrument.iter().map(|end| end.name.clone()).collect();
+        self.opened(&names)
+    }
+
+    /// The instrument's ports at these of its interfaces.
+    fn opened(&self, names: &[String]) -> Result<Vec<Box<dyn Port>>, TargetError> {
         let open = || -> Result<Vec<Box<dyn Port>>, PortError> {
             let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
             let open =
@@ -292,7 +301,7 @@ pub(super) fn give(
 ) -> Result<(), TargetError> {
     match access {
         Access::OpenFlow { channel } => {
-            install_flows(channel, addresses, setup)?;
+            install_flows(channel, addresses, setup, Hop::ALONE)?;
             if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
         }
         Access::Control { .. } | Access::Install => {
@@ -303,8 +312,13 @@ pub(super) fn give(
     }
 }
 
-/// Has an OpenFlow switch hold the setup's entries and no others.
-fn install_flows(channel: &str, addresses: &Addresses, setup: &Setup) -> Result<(), TargetError> {
+/// Has an OpenFlow switch hold the setup's entries and no others, for its place on the way of frames.
+fn install_flows(
+    channel: &str,
+    addresses: &Addresses,
+    setup: &Setup,
+    hop: Hop,
+) -> Result<(), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let url: Url = channel
         .parse()
@@ -312,7 +326,7 @@ fn install_flows(channel: &str, addresses: &Addresses, setup: &Setup) -> Result<
     let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
-    let flows = program::flows(setup, addresses);
+    let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
     let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
     program::checked(&installed)
 }

@@ -48,6 +48,16 @@ pub fn beside(
     }
 }
 
+/// The agent of a device beside several switches, none of which an agent of the lab's could be meant for.
+pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
+    if let Some(At::Lab) = witness.at {
+        let what =
+            "the lab starts no agent beside the switches of a topology: give --set snmp=IP[:PORT]";
+        return Err(TargetError::CannotHold(what.into()));
+    }
+    of_device(witness)
+}
+
 /// The agent of a device, as this host reaches it, if one is to be asked.
 pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     match witness.at {

@@ -1,5 +1,8 @@
-//! Switches that no link carries together, measured side by side: Open vSwitch by itself stands on veth
-//! pairs alone, on DPDK not on them.
+//! Switches that no link carries together, measured side by side, and switches that are joined to each other.
+//!
+//! Open vSwitch by itself stands on veth pairs alone, on DPDK not on them.
+
+use std::fs;
 
 use serde_json::Value;
 
@@ -44,5 +47,51 @@ pub fn switches_without_a_link_in_common() {
     }
     for ratio in rows("ratios") {
         assert_eq!(ratio["links"].is_array(), ratio["target"] == "ovs-dpdk", "{ratio}");
+    }
+}
+
+/// Open vSwitch behind ours, entered by its second port.
+const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
+                     [[switch]]\nname = \"first\"\ntarget = \"ours\"\n\
+                     [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\
+                     [[link]]\nbetween = [\"first:2\", \"second:2\"]\n";
+
+pub fn a_path_over_two_switches() {
+    let place = Place::new();
+    let before = System::now();
+    fs::write(place.path().join("chain.toml"), CHAIN).unwrap();
+    let experiments = ["run", "path-setup", "forwarding-latency", "forwarding-rate"];
+    let set = ["repeats=1", "seconds=0.05", "load=0.5", "flows_count=20", "probes_pps=2000"];
+    let set = set.iter().chain(&["sizes=128", "rates=low", "low_mbps=2"]);
+    let set = set.flat_map(|assignment| ["--set", assignment]);
+    let on = ["--topology", "chain.toml", "--link", "veth", "--effort", "quick"];
+    let words: Vec<&str> = experiments.into_iter().chain(on).chain(set).collect();
+    let said = place.planimeter(&words);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let rows = |what: &str| record[what].as_array().unwrap();
+    assert_eq!(record["targets"][0]["settings"]["path"], "first, second");
+    let measured = |trial: &Value, name: &str| {
+        let rows = trial["module"]["measured"].as_array().unwrap();
+        rows.iter().find(|it| it["metric"] == name).and_then(|it| it["value"].as_f64())
+    };
+    for trial in rows("trials") {
+        match trial["experiment"].as_str().unwrap() {
+            "path-setup" => {
+                assert_eq!(trial["module"]["ended"], "said", "{trial}");
+                let said = trial["module"]["measured"].as_array().unwrap();
+                let share = said.iter().find(|it| it["metric"] == "flows_set_up_ratio").unwrap();
+                assert_eq!(share["value"], 1.0, "{trial}");
+                for switch in ["switch_1_barrier_ns", "switch_2_barrier_ns"] {
+                    assert!(measured(trial, switch) > Some(0.0), "{switch}: {trial}");
+                }
+            }
+            "forwarding-latency" => assert!(measured(trial, "forwarding_ns_p50") > Some(0.0)),
+            _ => {
+                assert!(trial["frames_forwarded"].as_u64() > Some(0), "{trial}");
+                assert_eq!(trial["frames_unexplained"], 0, "{trial}");
+            }
+        }
     }
 }

@@ -27,6 +27,7 @@ mod passages;
 mod packets;
 mod standards;
 mod statistics;
+mod topologies;
 mod transients;
 mod tuples;
 mod witness;

@@ -23,6 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("abuse", &["malformed_percent=1", "floods=messages", "abuse_per_s=500", "probes_pps=5000"]),
     ("update-transient", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
     ("blackhole", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
+    ("path-setup", &["flows_count=20", "order=together", "probes_pps=2000", "patience=0.3"]),
     ("forwarding-latency", &["sizes=128", "seconds=0.05", "low_mbps=5", "rates=low"]),
     ("queue-delay", &["rates_mbps=5", "seconds=0.05"]),
     ("table-lookup", &["occupancy=20", "seconds=0.05", "probes_pps=2000"]),

@@ -22,6 +22,7 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::name::Technology;
+use crate::target::network::Hop;
 use crate::target::program::PORT_OUT;
 
 const SIZES: Declared = Declared {
@@ -335,6 +336,7 @@ fn lined_up(
 fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -> Spot {
     let (cases, plain): (Vec<Case>, Vec<usize>) = cases.into_iter().unzip();
     let passage = Passage {
+        path: vec![Hop::ALONE],
         before: emptied(),
         cases,
         streams,

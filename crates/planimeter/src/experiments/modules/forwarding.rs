@@ -256,6 +256,7 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Pass
         comes_out: None,
     };
     Passage {
+        path: context.kind.path(),
         before: Rules::emptied(),
         cases: vec![case],
         streams: vec![rules.probes(PROBES, usize::from(frame_bytes), probes_pps)],
@@ -362,6 +363,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
                 comes_out: None,
             };
             let passage = Passage {
+                path: context.kind.path(),
                 before,
                 cases: (0..).zip(places).map(case).collect(),
                 streams: vec![stream],

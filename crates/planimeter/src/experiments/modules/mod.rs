@@ -46,6 +46,8 @@ pub mod changing;
 pub mod update_transient;
 /// How long flows go on after they were to stop.
 pub mod blackhole;
+/// Flows over several switches.
+pub mod path_setup;
 /// Frames that pass rules side by side.
 pub mod passage;
 /// What a switch says of itself.

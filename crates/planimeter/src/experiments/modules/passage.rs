@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use instrument::module::{
-    Arrival, Desk, Event, Facts, Frames, Needs, Probe, Said, Span, TimerId, Watch, What,
+    Arrival, Connection, Desk, Event, Facts, Frames, Needs, Probe, Said, Span, TimerId, Watch, What,
 };
 use instrument::stream::Stream;
 use openflow::header::Xid;
@@ -20,6 +20,7 @@ use packet::time::Nanos;
 
 use super::rules::{FAR, NEAR, sent};
 use super::spread::Spread;
+use crate::target::network::Hop;
 
 /// How long frames under way are waited for.
 const DRAIN: Nanos = Nanos::from_millis(50);
@@ -51,6 +52,8 @@ pub struct Case {
 /// What passes.
 #[derive(Debug, Clone)]
 pub struct Passage {
+    /// The switches that frames pass, each of which gets the rules.
+    pub path: Vec<Hop>,
     /// What is said first.
     pub before: Vec<Message>,
     /// The rules that are watched.
@@ -103,11 +106,13 @@ pub enum Absent {
 pub struct Passing {
     passage: Passage,
     phase: Phase,
-    said: Vec<Said>,
+    /// What was said for which case.
+    said: Vec<(usize, Said)>,
     seen: Vec<Seen>,
     /// For each case how its frames ought to come out.
     expected: Vec<Frames>,
-    barrier: Option<Xid>,
+    /// Of each switch, while it has not answered.
+    barriers: Vec<Xid>,
     timer: Option<TimerId>,
     counts_from: Nanos,
     counts_until: Nanos,
@@ -138,7 +143,7 @@ impl Passing {
             said: Vec::new(),
             seen,
             expected: Vec::new(),
-            barrier: None,
+            barriers: Vec::new(),
             timer: None,
             counts_from: Nanos::MAX,
             counts_until: Nanos::MAX,
@@ -154,7 +159,9 @@ impl Passing {
         let Passage { lead, span, patience, .. } = self.passage;
         let spans = [lead, span, patience, DRAIN, Nanos::from_secs(5)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.passage.versions)
+        let connections = self.passage.path.iter().map(|hop| Connection::new(hop.switch));
+        let needs = Needs { connections: connections.collect(), ..Needs::new(limit) };
+        needs.in_versions(&self.passage.versions)
     }
 
     /// The cases, and what was seen of each.
@@ -185,9 +192,13 @@ impl Passing {
                 }
             }
             What::Message { xid, message: Message::BarrierReply, .. }
-                if self.barrier == Some(xid) =>
+                if self.barriers.contains(&xid) =>
             {
-                (self.barrier, self.is_set_up, self.phase) = (None, true, Phase::Counting);
+                self.barriers.retain(|barrier| *barrier != xid);
+                if !self.barriers.is_empty() {
+                    return;
+                }
+                (self.is_set_up, self.phase) = (true, Phase::Counting);
                 self.timer.take().map(|timer| desk.cancel(timer));
                 desk.counters();
             }
@@ -199,7 +210,7 @@ impl Passing {
                     instrument::module::Unsent::NotExpressible(_) => Absent::NotExpressible,
                     other => Absent::Unsaid(other.to_string()),
                 };
-                self.absent(|known| *known == said, why);
+                self.absent(|known| known == said, why);
             }
             What::Counters(ports) => {
                 self.counted([sent(&ports[NEAR]), ports[FAR].rx_frames], desk);
@@ -215,22 +226,29 @@ impl Passing {
         let before = std::mem::take(&mut passage.before);
         let is_rule = |message: &Message| matches!(message, Message::FlowMod(_));
         let (rules, others): (Vec<_>, Vec<_>) = before.into_iter().partition(is_rule);
-        for message in others {
-            desk.send(0, message);
+        // From the far end on, so that no frame comes to a switch that does not know it.
+        for (connection, hop) in passage.path.iter().enumerate().rev() {
+            let told = |messages: &[Message]| -> Vec<Message> {
+                messages.iter().map(|message| hop.told(message.clone())).collect()
+            };
+            for message in told(&others) {
+                desk.send(connection, message);
+            }
+            desk.send_all(connection, told(&rules));
+            for (place, case) in passage.cases.iter().enumerate() {
+                if !case.rules.is_empty() {
+                    self.said.push((place, desk.send_all(connection, told(&case.rules))));
+                }
+            }
+            self.barriers.push(desk.send(connection, Message::BarrierRequest));
         }
-        desk.send_all(0, rules);
         for case in &mut passage.cases {
-            let rules = std::mem::take(&mut case.rules);
-            self.said.push(match rules.is_empty() {
-                true => Said { xid: 0, count: 0 },
-                false => desk.send_all(0, rules),
-            });
+            case.rules.clear();
             let own = || passage.streams.iter().find(|stream| stream.id == case.stream);
             let comes_out = case.comes_out.as_ref().or_else(own);
             let comes_out = comes_out.expect("a case's stream is one of the streams");
             self.expected.push(facts.signer.frames(comes_out));
         }
-        self.barrier = Some(desk.send(0, Message::BarrierRequest));
         self.timer = Some(desk.timer_in(passage.patience));
         let ids = passage.streams.iter().map(|stream| stream.id).collect::<Vec<_>>();
         passage.streams.iter().chain(&passage.load).for_each(|stream| desk.prepare(stream.clone()));
@@ -239,9 +257,9 @@ impl Passing {
         }
     }
 
-    fn absent(&mut self, is_it: impl Fn(&Said) -> bool, why: Absent) {
-        match self.said.iter().position(is_it) {
-            Some(place) => {
+    fn absent(&mut self, is_it: impl Fn(Said) -> bool, why: Absent) {
+        match self.said.iter().find(|(_, said)| is_it(*said)) {
+            Some(&(place, _)) => {
                 self.seen[place].absent.get_or_insert(why);
             }
             None => match why {

@@ -27,9 +27,8 @@ pub fn trial(
     let sum = |pick: fn(&StreamAccount) -> u64| report.streams.iter().map(pick).sum::<u64>();
     let (sent, expected) = (sum(|it| it.sent), sum(|it| it.expected));
     let unsent = sum(|it| it.unsent_late + it.unsent_refused);
-    // What a stream's frames do is one thing or the other, as a rule; those that only a packet-out sent
-    // are in no account of what left.
-    let received = sum(|it| (it.arrived + it.late).max(it.told).min(it.sent));
+    // Those that only a packet-out sent are in no account of what left.
+    let received = sum(|it| (it.arrived + it.late + it.only_told).min(it.sent));
     let span = report.ended_at.since(report.started_at);
     let drops = [own_drops(report), super::drops_around(around)].concat();
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
