@@ -283,7 +283,7 @@ fn messages_frames_and_streams_reach_a_script() {
 }
 
 #[test]
-fn a_script_asks_an_snmp_agent() {
+fn a_script_asks_an_snmp_agent_and_hears_of_the_wire() {
     let folder = Folder::new();
     let text = "from planimeter import *\n\nclass Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
         \x20   def start(self, facts):\n\
@@ -301,9 +301,15 @@ fn a_script_asks_an_snmp_agent() {
         \x20           self.measured('answer_ns', get.at - get.sent)\n\
         \x20           assert list(walk.values.values()) == ['port1', 'port2'], walk\n\
         \x20           assert self.answers[self.absent].why == 'there is no such agent'\n\
-        \x20           self.end()\n";
+        \x20           self.send('barrier_request')\n\
+        \x20   def sent(self, sent):\n\
+        \x20       assert sent.wire == sent.first, sent\n\
+        \x20   def message(self, message):\n\
+        \x20       assert message.wire == message.at, message\n\
+        \x20       self.end()\n";
     fs::write(folder.0.join("mine.py"), text).unwrap();
-    let (record, errors) = measured(&folder.0, "mine.py", &["snmp=lab"]);
+    let set = ["snmp=lab", "control_capture=stamps"];
+    let (record, errors) = measured(&folder.0, "mine.py", &set);
     let module = module(&record);
     assert_eq!(module["ended"], "said", "{errors}");
     assert_eq!(

@@ -46,7 +46,8 @@ fn a_trial_has_a_witness_that_counts_what_was_sent() {
 
 #[test]
 fn a_module_has_one_too_and_its_numbers_are_the_modules() {
-    let mut plan = plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1"], 3);
+    let mut plan =
+        plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1", "payload=64"], 3);
     plan.parameters.witness.credentials = witness::credentials(SECRETS).unwrap();
     let record = measure(&plan);
     assert_counted(&record);
@@ -74,7 +75,7 @@ fn a_module_has_one_too_and_its_numbers_are_the_modules() {
 #[test]
 fn the_same_is_measured_with_a_witness_as_without() {
     let outcomes = |set: &[&str]| {
-        let set = [set, &["repeats=1"]].concat();
+        let set = [set, &["repeats=1", "payload=64"]].concat();
         let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
         let own = |trial: &results::record::Trial| {
             let module = trial.module.clone().unwrap();
@@ -89,7 +90,7 @@ fn the_same_is_measured_with_a_witness_as_without() {
 
 #[test]
 fn control_channels_have_stamps_of_the_simulation_where_they_are_asked_for() {
-    let set = ["control_capture=stamps", "repeats=1"];
+    let set = ["control_capture=stamps", "repeats=1", "payload=64"];
     let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();
@@ -99,6 +100,7 @@ fn control_channels_have_stamps_of_the_simulation_where_they_are_asked_for() {
         assert_eq!((received.count, received.ns_max), (module.messages_received, 0));
         assert_eq!((wire.unknown, wire.gaps, &wire.why), (0, 0, &None));
     }
-    let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &["repeats=1"], 3));
+    let record =
+        measure(&plan(&["echo-delay"], &[TargetKind::Ours], &["repeats=1", "payload=64"], 3));
     assert!(record.trials.iter().all(|trial| trial.module.as_ref().unwrap().wire.is_none()));
 }

@@ -7,7 +7,7 @@ use crate::derive::counts;
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
-use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Verdict};
+use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Trial, Verdict};
 use crate::table::answer_word;
 
 /// What is said of processing times.
@@ -157,6 +157,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
     }
     out.extend(study::processing(record));
     out.push(account(record));
+    out.extend(witnesses(&record.trials));
     for calibration in &record.calibrations {
         let bias = calibration.latency.as_ref().and_then(|latency| latency.ns_p50);
         let bias = bias.map_or(String::new(), |ns| {
@@ -173,6 +174,31 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
         ));
     }
     out
+}
+
+/// One sentence on what SNMP agents counted of the same frames, where any were asked.
+fn witnesses(trials: &[Trial]) -> Option<String> {
+    let told = || trials.iter().filter_map(|trial| trial.witness.as_ref());
+    let asked = told().count();
+    let counted: Vec<_> = told().filter(|witness| witness.frames_in.is_some()).collect();
+    (asked > 0).then_some(())?;
+    if counted.is_empty() {
+        return Some(format!(
+            "SNMP agents were asked in {asked} trials, and told of no frames: {}.",
+            told().flat_map(|witness| &witness.problems).next().map_or("", String::as_str)
+        ));
+    }
+    let sent: u64 = counted.iter().map(|witness| witness.frames_sent).sum();
+    let came: u64 = counted.iter().filter_map(|witness| witness.frames_in).sum();
+    let silent = match asked - counted.len() {
+        0 => String::new(),
+        trials => format!(" Trials in which they told of none: {trials}."),
+    };
+    Some(format!(
+        "SNMP agents counted {} frames on their way in, of {} that the tester's ports sent.{silent}",
+        number::count(came as i64),
+        number::count(sent as i64),
+    ))
 }
 
 /// One sentence on the account of all frames.
@@ -235,4 +261,29 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
         _ => format!(" ({}{unit})", claim.value),
     };
     format!("{}: {}{value}", claim.subject, claim.claim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Witness;
+    use crate::sample;
+
+    #[test]
+    fn what_agents_counted_is_said_beside_what_was_sent() {
+        let mut trials = sample::record().trials;
+        trials.truncate(3);
+        assert_eq!(witnesses(&trials), None);
+        let silent =
+            Witness { problems: vec!["nobody listens there".into()], ..Witness::default() };
+        trials[0].witness = Some(silent);
+        let said = witnesses(&trials).expect("one was asked");
+        assert!(said.contains("told of no frames: nobody listens there"), "{said}");
+        let told = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
+        (trials[1].witness, trials[2].witness) = (Some(told.clone()), Some(told));
+        let said = witnesses(&trials).expect("they were asked");
+        for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
+            assert!(said.contains(wanted), "{wanted}: {said}");
+        }
+    }
 }

@@ -210,13 +210,17 @@ fn wire(report: &StageReport) -> Option<record::Wire> {
 /// Why nothing was seen on the wire, although it was asked for.
 pub fn unseen(report: &StageReport) -> record::Wire {
     let peer = report.connections.first().map_or("", |it| it.peer.as_str());
-    let why = match peer.split_once(':').map(|(kind, _)| kind) {
+    record::Wire { why: Some(hidden(peer).into()), ..record::Wire::default() }
+}
+
+/// Why what passes to this peer cannot be seen.
+fn hidden(peer: &str) -> &'static str {
+    match peer.split_once(':').map(|(kind, _)| kind) {
         Some("ssl") => "TLS hides which message passes when",
         Some("unix") => "a Unix socket passes no interface",
         _ if peer.is_empty() => "no connection was made",
         _ => "a channel in memory passes no interface",
-    };
-    record::Wire { why: Some(why.into()), ..record::Wire::default() }
+    }
 }
 
 fn ended(ended: &Ended) -> record::Ended {
@@ -293,5 +297,18 @@ pub fn restored(stored: &record::Trial) -> StageReport {
         stalls: Default::default(),
         flags: Vec::new(),
         stamps: Clock::UserSpace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_messages_is_said() {
+        assert!(hidden("ssl:192.0.2.1:6653").contains("TLS"));
+        assert!(hidden("unix:/run/x").contains("Unix"));
+        assert!(hidden("openflow.1").contains("memory"));
+        assert!(hidden("").contains("no connection"));
     }
 }
