@@ -197,6 +197,18 @@ impl Controller {
         self.features.as_ref().expect("a started controller has asked")
     }
 
+    /// The version that was agreed on.
+    pub fn version(&self) -> Version {
+        self.session.version().expect("a started controller has agreed on one")
+    }
+
+    /// Says something that nothing answers, and has what waits leave.
+    pub fn tell(&mut self, message: &Message, now: Nanos) -> Result<Xid, ControlError> {
+        let xid = self.session.send(message, now)?;
+        self.flush()?;
+        Ok(xid)
+    }
+
     /// Name of the other end.
     pub fn peer(&self) -> &str {
         self.channel.peer()

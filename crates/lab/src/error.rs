@@ -4,6 +4,7 @@
 //! failed, where, and (through [`Need::mend`]) how to mend it.
 
 use crate::need::Need;
+use crate::netlink::uses::Use;
 use std::fmt;
 use std::io;
 use std::process::ExitStatus;
@@ -47,6 +48,22 @@ pub enum LabError {
         what: &'static str,
         /// Its value.
         value: String,
+    },
+    /// This host has no interface of this name.
+    NoInterface(String),
+    /// An interface that is to be taken is in use.
+    InterfaceUsed {
+        /// Its name.
+        name: String,
+        /// What for.
+        uses: Vec<Use>,
+    },
+    /// An interface that is switched on has no link.
+    NoLink {
+        /// Its name.
+        name: String,
+        /// How long was waited for it.
+        waited: Duration,
     },
     /// A peer or the kernel answered something else than was agreed.
     Answer {
@@ -100,6 +117,14 @@ impl fmt::Display for LabError {
                 write!(f, "{}", Lines(last))
             }
             LabError::Argument { what, value } => write!(f, "{what} cannot be {value:?}"),
+            LabError::NoInterface(name) => write!(f, "there is no interface {name} here"),
+            LabError::InterfaceUsed { name, uses } => {
+                let uses: Vec<String> = uses.iter().map(ToString::to_string).collect();
+                write!(f, "the interface {name} is in use: {}", uses.join(", "))
+            }
+            LabError::NoLink { name, waited } => {
+                write!(f, "the interface {name} has no link after {:.0} s", waited.as_secs_f64())
+            }
             LabError::Answer { from, request, answer } => {
                 write!(f, "{from} answered {request} with {answer:?}")
             }

@@ -8,7 +8,8 @@
 //!
 //! Source: Linux `namespaces(7)`, `veth(4)`, `rtnetlink(7)`, `sock_diag(7)`, `proc(5)`.
 //! Invariant: nothing outside the run's own namespaces, processes and folder is ever changed, but
-//! the machine's number of huge pages while a program of DPDK runs.
+//! the machine's number of huge pages while a program of DPDK runs, and whether an interface that a user
+//! names is on.
 
 pub mod error;
 pub mod need;
@@ -27,6 +28,7 @@ pub mod talk;
 pub mod packet_diag;
 pub mod account;
 pub mod load;
+pub mod taken;
 pub mod topology;
 pub mod peer;
 pub mod agent;

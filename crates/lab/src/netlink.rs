@@ -13,6 +13,7 @@
 pub mod link;
 pub mod route;
 pub mod neighbor;
+pub mod uses;
 
 use crate::LabError;
 use netlink_packet_core::{

@@ -190,6 +190,10 @@ impl Entry {
                 return Some("it measures one switch: name that by --on");
             }
         }
+        let inputs = usize::from(self.inputs);
+        if kind.ports().is_some_and(|ports| ports <= inputs) {
+            return Some("it has fewer ports than that needs: name more in ports=");
+        }
         let has_one = link == Link::Replay || (link == Link::Memif && kind.is_dpdk());
         (self.inputs > 1 && has_one).then_some("it has one port to send into")
     }

@@ -5,6 +5,8 @@
 
 /// What controllers do.
 pub mod control;
+/// A device of the user's own.
+pub mod device;
 /// What a search with several goals is to find.
 pub mod goals;
 /// Standard methods.
@@ -18,6 +20,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use control::Control;
+use device::Device;
 use goals::Goals;
 use instrument::stream::Stream;
 use methods::Methods;
@@ -181,6 +184,8 @@ pub struct Parameters {
     pub methods: Methods,
     /// An SNMP agent that is asked beside.
     pub witness: Witness,
+    /// How a device of the user's own is treated.
+    pub device: Device,
     /// How many addresses our bridge holds.
     pub macs_max: u32,
     /// What experiments declare themselves.
@@ -218,6 +223,7 @@ impl Parameters {
             goals: Goals::at(effort),
             methods: Methods::at(effort),
             witness: Witness::default(),
+            device: Device::default(),
             macs_max: 262_144,
             own: Own::default(),
         }
@@ -322,6 +328,7 @@ impl Parameters {
                 let others = self.control.set(key, value);
                 let others = others.or_else(|| self.goals.set(key, value));
                 let others = others.or_else(|| self.witness.set(key, value));
+                let others = others.or_else(|| self.device.set(key, value));
                 match others.or_else(|| self.methods.set(key, value)) {
                     Some(outcome) => outcome.map_err(bad)?,
                     None => return Err(ParameterError::UnknownKey(key.into())),
@@ -336,7 +343,7 @@ impl Parameters {
 pub const STREAM: &str = "stream";
 
 /// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`], [`goals::KEYS`],
-/// [`methods::KEYS`] and [`witness::KEYS`] come to these.
+/// [`methods::KEYS`], [`witness::KEYS`] and [`device::KEYS`] come to these.
 pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "capacity",
@@ -422,6 +429,7 @@ impl fmt::Display for ParameterError {
                     .chain(&goals::KEYS)
                     .chain(&methods::KEYS)
                     .chain(&witness::KEYS)
+                    .chain(&device::KEYS)
                     .map(|(key, ..)| *key)
                     .collect();
                 write!(

@@ -89,7 +89,14 @@ const WRONG: &[Row] = &[
         2,
         &["rule-activation", "measures one switch", "--on"],
     ),
-    (&["run", "latency", "--link", "nic"], 2, &["nic", "not in this version"]),
+    (&["run", "latency", "--link", "vhost"], 2, &["vhost", "not in this version"]),
+    (&["run", "latency", "--link", "nic"], 2, &["link nic", "--on device:ports=1@eth1+2@eth2"]),
+    (
+        &["run", "latency", "--on", "device:ports=1@eth1+2@eth2", "--link", "veth"],
+        2,
+        &["cannot be joined by veth:afpacket", "--link nic"],
+    ),
+    (&["run", "latency", "--on", "openflow:tcp:192.0.2.7"], 2, &["add ports=1@eth1+2@eth2"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
     (
         &["run", "latency", "--on", "ours", "--link", "replay"],

@@ -36,6 +36,8 @@ pub struct Link {
     pub carrying: bool,
     /// As a bridge port, whether the bridge forwards through it.
     pub bridged: bool,
+    /// The bridge, bond or switch of the kernel that it is a part of, by number.
+    pub controller: Option<u32>,
     /// Addresses that it has learned, if it is a bridge and the kernel counts them (Linux 6.7).
     pub learned: Option<u32>,
     /// What it counted.
@@ -348,6 +350,7 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
         up,
         carrying: false,
         bridged: false,
+        controller: None,
         learned: None,
         counters: LinkCounters::default(),
     };
@@ -356,6 +359,7 @@ fn link_of(message: &RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::IfName(name) => link.name.clone_from(name),
             LinkAttribute::Address(bytes) => link.mac = bytes[..].try_into().unwrap_or_default(),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+            LinkAttribute::Controller(index) => link.controller = Some(*index),
             LinkAttribute::OperState(state) => link.carrying = *state == State::Up,
             LinkAttribute::LinkInfo(info) => {
                 (link.bridged, link.learned) = (is_forwarding(info), learned(info));

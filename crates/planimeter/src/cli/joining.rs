@@ -57,6 +57,12 @@ impl Asked {
             None if kinds.is_empty() => Links::all_by(place::best_link()),
             None => Links::chosen(kinds, &self.own, &place::allowed_links(kinds)),
         };
+        if kinds.is_empty() && matches!(links.base, Link::Nic | Link::NicXdp) {
+            return Err(Failure::usage(format!(
+                "link {} leads to a device of your own: name it, such as --on device:ports=1@eth1+2@eth2",
+                links.base.name()
+            )));
+        }
         match kinds.iter().find(|kind| !kind.runs_on(links.of(**kind))) {
             Some(kind) => Err(refused(*kind, links.of(*kind))),
             None => Ok(links),
@@ -77,7 +83,11 @@ fn refused(kind: TargetKind, link: Link) -> Failure {
              switch but those of DPDK can"
         ));
     }
-    let other = if kind.is_dpdk() { "memif" } else { "veth" };
+    let other = match kind {
+        TargetKind::Device(_) => "nic",
+        kind if kind.is_dpdk() => "memif",
+        _ => "veth",
+    };
     Failure::usage(format!(
         "{name} cannot be joined by {}: give --link {other}, or --link {name}={other} for it alone",
         link.name()

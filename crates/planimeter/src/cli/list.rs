@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::out::say;
 use crate::catalog;
 use crate::parameter::own::Declared;
-use crate::parameter::{KEYS, control, goals, methods, witness};
+use crate::parameter::{KEYS, control, device, goals, methods, witness};
 use crate::python::script;
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
@@ -168,6 +168,11 @@ fn sections() -> Vec<Section> {
         "topology:FILE",
         "several switches that are joined to each other, as one target",
     ));
+    targets.push(text(
+        "openflow:URL,ports=N@IF+N@IF",
+        "your own OpenFlow switch: N@IF says which port is cabled to which interface here (docs/device.md)",
+    ));
+    targets.push(text("device:ports=N@IF+N@IF", "your own bridge, in the same way"));
     let links = vec![
         text("memory", "in one process, by rings of frames in memory; no rights needed"),
         text(
@@ -186,6 +191,11 @@ fn sections() -> Vec<Section> {
             Link::Memif.name(),
             "by shared memory between processes, with programs of DPDK too; these need huge pages",
         ),
+        text(
+            Link::Nic.name(),
+            "by interfaces of this host that are cabled to your own device; needs root",
+        ),
+        text(Link::NicXdp.name(), "by the same interfaces, which the tester takes by AF_XDP"),
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
     let models = known::all().iter().map(|model| text(&model.name, &model.about));
@@ -195,6 +205,7 @@ fn sections() -> Vec<Section> {
         .chain(&goals::KEYS)
         .chain(&methods::KEYS)
         .chain(&witness::KEYS)
+        .chain(&device::KEYS)
         .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
     vec![
         experiments(catalog::entries()),

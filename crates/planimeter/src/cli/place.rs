@@ -38,11 +38,19 @@ pub fn best_link() -> Link {
 
 /// The links that are allowed here and may be of use for these targets.
 pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
+    let is_device = |kind: &TargetKind| matches!(kind, TargetKind::Device(_));
+    if !kinds.is_empty() && kinds.iter().all(is_device) {
+        // Rights over namespaces of our own are none over this host's interfaces.
+        return vec![Link::Nic];
+    }
     let best = best_link();
     if best == Link::Memory || kinds.iter().all(|kind| kind.runs_on(best)) {
         return vec![best];
     }
     let mut links = vec![Link::Veth, Link::Memif, Link::Memory];
+    if kinds.iter().any(is_device) {
+        links.push(Link::Nic);
+    }
     if need::try_feature(need::Feature::XdpSocket).is_ok() {
         links.push(Link::VethXdp);
     }

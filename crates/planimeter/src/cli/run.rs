@@ -207,6 +207,15 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let named: Result<Vec<TargetKind>, _> =
         arguments.targets.iter().cloned().chain(topologies).map(|name| name.parse()).collect();
     let named = named.map_err(usage)?;
+    for kind in &named {
+        // What a device's name says of its agent is as if it had been set.
+        if let TargetKind::Device(device) = kind
+            && let Some(agent) = &device.said().snmp
+        {
+            let set = parameters.set(&format!("snmp={agent}"));
+            set.map_err(|error| Failure::usage(format!("{}: {error}", kind.name())))?;
+        }
+    }
     let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
@@ -230,7 +239,8 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
-    if !used.contains(&Link::Veth) && is_workload && !parameters.simulated && !says("capacity=") {
+    let is_real = |link: &Link| matches!(link, Link::Veth | Link::Nic | Link::NicXdp);
+    if !used.iter().any(is_real) && is_workload && !parameters.simulated && !says("capacity=") {
         // What a study's link carries, a data plane in memory does with ease.
         let is_replay = used == [Link::Replay];
         let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
@@ -403,7 +413,7 @@ fn command_line(plan: &Plan) -> String {
     for kind in &plan.kinds {
         words.push(format!("--on {}", quoted(kind.name())));
     }
-    words.extend(plan.links.words().map(|link| format!("--link {link}")));
+    words.extend(plan.links.words().map(|link| format!("--link {}", quoted(&link))));
     words.push(format!("--effort {}", plan.effort.name()));
     words.extend(plan.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
     words.push(format!("--seed {}", plan.seed));

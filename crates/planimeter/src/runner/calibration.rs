@@ -51,12 +51,12 @@ const OVERLOAD: f64 = 1.1;
 const CAPACITY_STEP_BPS: f64 = 10e6;
 
 /// Measures the tester without a target over the bench's link. Absent in virtual time, where the
-/// tester has no limit.
+/// tester has no limit, and where no cable leads from the tester to itself.
 pub fn calibrate(
     bench: &mut Bench,
     parameters: &Parameters,
 ) -> Result<Option<Calibration>, RunError> {
-    if parameters.simulated {
+    if parameters.simulated || !bench.can_be_looped() {
         return Ok(None);
     }
     let kind = TargetKind::Direct;

@@ -200,6 +200,9 @@ impl<'a> Run<'a> {
             let mut target =
                 bench.target(kind, inputs).map_err(|error| RunError::Target(kind, error))?;
             target.rest();
+            for remark in target.remarks() {
+                watcher.say(&format!("{}: {remark}", kind.name()));
+            }
             if described.iter().all(|known| known.name != kind.name()) {
                 described.push(provenance::describe(target.as_ref(), self.plan.link_apart(kind)));
             }
@@ -390,6 +393,12 @@ impl<'a> Run<'a> {
                 continue;
             }
             let Some(mut found) = calibration::calibrate(bench, &self.plan.parameters)? else {
+                if !bench.can_be_looped() {
+                    watcher.say(&format!(
+                        "tester over {link}: not measured by itself, as no cable leads back to it; `planimeter \
+                         doctor --calibrate` measures it over other links"
+                    ));
+                }
                 continue;
             };
             if several {

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use crate::catalog::{Entry, Show};
 use crate::papers;
 use crate::parameter::Effort;
-use crate::target::name::Technology;
+use crate::target::name::{TargetKind, Technology};
 use crate::target::{Benches, Target};
 
 /// A record that holds no trial yet.
@@ -81,7 +81,12 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
             Technology::Routing => record::Technology::Routing,
             Technology::Wire => record::Technology::Cable,
         },
-        family: if ours { "planimeter" } else { "system" }.into(),
+        family: match kind {
+            TargetKind::Device(_) => "device",
+            _ if ours => "planimeter",
+            _ => "system",
+        }
+        .into(),
         link,
         version: description.version,
         settings: description.settings,

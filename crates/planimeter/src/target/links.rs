@@ -8,7 +8,7 @@ use super::name::{Link, TargetKind};
 
 /// Links in the order in which they are preferred where they carry the same targets: cables before
 /// memory, and what other programs use before what only DPDK's do.
-pub const PREFERRED: [Link; 4] = [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory];
+pub const PREFERRED: [Link; 5] = [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory, Link::Nic];
 
 /// The link of every target of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,10 +72,11 @@ impl Links {
 /// Of the links that carry a target the one that is most like `base`: allowed ones first.
 fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
     let alike = match base {
-        Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory],
-        Link::VethXdp => [Link::Veth, Link::Memif, Link::Memory],
-        Link::Memif => [Link::VethXdp, Link::Veth, Link::Memory],
-        Link::Memory | Link::Replay => [Link::Memif, Link::Veth, Link::VethXdp],
+        Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory, Link::Nic],
+        Link::VethXdp => [Link::Veth, Link::Memif, Link::Memory, Link::Nic],
+        Link::Memif => [Link::VethXdp, Link::Veth, Link::Memory, Link::Nic],
+        Link::Memory | Link::Replay => [Link::Memif, Link::Veth, Link::VethXdp, Link::Nic],
+        Link::Nic | Link::NicXdp => [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory],
     };
     let mut carrying = alike.into_iter().filter(|link| kind.runs_on(*link));
     carrying.clone().find(|link| allowed.contains(link)).or_else(|| carrying.next())

@@ -13,6 +13,8 @@ pub mod network;
 pub mod model;
 /// Control channels that are captured on the wire.
 mod tapped;
+/// Devices of the user's own.
+pub mod device;
 /// SNMP agents beside targets.
 mod witness;
 /// Entries as an OpenFlow controller installs them.
@@ -74,6 +76,8 @@ pub enum Bench {
     Veth(veth::VethBench),
     /// Over shared memory.
     Memif(memif::MemifBench),
+    /// On interfaces of this host.
+    Nic(device::bench::DeviceBench),
 }
 
 /// The benches of a run: one for each link that its targets stand on.
@@ -127,6 +131,9 @@ impl Bench {
             Link::Memif => {
                 memif::MemifBench::open(surroundings, parameters, stop).map(Bench::Memif)
             }
+            Link::Nic | Link::NicXdp => {
+                device::bench::DeviceBench::open(link, parameters, stop).map(Bench::Nic)
+            }
         }
     }
 
@@ -144,6 +151,7 @@ impl Bench {
                 Err(TargetError::CannotHold(what.into()))
             }
             Bench::Memif(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
+            Bench::Nic(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
         }
     }
 
@@ -153,7 +161,13 @@ impl Bench {
             Bench::Memory(bench) => bench.link().name(),
             Bench::Veth(bench) => bench.link().name(),
             Bench::Memif(_) => Link::Memif.name(),
+            Bench::Nic(bench) => bench.link().name(),
         }
+    }
+
+    /// Whether the tester can be measured over it without a target.
+    pub fn can_be_looped(&self) -> bool {
+        !matches!(self, Bench::Nic(_))
     }
 
     /// Who runs where.
@@ -162,6 +176,7 @@ impl Bench {
             Bench::Memory(bench) => bench.cores(),
             Bench::Veth(bench) => bench.cores(),
             Bench::Memif(bench) => bench.cores(),
+            Bench::Nic(bench) => bench.cores(),
         }
     }
 
@@ -171,6 +186,7 @@ impl Bench {
             Bench::Memory(bench) => bench.settings(),
             Bench::Veth(bench) => bench.settings(),
             Bench::Memif(bench) => bench.settings(),
+            Bench::Nic(bench) => bench.settings(),
         }
     }
 }
@@ -182,6 +198,14 @@ pub trait Target {
 
     /// Its version and the settings that matter, for the record.
     fn describe(&self) -> Description;
+
+    /// What whoever watches the run should know of it.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What it held may be gone: somebody else has had it meanwhile.
+    fn forget(&mut self) {}
 
     /// The addresses at both ends of its links.
     fn addresses(&self) -> Addresses;

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
 use crate::python::Fault;
@@ -44,6 +45,8 @@ pub enum TargetKind {
     Model(ModelTarget),
     /// Several OpenFlow switches that are joined to each other.
     Network(NetworkTarget),
+    /// A device of the user's own.
+    Device(Device),
 }
 
 /// What a target does with a frame; decides what it must hold and which traffic suits it.
@@ -84,10 +87,14 @@ pub enum Link {
     VethXdp,
     /// By memory that the instrument's process and the target's share.
     Memif,
+    /// By interfaces of this host that a user cabled to a device, read and written through AF_PACKET.
+    Nic,
+    /// By such interfaces, through AF_XDP.
+    NicXdp,
 }
 
 impl TargetKind {
-    /// Every kind but models, in the order in which they are listed and drawn.
+    /// Every kind but models and devices, in the order in which they are listed and drawn.
     pub const ALL: [TargetKind; 14] = [
         TargetKind::Ours,
         TargetKind::OursFirstCome,
@@ -124,6 +131,7 @@ impl TargetKind {
             TargetKind::Direct => "direct",
             TargetKind::Model(model) => model.name(),
             TargetKind::Network(network) => network.name(),
+            TargetKind::Device(device) => device.name(),
         }
     }
 
@@ -154,6 +162,7 @@ impl TargetKind {
             TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
             TargetKind::Model(model) => model.about(),
             TargetKind::Network(network) => network.about(),
+            TargetKind::Device(device) => device.about(),
         }
     }
 
@@ -172,6 +181,8 @@ impl TargetKind {
                 Mode::OpenFlow => Technology::OpenFlow,
                 Mode::Legacy => Technology::Bridging,
             },
+            TargetKind::Device(device) if device.is_openflow() => Technology::OpenFlow,
+            TargetKind::Device(_) => Technology::Bridging,
             TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
             TargetKind::Router | TargetKind::RouterCache | TargetKind::LinuxRouter => {
                 Technology::Routing
@@ -230,7 +241,15 @@ impl TargetKind {
             _ if matches!(self, TargetKind::Network(_)) => false,
             Link::Veth | Link::VethXdp => self != TargetKind::Direct,
             Link::Memif => self.is_ours(),
-            Link::Memory | Link::Replay => false,
+            Link::Memory | Link::Replay | Link::Nic | Link::NicXdp => false,
+        }
+    }
+
+    /// The ports that it has, where that is known beforehand.
+    pub fn ports(self) -> Option<usize> {
+        match self {
+            TargetKind::Device(device) => Some(device.said().ports.len()),
+            _ => None,
         }
     }
 
@@ -240,6 +259,9 @@ impl TargetKind {
             return network.hindered_by(link).is_none();
         }
         match link {
+            // Somebody has cabled a device, and nothing else is.
+            Link::Nic | Link::NicXdp => matches!(self, TargetKind::Device(_)),
+            _ if matches!(self, TargetKind::Device(_)) => false,
             // What came first is known by stamps that shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
             // A model's frames have no thread of their own, and are not decided where they lie.
@@ -271,6 +293,8 @@ pub enum NameError {
     Model(ModelError),
     /// A topology that cannot be used.
     Network(NetworkError),
+    /// A device's name that cannot be read.
+    Device(DeviceError),
     /// A Python script that cannot be used.
     Script(Fault),
     /// Part of the contract, and not of this version.
@@ -288,6 +312,7 @@ impl fmt::Display for NameError {
             }
             NameError::Model(error) => write!(f, "{error}"),
             NameError::Network(error) => write!(f, "{}: {}", error.file, error.fault),
+            NameError::Device(error) => write!(f, "{error}"),
             NameError::Script(fault) => {
                 let details = fault.details().trim_end();
                 let gap = if details.is_empty() { "" } else { "\n" };
@@ -316,8 +341,11 @@ impl FromStr for TargetKind {
             let network = NetworkTarget::parse(text).map(TargetKind::Network);
             return network.map_err(NameError::Network);
         }
+        if let Some(device) = Device::parse(text) {
+            return device.map(TargetKind::Device).map_err(NameError::Device);
+        }
         let head = text.split(':').next().unwrap_or_default();
-        let later = ["progfe", "ovs-kernel", "openflow", "device"];
+        let later = ["progfe", "ovs-kernel"];
         if later.contains(&head) || text.starts_with("ours:") {
             return Err(NameError::NotYet { text: text.into() });
         }
@@ -335,6 +363,8 @@ impl Link {
             Link::Veth => "veth:afpacket",
             Link::VethXdp => "veth:xdp",
             Link::Memif => "memif",
+            Link::Nic => "nic",
+            Link::NicXdp => "nic:xdp",
         }
     }
 }
@@ -349,11 +379,22 @@ impl FromStr for Link {
             "veth" | "veth:afpacket" => Ok(Link::Veth),
             "veth:xdp" => Ok(Link::VethXdp),
             "memif" => Ok(Link::Memif),
-            "vhost" | "nic" => Err(NameError::NotYet { text: text.into() }),
+            "nic" | "nic:afpacket" => Ok(Link::Nic),
+            "nic:xdp" => Ok(Link::NicXdp),
+            "vhost" => Err(NameError::NotYet { text: text.into() }),
             _ => Err(NameError::Unknown {
                 what: "link",
                 text: text.into(),
-                known: vec!["memory", "replay", "memif", "veth", "veth:afpacket", "veth:xdp"],
+                known: vec![
+                    "memory",
+                    "replay",
+                    "memif",
+                    "veth",
+                    "veth:afpacket",
+                    "veth:xdp",
+                    "nic",
+                    "nic:xdp",
+                ],
             }),
         }
     }
@@ -374,6 +415,6 @@ mod tests {
     fn a_wrong_name_is_told_apart_from_one_of_a_later_version() {
         assert!(matches!("ovs-kernel".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
         assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
-        assert!(matches!("nic".parse::<Link>(), Err(NameError::NotYet { .. })));
+        assert!(matches!("vhost".parse::<Link>(), Err(NameError::NotYet { .. })));
     }
 }

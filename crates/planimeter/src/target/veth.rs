@@ -62,7 +62,7 @@ const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
 /// How the instrument opens its ends of cables over which targets speak AF_XDP.
-const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
+pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
 /// How long addresses stay in a bridge: the hour that bianco2010 set.
 pub(super) const AGEING: Duration = Duration::from_secs(3600);
@@ -537,7 +537,7 @@ impl VethTarget {
 /// The address of the station that the tester plays behind an interface. It differs from the
 /// interface's own, or else the kernel would look for a route for every frame that comes back, in
 /// the target's time.
-fn station_mac(interface: [u8; 6]) -> [u8; 6] {
+pub(super) fn station_mac(interface: [u8; 6]) -> [u8; 6] {
     let mut mac = interface;
     mac[1] = b'S';
     mac

@@ -1,0 +1,295 @@
+//! Devices of the user's own, as the command line names them: kept for the process's life.
+//!
+//! `openflow:URL,ports=N@IF+N@IF` is a switch that our controller programs, `device:ports=N@IF+N@IF` a
+//! bridge that is left as it is. N@IF says that the device's port N is cabled to this host's interface IF.
+//! Invariant: one text is one [`Device`], however often it is asked for, so that a target's kind stays a
+//! small value that is copied.
+
+/// How a device's control channel is reached.
+mod reach;
+/// Which cable leads where.
+mod cables;
+/// What a switch says of itself, and what it held.
+mod switch;
+/// A device joined to the instrument by this host's interfaces.
+pub mod bench;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use lab::netlink::link::checked_name;
+use ports::channel::Url;
+use ports::channel::tls::Files;
+
+use crate::workload::PORTS_MAX;
+
+/// What the name of an OpenFlow switch begins with.
+pub const PREFIX_OPENFLOW: &str = "openflow:";
+
+/// What the name of any other device begins with.
+pub const PREFIX_PLAIN: &str = "device:";
+
+/// Names of devices that one process keeps.
+const DEVICES_MAX: usize = 256;
+
+/// The highest number of a port (OpenFlow 1.3.1, 7.2.1, `OFPP_MAX`).
+const PORT_NUMBER_MAX: u32 = 0xffff_ff00;
+
+/// A device of the user's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Device {
+    place: u16,
+    is_openflow: bool,
+}
+
+/// What a name says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Where its control channel is, if it is an OpenFlow switch.
+    pub url: Option<Url>,
+    /// What TLS on that channel is made from.
+    pub files: Files,
+    /// Its ports: each number, and the interface here that it is cabled to.
+    pub ports: Vec<(u32, String)>,
+    /// Its SNMP agent, as `--set snmp` takes it.
+    pub snmp: Option<String>,
+}
+
+/// Why a name is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceError {
+    /// The address of the control channel cannot be read: why.
+    BadAddress(String),
+    /// There is no `ports=`.
+    NoPorts,
+    /// One of the ports is not N@IF.
+    BadPort(String),
+    /// There are too few ports or too many: how many.
+    Ports(usize),
+    /// A port is named twice.
+    PortTwice(u32),
+    /// An interface is named twice.
+    InterfaceTwice(String),
+    /// There is no such option.
+    BadOption(String),
+    /// An option was given twice.
+    OptionTwice(String),
+    /// So many names are kept already.
+    TooMany,
+}
+
+struct Kept {
+    text: &'static str,
+    about: &'static str,
+    said: Said,
+}
+
+/// A name is never forgotten, as what it names is copied everywhere.
+static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+
+impl Device {
+    /// The device that a text names, if it begins as such names do.
+    pub fn parse(text: &str) -> Option<Result<Device, DeviceError>> {
+        let (rest, is_openflow) = match text.strip_prefix(PREFIX_OPENFLOW) {
+            Some(rest) => (rest, true),
+            None => (text.strip_prefix(PREFIX_PLAIN)?, false),
+        };
+        Some(read(rest, is_openflow).and_then(|said| keep(text, said)))
+    }
+
+    fn kept(self) -> &'static Kept {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(usize::from(self.place)).expect("a device is made only by being kept")
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.kept().text
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        self.kept().about
+    }
+
+    /// Whether it is programmed by OpenFlow.
+    pub fn is_openflow(self) -> bool {
+        self.is_openflow
+    }
+
+    /// What its name says.
+    pub fn said(self) -> &'static Said {
+        &self.kept().said
+    }
+}
+
+fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
+    let is_openflow = said.url.is_some();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(place) = kept.iter().position(|it| it.text == text) {
+        return Ok(Device { place: place as u16, is_openflow });
+    }
+    if kept.len() >= DEVICES_MAX {
+        return Err(DeviceError::TooMany);
+    }
+    let place = kept.len() as u16;
+    let about = match &said.url {
+        Some(url) => format!("your OpenFlow switch by {url}"),
+        None => "your bridge".to_owned(),
+    };
+    let text: &'static str = text.to_owned().leak();
+    kept.push(Box::leak(Box::new(Kept { text, about: about.leak(), said })));
+    Ok(Device { place, is_openflow })
+}
+
+fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
+    let mut words = rest.split(',');
+    let url = match is_openflow {
+        true => {
+            let word = words.next().unwrap_or_default();
+            let url = word.parse::<Url>();
+            Some(url.map_err(|error| DeviceError::BadAddress(error.to_string()))?)
+        }
+        false => None,
+    };
+    let mut said = Said { url, files: Files::default(), ports: Vec::new(), snmp: None };
+    let mut given: Vec<&str> = Vec::new();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if given.contains(&key) {
+            return Err(DeviceError::OptionTwice(key.into()));
+        }
+        given.push(key);
+        let file = || (!value.is_empty()).then(|| PathBuf::from(value));
+        let bad = || DeviceError::BadOption(word.into());
+        match key {
+            "ports" => said.ports = ports(value)?,
+            "snmp" if !value.is_empty() => said.snmp = Some(value.into()),
+            "private-key" if is_openflow => said.files.private_key = Some(file().ok_or_else(bad)?),
+            "certificate" if is_openflow => said.files.certificate = Some(file().ok_or_else(bad)?),
+            "ca-cert" if is_openflow => said.files.ca_cert = Some(file().ok_or_else(bad)?),
+            _ => return Err(bad()),
+        }
+    }
+    if !given.contains(&"ports") {
+        return Err(DeviceError::NoPorts);
+    }
+    Ok(said)
+}
+
+fn ports(text: &str) -> Result<Vec<(u32, String)>, DeviceError> {
+    let mut ports: Vec<(u32, String)> = Vec::new();
+    for word in text.split('+') {
+        let bad = || DeviceError::BadPort(word.into());
+        let (number, interface) = word.split_once('@').ok_or_else(bad)?;
+        let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = number.parse().ok().filter(|it| digits && (1..=PORT_NUMBER_MAX).contains(it));
+        let number = number.ok_or_else(bad)?;
+        let interface = checked_name(interface).map_err(|_| bad())?;
+        if ports.iter().any(|(known, _)| *known == number) {
+            return Err(DeviceError::PortTwice(number));
+        }
+        if ports.iter().any(|(_, known)| known == interface) {
+            return Err(DeviceError::InterfaceTwice(interface.into()));
+        }
+        ports.push((number, interface.to_owned()));
+    }
+    match ports.len() {
+        2..=PORTS_MAX => Ok(ports),
+        count => Err(DeviceError::Ports(count)),
+    }
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::BadAddress(why) => write!(
+                f,
+                "{why}: write openflow:tcp:IP:PORT,ports=1@eth1+2@eth2, or openflow:ptcp:6653,ports=... for a \
+                 switch that connects to us"
+            ),
+            DeviceError::NoPorts => f.write_str(
+                "which port of the device is cabled to which interface here is missing: add \
+                 ports=1@eth1+2@eth2",
+            ),
+            DeviceError::BadPort(text) => write!(
+                f,
+                "ports={text}: write PORT@INTERFACE with + between, such as ports=1@eth1+2@eth2"
+            ),
+            DeviceError::Ports(count) => write!(
+                f,
+                "ports=: {count} of them; a device is measured with 2 to {PORTS_MAX}, such as \
+                 ports=1@eth1+2@eth2"
+            ),
+            DeviceError::PortTwice(number) => {
+                write!(f, "ports=: port {number} is named twice; each port has one cable")
+            }
+            DeviceError::InterfaceTwice(name) => {
+                write!(f, "ports=: the interface {name} is named twice; each has one cable")
+            }
+            DeviceError::BadOption(text) => write!(
+                f,
+                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, and for openflow: over TLS \
+                 private-key=FILE, certificate=FILE and ca-cert=FILE"
+            ),
+            DeviceError::OptionTwice(key) => write!(f, "{key} is given twice behind a device"),
+            DeviceError::TooMany => write!(f, "at most {DEVICES_MAX} devices in one run"),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Device, DeviceError> {
+        Device::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_name_says_how_a_device_is_reached_and_cabled() {
+        let text = "openflow:tcp:192.0.2.7:6653,ports=1@eth1+2@eth2";
+        let device = parse(text).unwrap();
+        assert_eq!((device.name(), device.is_openflow()), (text, true));
+        assert_eq!(parse(text), Ok(device));
+        let said = device.said();
+        assert_eq!(said.url, Some("tcp:192.0.2.7:6653".parse().unwrap()));
+        assert_eq!(said.ports, [(1, "eth1".to_owned()), (2, "eth2".to_owned())]);
+        let calls = parse("openflow:ptcp:6653:[::1],ports=17@a+3@b+4@c,snmp=192.0.2.7").unwrap();
+        assert_eq!(calls.said().ports[0], (17, "a".to_owned()));
+        assert_eq!(calls.said().snmp.as_deref(), Some("192.0.2.7"));
+        let secret = "openflow:ssl:192.0.2.7,ca-cert=ca.pem,ports=1@a+2@b";
+        assert_eq!(parse(secret).unwrap().said().files.ca_cert, Some("ca.pem".into()));
+        let plain = parse("device:ports=1@eth1+2@eth2").unwrap();
+        assert_eq!((plain.is_openflow(), plain.said().url.is_none()), (false, true));
+        assert_eq!(Device::parse("ours"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_name_is_told_with_its_remedy() {
+        for (text, words) in [
+            ("openflow:", "write openflow:tcp:IP:PORT"),
+            ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not looked up"),
+            ("openflow:ptcp:6653", "add ports=1@eth1+2@eth2"),
+            ("device:", "behind a device"),
+            ("device:ports=", "write PORT@INTERFACE"),
+            ("device:ports=1@a", "1 of them"),
+            ("device:ports=1@a+1@b", "port 1 is named twice"),
+            ("device:ports=1@a+2@a", "interface a is named twice"),
+            ("device:ports=0@a+2@b", "ports=0@a"),
+            ("device:ports=4294967295@a+2@b", "ports=4294967295@a"),
+            ("device:ports=+1@a+2@b", "write PORT@INTERFACE"),
+            ("device:ports=1@a+2@an-interface-too-long", "write PORT@INTERFACE"),
+            ("device:ports=1@a+2@b,ports=1@a+2@b", "ports is given twice"),
+            ("device:ports=1@a+2@b,ca-cert=x", "behind a device"),
+            ("device:ports=1@a+2@b,snmp=", "behind a device"),
+            ("device:ports=1@a+2@b+3@c+4@d+5@e+6@f+7@g+8@h+9@i", "9 of them"),
+        ] {
+            let told = parse(text).unwrap_err().to_string();
+            assert!(told.contains(words), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! A device of the user's own, joined to the instrument by interfaces of this host.
+//!
+//! Nothing is started and nothing is made: interfaces are taken and given back, a switch is reached, asked
+//! what it is, and programmed by our controller; a bridge is only taught addresses by frames. What a device
+//! loses it does not tell us, so that only what the tester's own interfaces lost is told. Invariant: what a
+//! switch held when it was met it holds again in the end, unless it cannot be reached any more; and that is said.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use instrument::controller::{ControlError, Controller, RealTime};
+use instrument::module::{Module, StageReport};
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::stage::live::Dialer;
+use instrument::stream::Rate;
+use instrument::trial::{Trial, TrialReport};
+use lab::account::Account;
+use lab::pin::Cores;
+use lab::taken::Taken;
+use lab::{LabError, Namespace};
+use openflow::model::multipart::FlowStats;
+use openflow::session::DownReason;
+use openflow::version::Version;
+use packet::time::Nanos;
+use ports::afpacket::Options;
+use ports::channel::ChannelError;
+use ports::clock;
+use ports::port::Port;
+
+use super::cables::Cables;
+use super::reach::{Kept, Reach};
+use super::switch::{self, Told};
+use super::{Device, Said};
+use crate::parameter::control::Capture;
+use crate::parameter::{Parameters, Table, Traffic, device};
+use crate::target::name::{Link, TargetKind, Technology};
+use crate::target::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
+use crate::target::{
+    Description, LossPlace, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
+    scene, witness,
+};
+use crate::workload::{Addresses, PORTS_MAX, Setup};
+
+/// Frames a second by which entries are seen to act: at first, and when some of them did not come back.
+const PROOF_PPS: [f64; 2] = [10_000.0, 1_000.0];
+
+/// The most of such frames at once: of larger tables these are drawn at random.
+const PROOF_FRAMES: u64 = 2_000;
+
+/// The shortest time for such frames, in seconds.
+const PROOF_S_MIN: f64 = 0.02;
+
+/// How long such frames are waited for.
+const PROOF_DRAIN: Nanos = Nanos::from_millis(50);
+
+/// Where devices of the user's own stand.
+pub struct DeviceBench {
+    link: Link,
+    cores: Cores,
+    parameters: Parameters,
+    stop: Arc<AtomicBool>,
+    /// Those that are open, since one may be measured by two ports and by three.
+    met: Vec<(Device, Arc<Met>)>,
+}
+
+/// A device that has been met: what is known of it, and the way to it.
+struct Met {
+    taken: Taken,
+    way: Mutex<Option<Reach>>,
+    told: Told,
+    /// What it held.
+    found: Vec<FlowStats>,
+    remarks: Vec<String>,
+}
+
+/// A device with the instrument's ports at its sides.
+pub struct DeviceTarget {
+    kind: TargetKind,
+    met: Arc<Met>,
+    rig: LiveRig,
+    kept: Option<Kept>,
+    holds: Option<Setup>,
+    inputs: u8,
+    patience: Nanos,
+    stop: Arc<AtomicBool>,
+}
+
+impl DeviceBench {
+    /// A bench on the interfaces of this host.
+    pub fn open(
+        link: Link,
+        parameters: &Parameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        if parameters.control.capture != Capture::No {
+            let what = "a device's control channel is not captured in this version: leave --set control_capture= out";
+            return Err(TargetError::CannotHold(what.into()));
+        }
+        let cores = Cores::of_machine().map_err(lab_error)?;
+        let (parameters, stop) = (parameters.clone(), Arc::clone(stop));
+        Ok(DeviceBench { link, cores, parameters, stop, met: Vec::new() })
+    }
+
+    /// Which link it is.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// Who runs where.
+    pub fn cores(&self) -> &Cores {
+        &self.cores
+    }
+
+    /// Settings of the bench, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        vec![("cores_instrument".into(), format!("{:?}", self.cores.instrument))]
+    }
+
+    /// Takes the interfaces to a device and meets it, unless that was done before.
+    pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<DeviceTarget, TargetError> {
+        let TargetKind::Device(device) = kind else {
+            let what = format!("{} is no device of your own: give --link veth", kind.name());
+            return Err(TargetError::CannotHold(what));
+        };
+        let (said, wanted) = (device.said(), usize::from(inputs) + 1);
+        if said.ports.len() < wanted {
+            return Err(TargetError::CannotHold(format!(
+                "{wanted} ports are needed and {} are named: add PORT@INTERFACE to ports=",
+                said.ports.len()
+            )));
+        }
+        let known = self.met.iter().find(|(known, _)| *known == device);
+        let known = known.map(|(_, met)| Arc::clone(met));
+        let (met, controller) = match known {
+            Some(met) => (met, None),
+            None => {
+                let (met, controller) = self.meet(said)?;
+                let met = Arc::new(met);
+                self.met.push((device, Arc::clone(&met)));
+                (met, controller)
+            }
+        };
+        let names = names(said);
+        let ports = self.ports(&names[..wanted])?;
+        lab::pin::pin(0, &self.cores.instrument).map_err(lab_error)?;
+        let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
+        rig.agents = witness::of_device(&self.parameters.witness)?;
+        let kept = controller.map(Kept::keep);
+        let (stop, patience) = (Arc::clone(&self.stop), self.parameters.device.patience());
+        Ok(DeviceTarget { kind, met, rig, kept, holds: None, inputs, patience, stop })
+    }
+
+    fn ports(&self, names: &[&str]) -> Result<Vec<Box<dyn Port>>, TargetError> {
+        let by = if self.link == Link::NicXdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
+        let open = |name: &&str| ports::open::open(&by.replace("NAME", name), &Options::monitor());
+        let opened: Result<_, _> = names.iter().map(open).collect();
+        opened.map_err(|error| TargetError::failed("opening the tester's ports", error))
+    }
+
+    /// Takes interfaces, reaches the device, and looks at its cables.
+    fn meet(&self, said: &Said) -> Result<(Met, Option<Controller>), TargetError> {
+        let settings = &self.parameters.device;
+        let names = names(said);
+        let taken = take(&names, settings)?;
+        let mut met = Met {
+            taken,
+            way: Mutex::new(None),
+            told: Told::default(),
+            found: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let way = Reach::open(said, settings.patience(), &self.stop);
+        let Some(mut way) = way.map_err(|error| not_reached(&error.into(), said))? else {
+            self.look_after_cables(said, None)?;
+            return Ok((met, None));
+        };
+        let reached = way.controller(Version::SPOKEN).map_err(|error| not_reached(&error, said))?;
+        let mut controller = reached;
+        let failed = |error| TargetError::failed("asking the device what it is", error);
+        met.told = switch::ask(&mut controller).map_err(failed)?;
+        known_ports(&met.told, said)?;
+        met.found = switch::flows(&mut controller).map_err(failed)?;
+        if !met.found.is_empty() {
+            let count = met.found.len();
+            if !settings.overwrites_flows {
+                return Err(TargetError::CannotHold(format!(
+                    "it holds {count} flows of its own, the first of them {}: delete them, or give --set \
+                     device_flows=overwrite, and they are deleted for the run and put back after it",
+                    shown(&met.found[0])
+                )));
+            }
+            met.remarks.push(format!(
+                "{count} flows that it held are deleted for the run and put back after it, with counters that \
+                 begin anew; groups and meters are left alone"
+            ));
+        }
+        let prepared = switch::clear(&mut controller)
+            .map_err(|error| TargetError::failed("deleting flows", error))
+            .and_then(|()| self.look_after_cables(said, Some(&mut controller)));
+        if let Err(error) = prepared {
+            // It is left as it was met; if that fails too, the first error says more.
+            let _ = switch::put_back(&mut controller, &met.found);
+            return Err(error);
+        }
+        met.way = Mutex::new(Some(way));
+        Ok((met, Some(controller)))
+    }
+
+    fn look_after_cables(
+        &self,
+        said: &Said,
+        controller: Option<&mut Controller>,
+    ) -> Result<(), TargetError> {
+        if !self.parameters.device.checks_cables {
+            return Ok(());
+        }
+        let names = names(said);
+        let numbers: Vec<u32> = said.ports.iter().map(|(number, _)| *number).collect();
+        let mut ports = self.ports(&names)?;
+        let patience = self.parameters.device.patience();
+        let mut cables = Cables { ports: &mut ports, numbers: &numbers, names: &names, patience };
+        match controller {
+            Some(controller) => {
+                cables.check_each(controller)?;
+                cables.check_rule(controller)
+            }
+            None => cables.check_through(
+                "a bridge has to have both ports in one VLAN, and may hold them back at first; --set \
+                 device_wait=60 waits longer",
+            ),
+        }
+    }
+}
+
+fn names(said: &Said) -> Vec<&str> {
+    said.ports.iter().map(|(_, name)| name.as_str()).collect()
+}
+
+fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetError> {
+    let patience = Duration::from_nanos(settings.patience().0);
+    Taken::take(names, settings.takes_used, patience).map_err(|error| match error {
+        LabError::NoInterface(_) => {
+            TargetError::CannotHold(format!("{error}: `ip link` shows those that there are"))
+        }
+        LabError::InterfaceUsed { .. } => TargetError::CannotHold(format!(
+            "{error}; it may be how this host is reached: name another one, or give --set device_interfaces=used"
+        )),
+        LabError::NoLink { .. } => TargetError::CannotHold(format!(
+            "{error}: plug the cable in and switch the device's port on"
+        )),
+        other => lab_error(other),
+    })
+}
+
+/// Why a switch is not reached, with what can be done.
+fn not_reached(error: &ControlError, said: &Said) -> TargetError {
+    let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
+    let remedy = match error {
+        ControlError::Nobody(_) => {
+            "let the switch's controller be this host, or give --set device_wait=SECONDS"
+        }
+        ControlError::Channel(ChannelError::AddressInUse(_)) => "end it, or choose another port",
+        ControlError::Channel(ChannelError::Credentials { .. } | ChannelError::Tls { .. }) => {
+            "look at private-key=, certificate= and ca-cert= behind the device"
+        }
+        ControlError::Down(
+            _,
+            DownReason::NoCommonVersion { .. } | DownReason::RefusedByPeer(_),
+        ) => "let the switch speak OpenFlow 1.0 to 1.5",
+        ControlError::Down(..) | ControlError::Garbage(..) | ControlError::Unframed(_) => {
+            "what is there may be no OpenFlow switch: look at the address"
+        }
+        _ if is_called => "look at the address that the switch is told",
+        _ => {
+            "look at the address, or at whether the switch lets this host in; one that connects by itself is \
+              named openflow:ptcp:PORT"
+        }
+    };
+    TargetError::CannotHold(format!("{error}: {remedy}"))
+}
+
+/// The device has the ports that it is said to have.
+fn known_ports(told: &Told, said: &Said) -> Result<(), TargetError> {
+    let missing = said.ports.iter().find(|(number, _)| !told.ports.contains(number));
+    if let Some((number, interface)) = missing {
+        let known: Vec<String> = told.ports.iter().map(ToString::to_string).collect();
+        return Err(TargetError::CannotHold(format!(
+            "{number}@{interface}: the switch has no port {number}; it has {}",
+            known.join(", ")
+        )));
+    }
+    // Experiments and modules call the ports that they use so.
+    let place = said.ports.iter().zip(1..).find(|((number, _), place)| number != place);
+    if let Some(((number, interface), place)) = place {
+        return Err(TargetError::CannotHold(format!(
+            "{number}@{interface}: this version measures a switch by its ports 1, 2, 3... in this order: cable \
+             port {place} to {interface} and write {place}@{interface}"
+        )));
+    }
+    Ok(())
+}
+
+/// An entry in a few words.
+fn shown(entry: &FlowStats) -> String {
+    format!("table={} priority={} {}", entry.table, entry.priority, entry.matching)
+}
+
+impl Met {
+    fn way(&self) -> MutexGuard<'_, Option<Reach>> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DeviceTarget {
+    /// The connection that is held, or a new one.
+    fn controller(&mut self) -> Result<Controller, ControlError> {
+        if let Some(controller) = self.kept.take().and_then(Kept::take) {
+            return Ok(controller);
+        }
+        let mut way = self.met.way();
+        let way = way.as_mut().expect("only a switch that was reached is programmed");
+        way.controller(Version::SPOKEN)
+    }
+
+    fn is_switch(&self) -> bool {
+        self.kind.technology() == Technology::OpenFlow
+    }
+
+    /// Has a switch hold the setup's entries, and looks whether they act.
+    fn program(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+        let mut controller = self.controller().map_err(failed)?;
+        switch::clear(&mut controller).map_err(failed)?;
+        let flows = program::flows(setup, &self.addresses());
+        let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
+        self.kept = Some(Kept::keep(controller));
+        program::checked(&installed)?;
+        self.see_acting(setup)
+    }
+
+    /// Sends a frame for each entry, or for some of many, until all come back: a barrier's answer is not believed.
+    fn see_acting(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if matches!(setup.table, Table::Empty | Table::Mesh | Table::Learned) {
+            return Ok(());
+        }
+        let is_sampled = setup.tour().flows() > PROOF_FRAMES;
+        let shown =
+            if is_sampled { Setup { traffic: Traffic::Random, ..*setup } } else { setup.tour() };
+        let frames = shown.flows().min(PROOF_FRAMES) as f64;
+        let (kind, addresses) = (self.kind, self.addresses());
+        let trial = |pps: f64| {
+            let rate = Rate::FramesPerSecond(pps);
+            let stream = shown.stream(kind.technology(), &addresses, 64, rate);
+            let length = Nanos::from_secs_f64((frames / pps).max(PROOF_S_MIN));
+            Trial::new(vec![stream], Nanos::ZERO, length, PROOF_DRAIN)
+        };
+        let deadline = clock::now().saturating_add(self.patience);
+        let mut pps = PROOF_PPS[0];
+        loop {
+            let trial = trial(pps);
+            // What is lost for want of speed comes back more slowly.
+            pps = (pps / 2.0).max(PROOF_PPS[1]);
+            let report = match self.rig.trial(&trial) {
+                Err(RigError::Interrupted) => return Ok(()),
+                report => report.map_err(|error| TargetError::failed("proving flows", error))?,
+            };
+            let (offered, forwarded) = (report.total.offered, report.total.forwarded);
+            if forwarded >= offered {
+                return Ok(());
+            }
+            if clock::now() >= deadline {
+                return Err(TargetError::CannotHold(format!(
+                    "its entries are confirmed by a barrier, but {:.0} s later {} of {offered} frames for them \
+                     still do not come back: they may not act; --set device_wait=SECONDS waits longer",
+                    self.patience.as_secs_f64(),
+                    offered.saturating_sub(forwarded)
+                )));
+            }
+        }
+    }
+
+    /// Lets a bridge learn where the frames of the setup are to go.
+    fn teach(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        let lesson = match (self.is_switch(), setup.table) {
+            (true, _) | (_, Table::Mesh | Table::Empty) => *setup,
+            (false, _) => Setup { table: Table::Learned, ..*setup },
+        };
+        let (kind, addresses) = (self.kind, self.addresses());
+        lesson::teach(kind, &lesson, &addresses, |trial| {
+            self.rig.trial(trial).map(drop).or_else(lesson::failed)?;
+            Ok(None)
+        })
+    }
+
+    /// Leaves a switch with what it held when it was met.
+    fn restore(&mut self) -> Result<(), TargetError> {
+        if !self.is_switch() {
+            return Ok(());
+        }
+        let count = self.met.found.len();
+        let failed = |error: String| {
+            let left = match count {
+                0 => "the flows of the run may be in it".to_owned(),
+                _ => format!("the flows of the run may be in it, and {count} of its own are not"),
+            };
+            TargetError::failed("putting the device back", format!("{error}; {left}"))
+        };
+        let mut controller = self.controller().map_err(|error| failed(error.to_string()))?;
+        let put = switch::put_back(&mut controller, &self.met.found);
+        match put.map_err(|error| failed(error.to_string()))? {
+            0 => Ok(()),
+            refused => Err(TargetError::failed(
+                "putting the device back",
+                format!("it refused {refused} of the {count} flows that it held"),
+            )),
+        }
+    }
+}
+
+impl Target for DeviceTarget {
+    fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    fn describe(&self) -> Description {
+        let mut description = self.met.told.description.clone();
+        let TargetKind::Device(device) = self.kind else { return description };
+        for (number, interface) in &device.said().ports {
+            description.settings.insert(format!("port_{number}"), interface.clone());
+        }
+        if self.is_switch() {
+            let found = self.met.found.len().to_string();
+            description.settings.insert("flows_found".into(), found);
+        }
+        description
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.met.remarks.clone()
+    }
+
+    fn addresses(&self) -> Addresses {
+        let mut addresses = crate::target::ADDRESSES;
+        for (place, end) in self.met.taken.interfaces.iter().take(PORTS_MAX).enumerate() {
+            addresses.instrument[place] = station_mac(end.mac);
+        }
+        addresses
+    }
+
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.holds.as_ref() == Some(setup) {
+            return Ok(());
+        }
+        if self.is_switch() {
+            self.program(setup)?;
+        }
+        self.teach(setup)?;
+        self.holds = Some(*setup);
+        Ok(())
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if trial.orders.is_none() {
+            return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
+        }
+        // Who gives the orders has a connection of its own, and a switch that calls makes one only.
+        drop(self.kept.take().and_then(Kept::take));
+        let (met, stop) = (Arc::clone(&self.met), Arc::clone(&self.stop));
+        orders::trial(&mut self.rig, trial, &stop, |script| {
+            let mut way = met.way();
+            let way = way.as_mut().ok_or_else(no_controller)?;
+            way.controller(&[script.version()])
+        })
+    }
+
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        let scene = scene(self.rig.ports());
+        if !self.is_switch() {
+            return Ok(self.rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
+        }
+        self.holds = None;
+        drop(self.kept.take().and_then(Kept::take));
+        let failed = |error: ControlError| TargetError::failed("connecting to the device", error);
+        let mut way = self.met.way();
+        let way = way.as_mut().expect("only a switch that was reached is programmed");
+        if way.is_called() {
+            // The first call is waited for before the module's time begins.
+            let mut first = Some(way.channel().map_err(failed)?);
+            return Ok(self.rig.stage(module, &scene, &mut |_, _| match first.take() {
+                Some(channel) => Ok(Some(channel)),
+                None => way.accept(),
+            }));
+        }
+        let mut dialer = Dialer::new_with(&[way.url().clone()], way.tls())
+            .map_err(|error| failed(error.into()))?;
+        Ok(self.rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
+    }
+
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        Ok(crate::target::alone(&mut self.rig, module))
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
+        let mut snapshot = Snapshot::default();
+        let here = Namespace::current().and_then(|here| Account::of(&here)).map_err(lab_error)?;
+        let ends = self.met.taken.interfaces.iter().take(usize::from(self.inputs) + 1);
+        for end in ends {
+            if let Some(link) = here.links.get(&end.name) {
+                let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
+                snapshot.drops.insert(key, link.receive_dropped);
+            }
+        }
+        Ok(snapshot)
+    }
+
+    fn forget(&mut self) {
+        self.holds = None;
+        drop(self.kept.take().and_then(Kept::take));
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.restore()
+    }
+}

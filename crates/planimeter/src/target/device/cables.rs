@@ -1,0 +1,214 @@
+//! Which cable leads where: told by frames that a switch is asked to send, and by frames that pass a device.
+//!
+//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports, and each has to come up
+//! at the interface that the port is said to be cabled to. Then a frame is sent into the first port and has to
+//! come up at the second, which shows that the device forwards. Each frame says what it is for, so that no
+//! other can be taken for it. Source of the Ethernet types: IEEE 802 (0x88b5, local experiments).
+//! Invariant: frames are tried again for as long as the device may take, and nobody is believed.
+
+use instrument::controller::Controller;
+use openflow::model::message::Message;
+use openflow::model::packet_io::PacketOut;
+use openflow::model::{Action, FlowMod, Match, reserved};
+use openflow::model::{Field, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::clock;
+use ports::port::{Port, PortError};
+
+use super::switch;
+use crate::target::TargetError;
+
+/// How long one frame is waited for.
+const WINDOW: Nanos = Nanos::from_millis(200);
+
+/// Bytes of such a frame, frame check sequence not counted.
+const FRAME_BYTES: usize = 60;
+
+/// Where LLDP's frames go; no bridge passes them on.
+const LLDP_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+
+/// LLDP's Ethernet type.
+const LLDP: [u8; 2] = [0x88, 0xcc];
+
+/// The Ethernet type of local experiments.
+const LOCAL: [u8; 2] = [0x88, 0xb5];
+
+/// A station that nobody is.
+const STRANGER: [u8; 6] = [0x02, 0x53, 0x50, 0x4c, 0x41, 0x4e];
+
+/// The tester's ports, the device's numbers of theirs, and what people call them.
+pub struct Cables<'a> {
+    /// The tester's.
+    pub ports: &'a mut [Box<dyn Port>],
+    /// Numbers in the device, in the same order.
+    pub numbers: &'a [u32],
+    /// Names of interfaces, in the same order.
+    pub names: &'a [&'a str],
+    /// How long the device may take.
+    pub patience: Nanos,
+}
+
+impl Cables<'_> {
+    /// Has a switch send a frame out of each port and looks where it comes up.
+    pub fn check_each(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
+        for at in 0..self.numbers.len() {
+            let number = self.numbers[at];
+            let frame = lldp(number, clock::now());
+            let message = Message::PacketOut(PacketOut {
+                buffer_id: None,
+                in_port: match controller.version() {
+                    Version::V1_0 => reserved::NONE,
+                    _ => reserved::CONTROLLER,
+                },
+                fields: Match::ANY,
+                actions: vec![Action::output(number)],
+                data: frame.clone(),
+            });
+            let seen = self.watch(&frame, |_| {
+                let sent = controller.tell(&message, clock::now()).map(drop);
+                sent.map_err(|error| TargetError::failed("sending a frame by packet-out", error))
+            })?;
+            match seen {
+                Some(other) if other == at => {}
+                Some(other) => {
+                    return Err(wrong(format!(
+                        "port {number} of the device is cabled to {}, not to {}: change the cable, or write \
+                         {number}@{} in ports=",
+                        self.names[other], self.names[at], self.names[other]
+                    )));
+                }
+                None => {
+                    return Err(wrong(format!(
+                        "what the device was told to send out of its port {number} does not come up at {} or any \
+                         other interface within {:.0} s: look at the cable and whether the port is on, or give \
+                         --set device_cables=trust if it cannot send by packet-out",
+                        self.names[at],
+                        self.patience.as_secs_f64()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a frame into the first port, has a rule lead it to the second, and looks whether it comes up there.
+    pub fn check_rule(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
+        let failed = |error| TargetError::failed("installing a rule by OpenFlow", error);
+        let matching = Match::ANY.with(Field::InPort, self.numbers[0]);
+        let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(self.numbers[1])]);
+        let meanwhile = &mut instrument::controller::RealTime::default();
+        let installed = controller.install([rule], meanwhile).map_err(failed)?;
+        crate::target::program::checked(&installed)?;
+        let checked = self.check_through(
+            "the rule that leads it there was confirmed by a barrier: it may not act",
+        );
+        switch::clear(controller).map_err(failed)?;
+        checked
+    }
+
+    /// Sends a frame into the first port and looks whether it comes up at the second.
+    pub fn check_through(&mut self, hint: &str) -> Result<(), TargetError> {
+        let frame = local(self.numbers[0], clock::now());
+        let seen = self.watch(&frame, |ports| {
+            let mut batch = Batch::new(1);
+            batch.push_bytes(&frame);
+            let sent = ports[0].transmit(&mut batch, clock::now()).map(drop);
+            sent.map_err(port_failed)
+        })?;
+        let [first, second] =
+            [0, 1].map(|at| format!("port {} ({})", self.numbers[at], self.names[at]));
+        match seen {
+            Some(1) => Ok(()),
+            Some(other) => Err(wrong(format!(
+                "a frame sent into {first} comes up at {} and not at {second}: look at the cables",
+                self.names[other]
+            ))),
+            None => Err(wrong(format!(
+                "a frame sent into {first} does not come up at {second} within {:.0} s: look at the cables; {hint}",
+                self.patience.as_secs_f64()
+            ))),
+        }
+    }
+
+    /// Has a frame sent again and again until it comes up somewhere; where.
+    fn watch(
+        &mut self,
+        frame: &[u8],
+        mut send: impl FnMut(&mut [Box<dyn Port>]) -> Result<(), TargetError>,
+    ) -> Result<Option<usize>, TargetError> {
+        let deadline = clock::now().saturating_add(self.patience);
+        let mut batch = Batch::new(64);
+        loop {
+            send(self.ports)?;
+            let until = clock::now().saturating_add(WINDOW);
+            while clock::now() < until {
+                for (at, port) in self.ports.iter_mut().enumerate() {
+                    batch.clear();
+                    port.receive(&mut batch, clock::now()).map_err(port_failed)?;
+                    if batch.frames().iter().any(|it| it.bytes().starts_with(frame)) {
+                        return Ok(Some(at));
+                    }
+                }
+                clock::sleep_until(clock::now().saturating_add(Nanos::from_micros(200)));
+            }
+            if clock::now() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn wrong(what: String) -> TargetError {
+    TargetError::CannotHold(what)
+}
+
+fn port_failed(error: PortError) -> TargetError {
+    TargetError::failed("looking after cables", error)
+}
+
+/// A frame like LLDP's: who we are, which port it is for, for how long that holds, and the end.
+fn lldp(number: u32, now: Nanos) -> Vec<u8> {
+    let value = |kind: u8, subtype: Option<u8>, bytes: &[u8]| {
+        let length = bytes.len() + subtype.iter().len();
+        let mut whole = vec![kind << 1, length as u8];
+        whole.extend(subtype);
+        whole.extend_from_slice(bytes);
+        whole
+    };
+    let mut frame = [&LLDP_MAC[..], &STRANGER, &LLDP].concat();
+    // Subtype 7: assigned by whoever sends.
+    frame.extend(value(1, Some(7), b"planimeter"));
+    let port = [&number.to_be_bytes()[..], &now.0.to_be_bytes()].concat();
+    frame.extend(value(2, Some(7), &port));
+    frame.extend(value(3, None, &[0, 1]));
+    frame.extend(value(0, None, &[]));
+    frame.resize(FRAME_BYTES, 0);
+    frame
+}
+
+/// A frame between two stations that nobody is.
+fn local(number: u32, now: Nanos) -> Vec<u8> {
+    let mut from = STRANGER;
+    from[1] = b'T';
+    let mut frame = [&STRANGER[..], &from, &LOCAL, b"planimeter"].concat();
+    frame.extend(number.to_be_bytes());
+    frame.extend(now.0.to_be_bytes());
+    frame.resize(FRAME_BYTES, 0);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_say_what_they_are_for() {
+        let (one, other) = (lldp(1, Nanos(7)), lldp(2, Nanos(7)));
+        assert_eq!((one.len(), &one[12..14]), (FRAME_BYTES, &LLDP[..]));
+        assert!(
+            one != other && one != lldp(1, Nanos(8)) && local(1, Nanos(7)) != local(1, Nanos(8))
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! Devices that somebody else started, as a user's own: our switch as a plain process and Open vSwitch in a
+//! namespace of their own, reached by TCP both ways over a cable of their own, and a bridge of the kernel. The
+//! program stands where the other ends of the cables are.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lab::need;
+use lab::peer::linux_bridge::LinuxBridge;
+use lab::peer::openvswitch::OpenVswitch;
+use lab::peer::{Access, Peer};
+use lab::veth::{Cable, EndSettings};
+use lab::{Lab, Need, Site, Wiring};
+use serde_json::Value;
+
+use super::common::{Said, only_run, record};
+use super::{Place, in_time, ovs_needs};
+
+/// How long a device may take here; only a failure waits this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A device's place: two cables for frames, and one for its control channel.
+struct Rack {
+    place: Place,
+    site: Site,
+    lab: Lab,
+    _control: Cable,
+}
+
+impl Rack {
+    fn new() -> Rack {
+        let place = Place::new();
+        let lab = Lab::open(&place.path().join("rack")).unwrap();
+        let site = lab.site("dev", &Wiring::of_machine().unwrap()).unwrap();
+        let end = |namespace: &lab::Namespace, last: u8| EndSettings {
+            namespace: namespace.clone(),
+            name: "control".into(),
+            mac: [2, 0, 0, 0, 9, last],
+            threaded: None,
+        };
+        let near = end(&lab.instrument, 1);
+        let control = Cable::lay(&near, &end(&site.namespace, 2), 1_500).unwrap();
+        control.wait_carrying().unwrap();
+        for (end, last) in control.ends.iter().zip([1, 2]) {
+            let mut netlink = end.namespace.netlink().unwrap();
+            netlink.address_add(end.index, [10, 99, 0, last].into(), 24).unwrap();
+        }
+        Rack { place, site, lab, _control: control }
+    }
+
+    /// The program with these arguments where the tester's ends are.
+    fn planimeter(&self, arguments: &[&str]) -> Said {
+        let mut command = self.place.command(arguments);
+        self.lab.instrument.run(|| command.output().unwrap().into()).unwrap()
+    }
+
+    /// A short run of experiments on a device, which ends well.
+    fn measured(&self, device: &str, experiments: &[&str], set: &[&str]) -> Value {
+        let runs = self.place.path().join("runs");
+        let _ = std::fs::remove_dir_all(&runs);
+        let said = self.run(device, experiments, set);
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+        record(&only_run(&runs))
+    }
+
+    fn run(&self, device: &str, experiments: &[&str], set: &[&str]) -> Said {
+        let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64"];
+        let mut arguments = vec!["run"];
+        arguments.extend(experiments);
+        arguments.extend(["--effort", "quick", "--on", device]);
+        arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
+        self.planimeter(&arguments)
+    }
+
+    /// Our switch as a plain process of the device's namespace.
+    fn our_switch(&self, words: &[&str]) -> Ended {
+        let mut arguments = vec!["switch", "--port", "1=afpacket:p1", "--port", "2=afpacket:p2"];
+        arguments.extend(words);
+        let mut command = self.place.command(&arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Ended(self.site.namespace.run(|| command.spawn().unwrap()).unwrap())
+    }
+}
+
+/// A process that is ended with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Both experiments came to something: frames came through, and rules were seen to act.
+fn assert_measured(record: &Value, device: &str) {
+    let trials = record["trials"].as_array().unwrap();
+    let of = |name: &str| trials.iter().find(|trial| trial["experiment"] == name).unwrap();
+    let rate = of("forwarding-rate");
+    assert_eq!(rate["target"], device);
+    assert!(rate["frames_forwarded"].as_u64() > Some(0), "{rate}");
+    assert!(rate["frames_forwarded"].as_i64() <= rate["frames_offered"].as_i64(), "{rate}");
+    let rules = of("rule-activation");
+    assert_eq!(rules["module"]["ended"], "said", "{rules}");
+    let target = &record["targets"][0];
+    assert_eq!((&target["family"], &target["name"]), (&"device".into(), &device.into()));
+    assert!(target["version"].as_str().is_some_and(|it| !it.is_empty()), "{target}");
+    assert!(target["settings"]["datapath_id"].is_string(), "{target}");
+    assert!(record["calibrations"].as_array().is_none_or(Vec::is_empty), "{record}");
+}
+
+const BOTH: [&str; 2] = ["forwarding-rate", "rule-activation"];
+const RULES: [&str; 2] = ["rules_count=20", "probes_pps=2000"];
+
+/// Our switch listens, and then it connects to the tester.
+pub fn a_switch_of_ours_is_a_device() {
+    let rack = Rack::new();
+    for (words, device) in [
+        (["--listen", "ptcp:6653:10.99.0.2"], "openflow:tcp:10.99.0.2:6653,ports=1@dev-1+2@dev-2"),
+        (
+            ["--controller", "tcp:10.99.0.1:6653"],
+            "openflow:ptcp:6653:10.99.0.1,ports=1@dev-1+2@dev-2",
+        ),
+    ] {
+        let _switch = rack.our_switch(&words);
+        assert_measured(&rack.measured(device, &BOTH, &RULES), device);
+    }
+}
+
+/// What Open vSwitch is told by one of its tools, and what that says.
+fn told(tool: &'static str, package: &'static str, words: &[&str]) -> String {
+    let tool = need::tool(tool, package).unwrap();
+    let output = Command::new(tool).args(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub fn ofctl_needs() -> Result<(), Need> {
+    ovs_needs()?;
+    need::tool("ovs-ofctl", "openvswitch-common").map(drop)
+}
+
+/// Open vSwitch both ways, with a flow of its own, which is refused, then deleted and put back.
+pub fn open_vswitch_is_a_device() {
+    let rack = Rack::new();
+    let mut switch = OpenVswitch::default();
+    switch.start(&rack.site).unwrap();
+    let Access::OpenFlow { channel } = switch.ready(PATIENCE).unwrap() else { panic!() };
+    let database = format!("--db=unix:{}", rack.site.path.join("db.sock").display());
+    let versions = "protocols=OpenFlow10,OpenFlow13,OpenFlow14";
+    let set = |url: &str| {
+        let words = [&*database, "set", "bridge", "br0", versions];
+        let words = words.into_iter().chain(["--", "set-controller", "br0", url]);
+        told("ovs-vsctl", "openvswitch-switch", &words.collect::<Vec<_>>());
+    };
+    let flow = "table=2,priority=7,udp,tp_dst=53,actions=drop";
+    let flows = || {
+        let words = ["--no-stats", "dump-flows", &channel];
+        let text = told("ovs-ofctl", "openvswitch-common", &words);
+        text.lines()
+            .map(|line| line.trim().to_owned())
+            .filter(|it| it.contains("actions"))
+            .collect()
+    };
+    for (url, device) in [
+        ("ptcp:6653:10.99.0.2", "openflow:tcp:10.99.0.2:6653,ports=1@dev-1+2@dev-2"),
+        ("tcp:10.99.0.1:6653", "openflow:ptcp:6653:10.99.0.1,ports=1@dev-1+2@dev-2"),
+    ] {
+        set(url);
+        // It deletes its flows when it gets its first controller.
+        told("ovs-ofctl", "openvswitch-common", &["add-flow", &channel, flow]);
+        let before: Vec<String> = flows();
+        assert_eq!(before.len(), 1, "{before:?}");
+        let refused = rack.run(device, &BOTH, &RULES);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.errors.contains("it holds 1 flows of its own"), "{refused:?}");
+        assert!(refused.errors.contains("device_flows=overwrite"), "{refused:?}");
+        assert_eq!(flows(), before);
+        let set = [&RULES[..], &["device_flows=overwrite", "device_wait=60"]].concat();
+        assert_measured(&rack.measured(device, &BOTH, &set), device);
+        assert_eq!(flows(), before);
+    }
+    switch.stop().unwrap();
+}
+
+/// A bridge of the kernel, and an interface that was off and is off again afterwards.
+pub fn a_bridge_is_a_device() {
+    let rack = Rack::new();
+    let mut bridge = LinuxBridge::new(Duration::from_secs(300));
+    bridge.start(&rack.site).unwrap();
+    bridge.ready(PATIENCE).unwrap();
+    let mut netlink = rack.lab.instrument.netlink().unwrap();
+    let index = netlink.link("dev-2").unwrap().index;
+    netlink.link_down(index).unwrap();
+    let device = "device:ports=1@dev-1+2@dev-2";
+    let record = rack.measured(device, &BOTH[..1], &[]);
+    assert!(!netlink.link("dev-2").unwrap().up);
+    let trial = &record["trials"][0];
+    assert!(trial["frames_forwarded"].as_u64() > Some(0), "{trial}");
+    let target = &record["targets"][0];
+    assert_eq!((&target["technology"], &target["version"]), (&"bridging".into(), &Value::Null));
+    bridge.stop().unwrap();
+}
+
+/// Each thing that can be wrong with a device's cables, interfaces and address is one line with its remedy.
+pub fn what_is_wrong_with_a_device_is_told() {
+    let rack = Rack::new();
+    let _switch = rack.our_switch(&["--listen", "ptcp:6653:10.99.0.2"]);
+    let at = |rest: &str| format!("openflow:tcp:10.99.0.2:{rest}");
+    let listens =
+        || rack.site.namespace.run(|| std::net::TcpStream::connect("10.99.0.2:6653").is_ok());
+    assert!(in_time(|| listens().unwrap()), "it does not listen");
+    for (device, words) in [
+        (at("6653,ports=1@dev-1+2@nosuch0"), "there is no interface nosuch0 here: `ip link`"),
+        (at("6653,ports=1@dev-1+2@control"), "it has the address 10.99.0.1/24; it may be how"),
+        (at("6653,ports=1@dev-2+2@dev-1"), "port 1 of the device is cabled to dev-1, not to dev-2"),
+        (at("6653,ports=1@dev-1+9@dev-2"), "the switch has no port 9; it has 1, 2"),
+        (at("6654,ports=1@dev-1+2@dev-2"), "nobody listens on tcp:10.99.0.2:6654: look at"),
+        (
+            "openflow:ptcp:6655,ports=1@dev-1+2@dev-2".into(),
+            "no switch connected to ptcp:6655:0.0.0.0 in time: let the switch's controller",
+        ),
+        ("device:ports=1@dev-1+2@dev-2".into(), "(dev-1) does not come up at port 2 (dev-2)"),
+    ] {
+        let said = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
+        assert_eq!(said.code, Some(2), "{device}: {said:?}");
+        let line = said.errors.lines().last().unwrap_or_default();
+        assert!(line.contains(words), "{device}: {line}");
+    }
+    let runs: PathBuf = rack.place.path().join("runs");
+    let trials = |run: &str| std::fs::read_to_string(runs.join(run).join("trials.jsonl"));
+    for run in super::contents(&runs) {
+        assert_eq!(trials(&run).unwrap_or_default(), "", "{run}");
+    }
+}
