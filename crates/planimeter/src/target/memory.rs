@@ -7,17 +7,20 @@
 
 /// Several switches, joined to each other.
 mod network;
+/// A node in virtual time.
+mod simulated;
+/// A controller's waiting.
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::script::Script;
-use instrument::controller::{self, ControlError, Controller, Meanwhile, RealTime};
+use instrument::controller::{Controller, RealTime};
 use instrument::module::{Module, StageReport};
 use instrument::rig::live::LiveRig;
-use instrument::rig::sim::{Device, SimRig};
+use instrument::rig::sim::SimRig;
 use instrument::rig::{Rig, RigError};
 use instrument::stage::Scene;
 use instrument::trial::{Trial, TrialReport};
@@ -39,7 +42,6 @@ use switch::config::{
 use switch::control::request::{MacEntry, Request, What};
 use switch::node::Node;
 
-use super::model::SETTLE_MAX;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
@@ -47,24 +49,20 @@ use super::standstill::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::witness;
 use super::{
-    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
-    scene, work_of_ours,
+    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, scene,
+    work_of_ours,
 };
 use crate::parameter::control::Capture;
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
+use simulated::{Simulated, simulated};
+use turns::{installed, patient};
 
 /// Bytes that fit into a control channel in memory.
 const CHANNEL_BYTES: usize = 1 << 20;
 
 /// How often a target that is busy with frames serves its control channel.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
-
-/// In virtual time control takes so long a turn, so that time-outs can pass.
-const CONTROL_TURN: Nanos = Nanos::from_micros(1);
-
-/// In virtual time a controller that gives orders looks for answers so often.
-const ORDERS_TURN: Nanos = Nanos::from_micros(20);
 
 /// Makes targets in this process.
 pub struct MemoryBench {
@@ -105,20 +103,6 @@ enum AnyRig {
 enum Played {
     Node(Box<Node>),
     Nothing(Vec<Box<dyn Port>>),
-}
-
-/// A node in virtual time, which takes a fixed time for each frame.
-struct Simulated {
-    node: Option<Box<Node>>,
-    service: Nanos,
-    busy_until: Nanos,
-    /// How long it has been busy in all.
-    busy: Nanos,
-    /// An SNMP agent that says what the node has counted.
-    agent: Option<witness::Simulated>,
-    /// Orders that a controller gives it, and what has come of them.
-    play: Option<Play>,
-    played: Option<Result<play::Played, ControlError>>,
 }
 
 impl MemoryBench {
@@ -561,27 +545,6 @@ impl MemoryTarget {
     }
 }
 
-/// Has a switch hold a setup's entries and no others, for its place on the way of frames: the connection,
-/// and how long it took.
-fn installed(
-    node: &mut Node,
-    setup: &Setup,
-    hop: Hop,
-    (now, is_live): (Nanos, bool),
-) -> Result<(Controller, Nanos), TargetError> {
-    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
-    let channel = adopted(node, now);
-    let settings = patient(controller::Settings::new());
-    let mut turns = Turns { node, now, is_live };
-    let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
-    controller.delete_all(&mut turns).map_err(failed)?;
-    let flows = program::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
-    let installed = controller.install(flows, &mut turns).map_err(failed)?;
-    program::checked(&installed)?;
-    turns.settle()?;
-    Ok((controller, turns.now.since(now)))
-}
-
 /// A controller's end of a channel to a node.
 fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
     let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
@@ -676,113 +639,5 @@ pub(super) fn drive(node: &mut Node, mut ends: impl FnMut(&mut Node, Nanos) -> b
         let spent = clock::cycles();
         node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
         cycles = spent;
-    }
-}
-
-/// Between trials nobody answers the keep-alive.
-fn patient(mut settings: controller::Settings) -> controller::Settings {
-    settings.session.echo_idle = None;
-    settings
-}
-
-/// A trial in virtual time, with its orders over this channel.
-fn simulated(
-    rig: &mut SimRig<Simulated>,
-    trial: &Trial,
-    channel: Option<Box<dyn Channel>>,
-) -> Result<TrialReport, RigError> {
-    let (Some(script), Some(channel)) = (&trial.orders, channel) else {
-        return match trial.streams.is_empty() {
-            true => Ok(orders::nothing_sent(trial)),
-            false => rig.trial(trial),
-        };
-    };
-    let (now, node) = (rig.now(), rig.device.node.as_deref_mut());
-    let node = node.expect("only switches are given orders");
-    let mut turns = Turns { node, now, is_live: false };
-    let controller = Controller::start(channel, patient(orders::settings(script)), &mut turns);
-    rig.device.play = Some(controller.map_err(RigError::Orders)?.play(script));
-    let report = match trial.streams.is_empty() {
-        true => orders::nothing_sent(trial),
-        false => rig.trial(trial)?,
-    };
-    if let Some(play) = &mut rig.device.play {
-        play.end();
-    }
-    while rig.device.played.is_none() {
-        rig.idle(ORDERS_TURN)?;
-    }
-    let played = rig.device.played.take().transpose().map_err(RigError::Orders)?;
-    Ok(TrialReport { played, ..report })
-}
-
-/// A controller's waiting: the node takes a turn.
-struct Turns<'a> {
-    node: &'a mut Node,
-    now: Nanos,
-    is_live: bool,
-}
-
-impl Turns<'_> {
-    /// Waits until what was installed acts, where the target behaves like a model.
-    fn settle(&mut self) -> Result<(), TargetError> {
-        let until = self.now().saturating_add(SETTLE_MAX);
-        while self.node.forward.forwarder.behaviour().is_some_and(|model| !model.is_settled()) {
-            if self.now() >= until {
-                let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
-                return Err(TargetError::failed("installing flows by OpenFlow", why));
-            }
-            self.rest(None, false, until);
-        }
-        Ok(())
-    }
-}
-
-impl Meanwhile for Turns<'_> {
-    fn now(&mut self) -> Nanos {
-        if self.is_live { clock::now() } else { self.now }
-    }
-
-    fn rest(&mut self, _: Option<std::os::fd::RawFd>, _wants_to_write: bool, deadline: Nanos) {
-        let now = self.now();
-        self.node.turn(now);
-        self.node.serve(now);
-        self.node.events.clear();
-        if !self.is_live {
-            let soon = now.saturating_add(CONTROL_TURN);
-            // A model's work may take minutes, in which nothing else happens.
-            let behaviour = self.node.forward.forwarder.behaviour();
-            let next = behaviour.and_then(|_| self.node.next_event(now));
-            self.now = deadline.min(next.map_or(soon, |next| next.max(soon)));
-        }
-    }
-}
-
-impl Device for Simulated {
-    fn step(&mut self, now: Nanos) -> Option<Nanos> {
-        let node = self.node.as_mut()?;
-        let busy = self.busy;
-        let answer = self.agent.as_mut().and_then(|agent| agent.step(node, busy, now));
-        if now < self.busy_until {
-            return answer.into_iter().chain([self.busy_until]).min();
-        }
-        if let Some(mut play) = self.play.take() {
-            match play.turn(&mut || now) {
-                Ok(Turn::Over) => self.played = Some(Ok(play.finish())),
-                Ok(_) => self.play = Some(play),
-                Err(error) => self.played = Some(Err(error)),
-            }
-        }
-        let turn = node.turn(now);
-        node.serve(now);
-        node.events.clear();
-        if turn.frames > 0 && self.service > Nanos::ZERO {
-            let span = Nanos(self.service.0 * turn.frames as u64);
-            self.busy_until = now.saturating_add(span);
-            self.busy = self.busy.saturating_add(span);
-            return answer.into_iter().chain([self.busy_until]).min();
-        }
-        let next = self.play.is_some().then(|| now.saturating_add(ORDERS_TURN));
-        node.next_event(now).into_iter().chain(next).chain(answer).min()
     }
 }

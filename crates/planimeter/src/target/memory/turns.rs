@@ -1,0 +1,84 @@
+//! A controller in this process: while it waits, the node takes its turns.
+
+use instrument::controller::{self, Controller, Meanwhile};
+use packet::time::Nanos;
+use ports::clock;
+use switch::node::Node;
+
+use super::adopted;
+use crate::target::model::SETTLE_MAX;
+use crate::target::network::Hop;
+use crate::target::{ADDRESSES, TargetError, program};
+use crate::workload::Setup;
+
+/// In virtual time control takes so long a turn, so that time-outs can pass.
+const CONTROL_TURN: Nanos = Nanos::from_micros(1);
+
+/// Has a switch hold a setup's entries and no others, for its place on the way of frames: the connection,
+/// and how long it took.
+pub(super) fn installed(
+    node: &mut Node,
+    setup: &Setup,
+    hop: Hop,
+    (now, is_live): (Nanos, bool),
+) -> Result<(Controller, Nanos), TargetError> {
+    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+    let channel = adopted(node, now);
+    let settings = patient(controller::Settings::new());
+    let mut turns = Turns { node, now, is_live };
+    let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
+    controller.delete_all(&mut turns).map_err(failed)?;
+    let flows = program::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
+    let installed = controller.install(flows, &mut turns).map_err(failed)?;
+    program::checked(&installed)?;
+    turns.settle()?;
+    Ok((controller, turns.now.since(now)))
+}
+
+/// Between trials nobody answers the keep-alive.
+pub(super) fn patient(mut settings: controller::Settings) -> controller::Settings {
+    settings.session.echo_idle = None;
+    settings
+}
+
+/// A controller's waiting: the node takes a turn.
+pub(super) struct Turns<'a> {
+    pub(super) node: &'a mut Node,
+    pub(super) now: Nanos,
+    pub(super) is_live: bool,
+}
+
+impl Turns<'_> {
+    /// Waits until what was installed acts, where the target behaves like a model.
+    pub(super) fn settle(&mut self) -> Result<(), TargetError> {
+        let until = self.now().saturating_add(SETTLE_MAX);
+        while self.node.forward.forwarder.behaviour().is_some_and(|model| !model.is_settled()) {
+            if self.now() >= until {
+                let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
+                return Err(TargetError::failed("installing flows by OpenFlow", why));
+            }
+            self.rest(None, false, until);
+        }
+        Ok(())
+    }
+}
+
+impl Meanwhile for Turns<'_> {
+    fn now(&mut self) -> Nanos {
+        if self.is_live { clock::now() } else { self.now }
+    }
+
+    fn rest(&mut self, _: Option<std::os::fd::RawFd>, _wants_to_write: bool, deadline: Nanos) {
+        let now = self.now();
+        self.node.turn(now);
+        self.node.serve(now);
+        self.node.events.clear();
+        if !self.is_live {
+            let soon = now.saturating_add(CONTROL_TURN);
+            // A model's work may take minutes, in which nothing else happens.
+            let behaviour = self.node.forward.forwarder.behaviour();
+            let next = behaviour.and_then(|_| self.node.next_event(now));
+            self.now = deadline.min(next.map_or(soon, |next| next.max(soon)));
+        }
+    }
+}
