@@ -76,6 +76,8 @@ pub struct Behaviour {
     inner: Outputs,
     one: Batch,
     was_full: bool,
+    /// Frames that only asked for an entry and that no entry of the hardware treated.
+    only_asked: u64,
 }
 
 /// A frame that leaves by a port.
@@ -131,6 +133,7 @@ impl Behaviour {
             inner: Outputs::new(ports),
             one: Batch::new(1),
             was_full: false,
+            only_asked: 0,
         }
     }
 
@@ -159,6 +162,7 @@ impl Behaviour {
         }
         for frame in batch.frames_mut() {
             let Some(leaves_at) = self.path.admit(now, frame.len()) else { continue };
+            let copy = self.model.only_asks().then(|| frame.clone());
             self.one.clear();
             self.one.push_swap(frame);
             match &mut self.hardware {
@@ -167,6 +171,10 @@ impl Behaviour {
             }
             depart(&mut self.inner, &mut self.path, leaves_at);
             self.sort_events(now, out);
+            let met_last = |hardware: &Hardware| hardware.has_met_last(now);
+            if let Some(copy) = copy.filter(|_| self.hardware.as_ref().is_some_and(met_last)) {
+                up(&mut self.link, port, copy, now);
+            }
         }
         self.let_go(plane, now, out);
     }
@@ -180,11 +188,8 @@ impl Behaviour {
                         && (context.why, context.cookie)
                             == (PacketInReason::NoMatch, NO_COOKIE) =>
                 {
-                    match self.link.admit(now, frame.len()) {
-                        Some(at) => self.link.hold(at, (port, frame)),
-                        // Best effort: which of many frames gets through is left to chance.
-                        None => self.link.displace((port, frame)),
-                    }
+                    self.only_asked += u64::from(self.model.only_asks());
+                    up(&mut self.link, port, frame, now);
                 }
                 other => {
                     out.event(other);
@@ -244,6 +249,11 @@ impl Behaviour {
         {
             self.use_entry(&flow, now);
         }
+        if self.model.only_asks() {
+            // The hardware has treated it.
+            self.inner.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
+            return self.inner.events.clear();
+        }
         depart(&mut self.inner, &mut self.software, leaves_at);
         for event in self.inner.events.drain(..) {
             out.event(event);
@@ -270,8 +280,7 @@ impl Behaviour {
     /// other tables and what is for all frames that nothing else is for stays with the software.
     fn fits_hardware(&self, flow: &FlowRecord) -> bool {
         let max = self.model.tiers.hardware_rules as usize;
-        let is_last = flow.matching.is_any() && flow.priority == 0;
-        let stays = flow.table > 0 || flow.instructions.goto.is_some() || is_last;
+        let stays = flow.table > 0 || flow.instructions.goto.is_some() || hardware::is_last(flow);
         !stays && (max == 0 || self.book.count_in_hardware() < max)
     }
 
@@ -285,7 +294,7 @@ impl Behaviour {
                     InHardware::All => true,
                     InHardware::Exact => flow.matching.is_exact() && self.fits_hardware(flow),
                     InHardware::First => self.fits_hardware(flow),
-                    InHardware::Used => false,
+                    InHardware::Used => self.model.only_asks() && hardware::is_last(flow),
                 };
                 if booked.is_for_hardware || goes {
                     self.book.send_to_hardware(&id);
@@ -453,6 +462,8 @@ impl Behaviour {
     /// What it counts.
     pub fn counters(&self) -> Counters {
         let (unwritten, written) = self.writer.waiting();
+        // Copies that only ask are no frames that could be lost.
+        let frames = u64::from(!self.model.only_asks());
         [
             ("changes_unwritten", unwritten as u64),
             ("changes_not_acting", written as u64),
@@ -460,9 +471,18 @@ impl Behaviour {
             ("entries_believed", self.book.count() as u64),
             ("entries_written", self.writer.entries() as u64),
             ("drops.path_full", self.path.frames_dropped),
-            ("drops.link_full", self.link.frames_dropped),
-            ("drops.software_full", self.software.frames_dropped),
+            ("drops.link_full", self.link.frames_dropped * frames),
+            ("drops.software_full", self.software.frames_dropped * frames + self.only_asked),
         ]
+    }
+}
+
+/// Sends a frame to the software, if the link takes it. Best effort: which of many frames gets through is left to
+/// chance.
+fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) {
+    match link.admit(now, frame.len()) {
+        Some(at) => link.hold(at, (port, frame)),
+        None => link.displace((port, frame)),
     }
 }
 

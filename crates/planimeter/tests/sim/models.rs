@@ -64,6 +64,26 @@ fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_b
 }
 
 #[test]
+fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_order() {
+    let kind: TargetKind = "ours:model=edgecore-as5812".parse().unwrap();
+    let set = ["rules_count=300", "probes_pps=10000", "repeats=1"];
+    let record = measure(&plan(&["oflops2018/fig7a", "oflops2018/fig7b"], &[kind], &set, 1));
+    let value = |item: &str, name: &'static str| {
+        let metric = Metric::Named(Name::of(name));
+        record.cells_of(item, kind.name(), metric).next().unwrap().value
+    };
+    let [modified, inserted] = ["oflops2018/fig7a", "oflops2018/fig7b"];
+    let [changed, added] = [modified, inserted].map(|item| value(item, "data_plane_ns"));
+    assert!(added > 1.5 * changed, "{added} against {changed}");
+    for item in [modified, inserted] {
+        assert!(value(item, "rules_premature_ratio") > 0.5, "{item}");
+    }
+    // Whole batches of the model's 200 rules do not fit twice; what comes at once is in no order.
+    let tau = value(inserted, "order_tau_index");
+    assert!(tau.abs() < 0.8, "{tau}");
+}
+
+#[test]
 fn traffic_begins_when_all_entries_act_and_the_same_seed_gives_the_same_record() {
     let folder = Folder::new();
     let kind = modelled(

@@ -442,6 +442,7 @@ fn honest(draw: &mut Draw) -> Case {
     model.barrier = Barrier { answers: 0, delay_ns: some(draw, 20 * MS) };
     model.tiers = Tiers {
         in_hardware: draw.between(0, 1) * draw.between(1, 3),
+        software: 0,
         hardware_rules: some(draw, 20),
         link_pps: some(draw, 50_000),
         link_queue_frames: some(draw, 50),

@@ -80,6 +80,13 @@ impl Hardware {
         self.pipeline.forward(port, batch, now, out);
     }
 
+    /// Whether the frame that was forwarded last met the entry for all frames that no other is for.
+    pub fn has_met_last(&self, now: Nanos) -> bool {
+        let Some(place) = self.pipeline.found() else { return false };
+        let mut from = self.pipeline.tables().records(&FlowFilter::ALL, place, now);
+        from.next().is_some_and(|flow| flow.place == place && is_last(&flow))
+    }
+
     /// An entry of the agent's acts from now on, or acts otherwise.
     pub fn put(&mut self, spec: &FlowSpec, generation: u64, now: Nanos, out: &mut Outputs) {
         let id = FlowId::of_spec(spec);
@@ -131,6 +138,11 @@ impl Hardware {
             }
         }
     }
+}
+
+/// Whether an entry is for all frames that no other is for.
+pub fn is_last(flow: &FlowRecord) -> bool {
+    flow.matching.is_any() && flow.priority == 0
 }
 
 /// What the hardware is to hold for an entry of the agent's: time-outs and news are the agent's.

@@ -120,6 +120,9 @@ pub struct Capacity {
 pub struct Tiers {
     /// By which rule (an [`InHardware`]).
     pub in_hardware: u64,
+    /// Whether software forwards the frames that come to it (0), or these only ask for their entry, and are treated by
+    /// the hardware's last entry for all frames (1).
+    pub software: u64,
     /// Entries that fit into hardware at most, 0 for no limit; the next ones stay in software.
     pub hardware_rules: u64,
     /// Frames that the link to the software carries, 0 for as many as there are.
@@ -209,6 +212,11 @@ impl Model {
     /// Whether frames that the hardware has no entry for go on to the software.
     pub fn has_software(&self) -> bool {
         self.in_hardware() != InHardware::All
+    }
+
+    /// Whether frames that come to software only ask for entries.
+    pub fn only_asks(&self) -> bool {
+        self.tiers.software == 1
     }
 
     /// Whether entries of a batch are written in random order.

@@ -39,7 +39,7 @@ const ORDER_RULES_MAX: usize = 4096;
 pub enum Deed {
     /// They are added.
     Add,
-    /// They are there and are given another port.
+    /// They are there and send on, and are changed to send back.
     Modify,
     /// They are there and are deleted.
     Delete,
@@ -155,8 +155,8 @@ impl RuleActivation {
         let mut messages = Rules::emptied();
         let before = |(place, &priority): (u32, &u16)| match self.update.deed {
             Deed::Add => None,
-            Deed::Modify => Some(rules.add_back(place, priority)),
-            Deed::Delete => Some(rules.add(place, priority)),
+            // That they are at work shows by frames that are sent on; the rule below all others sends back too.
+            Deed::Modify | Deed::Delete => Some(rules.add(place, priority)),
         };
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
         messages.push(Message::BarrierRequest);
@@ -204,7 +204,7 @@ impl RuleActivation {
         let rules = &self.update.rules;
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.update.deed {
             Deed::Add => Rules::add,
-            Deed::Modify => Rules::modify,
+            Deed::Modify => Rules::modify_back,
             Deed::Delete => Rules::delete,
         };
         let flow_mods = (0..).zip(&self.priorities);
@@ -244,7 +244,7 @@ impl RuleActivation {
     fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut Desk) {
         let (rule, sent_at) = (self.probes.rule(probe), probe.sent_at);
         let is_sent_on = port == FAR;
-        let is_new = is_sent_on != (self.update.deed == Deed::Delete);
+        let is_new = is_sent_on == (self.update.deed == Deed::Add);
         // What left before the update says how it was, and cannot be the update's doing.
         if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
             self.activation.note_before(rule, sent_at, is_new);

@@ -133,6 +133,11 @@ impl Rules {
         FlowMod { command: FlowModCommand::ModifyStrict, ..self.add(place, priority) }
     }
 
+    /// Has a rule that is there send back.
+    pub fn modify_back(&self, place: u32, priority: u16) -> FlowMod {
+        FlowMod { command: FlowModCommand::ModifyStrict, ..self.add_back(place, priority) }
+    }
+
     /// Deletes a rule.
     pub fn delete(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod {

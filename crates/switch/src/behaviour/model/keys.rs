@@ -99,6 +99,9 @@ keys! {
         "in_hardware" Takes::Word(&["all", "exact", "first", "used"]),
             "the entries in hardware: all; those that name every field; as many as fit; those that a frame met",
             tiers.in_hardware;
+        "software" Takes::Word(&["forwards", "asks"]),
+            "what becomes of frames that come to software: it forwards them, or they only ask for their entry to be put into hardware, which treats them by its last entry for all frames meanwhile",
+            tiers.software;
         "hardware_rules" COUNT, "entries that fit into hardware, 0 for no limit", tiers.hardware_rules;
         "link_pps" RATE, "frames in a second from hardware to software, 0 for no limit", tiers.link_pps;
         "link_queue_frames" COUNT, "frames that may wait for that", tiers.link_queue_frames;

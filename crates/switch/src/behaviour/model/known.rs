@@ -70,14 +70,16 @@ mod tests {
         }
     }
 
-    /// When the last of 1,400 entries by increasing priority acts, at first and when they are changed.
+    /// When the last of 1,400 entries acts, at first and when they are changed. Frames bring them to hardware in any order,
+    /// which for those of increasing priority means half as many moves as the order in which they were sent.
     #[test]
     fn the_edgecore_modifies_some_70_percent_faster_than_it_inserts() {
         let model = find("edgecore-as5812").unwrap();
         let mut writer: Writer<()> = Writer::new(&model, 1);
         let mut last = |from: Nanos| {
             let mut now = from;
-            for priority in 0..1_400 {
+            // Every number below 1,400 once, as the two have no common factor.
+            for priority in (0..1_400u32).map(|place| (place * 577 % 1_400) as u16) {
                 let matching = Match::of(&[(Field::IpDst, priority.into())]);
                 let spec = FlowSpec::new(matching, priority, &[]);
                 let (id, spec) = (FlowId::of_spec(&spec), Some(Box::new(spec)));

@@ -122,6 +122,30 @@ fn an_honest_barrier_comes_when_the_rule_acts() {
 }
 
 #[test]
+fn frames_that_only_ask_bring_their_rule_to_hardware_and_are_treated_by_the_last_entry() {
+    let mut rig = modelled(
+        "tiers.in_hardware = \"used\"; tiers.software = \"asks\"; tiers.link_pps = 1000;
+         hardware.insert_ns = 2000000; barrier.answers = \"taken\"",
+    );
+    let last = FlowMod { priority: 0, ..add(Match::ANY, 3) };
+    rig.send(0, &Message::FlowMod(last));
+    rig.send(0, &flow(0));
+    rig.until(rig.now + Nanos(5 * MS));
+    let goes = |rig: &mut Rig| {
+        rig.arrive(1, &udp(0, 60));
+        [2, 3].map(|port| rig.left(port).len())
+    };
+    assert_eq!(goes(&mut rig), [0, 1], "no frame has asked for the rule");
+    // A millisecond over the link, and two to be written.
+    rig.until(rig.now + Nanos(3 * MS - 1));
+    assert_eq!(goes(&mut rig), [0, 1]);
+    rig.until(rig.now + Nanos(1));
+    assert_eq!(goes(&mut rig), [1, 0]);
+    rig.until(rig.now + Nanos(50 * MS));
+    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "no copy comes out");
+}
+
+#[test]
 fn messages_take_the_agent_s_time_and_statistics_take_it_by_the_rule() {
     let mut rig = modelled(
         "agent.message_ns = 1000; agent.flow_mod_ns = 100000; agent.flow_stats_ns = 2000000;
