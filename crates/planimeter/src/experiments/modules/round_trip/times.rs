@@ -1,10 +1,9 @@
 //! Times of round trips: their mean with its interval, their distribution and their jitter.
 //!
 //! A round trip is the way there and the way back, without the time that the server, which is the tester too,
-//! took to answer; the whole, as a client sees it, is told beside. Neighbours in time resemble each other, so
-//! that the interval of the mean is that of the means of batches (Student's t, as in Law's *Simulation Modeling
-//! and Analysis*, section 9.5.3), not that of single packets, which would be too narrow. Jitter is how much
-//! one round trip differs from that of the packet before, as a size (RFC 3393's variation between
+//! took to answer; that is told beside. Neighbours in time resemble each other, so that the interval of the mean is
+//! that of the means of batches (Student's t), not that of single packets, which would be too narrow. Jitter is how
+//! much one round trip differs from that of the packet before, as a size (RFC 3393's variation between
 //! neighbours, without its sign): costa2017 does not say which it means.
 
 use instrument::module::{Desk, Measured};
