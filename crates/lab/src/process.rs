@@ -146,6 +146,15 @@ impl Process {
         self.child.wait().map_err(|error| LabError::system("wait for", &*self.name, error))
     }
 
+    /// Makes it end now, and with it whatever it started and left in its group.
+    pub fn kill_group(&mut self) -> Result<ExitStatus, LabError> {
+        if let Ok(None) = self.child.try_wait() {
+            // SAFETY: kill takes no pointers; the child leads the group of its number and is not waited for.
+            unsafe { libc::kill(-(self.child.id() as libc::pid_t), libc::SIGKILL) };
+        }
+        self.kill()
+    }
+
     /// The time it has run on a core so far.
     pub fn cpu_time(&self) -> Option<Duration> {
         proc::cpu_time(self.pid())

@@ -3,6 +3,7 @@
 //! Source: what RFC 2544 section 26 and RFC 8456 section 4.8 want stated with every result. What
 //! cannot be found out is absent.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -82,6 +83,11 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
     }
     let named = text("/sys/class/dmi/id/sys_vendor").or_else(|| text("/sys/hypervisor/type"));
     Some(named.unwrap_or_else(|| "unnamed".into()))
+}
+
+/// What this process found in its environment, for commands of the user's.
+pub fn inherited() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
 }
 
 /// The folder under which runs keep their sockets and processes, one for each user.

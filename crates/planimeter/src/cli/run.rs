@@ -19,6 +19,7 @@ use crate::experiments::rfc9971;
 use crate::parameter::own::Declared;
 use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
+use crate::runner::hooks::Hooks;
 use crate::runner::{self, Destination, Plan, RunError, Watcher};
 use crate::target::Benches;
 use crate::target::links::Links;
@@ -69,6 +70,15 @@ pub struct Arguments {
     /// Change a parameter; `planimeter list parameters` shows them
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Run a command before a target is met, such as one that puts your device into a mode
+    #[arg(long, value_name = "CMD")]
+    pub before: Option<String>,
+    /// Run a command before each further experiment on a target, such as one that restarts your device
+    #[arg(long, value_name = "CMD")]
+    pub between: Option<String>,
+    /// Run a command after a target's last trial, whatever came of it
+    #[arg(long, value_name = "CMD")]
+    pub after: Option<String>,
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -79,7 +89,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "seed", "out"]
+        conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "before", "between", "after", "seed", "out"]
     )]
     pub resume: Option<PathBuf>,
     /// Exit 3 if a result is irregular or limited by the tester
@@ -268,6 +278,11 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         entries,
         kinds,
         links,
+        hooks: Hooks {
+            before: arguments.before.clone(),
+            between: arguments.between.clone(),
+            after: arguments.after.clone(),
+        },
         effort,
         parameters,
         assignments,
@@ -416,6 +431,8 @@ fn command_line(plan: &Plan) -> String {
     words.extend(plan.links.words().map(|link| format!("--link {}", quoted(&link))));
     words.push(format!("--effort {}", plan.effort.name()));
     words.extend(plan.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
+    let hooks = plan.hooks.all();
+    words.extend(hooks.map(|(when, command)| format!("--{} {}", when.name(), quoted(command))));
     words.push(format!("--seed {}", plan.seed));
     words.join(" ")
 }
@@ -446,6 +463,9 @@ fn dry(plan: &Plan) -> String {
     if let Some(links) = joining::told(&plan.kinds, &plan.links) {
         text += &format!("  {links}\n");
     }
+    for (when, command) in plan.hooks.all() {
+        text += &format!("  {}: {command}\n", when.name());
+    }
     let (mut trials, mut seconds) = (0, 0.0);
     for (entry, kinds, each, trial_s) in plan.steps() {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
@@ -466,6 +486,7 @@ fn explained(error: RunError) -> Failure {
             Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
         }
         RunError::Trial(..) => Failure::need(format!("{error}; what was measured is kept")),
+        RunError::Hook(error) => Failure::need(format!("{error}; what was measured is kept")),
         RunError::Store(error) => {
             Failure::usage(format!("{error}; choose another folder with --out DIR"))
         }

@@ -114,6 +114,11 @@ impl Lane {
         }
     }
 
+    /// The experiment's name.
+    pub fn experiment(&self) -> &'static str {
+        self.entry.id
+    }
+
     /// About how many trials there will be in all.
     pub fn trials_expected(&self) -> u64 {
         self.method.trials_expected()

@@ -16,6 +16,8 @@ pub mod calibration;
 pub mod clock;
 /// One method on one target, step by step, and its replay from stored trials.
 mod lane;
+/// Commands around it.
+pub mod hooks;
 /// A trial in one line.
 mod telling;
 /// SNMP agents that are asked beside a measurement.
@@ -38,6 +40,7 @@ use crate::parameter::control::Capture;
 use crate::target::name::TargetKind;
 use crate::target::{Benches, Target, TargetError};
 use clock::ClockWatch;
+use hooks::{HookError, Occasion, When};
 use lane::{Lane, Seat, Seen, Stepped};
 
 pub use plan::Plan;
@@ -75,6 +78,8 @@ pub enum RunError {
     Target(TargetKind, TargetError),
     /// A trial could not be run.
     Trial(TargetKind, RigError),
+    /// A command of the user's failed.
+    Hook(Box<HookError>),
     /// The run's folder cannot be used.
     Store(StoreError),
     /// The claims that come with the program cannot be read.
@@ -92,6 +97,7 @@ impl std::fmt::Display for RunError {
         match self {
             RunError::Target(kind, error) => write!(f, "{}: {error}", kind.name()),
             RunError::Trial(kind, error) => write!(f, "{}: {error}", kind.name()),
+            RunError::Hook(error) => write!(f, "{error}"),
             RunError::Store(error) => write!(f, "{error}"),
             RunError::Claims(why) => write!(f, "{why}"),
         }
@@ -114,6 +120,10 @@ pub fn run(
             run.interrupted = true;
             Ok(())
         }
+        Err(RunError::Hook(error)) if matches!(error.fault, hooks::Fault::Interrupted) => {
+            run.interrupted = true;
+            Ok(())
+        }
         outcome => outcome,
     };
     let finished = run.finish(stop.load(Ordering::Relaxed) || outcome.is_err());
@@ -130,6 +140,8 @@ struct Run<'a> {
     stored: Vec<Line>,
     /// What SNMP agents did not tell, each said once.
     problems_told: BTreeSet<String>,
+    /// Targets that were met, or were going to be.
+    begun: Vec<TargetKind>,
     interrupted: bool,
     /// The clocks, but for virtual time.
     clock: Option<ClockWatch>,
@@ -165,6 +177,7 @@ impl<'a> Run<'a> {
             record,
             stored,
             problems_told: BTreeSet::new(),
+            begun: Vec::new(),
             interrupted: false,
             clock,
         })
@@ -177,14 +190,62 @@ impl<'a> Run<'a> {
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         let mut targets: Vec<Box<dyn Target>> = Vec::new();
-        let result = self.measure_on(benches, &mut targets, stop, watcher);
+        let mut result = self.measure_on(benches, &mut targets, stop, watcher);
         for target in targets {
             let kind = target.kind();
             if let Err(error) = target.stop() {
                 watcher.say(&format!("{}: {error}", kind.name()));
             }
         }
+        for kind in std::mem::take(&mut self.begun) {
+            let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
+            let experiment = last.map(|trial| trial.experiment.clone()).unwrap_or_default();
+            match self.hook(When::After, kind, &experiment, stop, watcher) {
+                Err(error) if result.is_ok() => result = Err(error),
+                Err(error) => watcher.say(&error.to_string()),
+                Ok(_) => {}
+            }
+        }
         result
+    }
+
+    /// Runs the user's command for an occasion; whether there is one.
+    fn hook(
+        &self,
+        when: When,
+        kind: TargetKind,
+        experiment: &str,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<bool, RunError> {
+        let Some(command) = self.plan.hooks.command(when) else { return Ok(false) };
+        watcher.say(&format!("--{} on {}: {command}", when.name(), kind.name()));
+        let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
+        let point = last.map(|trial| format!("{}={}", trial.point.name, trial.point.value));
+        let (target, point) = (kind.name(), point.as_deref());
+        let occasion = Occasion { when, target, experiment, point };
+        let limit_s = self.plan.parameters.device.hook_s;
+        let run = self.plan.hooks.run(occasion, self.store.folder(), limit_s, stop);
+        run.map_err(RunError::Hook)
+    }
+
+    /// Runs the user's command before the next experiment of each of its targets that had one before.
+    fn hook_between(
+        &self,
+        lanes: &[Lane],
+        targets: &mut [Box<dyn Target>],
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        for lane in lanes {
+            let (kind, experiment) = (lane.seat.kind, lane.experiment());
+            let own = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
+            let is_further = own.is_some_and(|trial| trial.experiment != experiment);
+            if is_further && self.hook(When::Between, kind, experiment, stop, watcher)? {
+                targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
+            }
+        }
+        Ok(())
     }
 
     fn measure_on(
@@ -196,6 +257,12 @@ impl<'a> Run<'a> {
     ) -> Result<(), RunError> {
         let mut described: Vec<record::Target> = Vec::new();
         for (kind, inputs) in self.plan.all_kinds() {
+            if !self.begun.contains(&kind) {
+                self.begun.push(kind);
+                let entry = self.plan.measured().find(|it| self.plan.kinds_of(it).contains(&kind));
+                let experiment = entry.map_or("", |entry| entry.id);
+                self.hook(When::Before, kind, experiment, stop, watcher)?;
+            }
             let bench = benches.of(self.plan.link_of(kind));
             let mut target =
                 bench.target(kind, inputs).map_err(|error| RunError::Target(kind, error))?;
@@ -234,6 +301,7 @@ impl<'a> Run<'a> {
             for found in &self.record.outcomes {
                 lanes.iter_mut().for_each(|lane| lane.learn(found));
             }
+            self.hook_between(&lanes, targets, stop, watcher)?;
             self.take_turns(&mut lanes, (targets, benches), stop, watcher)?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a plan is a function of its command line, so that a run can be repeated and resumed.
 
+use super::hooks::Hooks;
 use crate::catalog::Entry;
 use crate::experiments::Context;
 use crate::parameter::{Effort, Parameters};
@@ -18,6 +19,8 @@ pub struct Plan {
     pub kinds: Vec<TargetKind>,
     /// How they are joined.
     pub links: Links,
+    /// Commands around it.
+    pub hooks: Hooks,
     /// How much.
     pub effort: Effort,
     /// Everything that can be set.

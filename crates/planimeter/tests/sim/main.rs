@@ -102,6 +102,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
         entries,
         kinds: kinds.to_vec(),
         links: Links::all_by(Link::Memory),
+        hooks: Default::default(),
         effort: Effort::Quick,
         parameters,
         assignments,

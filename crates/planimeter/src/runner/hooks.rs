@@ -1,0 +1,243 @@
+//! Commands of the user's around a run: before a target is met, between its experiments, and after its last.
+//!
+//! They put a device into another mode, restart it, or note what it says. Each is a line for a shell, with
+//! variables that say what it is for, a time limit ([`HOOK_LIMIT`]) and a file for what it prints. Invariant: one
+//! that fails ends the run, and what was measured is kept.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab::process::{Launch, Process};
+use lab::{LabError, RunFolder};
+use packet::time::Nanos;
+use ports::clock;
+
+use crate::environment;
+
+/// The key of `--set` whose value is the time limit in seconds.
+pub const HOOK_LIMIT: &str = "hook_limit";
+
+/// How often is looked whether a command has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// When a command is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Before a target is met for the first time.
+    Before,
+    /// Before a target's next experiment.
+    Between,
+    /// After a target's last trial, when it has been left.
+    After,
+}
+
+impl When {
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            When::Before => "before",
+            When::Between => "between",
+            When::After => "after",
+        }
+    }
+}
+
+/// The commands of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// `--before`.
+    pub before: Option<String>,
+    /// `--between`.
+    pub between: Option<String>,
+    /// `--after`.
+    pub after: Option<String>,
+}
+
+/// What a command is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Occasion<'a> {
+    /// When it is run.
+    pub when: When,
+    /// The target's name.
+    pub target: &'a str,
+    /// The experiment that comes next, or that was the last.
+    pub experiment: &'a str,
+    /// The point of the target's last trial, if it had any.
+    pub point: Option<&'a str>,
+}
+
+/// Why a command ends the run.
+#[derive(Debug)]
+pub struct HookError {
+    /// When it was run.
+    pub when: When,
+    /// On which target.
+    pub target: String,
+    /// What became of it.
+    pub fault: Fault,
+    /// Where what it printed is.
+    pub output: PathBuf,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub enum Fault {
+    /// It ended so.
+    Ended(String),
+    /// It took longer than so many seconds.
+    TooLong(f64),
+    /// Ctrl-C.
+    Interrupted,
+    /// It could not be run.
+    Lab(LabError),
+}
+
+impl Hooks {
+    /// The command for an occasion.
+    pub fn command(&self, when: When) -> Option<&str> {
+        match when {
+            When::Before => self.before.as_deref(),
+            When::Between => self.between.as_deref(),
+            When::After => self.after.as_deref(),
+        }
+    }
+
+    /// Each command with its word.
+    pub fn all(&self) -> impl Iterator<Item = (When, &str)> {
+        let each = [When::Before, When::Between, When::After];
+        each.into_iter().filter_map(|when| Some((when, self.command(when)?)))
+    }
+
+    /// Runs the command for an occasion, if there is one, and waits for its end. What it prints is below
+    /// `folder`, the run's.
+    pub fn run(
+        &self,
+        occasion: Occasion<'_>,
+        folder: &Path,
+        limit_s: f64,
+        stop: &AtomicBool,
+    ) -> Result<bool, Box<HookError>> {
+        let Some(command) = self.command(occasion.when) else { return Ok(false) };
+        let output = output_of(folder, occasion);
+        let failed = |fault| {
+            let (when, target) = (occasion.when, occasion.target.to_owned());
+            Box::new(HookError { when, target, fault, output: output.clone() })
+        };
+        let lab = |error| failed(Fault::Lab(error));
+        let made = output.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.map_err(|error| lab(LabError::system("make the folder", "hooks", error)))?;
+        let children = RunFolder::create(&environment::run_root()).map_err(lab)?;
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), command.into()],
+            environment: variables(occasion, folder),
+            log: output.clone(),
+            namespace: None,
+            cores: Vec::new(),
+        };
+        let mut process = Process::start(launch, &children).map_err(lab)?;
+        let deadline = clock::now().saturating_add(Nanos::from_secs_f64(limit_s));
+        loop {
+            match process.wait_end(LOOK) {
+                Ok(status) if status.success() => return Ok(true),
+                Ok(status) => return Err(failed(Fault::Ended(status.to_string()))),
+                Err(LabError::NotReady { .. }) => {}
+                Err(error) => return Err(lab(error)),
+            }
+            // What puts a device back is not stopped by whoever stops the run.
+            let is_stopped = occasion.when != When::After && stop.load(Ordering::Relaxed);
+            if is_stopped || clock::now() >= deadline {
+                process.kill_group().map_err(lab)?;
+                let fault = if is_stopped { Fault::Interrupted } else { Fault::TooLong(limit_s) };
+                return Err(failed(fault));
+            }
+        }
+    }
+}
+
+/// What a command finds in its environment, beside what this process has.
+fn variables(occasion: Occasion<'_>, folder: &Path) -> Vec<(OsString, OsString)> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let mut variables = environment::inherited();
+    let mut add = |name: &str, value: OsString| variables.push((name.into(), value));
+    add("PLANIMETER_HOOK", occasion.when.name().into());
+    add("PLANIMETER_TARGET", occasion.target.into());
+    add("PLANIMETER_EXPERIMENT", occasion.experiment.into());
+    add("PLANIMETER_RUN", folder.into());
+    if let Some(point) = occasion.point {
+        add("PLANIMETER_POINT", point.into());
+    }
+    variables
+}
+
+/// A file for what a command prints, told apart by experiment and target.
+fn output_of(folder: &Path, occasion: Occasion<'_>) -> PathBuf {
+    let plain = |text: &str| -> String {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
+        text.chars().map(|it| if is_plain(it) { it } else { '_' }).take(80).collect()
+    };
+    let (target, experiment) = (plain(occasion.target), plain(occasion.experiment));
+    folder.join("hooks").join(format!("{}-{target}-{experiment}.log", occasion.when.name()))
+}
+
+impl std::fmt::Display for HookError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (when, target) = (self.when.name(), &self.target);
+        match &self.fault {
+            Fault::Ended(how) => write!(f, "--{when} on {target} ended with {how}")?,
+            Fault::TooLong(limit_s) => write!(
+                f,
+                "--{when} on {target} took longer than {limit_s} s and was ended (--set {HOOK_LIMIT}=SECONDS)"
+            )?,
+            Fault::Interrupted => write!(f, "--{when} on {target} was interrupted")?,
+            Fault::Lab(error) => write!(f, "--{when} on {target}: {error}")?,
+        }
+        write!(f, "; what it printed is in {}", self.output.display())
+    }
+}
+
+impl std::error::Error for HookError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occasion(when: When) -> Occasion<'static> {
+        Occasion {
+            when,
+            target: "ours",
+            experiment: "bianco2010/fig2",
+            point: Some("frame_bytes=64"),
+        }
+    }
+
+    #[test]
+    fn a_command_is_told_what_it_is_for_and_its_end_is_told() {
+        let folder = std::env::temp_dir().join(format!("planimeter-hooks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let says =
+            "echo $PLANIMETER_HOOK $PLANIMETER_TARGET $PLANIMETER_EXPERIMENT $PLANIMETER_POINT";
+        let hooks = Hooks {
+            before: Some(says.into()),
+            between: Some("echo no; exit 3".into()),
+            after: Some("sleep 60; true".into()),
+        };
+        let stop = AtomicBool::new(false);
+        // Only the one that is to take too long has a short limit.
+        let limit = |when| if when == When::After { 0.2 } else { 600.0 };
+        let run = |when| hooks.run(occasion(when), &folder, limit(when), &stop);
+        assert!(run(When::Before).unwrap());
+        let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
+        assert_eq!(printed, "before ours bianco2010/fig2 frame_bytes=64\n");
+        let told = run(When::Between).unwrap_err();
+        assert!(matches!(told.fault, Fault::Ended(_)), "{told}");
+        let told = told.to_string();
+        assert!(told.contains("--between on ours ended with exit status: 3"), "{told}");
+        let told = run(When::After).unwrap_err().to_string();
+        assert!(told.contains("longer than 0.2 s") && told.contains("hook_limit"), "{told}");
+        assert!(!Hooks::default().run(occasion(When::Before), &folder, 1.0, &stop).unwrap());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

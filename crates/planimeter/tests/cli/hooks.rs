@@ -1,0 +1,60 @@
+//! Commands of the user's around a run: each is told what it is for, and one that fails ends the run.
+
+use std::fs;
+
+use super::common::{Folder, contents, only_run, planimeter, record};
+
+const RUN: [&str; 12] = [
+    "run",
+    "forwarding-rate",
+    "latency",
+    "--on",
+    "ours",
+    "--link",
+    "memory",
+    "--effort",
+    "quick",
+    "--set",
+    "repeats=1",
+    "--set",
+];
+
+const TELLS: &str = "echo $PLANIMETER_HOOK $PLANIMETER_TARGET $PLANIMETER_EXPERIMENT >> told";
+
+#[test]
+fn commands_are_run_around_targets_and_between_their_experiments() {
+    let folder = Folder::new();
+    let hooks = ["seconds=0.01", "--before", TELLS, "--between", TELLS, "--after", TELLS];
+    let said = planimeter(&folder.0, &[&RUN[..], &hooks, &["--dry-run"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(said.output.contains("  between: echo $PLANIMETER_HOOK"), "{}", said.output);
+    assert_eq!(contents(&folder.0), Vec::<String>::new());
+    let said = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let told = fs::read_to_string(folder.0.join("told")).unwrap();
+    assert_eq!(told, "before ours forwarding-rate\nbetween ours latency\nafter ours latency\n");
+    let run = only_run(&folder.0.join("runs"));
+    assert_eq!(contents(&run.join("hooks")).len(), 3);
+    let repeated = record(&run)["command_line"].as_str().unwrap().to_owned();
+    assert!(repeated.contains("--between 'echo $PLANIMETER_HOOK"), "{repeated}");
+}
+
+#[test]
+fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
+    let folder = Folder::new();
+    let hooks =
+        ["seconds=0.01", "--between", "echo it is dark; exit 7", "--after", "echo after > after"];
+    let said = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
+    assert_eq!(said.code, Some(4), "{}", said.errors);
+    let line = said.errors.lines().last().unwrap();
+    assert!(line.contains("--between on ours ended with exit status: 7"), "{line}");
+    assert!(line.contains("what was measured is kept"), "{line}");
+    let run = only_run(&folder.0.join("runs"));
+    let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
+    assert_eq!(printed, "it is dark\n");
+    let record = record(&run);
+    let trials = record["trials"].as_array().unwrap();
+    assert!(!trials.is_empty() && trials.iter().all(|it| it["experiment"] == "forwarding-rate"));
+    assert_eq!(record["partial"], true);
+    assert!(folder.0.join("after").exists(), "the device was not put back");
+}
