@@ -15,6 +15,10 @@ pub mod papers;
 pub mod catalog;
 /// What can be measured, and how it is joined to the instrument.
 pub mod target;
+/// Models of switches from what was measured on them.
+pub mod fit;
+/// A proxied control channel as a run.
+pub mod proxied;
 /// Modules that users write in Python.
 pub mod python;
 /// The machine that a run happens on.

@@ -47,6 +47,20 @@ pub trait Channel: Send {
     /// [`Channel::waits_for_room`]) goes on with those first, also when `bytes` is empty.
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError>;
 
+    /// Sends no more, so that the other end reads the end of the stream once it has read the rest, and goes on
+    /// receiving. Whether the channel can; one that cannot has to be dropped for that.
+    fn finish(&mut self) -> bool {
+        false
+    }
+
+    /// Has the other end see a reset when this one is dropped, where the channel has such.
+    fn abort(&mut self) {}
+
+    /// Whether the stream that is over ([`ChannelError::Closed`]) was reset, and did not end in order.
+    fn was_reset(&self) -> bool {
+        false
+    }
+
     /// The descriptor that becomes readable when bytes wait and writable when there is room,
     /// where the channel has one.
     fn descriptor(&self) -> Option<RawFd>;

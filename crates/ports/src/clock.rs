@@ -158,6 +158,18 @@ impl Wait {
         self.set.len() - 1
     }
 
+    /// Adds a descriptor to wait for only until it can be written: what it holds to be read may wait.
+    pub fn add_to_write(&mut self, descriptor: RawFd) -> usize {
+        self.set.push(libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 });
+        self.set.len() - 1
+    }
+
+    /// Adds a descriptor to wait for only until it has failed.
+    pub fn add_to_fail(&mut self, descriptor: RawFd) -> usize {
+        self.set.push(libc::pollfd { fd: descriptor, events: 0, revents: 0 });
+        self.set.len() - 1
+    }
+
     /// Waits until a descriptor of the set is ready or the monotonic clock reaches `deadline`
     /// (`None`: as long as it takes). Returns how many are ready; a signal ends the wait with 0.
     pub fn until(&mut self, deadline: Option<Nanos>) -> io::Result<usize> {

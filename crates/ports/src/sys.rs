@@ -57,6 +57,8 @@ unsafe impl Plain for libc::c_uint {}
 // SAFETY: plain C structs of integers.
 unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above.
+unsafe impl Plain for libc::linger {}
+// SAFETY: as above.
 unsafe impl Plain for libc::tpacket_req3 {}
 // SAFETY: as above.
 unsafe impl Plain for libc::tpacket_stats {}

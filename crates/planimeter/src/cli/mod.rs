@@ -25,6 +25,10 @@ pub mod list;
 pub mod run;
 /// `planimeter report`.
 pub mod report;
+/// `planimeter model`.
+pub mod model;
+/// `planimeter proxy`.
+pub mod proxy;
 /// `planimeter switch`, `bridge` and `router`.
 pub mod element;
 /// `planimeter generate`.
@@ -57,6 +61,10 @@ enum Command {
     Run(run::Arguments),
     /// Rebuild the report of stored runs
     Report(report::Arguments),
+    /// Derive a model of a switch from runs that measured it
+    Model(model::Arguments),
+    /// Stand between a controller and its switches, and time what passes
+    Proxy(proxy::Arguments),
     /// Be an OpenFlow switch
     Switch(Box<element::SwitchArguments>),
     /// Be a learning bridge
@@ -90,6 +98,8 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
+        Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Switch(arguments) => element::switch(&arguments),
         Command::Bridge(arguments) => element::bridge(&arguments),
         Command::Router(arguments) => element::router(&arguments),

@@ -12,7 +12,8 @@ const PORT: u16 = 6653;
 const REFUSED: u16 = 5555;
 const OPEN: u16 = 7000;
 
-fn start(rig: &Rig, hardware: &str) -> Program {
+/// Starts Faucet for a kind of hardware.
+pub fn start(rig: &Rig, hardware: &str) -> Program {
     let path = |name: &str| rig.path().join(name);
     let config = include_str!("faucet.yaml").replace("HARDWARE", hardware);
     std::fs::write(path("faucet.yaml"), config).unwrap();

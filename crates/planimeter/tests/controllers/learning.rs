@@ -18,14 +18,20 @@ fn all_reach_all(rig: &Rig) {
     }
 }
 
-/// One of the os-ken programs in this folder, and our switch speaking `version` with it.
-fn learn(program: &str, version: &str) -> (Rig, Program, Program) {
-    let rig = Rig::new(3);
+/// Starts one of the os-ken programs in this folder.
+pub fn start(rig: &Rig, program: &str) -> Program {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controllers").join(program);
     let mut command = Command::new(python("os-ken").unwrap().join("python"));
     command.args([source.as_os_str(), PORT.to_string().as_ref()]);
     let mut controller = rig.start("controller", command);
     rig.wait_listening(PORT, &mut controller);
+    controller
+}
+
+/// One of the os-ken programs in this folder, and our switch speaking `version` with it.
+fn learn(program: &str, version: &str) -> (Rig, Program, Program) {
+    let rig = Rig::new(3);
+    let mut controller = start(&rig, program);
     let address = format!("tcp:127.0.0.1:{PORT}");
     let arguments = ["--controller", &address, "--openflow", version, "--datapath-id", "0xc0ffee"];
     let switch = rig.switch(&arguments);

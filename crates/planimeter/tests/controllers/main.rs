@@ -21,6 +21,8 @@ mod learning;
 mod faucet;
 /// The tool ovs-ofctl, in every version.
 mod ofctl;
+/// The proxy between controllers and switches.
+mod proxied;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ const TESTS: &[Test<String>] = &[
     ("faucet_forwards_and_refuses", faucet_needs, faucet::forwards_and_refuses),
     ("faucet_sets_table_features", faucet_needs, faucet::sets_table_features),
     ("ovs_ofctl_in_every_version", ofctl_needs, ofctl::every_version),
+    ("proxy_between_faucet_and_ours", faucet_needs, proxied::faucet_and_ours),
+    ("proxy_between_os_ken_and_ovs", os_ken_and_ovs_need, proxied::os_ken_and_open_vswitch),
 ];
 
 fn main() -> ExitCode {
@@ -62,6 +66,11 @@ fn ofctl_needs() -> Result<(), String> {
 fn os_ken_needs() -> Result<(), String> {
     lab_needs()?;
     python("os-ken").map(drop)
+}
+
+fn os_ken_and_ovs_need() -> Result<(), String> {
+    os_ken_needs()?;
+    tool("ovs-vswitchd", "openvswitch-switch")
 }
 
 fn faucet_needs() -> Result<(), String> {

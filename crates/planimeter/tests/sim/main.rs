@@ -15,6 +15,7 @@ mod common;
 mod control;
 mod costa2017;
 mod disturbed;
+mod fitting;
 mod goals;
 mod models;
 mod oflops2018;

@@ -2,11 +2,44 @@
 //!
 //! A reset, a broken pipe and an orderly end all mean that the other end is gone.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::IpAddr;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 use super::{Channel, ChannelError, Progress};
+use crate::sys;
+
+/// What sockets of both families can do.
+pub trait Socket: Read + Write + AsRawFd + Send {
+    /// Ends a direction, or both.
+    fn shut(&self, how: Shutdown) -> io::Result<()>;
+
+    /// Has the connection be reset when the socket is closed.
+    fn reset(&self) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn shut(&self, how: Shutdown) -> io::Result<()> {
+        self.shutdown(how)
+    }
+
+    fn reset(&self) -> io::Result<()> {
+        let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+        sys::set_option(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &at_once)
+    }
+}
+
+impl Socket for UnixStream {
+    fn shut(&self, how: Shutdown) -> io::Result<()> {
+        self.shutdown(how)
+    }
+
+    /// These have no resets but for bytes that nobody read.
+    fn reset(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// A connected, non-blocking stream socket.
 pub struct Stream<S> {
@@ -14,15 +47,17 @@ pub struct Stream<S> {
     peer: String,
     source: Option<IpAddr>,
     progress: Progress,
+    was_reset: bool,
 }
 
 impl<S> Stream<S> {
     /// The channel over `socket`, which must be non-blocking, to a peer of this name and host.
     pub fn new(socket: S, peer: String, source: Option<IpAddr>) -> Self {
-        Stream { socket, peer, source, progress: Progress::Silent }
+        Stream { socket, peer, source, progress: Progress::Silent, was_reset: false }
     }
 
-    fn failed(&self, doing: &'static str, error: std::io::Error) -> ChannelError {
+    fn failed(&mut self, doing: &'static str, error: io::Error) -> ChannelError {
+        self.was_reset = true;
         match error.kind() {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
                 ChannelError::Closed(self.peer.clone())
@@ -32,7 +67,7 @@ impl<S> Stream<S> {
     }
 }
 
-impl<S: Read + Write + AsRawFd + Send> Channel for Stream<S> {
+impl<S: Socket> Channel for Stream<S> {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         if buffer.is_empty() {
             return Ok(0);
@@ -59,6 +94,21 @@ impl<S: Read + Write + AsRawFd + Send> Channel for Stream<S> {
         }
     }
 
+    fn finish(&mut self) -> bool {
+        // A socket whose other end is gone has nobody to tell; reading says so.
+        let _ = self.socket.shut(Shutdown::Write);
+        true
+    }
+
+    fn abort(&mut self) {
+        // Without it the other end sees an ordinary end.
+        let _ = self.socket.reset();
+    }
+
+    fn was_reset(&self) -> bool {
+        self.was_reset
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.as_raw_fd())
     }
@@ -77,6 +127,6 @@ impl<S: Read + Write + AsRawFd + Send> Channel for Stream<S> {
 }
 
 /// Whether the error only says to come back later.
-fn waits(error: &std::io::Error) -> bool {
+fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

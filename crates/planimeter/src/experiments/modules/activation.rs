@@ -34,6 +34,8 @@ struct Shown {
     first: Option<(Nanos, bool)>,
     /// Before the update: the last probe, and whether it was treated as rules will have it.
     before: Option<(Nanos, bool)>,
+    /// What the first probe took that was treated by the rule, and what the last one did.
+    took: Option<[Nanos; 2]>,
 }
 
 /// A moment, and how well it is known.
@@ -88,6 +90,8 @@ impl Activation {
         if is_new {
             self.way = self.way.min(arrived_at.since(sent_at));
             let is_first = shown.new_first.is_none();
+            let took = arrived_at.since(sent_at);
+            shown.took = Some(shown.took.map_or([took; 2], |[first, _]| [first, took]));
             shown.new_first = Some(shown.new_first.map_or(sent_at, |known| known.min(sent_at)));
             return is_first;
         }
@@ -95,6 +99,14 @@ impl Activation {
         shown.stale += u32::from(is_stale);
         shown.relapsed += u32::from(shown.new_first.is_some_and(|first| sent_at > first));
         false
+    }
+
+    /// What the first probe took that each rule treated, and what the last one did, in nanoseconds.
+    pub fn took(&self) -> [Vec<f64>; 2] {
+        let took = |place: usize| {
+            self.rules.iter().filter_map(move |shown| Some(shown.took?[place].0 as f64)).collect()
+        };
+        [took(0), took(1)]
     }
 
     /// How many rules have been seen at work.

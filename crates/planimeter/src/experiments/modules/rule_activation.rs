@@ -25,7 +25,7 @@ use super::moves::Costs;
 use super::rules::{FAR, NEAR, Priorities, Rules};
 use super::spread::Spread;
 
-/// How long frames have run when the update begins, at least, and how long is watched after its end.
+/// How long frames have run when the update begins, at least.
 const LEAD: Nanos = Nanos::from_millis(50);
 
 /// The name of the limit that [`Update::patience`] sets.
@@ -86,6 +86,8 @@ pub struct Update {
     pub patience: Nanos,
     /// How long rules are watched after the first late probes, which may have brought them to work.
     pub late_watch: Nanos,
+    /// How long rules are watched once all of them act.
+    pub watch: Nanos,
 }
 
 /// The module.
@@ -109,6 +111,9 @@ pub struct RuleActivation {
     settles_until: Nanos,
     /// Rules that were not as they had to be when the update began all the same.
     unready: usize,
+    /// When the first probe left, and how many came back that left before the update.
+    probed_from: Nanos,
+    back: u64,
 }
 
 /// What is being done.
@@ -145,6 +150,8 @@ impl RuleActivation {
             timer: None,
             settles_until: Nanos::MAX,
             unready: 0,
+            probed_from: Nanos::MAX,
+            back: 0,
         }
     }
 
@@ -233,7 +240,7 @@ impl RuleActivation {
             self.phase = Phase::Watching;
             self.timer.take().map(|timer| desk.cancel(timer));
             let longer = match self.update.probing {
-                Probing::Before => LEAD,
+                Probing::Before => self.update.watch,
                 Probing::After(_) => self.update.late_watch.max(LEAD),
             };
             self.timer = Some(desk.timer_in(self.round().saturating_add(longer)));
@@ -248,6 +255,9 @@ impl RuleActivation {
         // What left before the update says how it was, and cannot be the update's doing.
         if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
             self.activation.note_before(rule, sent_at, is_new);
+            self.probed_from = self.probed_from.min(sent_at);
+            // What still waits in the switch when the update begins has not come back before it.
+            self.back += u64::from(self.phase < Phase::Updating);
             return;
         }
         let is_late = matches!(self.update.probing, Probing::After(_));
@@ -308,7 +318,10 @@ impl RuleActivation {
         tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
         self.tell_truth(&mut tell);
         match self.update.probing {
-            Probing::Before => self.tell_moments([first, turn], acknowledged, &moments, &mut tell),
+            Probing::Before => {
+                self.tell_ways(first, &mut tell);
+                self.tell_moments([first, turn], acknowledged, &moments, &mut tell);
+            }
             Probing::After(_) => return self.tell_first_probes(&mut tell),
         }
         let found = order(&thinned(&moments));
@@ -357,6 +370,21 @@ impl RuleActivation {
         tell(Measured::new("stale_frames", "frames", stale, 0.0));
         let relapsed = self.activation.relapsed() as f64;
         tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
+    }
+
+    /// What a rule's first frames took and its last ones, and what share of frames came back before.
+    fn tell_ways(&self, first: Nanos, tell: &mut impl FnMut(Measured)) {
+        let names = ["first_frame_ns", "last_frame_ns"];
+        for (name, took) in names.into_iter().zip(self.activation.took()) {
+            if let Some(took) = Spread::of(took) {
+                took.tell(name, 0.0, tell);
+            }
+        }
+        let sent = self.update.probes_pps * first.since(self.probed_from).as_secs_f64();
+        if self.back > 0 && sent >= 1.0 {
+            let back = (self.back as f64 / sent).min(1.0);
+            tell(Measured::new("probes_back_ratio", "ratio", back, 0.0).of(self.back));
+        }
     }
 
     /// How long rules took, from the first byte of the update on.
@@ -425,7 +453,7 @@ impl Module for RuleActivation {
         };
         let patience = self.update.patience;
         // Tables are made ready, are seen to be, and then change.
-        let waits = [patience, patience, patience, after, Nanos::from_secs(10)];
+        let waits = [patience, patience, patience, after, self.update.watch, Nanos::from_secs(10)];
         let rounds = Nanos(self.round().0.saturating_mul(4));
         let limit = waits.into_iter().fold(rounds, Nanos::saturating_add);
         Needs::new(limit).in_versions(&self.update.versions)

@@ -25,7 +25,8 @@ pub const RULES: Declared = Declared {
     help: "how many rules are changed at once",
 };
 
-const DEED: Declared = Declared {
+/// What is done to the rules.
+pub const DEED: Declared = Declared {
     key: "deed",
     takes: Takes::Word(&["add", "modify", "delete"]),
     default: "add",
@@ -104,8 +105,17 @@ const LATE_WATCH: Declared = Declared {
     help: "how long rules are watched after such a probe, which may bring them to hardware",
 };
 
+const WATCH: Declared = Declared {
+    key: "watch",
+    takes: Takes::Number(0.0, 60.0),
+    default: "0.05",
+    unit: "s",
+    help: "how long rules are watched once all of them act: whether one relapses, and what their frames take \
+           then",
+};
+
 /// What can be set.
-pub const PARAMETERS: [Declared; 10] = [
+pub const PARAMETERS: [Declared; 11] = [
     RULES,
     DEED,
     PRIORITIES,
@@ -116,6 +126,7 @@ pub const PARAMETERS: [Declared; 10] = [
     PATIENCE,
     PROBES_AFTER,
     LATE_WATCH,
+    WATCH,
 ];
 
 /// The same with other defaults: how many rules, what is done to them, in which order priorities come,
@@ -124,7 +135,7 @@ pub const fn preset(
     rules: &'static str,
     deed: &'static str,
     priorities: &'static str,
-) -> [Declared; 10] {
+) -> [Declared; 11] {
     [
         Declared { default: rules, ..RULES },
         Declared { default: deed, ..DEED },
@@ -136,6 +147,7 @@ pub const fn preset(
         PATIENCE,
         PROBES_AFTER,
         LATE_WATCH,
+        WATCH,
     ]
 }
 
@@ -159,6 +171,11 @@ pub const SHOWS: &[Show] = &[
             "errors_count",
         ],
     ),
+    Show::values(
+        "What a rule's first frames took and its last ones: where they differ, software comes first",
+        &["first_frame_ns_p50", "last_frame_ns_p50"],
+        &["first_frame_ns_min", "probes_back_ratio"],
+    ),
     Show::series("Rules that act over time", &["rules_acting"]),
     Show::series(
         "Place at which rules began to act over the place at which they were sent",
@@ -179,7 +196,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 /// The method with these defaults.
-pub fn with(context: &Context, parameters: &[Declared; 10]) -> Box<dyn Method> {
+pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let [rules, deed, priorities, probes, ..] = parameters;
     let deed = Deed::of(own.text(deed));
@@ -202,6 +219,7 @@ pub fn with(context: &Context, parameters: &[Declared; 10]) -> Box<dyn Method> {
                 versions: versions(context),
                 patience: Nanos::from_secs_f64(patience),
                 late_watch: Nanos::from_secs_f64(own.number(&LATE_WATCH)),
+                watch: Nanos::from_secs_f64(own.number(&WATCH)),
             };
             let make = move |_| Box::new(RuleActivation::new(update.clone())) as Box<_>;
             spots.push(Spot::new(count as f64, 1.0, make).named(prefix));

@@ -191,6 +191,14 @@ impl Channel for TlsStream {
         Ok(taken)
     }
 
+    /// What the peer reads is the end of TLS, after which it may send on or not.
+    fn finish(&mut self) -> bool {
+        self.tls.send_close_notify();
+        // What does not leave now waits for room.
+        let _ = self.push();
+        true
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.as_raw_fd())
     }

@@ -1,0 +1,212 @@
+//! Bytes from one channel to another and back, exactly as they came and in their order.
+//!
+//! What was read from one end is written to the other from the same memory, at once; only then is it looked
+//! at. As long as an end takes nothing, nothing is read for it, so that whoever sends feels it (back-pressure).
+//! The end of a direction is passed on and the other direction goes on; a reset is passed on as one.
+//! Invariants: no byte is changed, added or left out while both ends stand; no more than [`BUFFER_BYTES`] of a
+//! direction are in the relay's own memory.
+
+use openflow::version::End;
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError};
+use ports::clock::{self, Wait};
+
+use crate::trial::Histogram;
+
+/// Bytes of each direction that are held at most.
+pub const BUFFER_BYTES: usize = 64 << 10;
+
+/// How often an end is read before the other one has its turn.
+const READS_A_TURN: usize = 16;
+
+/// Both ends, by their places.
+pub const ENDS: [End; 2] = [End::Controller, End::Switch];
+
+/// The place of an end.
+pub fn place(end: End) -> usize {
+    usize::from(end == End::Switch)
+}
+
+/// Two channels that are joined.
+pub struct Relay {
+    ends: [Box<dyn Channel>; 2],
+    ways: [Way; 2],
+    /// How long bytes were held: from having been read until all of them were written.
+    pub held: Histogram,
+    /// Bytes that could not be delivered, because the other end was gone.
+    pub lost_bytes: u64,
+}
+
+/// What comes from one end.
+struct Way {
+    buffer: Box<[u8]>,
+    from: usize,
+    until: usize,
+    read_at: Nanos,
+    flow: Flow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Open,
+    /// Its end was read; what is held is still to be written.
+    Ending,
+    /// The other end was told.
+    Ended,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// Both directions, in order.
+    Ended,
+    /// An end was reset or failed: which, and why.
+    Broken(End, String),
+}
+
+/// Where the descriptors of a relay stand in a set.
+pub type Places = [Option<usize>; 2];
+
+impl Relay {
+    /// Joins a controller's channel with a switch's.
+    pub fn new(controller: Box<dyn Channel>, switch: Box<dyn Channel>) -> Relay {
+        let way = || Way {
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            from: 0,
+            until: 0,
+            read_at: Nanos::ZERO,
+            flow: Flow::Open,
+        };
+        Relay {
+            ends: [controller, switch],
+            ways: [way(), way()],
+            held: Histogram::new(),
+            lost_bytes: 0,
+        }
+    }
+
+    /// The names of controller and switch.
+    pub fn peers(&self) -> [&str; 2] {
+        [self.ends[0].peer(), self.ends[1].peer()]
+    }
+
+    /// Moves what can be moved, and shows it: from whom, when it was read, and the bytes. When it is over, how.
+    pub fn turn(&mut self, seen: &mut dyn FnMut(End, Nanos, &[u8])) -> Option<Over> {
+        for from in ENDS {
+            if let Err((end, why)) = self.pass(from, seen) {
+                self.breaks(end);
+                return Some(Over::Broken(end, why));
+            }
+        }
+        let is_over = self.ways.iter().all(|way| way.flow == Flow::Ended);
+        let owes = self.ends.iter().any(|end| end.waits_for_room(false));
+        (is_over && !owes).then_some(Over::Ended)
+    }
+
+    fn pass(
+        &mut self,
+        from: End,
+        seen: &mut dyn FnMut(End, Nanos, &[u8]),
+    ) -> Result<(), (End, String)> {
+        let [one, other] = &mut self.ends;
+        let (source, sink) = if from == End::Controller { (one, other) } else { (other, one) };
+        let to = if from == End::Controller { End::Switch } else { End::Controller };
+        let way = &mut self.ways[place(from)];
+        for _ in 0..READS_A_TURN {
+            if way.from < way.until || sink.waits_for_room(false) {
+                way.from += written(sink.as_mut(), &way.buffer[way.from..way.until], to)?;
+                if way.from < way.until {
+                    return Ok(());
+                }
+                if way.until > 0 {
+                    self.held.record(clock::now().since(way.read_at).0);
+                    (way.from, way.until) = (0, 0);
+                }
+            }
+            match way.flow {
+                Flow::Open => {}
+                Flow::Ending => {
+                    sink.finish();
+                    way.flow = Flow::Ended;
+                    return Ok(());
+                }
+                Flow::Ended => return still_there(source.as_mut(), from),
+            }
+            let count = match source.receive(&mut way.buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(ChannelError::Closed(_)) if !source.was_reset() => {
+                    way.flow = Flow::Ending;
+                    continue;
+                }
+                Err(error) => return Err((from, error.to_string())),
+            };
+            (way.read_at, way.until) = (clock::now(), count);
+            let wrote = written(sink.as_mut(), &way.buffer[..count], to);
+            seen(from, way.read_at, &way.buffer[..count]);
+            way.from = wrote?;
+            if way.from == count {
+                self.held.record(clock::now().since(way.read_at).0);
+                (way.from, way.until) = (0, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// One end is gone: what it sent before is handed over as far as there is room, then the other is reset.
+    fn breaks(&mut self, gone: End) {
+        let (other, way) = (1 - place(gone), &mut self.ways[place(gone)]);
+        if let Ok(count) = self.ends[other].transmit(&way.buffer[way.from..way.until]) {
+            way.from += count;
+        }
+        self.lost_bytes = self.ways.iter().map(|way| (way.until - way.from) as u64).sum();
+        self.ends[other].abort();
+    }
+
+    /// Ends both at once, as when the relay itself has to go.
+    pub fn abort(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.abort());
+    }
+
+    /// Adds to a set what is waited for.
+    pub fn wait_in(&self, wait: &mut Wait) -> Places {
+        ENDS.map(|end| {
+            let channel = &self.ends[place(end)];
+            let way = &self.ways[place(end)];
+            let back = &self.ways[1 - place(end)];
+            let reads = way.flow == Flow::Open && way.from == way.until;
+            let writes = channel.waits_for_room(back.from < back.until);
+            let descriptor = channel.descriptor()?;
+            Some(match (reads, writes) {
+                (true, writes) => wait.add(descriptor, writes),
+                (false, true) => wait.add_to_write(descriptor),
+                (false, false) => wait.add_to_fail(descriptor),
+            })
+        })
+    }
+
+    /// Whether something can be done without waiting.
+    pub fn is_ready(&self, wait: &Wait, places: Places) -> bool {
+        let holds = |at: usize| self.ends[at].holds_received() && self.ways[at].until == 0;
+        let rang = |at: &usize| wait.readable(*at) || wait.writable(*at);
+        places.iter().flatten().any(rang) || holds(0) || holds(1)
+    }
+
+    /// Whether waiting would be in vain.
+    pub fn must_not_wait(&self) -> bool {
+        (0..2).any(|at| self.ends[at].holds_received() && self.ways[at].until == 0)
+    }
+}
+
+fn written(sink: &mut dyn Channel, bytes: &[u8], to: End) -> Result<usize, (End, String)> {
+    sink.transmit(bytes).map_err(|error| (to, error.to_string()))
+}
+
+/// An end that has said its last may still be reset.
+fn still_there(source: &mut dyn Channel, from: End) -> Result<(), (End, String)> {
+    match source.receive(&mut [0]) {
+        Err(ChannelError::Closed(_)) if !source.was_reset() => Ok(()),
+        Err(error) => Err((from, error.to_string())),
+        Ok(_) => Ok(()),
+    }
+}

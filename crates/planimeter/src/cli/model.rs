@@ -1,0 +1,153 @@
+//! `planimeter model fit`: a model of a switch from runs that measured it.
+//!
+//! The model goes to stdout or into a file, every number with its source; what it rests on and what is missing
+//! goes to stderr.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use results::store;
+use switch::behaviour::model::file;
+
+use super::failure::Failure;
+use super::out::{remark, say, to_stdout};
+use super::report::unreadable;
+use crate::fit::{self, Fit, Run};
+
+/// Arguments of `planimeter model`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Derive a model file from stored runs of a measured switch
+    Fit(FitArguments),
+}
+
+/// Arguments of `planimeter model fit`.
+#[derive(clap::Args)]
+struct FitArguments {
+    /// Folders of runs in which the switch was measured by modules: rule-activation and others
+    #[arg(required_unless_present = "what", value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Say which runs tell everything that can be fitted
+    #[arg(long)]
+    what: bool,
+    /// Which of the runs' targets, if there are several
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
+    /// The model's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Write the model to this file, which must not be there yet
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What was found and what was assumed, as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does what the command line says about models.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Command::Fit(arguments) = &arguments.command;
+    if arguments.what {
+        fit::WANTED.iter().for_each(|runs| say!("planimeter run {runs} --on TARGET"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let runs = arguments.runs.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let target = target(&runs, arguments.target.as_deref())?;
+    let name = arguments.name.clone().unwrap_or_else(|| fit::name_of(&target));
+    let fitted = fit::fit(&runs, &target, &name);
+    let text = fitted.model.to_text();
+    file::read(&text).map_err(|faults| {
+        let first = faults.first().map(ToString::to_string).unwrap_or_default();
+        Failure::usage(format!("the model {name:?} would be no model: {first}"))
+    })?;
+    if let Some(file) = &arguments.out {
+        write(file, &text)?;
+    }
+    match (arguments.json, &arguments.out) {
+        (true, _) => say!("{}", json(&fitted, &target)),
+        (false, None) => to_stdout(format_args!("{text}")),
+        (false, Some(_)) => {}
+    }
+    tell(&fitted, &target, arguments.out.as_deref());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(folder: &Path) -> Result<Run, Failure> {
+    let record = store::read_record(folder).map_err(|error| unreadable(&error))?;
+    let name = folder.canonicalize().ok();
+    let name = name.as_deref().unwrap_or(folder).file_name();
+    let name = name.map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
+    Ok(Run { name, record })
+}
+
+/// The target that a model is made of.
+fn target(runs: &[Run], asked: Option<&str>) -> Result<String, Failure> {
+    let known = fit::targets(runs);
+    let listed = || known.join(", ");
+    match (asked, known.as_slice()) {
+        (_, []) => Err(Failure::usage(
+            "no module measured anything in these runs; `planimeter model fit --what` says what to run",
+        )),
+        (Some(asked), _) if known.contains(&asked) => Ok(asked.into()),
+        (Some(asked), _) => Err(Failure::usage(format!(
+            "--target {asked}: not in these runs; there are: {}",
+            listed()
+        ))),
+        (None, [only]) => Ok((*only).into()),
+        (None, _) => Err(Failure::usage(format!(
+            "these runs measured several targets; choose one with --target: {}",
+            listed()
+        ))),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let cannot = |error| Failure::usage(format!("cannot write {}: {error}", file.display()));
+    let mut open = OpenOptions::new().write(true).create_new(true).open(file).map_err(cannot)?;
+    open.write_all(text.as_bytes()).map_err(cannot)
+}
+
+fn json(fitted: &Fit, target: &str) -> serde_json::Value {
+    let source = |key: &str| fitted.model.sources.get(key).cloned().unwrap_or_default();
+    let found = fitted.found.iter().map(|it| {
+        serde_json::json!({
+            "key": it.key, "value": it.value, "half_width": it.half, "source": source(it.key),
+        })
+    });
+    let assumed =
+        fitted.assumed.iter().map(|(key, why)| serde_json::json!({ "key": key, "why": why }));
+    serde_json::json!({
+        "name": fitted.model.name,
+        "target": target,
+        "found": found.collect::<Vec<_>>(),
+        "assumed": assumed.collect::<Vec<_>>(),
+    })
+}
+
+/// How much was found, and what to run for the rest.
+fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
+    let (found, assumed) = (fitted.found.len(), fitted.assumed.len());
+    remark!("{target}: {found} values found, {assumed} assumed; each says why as its source");
+    let (mut told, wanted) = (Vec::new(), "not measured; run ");
+    for (key, why) in fitted.assumed.iter().filter(|(_, why)| why.starts_with(wanted)) {
+        let remedy = &why[wanted.len()..];
+        if !told.contains(&remedy) {
+            told.push(remedy);
+            remark!("  {key} is assumed: run {remedy}");
+        }
+    }
+    if let Some(file) = file {
+        let path = file.display();
+        let place = if file.components().count() > 1 { "" } else { "./" };
+        remark!("measure it again with --on ours:model={place}{path}");
+    }
+}

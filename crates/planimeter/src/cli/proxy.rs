@@ -1,0 +1,261 @@
+//! `planimeter proxy`: between a production controller and its switches, timing what passes and changing nothing.
+//!
+//! Bytes go on in a thread of their own, which writes nothing and waits for nobody but them; what it tells waits in
+//! a queue with a limit until it is printed. At the end there is a summary, and a run's folder that
+//! `planimeter report` reads. TLS passes uninterpreted between addresses without it; with `ssl:` or `pssl:` the proxy is
+//! an end of TLS itself.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use instrument::proxy::added::{self, Added};
+use instrument::proxy::relay::Over;
+use instrument::proxy::watch::Event;
+use instrument::proxy::{Door, News, Proxy};
+use openflow::version::End;
+use ports::channel::tls::Files;
+use ports::channel::{ChannelError, Tls, Url};
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::out::{remark, say, to_stdout};
+use crate::proxied::{self, Proxied};
+
+/// The summary in words.
+mod told;
+
+/// News that may wait to be printed; more are counted and left out.
+const NEWS_MAX: usize = 65_536;
+
+/// How often is looked whether the proxy has ended.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Arguments of `planimeter proxy`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where the side comes to that is not named: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
+    #[arg(long, value_name = "URL")]
+    listen: Option<String>,
+    /// The switch's side: an address to connect to, or one where switches come
+    #[arg(long, value_name = "URL")]
+    switch: Option<String>,
+    /// The controller's side: an address to connect to, or one where a controller comes
+    #[arg(long, value_name = "URL")]
+    controller: Option<String>,
+    /// The private key of --certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// The certificate that ssl: and pssl: show to both sides, in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The certificate of the CA that vouches for both sides, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    /// End after this time; otherwise Ctrl-C ends it
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Folder in which the run's own folder is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Print a line of JSON for each answer, error and connection as it comes, and the summary as the last one
+    #[arg(long)]
+    json: bool,
+}
+
+/// Forwards until it is stopped, then tells what was timed.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let [controller, switch] = sides(arguments)?;
+    let ends_after = arguments.seconds.map(Duration::try_from_secs_f64).transpose();
+    let ends_after = ends_after
+        .map_err(|error| Failure::usage(format!("--seconds: {error}; give a positive number")))?;
+    let tls = credentials(arguments)?;
+    let open = |url: &Url| Door::open(url, tls.as_ref()).map_err(|error| unusable(&error));
+    let doors = [open(&controller)?, open(&switch)?];
+    let added = added::measure()
+        .map_err(|error| Failure::need(format!("the loopback interface is needed: {error}")))?;
+    let [controllers, switches] = doors;
+    let proxy = Proxy::new(controllers, switches, tls.clone());
+    let stop = super::stop::flag()?;
+    let listens = proxy.listens();
+    for (side, url) in ["the controller", "switches"].into_iter().zip(&listens) {
+        if let Some(url) = url {
+            remark!("waiting for {side} on {url}; Ctrl-C ends it");
+        }
+    }
+    let begun = proxied::Begun::now();
+    let (sender, receiver) = sync_channel(NEWS_MAX);
+    let left_out = Arc::new(AtomicU64::new(0));
+    let (flag, lost) = (Arc::clone(&stop), Arc::clone(&left_out));
+    let carrying = thread::spawn(move || {
+        proxy.run(&flag, &mut |news| {
+            if sender.try_send(news).is_err() {
+                lost.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    });
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok(news) => tell(&news, arguments.json, &begun),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if ends_after.is_some_and(|span| begun.elapsed() >= span) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    let tallies = carrying.join().map_err(|_| Failure::need("the proxy's thread failed"))?;
+    let tallies = tallies.map_err(|error| Failure::need(format!("waiting failed: {error}")))?;
+    let left_out = left_out.load(Ordering::Relaxed);
+    let done = Proxied { tallies, added, begun, left_out, sides: [controller, switch] };
+    summary(arguments, &done)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stores the run and prints what was found.
+fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
+    let folder = match done.tallies.is_empty() {
+        true => None,
+        false => {
+            let stored = proxied::store(done, &arguments.out);
+            Some(stored.map_err(|error| Failure::usage(error.to_string()))?)
+        }
+    };
+    if arguments.json {
+        say!("{}", proxied::json(done, folder.as_deref()));
+    } else {
+        to_stdout(format_args!("{}", told::words(done)));
+        if let Some(folder) = &folder {
+            say!("{}", folder.join("report.html").display());
+        }
+    }
+    if done.tallies.is_empty() {
+        remark!("no connection was made; nothing is stored");
+    }
+    Ok(())
+}
+
+/// The addresses of the controller's side and of the switch's.
+fn sides(arguments: &Arguments) -> Result<[Url; 2], Failure> {
+    let read = |flag: &str, text: &Option<String>| -> Result<Option<Url>, Failure> {
+        let url = text.as_ref().map(|text| text.parse());
+        url.transpose().map_err(|error: ChannelError| Failure::usage(format!("{flag}: {error}")))
+    };
+    let listen = read("--listen", &arguments.listen)?;
+    let switch = read("--switch", &arguments.switch)?;
+    let controller = read("--controller", &arguments.controller)?;
+    if let Some(url) = listen.as_ref().filter(|url| !url.is_passive()) {
+        let why = ChannelError::WrongDirection(url.clone());
+        return Err(Failure::usage(format!("--listen: {why}")));
+    }
+    match (controller, switch, listen) {
+        (Some(controller), Some(switch), None) => Ok([controller, switch]),
+        (Some(controller), None, Some(listen)) => Ok([controller, listen]),
+        (None, Some(switch), Some(listen)) => Ok([listen, switch]),
+        (Some(_), Some(_), Some(_)) => Err(Failure::usage(
+            "--listen is for the side that is not named; leave it out, or one of --switch and --controller",
+        )),
+        _ => Err(Failure::usage(
+            "two sides are needed: where switches dial their controller, --listen ptcp:6653 --controller \
+             tcp:IP:PORT; where a switch listens, --listen ptcp:6653 --switch tcp:IP:PORT",
+        )),
+    }
+}
+
+fn credentials(arguments: &Arguments) -> Result<Option<Tls>, Failure> {
+    let files = Files {
+        private_key: arguments.private_key.clone(),
+        certificate: arguments.certificate.clone(),
+        ca_cert: arguments.ca_cert.clone(),
+    };
+    if files.is_empty() {
+        return Ok(None);
+    }
+    Tls::load(&files).map(Some).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn unusable(error: &ChannelError) -> Failure {
+    let remedy = match error {
+        ChannelError::AddressInUse(_) => "; choose another one, or end the other process",
+        _ => "",
+    };
+    Failure::usage(format!("{error}{remedy}"))
+}
+
+/// Prints something that happened.
+fn tell(news: &News, as_json: bool, begun: &proxied::Begun) {
+    if as_json {
+        say!("{}", line(news, begun));
+        return;
+    }
+    match news {
+        News::Opened(number, [controller, switch]) => {
+            remark!("connection {number}: {switch} with {controller}");
+        }
+        News::Closed(number, over, name) => match over {
+            Over::Ended => remark!("connection {number} of {name} has ended"),
+            Over::Broken(end, why) => {
+                remark!("connection {number} of {name}: {}: {why}", side(*end));
+            }
+        },
+        News::Failed(why) => remark!("{why}"),
+        News::Passed(..) => {}
+    }
+}
+
+fn side(end: End) -> &'static str {
+    if end == End::Switch { "switch" } else { "controller" }
+}
+
+fn line(news: &News, begun: &proxied::Begun) -> Value {
+    match news {
+        News::Opened(number, [controller, switch]) => json!({
+            "event": "opened", "connection": number, "controller": controller, "switch": switch,
+        }),
+        News::Closed(number, over, name) => {
+            let (how, why) = match over {
+                Over::Ended => ("ended", None),
+                Over::Broken(end, why) => (side(*end), Some(why)),
+            };
+            json!({ "event": "closed", "connection": number, "switch": name, "how": how, "why": why })
+        }
+        News::Failed(why) => json!({ "event": "failed", "why": why }),
+        News::Passed(number, at, event) => {
+            let mut line = passed(event);
+            line["connection"] = (*number).into();
+            line["at_ns"] = at.since(begun.at).0.into();
+            line
+        }
+    }
+}
+
+fn passed(event: &Event) -> Value {
+    match event {
+        Event::Answered { by, what, xid, took, parts } => json!({
+            "event": "answered", "asked_by": side(*by), "what": what, "xid": xid, "ns": took.0, "parts": parts,
+        }),
+        Event::Updated { xid, flow_mods, took, barrier } => json!({
+            "event": "updated", "xid": xid, "flow_mods": flow_mods, "ns": took.0, "barrier_ns": barrier.0,
+        }),
+        Event::Failed { by, error, xid, about } => json!({
+            "event": "error", "sent_by": side(*by), "error": error, "xid": xid,
+            "about": about.map(|(what, _)| what), "after_ns": about.map(|(_, after)| after.0),
+        }),
+    }
+}
+
+/// What the proxy adds, in words.
+fn added_words(added: &Added) -> String {
+    match added.ns() {
+        Some(ns) => format!(
+            "the proxy adds {:.1} us to a request and its answer together (median of {} round trips over loopback)",
+            ns / 1e3,
+            added.through.count()
+        ),
+        None => "what the proxy adds could not be measured".into(),
+    }
+}

@@ -1,0 +1,278 @@
+//! The processor that speaks OpenFlow: what each message costs it, how late barriers are, and what fits.
+//!
+//! Answers to messages that come one after the other take the channel's way, the agent's time and what a barrier
+//! is late by; with many under way only the agent's time is left. Source: costa2017, tables VII and VIII;
+//! metrics C5, C6 and C10 of the method.
+
+use switch::behaviour::model::Answers;
+
+use super::evidence::{Evidence, Seen, Value, number, place};
+use super::line::{Dot, Line, line, mean};
+use super::sheet::Sheet;
+use super::updates::EXPERIMENT as RULES;
+use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
+
+const RATES: &str = "control-rate";
+
+/// With many under way so many times as many are done as with one: something is waited for meanwhile.
+const WAITING: f64 = 1.2;
+
+/// Packet-ins that a model lets come at once after a pause.
+const BURST: f64 = 10.0;
+
+/// Rules that act late by so much of a step make it tell too little: a share.
+const LATE: f64 = 0.1;
+
+/// A rate is not known that may be off by this share of it.
+const UNSURE: f64 = 0.5;
+
+/// A rate is a limit where so many times as much was asked for.
+const BEYOND: f64 = 1.2;
+
+fn dots(seen: &[Seen<'_>]) -> Vec<Dot> {
+    seen.iter().map(|it| Dot { x: it.x, y: it.value, half: it.half }).collect()
+}
+
+/// The sources of cells, each run once.
+fn sources(seen: &[Seen<'_>], experiment: &str, metric: &str) -> String {
+    let mut names: Vec<&str> = seen.iter().map(|it| it.run.name.as_str()).collect();
+    names.dedup();
+    format!("measured: {}, {experiment}, {metric}", names.join(" and "))
+}
+
+/// What the way of a message and its answer takes, where the agent has nothing to do.
+fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
+    let seen = evidence.cells("echo-delay", "echo_ns_min");
+    let shortest = seen.iter().min_by(|one, other| one.x.total_cmp(&other.x));
+    shortest.map_or((0.0, 0.0), |seen| (seen.value, seen.half))
+}
+
+/// What messages cost and how late barriers are; for a flow-mod, if that can be told, what it costs.
+pub fn fit(
+    evidence: &Evidence<'_>,
+    told: Option<Answers>,
+    sheet: &mut Sheet,
+) -> Option<(f64, f64)> {
+    let channel = channel(evidence);
+    let message = barriers(evidence, channel, sheet);
+    let flow_mod = flow_mods(evidence, (told, channel), message, sheet);
+    packet_outs(evidence, message, sheet);
+    statistics(evidence, channel, sheet);
+    flow_mod
+}
+
+/// Nanoseconds for one of those that were done, by how many were under way.
+fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
+    let mut seen = evidence.cells(RATES, metric);
+    seen.retain(|it| it.x >= 1.0 && it.value > 0.0);
+    for it in &mut seen {
+        let ns = 1e9 / it.value;
+        (it.half, it.value) = (it.half / it.value * ns, ns);
+    }
+    seen
+}
+
+/// What a message takes that has no number of its own, and what barriers are late by.
+fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> Option<(f64, f64)> {
+    let metric = "barrier_done_per_s";
+    let seen = times(evidence, metric);
+    let alone: Vec<Dot> = dots(&seen).into_iter().filter(|dot| dot.x == 1.0).collect();
+    let (alone, known) = mean(&alone)?;
+    let (way, way_known) = channel;
+    let least = seen.iter().map(|it| it.value).fold(f64::INFINITY, f64::min);
+    let from = || sources(&seen, RATES, metric);
+    if alone < WAITING * least {
+        let (value, half) = (alone - way, known + way_known);
+        let from = from() + " with one under way, less echo-delay's echo_ns_min";
+        sheet.say("agent.message_ns", Value { value, half, from });
+        if !sheet.has("barrier.delay_ns") {
+            let from = self::sources(&seen, RATES, metric) + ": more under way are done no faster";
+            sheet.say("barrier.delay_ns", Value { value: 0.0, half, from });
+        }
+        return Some((value.max(0.0), half));
+    }
+    let best = || seen.iter().filter(|it| it.value <= WAITING * least);
+    let half = best().map(|it| it.half).fold(f64::INFINITY, f64::min);
+    // Twice as many under way were done twice as fast: the agent has time left.
+    let under_way = best().map(|it| it.x).fold(f64::INFINITY, f64::min);
+    if least * under_way < WAITING * alone {
+        let why = format!("control-rate had too few under way to tell, at most {least:.0} ns");
+        sheet.assume("agent.message_ns", 0, why);
+        if !sheet.has("barrier.delay_ns") {
+            let from = from() + " with one under way; agent.message_ns is in it";
+            let value = Value { value: alone - way, half: known + way_known + least, from };
+            sheet.say("barrier.delay_ns", value);
+        }
+        return None;
+    }
+    let many = from() + ", the most of them under way";
+    sheet.say("agent.message_ns", Value { value: least, half, from: many });
+    let late = Value {
+        value: alone - least - way,
+        half: known + half + way_known,
+        from: from() + " with one under way, less that with many and echo-delay's echo_ns_min",
+    };
+    let is_late = late.value > late.half;
+    if is_late && !sheet.has("barrier.delay_ns") {
+        sheet.say("barrier.delay_ns", late);
+    }
+    Some((least, half))
+}
+
+/// What a flow-mod takes, by when a barrier behind many is answered; only where that is the agent's doing.
+fn flow_mods(
+    evidence: &Evidence<'_>,
+    (told, channel): (Option<Answers>, (f64, f64)),
+    message: Option<(f64, f64)>,
+    sheet: &mut Sheet,
+) -> Option<(f64, f64)> {
+    let metric = "control_plane_ns";
+    let seen = evidence.cells(RULES, metric);
+    let found = line(&dots(&seen));
+    if told? != Answers::Taken {
+        let most = found.map_or(String::new(), |it| format!(", at most {:.0} ns", it.slope.0));
+        let why = format!("barriers wait for the hardware, which hides it{most}");
+        sheet.assume("agent.flow_mod_ns", 0, why);
+        return None;
+    }
+    let Line { at_zero, slope } = found?;
+    let from = sources(&seen, RULES, metric) + " over the number of rules";
+    sheet.say("agent.flow_mod_ns", Value { value: slope.0, half: slope.1, from });
+    if message.is_none() {
+        let value = at_zero.0 - channel.0;
+        let from = sources(&seen, RULES, metric) + " without rules; barrier.delay_ns is in it";
+        sheet.say("agent.message_ns", Value { value, half: at_zero.1, from });
+    }
+    Some(slope)
+}
+
+fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut Sheet) {
+    let metric = "packet_out_done_per_s";
+    let seen = times(evidence, metric);
+    let least = seen.iter().min_by(|one, other| one.value.total_cmp(&other.value));
+    if let Some((seen, (barrier, known))) = least.zip(message) {
+        let from = place(seen.run, RATES, metric) + ", less the barrier behind each";
+        let value = seen.value - barrier;
+        sheet.say("agent.packet_out_ns", Value { value, half: seen.half + known, from });
+    }
+}
+
+fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
+    let experiment = "stats-delay";
+    let idle = |metric| {
+        let mut seen = evidence.cells(experiment, metric);
+        seen.retain(|it| it.curve == Some(0.0));
+        seen
+    };
+    let (way, way_known) = channel;
+    let kinds = ["aggregate_reply_ns_p50", "flow_reply_ns_p50"];
+    let found = kinds.into_iter().find_map(|metric| {
+        let seen = idle(metric);
+        Some((line(&dots(&seen))?, sources(&seen, experiment, metric)))
+    });
+    if let Some((Line { at_zero, slope }, from)) = found {
+        // One rule below all others is there too.
+        let value = at_zero.0 - slope.0 - way;
+        let half = at_zero.1 + slope.1 + way_known;
+        let without = format!("{from} without rules");
+        sheet.say("agent.flow_stats_ns", Value { value, half, from: without });
+        let from = format!("{from} over the number of rules");
+        sheet.say("agent.flow_stats_rule_ns", Value { value: slope.0, half: slope.1, from });
+    }
+    let metric = "port_reply_ns_p50";
+    let seen = idle(metric);
+    if let Some((value, half)) = mean(&dots(&seen)) {
+        let from = sources(&seen, experiment, metric);
+        let value = Value { value: value - way, half: half + way_known, from };
+        sheet.say("agent.port_stats_ns", value);
+    }
+}
+
+/// Packet-ins in a second, where a step of the search asked for more than came. How late rules act has to be known.
+pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+    let experiment = "packet-in";
+    let hardware = &sheet.model().hardware;
+    let late_ns = hardware.insert_ns + hardware.activation_ns + hardware.batch_interval_ns;
+    let is_early = sheet.model().answers() != Answers::Acting && !sheet.model().has_software();
+    let late_s = if is_early { late_ns as f64 / 1e9 } else { 0.0 };
+    let mut found = Vec::new();
+    let mut from = String::new();
+    for watched in evidence.trials(experiment) {
+        let Some(step_s) = number(watched.run, &STEP) else { continue };
+        if late_s > LATE * step_s {
+            let why =
+                "packet-in's own rule acts after the barrier, and its steps lose frames by that";
+            return sheet.assume("agent.packet_ins_per_s", 0, why);
+        }
+        let points = watched.series("done_per_s");
+        // Something came of each step, else it tells nothing.
+        let limited = points.iter().filter(|[asked, done]| *done > 0.0 && *asked > BEYOND * done);
+        let done: Vec<f64> = limited.map(|[_, done]| done * step_s).collect();
+        from = place(watched.run, experiment, "done_per_s");
+        if done.is_empty() {
+            continue;
+        }
+        let middle = done.iter().sum::<f64>() / done.len() as f64;
+        let off = done.iter().map(|it| (it - middle).abs()).fold(0.0, f64::max);
+        let slow = slow_round(&watched);
+        let dot = match slow {
+            // Two spans tell what comes at once from what comes in a second.
+            Some((more, span_s)) if span_s > 1.5 * step_s => Dot {
+                x: 0.0,
+                y: (more - middle) / (span_s - step_s),
+                half: (off + 1.0) / (span_s - step_s),
+            },
+            _ => Dot { x: 0.0, y: (middle - BURST) / step_s, half: (off + BURST) / step_s },
+        };
+        found.push(dot);
+    }
+    match mean(&found) {
+        Some((value, half)) if half > UNSURE * value => {
+            let why = format!(
+                "what came while more was asked for does not fit together: {:.0} ± {half:.0} a second",
+                value.max(0.0)
+            );
+            sheet.assume("agent.packet_ins_per_s", 0, why);
+        }
+        Some((value, half)) => {
+            let from = from + ", by what came while more was asked for";
+            sheet.say("agent.packet_ins_per_s", Value { value, half, from });
+        }
+        None if !from.is_empty() => {
+            let why = "packet-in asked for no more than came";
+            sheet.assume("agent.packet_ins_per_s", 0, why);
+        }
+        None => {}
+    }
+}
+
+/// How many of the slow frames came, and in which time, if not all of them did.
+fn slow_round(watched: &super::evidence::Watched<'_>) -> Option<(f64, f64)> {
+    let (lost, _) = watched.measured("lost_ratio").filter(|(lost, _)| *lost > 0.05)?;
+    let (samples, pps) = (number(watched.run, &SAMPLES)?, number(watched.run, &SLOW_PPS)?);
+    Some((samples * (1.0 - lost), samples / pps))
+}
+
+/// How many entries fit.
+pub fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+    let (experiment, metric) = ("table-capacity", "accepted_rules");
+    let seen = evidence.cells(experiment, metric);
+    let full: Vec<Seen<'_>> = evidence.cells(experiment, "is_full_count");
+    let is_full = |seen: &&Seen<'_>| {
+        let same = full.iter().find(|it| it.run.name == seen.run.name && it.x == seen.x);
+        same.is_some_and(|it| it.value > 0.5)
+    };
+    let filled = seen.iter().filter(is_full).min_by(|a, b| a.value.total_cmp(&b.value));
+    match (filled, seen.iter().map(|it| it.value).max_by(f64::total_cmp)) {
+        (Some(seen), _) => {
+            let from = place(seen.run, experiment, metric) + ", and the rule below all others";
+            let value = Value { value: seen.value + 1.0, half: seen.half, from };
+            sheet.say("capacity.rules", value);
+        }
+        (None, Some(most)) => {
+            let why = format!("{most:.0} rules were taken and the table was not full");
+            sheet.assume("capacity.rules", 0, why);
+        }
+        (None, None) => {}
+    }
+}

@@ -1,0 +1,102 @@
+//! The straight line nearest to some values, with how well it is known.
+//!
+//! Source: least squares. Invariant: a line needs values at two places at least, and neither values that lie
+//! off it nor values that are known badly make it known better than they allow.
+
+/// A value at a place, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dot {
+    /// The place.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// How far the true one may lie from it.
+    pub half: f64,
+}
+
+/// A line: values with their half-widths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// What it is at place 0.
+    pub at_zero: (f64, f64),
+    /// How much it rises from one place to the next.
+    pub slope: (f64, f64),
+}
+
+/// The line through these.
+pub fn line(dots: &[Dot]) -> Option<Line> {
+    let count = dots.len() as f64;
+    let mean = |pick: fn(&Dot) -> f64| dots.iter().map(pick).sum::<f64>() / count;
+    let (x, y) = (mean(|dot| dot.x), mean(|dot| dot.y));
+    let spread: f64 = dots.iter().map(|dot| (dot.x - x).powi(2)).sum();
+    if dots.len() < 2 || spread <= 0.0 {
+        return None;
+    }
+    let together: f64 = dots.iter().map(|dot| (dot.x - x) * (dot.y - y)).sum();
+    let slope = together / spread;
+    let off: f64 = dots.iter().map(|dot| (dot.y - y - slope * (dot.x - x)).powi(2)).sum();
+    let off = if dots.len() > 2 { (off / (count - 2.0)).sqrt() } else { 0.0 };
+    let known = (dots.iter().map(|dot| dot.half.powi(2)).sum::<f64>() / count).sqrt();
+    let sigma = off.max(known);
+    let at_zero_half = 2.0 * sigma * (1.0 / count + x * x / spread).sqrt();
+    Some(Line {
+        at_zero: (y - slope * x, at_zero_half),
+        slope: (slope, 2.0 * sigma / spread.sqrt()),
+    })
+}
+
+/// The mean of values, each as good as it is known: value and half-width.
+pub fn mean(dots: &[Dot]) -> Option<(f64, f64)> {
+    let least = 1e-9;
+    let weight = |dot: &Dot| 1.0 / dot.half.max(least).powi(2);
+    let weights: f64 = dots.iter().map(weight).sum();
+    if dots.is_empty() {
+        return None;
+    }
+    let value = dots.iter().map(|dot| weight(dot) * dot.y).sum::<f64>() / weights;
+    let off = dots.iter().map(|dot| weight(dot) * (dot.y - value).powi(2)).sum::<f64>() / weights;
+    let count = dots.len() as f64;
+    let scatter = if dots.len() > 1 { 2.0 * (off / (count - 1.0)).sqrt() } else { 0.0 };
+    Some((value, scatter.max(weights.sqrt().recip())))
+}
+
+/// The middle one of some values.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dots(values: &[(f64, f64)], half: f64) -> Vec<Dot> {
+        values.iter().map(|&(x, y)| Dot { x, y, half }).collect()
+    }
+
+    #[test]
+    fn a_line_is_found_and_known_as_well_as_what_lies_on_it() {
+        let exact = line(&dots(&[(0.0, 3.0), (1.0, 5.0), (4.0, 11.0)], 0.0)).unwrap();
+        let off = [exact.at_zero.0 - 3.0, exact.slope.0 - 2.0];
+        assert!(off.iter().all(|off| off.abs() < 1e-9), "{exact:?}");
+        assert!(exact.slope.1 < 1e-9);
+        let vague = line(&dots(&[(0.0, 0.0), (10.0, 20.0)], 1.0)).unwrap();
+        assert!(vague.slope.1 >= 0.2, "two values off by one each: {vague:?}");
+        let bent = line(&dots(&[(0.0, 0.0), (1.0, 9.0), (2.0, 0.0)], 0.0)).unwrap();
+        assert!(bent.slope.1 > 5.0, "{bent:?}");
+    }
+
+    #[test]
+    fn there_is_no_line_through_one_place() {
+        assert_eq!(line(&dots(&[(2.0, 1.0), (2.0, 5.0)], 0.1)), None);
+        assert_eq!(line(&[]), None);
+    }
+
+    #[test]
+    fn what_is_known_better_counts_for_more() {
+        let dots = [Dot { x: 0.0, y: 10.0, half: 0.1 }, Dot { x: 0.0, y: 20.0, half: 10.0 }];
+        let (value, half) = mean(&dots).unwrap();
+        assert!((10.0..10.1).contains(&value) && half >= 0.09, "{value} {half}");
+        assert_eq!(mean(&[]), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! What frames meet: how long the hardware takes for them, and whether software stands behind it.
+//!
+//! The least latency at each size is that of a path; what its median lies above is half of its jitter; frames
+//! beyond are slow ones. Software shows where a rule's first frames take much longer than its last ones. The
+//! links' own time is taken off as far as the tester was measured without a target.
+//! Source: the OFLOPS-SUME paper, section IV-A.
+
+use instrument::stream::GAP_BYTES;
+use results::record::Record;
+use switch::behaviour::model::InHardware;
+
+use super::evidence::{Evidence, Seen, Value, place};
+use super::line::{Dot, Line, line, mean};
+use super::sheet::Sheet;
+use super::updates::Update;
+
+const EXPERIMENT: &str = "forwarding-latency";
+
+/// A rule's first frames took so many times as long as its last ones: they went by software.
+const SLOWER: f64 = 3.0;
+
+/// Fewer of the probes came back before the update: a link carried no more.
+const LOST: f64 = 0.9;
+
+/// How well a rate is known of which only what came of it is: a share of it.
+const RATE_SHARE: f64 = 0.1;
+
+/// Nearly all did.
+const KEPT: f64 = 0.98;
+
+/// Frames that may wait for a link of which only the rate is known.
+const LINK_QUEUE_FRAMES: u64 = 100;
+
+/// What is said of slow frames.
+const SLOW_KEYS: [&str; 3] =
+    ["path_hardware.slow_percent", "path_hardware.slow_ns", "path_hardware.slow_byte_ps"];
+
+/// A frame is slow that takes so many times the jitter more than the least.
+const SLOW: f64 = 2.0;
+
+/// Whether rules are used from software first, by what their first frames took.
+pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
+    let seen = || updates.iter().filter_map(|update| Some((update, update.frames_ns?)));
+    let slower = |(_, (first, last)): &(&Update<'_>, (f64, f64))| *first > SLOWER * last;
+    let from = |update: &Update<'_>, (first, last): (f64, f64)| {
+        format!(
+            "measured: {}, rule-activation, first_frame_ns_p50 and last_frame_ns_p50: {first:.0} and {last:.0}",
+            update.run.name
+        )
+    };
+    let Some((update, frames)) = seen().find(slower) else {
+        let (update, frames) = seen().next()?;
+        sheet.word("tiers.in_hardware", InHardware::All as u64, from(update, frames));
+        return Some(InHardware::All);
+    };
+    let told =
+        from(update, frames) + "; that a frame brings rules into hardware, not time, is assumed";
+    sheet.word("tiers.in_hardware", InHardware::Used as u64, told);
+    let crowded = updates
+        .iter()
+        .filter(|update| update.deed == "add" && update.back_ratio.is_some_and(|it| it < LOST));
+    let rates: Vec<Dot> = crowded
+        .clone()
+        .map(|update| {
+            let y = update.back_ratio.unwrap_or(0.0) * update.probes_pps;
+            Dot { x: 0.0, y, half: RATE_SHARE * y }
+        })
+        .collect();
+    let mut link_ns = 0.0;
+    if let (Some(update), Some((value, half))) = (crowded.clone().next(), mean(&rates)) {
+        let from = place(update.run, "rule-activation", "probes_back_ratio of probes_pps");
+        sheet.say("tiers.link_pps", Value { value, half: half.max(RATE_SHARE * value), from });
+        let why = "which frames wait for the link is not told";
+        sheet.assume("tiers.link_queue_frames", LINK_QUEUE_FRAMES, why);
+        link_ns = 1e9 / value;
+    }
+    let slow = seen().filter(slower);
+    // Probes that all come back wait for nobody: what they take is the link's and the software's.
+    let free = slow.clone().find(|(update, _)| update.back_ratio.is_some_and(|it| it >= KEPT));
+    if let Some((update, (first, last))) = free {
+        let (least, mean) = update.first_frame_ns.unwrap_or((first, first));
+        // Any amount of jitter is as likely as the other.
+        let jitter = 2.0 * (mean - least);
+        let what = "first_frame_ns_min less last_frame_ns_p50 and a frame's time on the link";
+        let from = place(update.run, "rule-activation", what);
+        let half = last + 2.0 * RATE_SHARE * link_ns + 2.0 * jitter / update.rules;
+        let value = Value { value: least - last - link_ns, half, from };
+        sheet.say("path_software.latency_ns", value);
+        let what = "first_frame_ns_mean above first_frame_ns_min, twice";
+        let from = place(update.run, "rule-activation", what);
+        let half = 1.3 * jitter / update.rules.sqrt();
+        let value = Value { value: jitter, half, from };
+        sheet.say("path_software.jitter_ns", value);
+    }
+    Some(InHardware::Used)
+}
+
+/// The latency of the hardware's path, and its capacity.
+pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+    let metric = |what: &'static str| evidence.cells(EXPERIMENT, what);
+    let slowest =
+        metric("forwarding_ns_min").iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
+    let at_low = |what: &'static str| -> Vec<Seen<'_>> {
+        metric(what).into_iter().filter(|it| it.curve == slowest).collect()
+    };
+    let least = at_low("forwarding_ns_min");
+    let Some(first) = least.first() else { return };
+    let from = |what: &str| place(first.run, EXPERIMENT, what);
+    let dots: Vec<Dot> = least
+        .iter()
+        .map(|it| {
+            let (own, known) = own_ns(&it.run.record, it.x);
+            Dot { x: it.x, y: it.value - own, half: it.half + known }
+        })
+        .collect();
+    let Some((latency, byte)) = base(&dots) else { return };
+    let what = from("forwarding_ns_min by size, less the links' own");
+    sheet.say(
+        "path_hardware.latency_ns",
+        Value { value: latency.0, half: latency.1, from: what.clone() },
+    );
+    sheet.say(
+        "path_hardware.byte_ps",
+        Value { value: byte.0 * 1000.0, half: byte.1 * 1000.0, from: what },
+    );
+    let rises = |what: &'static str| -> Vec<Dot> {
+        let of = |it: Seen<'_>| {
+            let same = least.iter().find(|low| low.x == it.x && low.run.name == it.run.name)?;
+            Some(Dot { x: it.x, y: it.value - same.value, half: it.half + same.half })
+        };
+        at_low(what).into_iter().filter_map(of).collect()
+    };
+    let middles: Vec<Dot> = rises("forwarding_ns_p50");
+    let jitter = mean(&middles).map(|(rise, half)| (2.0 * rise, 2.0 * half));
+    let Some((jitter, known)) = jitter else { return };
+    let value =
+        Value { value: jitter, half: known, from: from("twice the median less the minimum") };
+    sheet.say("path_hardware.jitter_ns", value);
+    if sheet.model().has_software() {
+        for key in SLOW_KEYS {
+            sheet.assume(key, 0, "frames that went by software are among the slowest");
+        }
+    } else {
+        slow(&rises, jitter, from("forwarding_ns_max and _mean above the minimum"), sheet);
+    }
+    capacity(evidence, sheet);
+}
+
+/// Latency at size 0 and what each byte adds, neither below nothing.
+fn base(dots: &[Dot]) -> Option<((f64, f64), (f64, f64))> {
+    match line(dots) {
+        Some(Line { at_zero, slope }) if slope.0 > slope.1 => Some((at_zero, slope)),
+        found => {
+            let flat = mean(dots)?;
+            Some((flat, (0.0, found.map_or(0.0, |it| it.slope.1))))
+        }
+    }
+}
+
+/// What some of the frames take more, and how many do.
+fn slow(rises: &impl Fn(&'static str) -> Vec<Dot>, jitter: f64, from: String, sheet: &mut Sheet) {
+    let far = rises("forwarding_ns_max");
+    let means = rises("forwarding_ns_mean");
+    let is_slow = |dot: &Dot| dot.y > SLOW * jitter + 2.0 * dot.half && dot.y > 0.0;
+    let slow: Vec<Dot> = far
+        .iter()
+        .filter(|dot| is_slow(dot))
+        .map(|dot| Dot { y: dot.y - jitter, ..*dot })
+        .collect();
+    let share = |mean: &Dot| {
+        let most = slow.iter().find(|dot| dot.x == mean.x)?;
+        let share = (mean.y - jitter / 2.0).max(0.0) / most.y;
+        Some(Dot { x: mean.x, y: share * 100.0, half: 100.0 * mean.half / most.y })
+    };
+    let shares: Vec<Dot> = means.iter().filter_map(share).collect();
+    let Some((share, known)) = mean(&shares).filter(|_| slow.len() == far.len()) else {
+        for key in SLOW_KEYS {
+            let from = format!("{from}: no share of frames is slow at every size");
+            sheet.say(key, Value { value: 0.0, half: 0.0, from });
+        }
+        return;
+    };
+    let [percent, ns, byte_ps] = SLOW_KEYS;
+    let value = Value { value: share, half: known, from: from.clone() };
+    sheet.say(percent, value);
+    if let Some((more, byte)) = base(&slow) {
+        let value = Value { value: more.0, half: more.1, from: from.clone() };
+        sheet.say(ns, value);
+        let value = Value { value: byte.0 * 1000.0, half: byte.1 * 1000.0, from };
+        sheet.say(byte_ps, value);
+    }
+}
+
+/// Frames in a second, where more were offered than came.
+fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+    let offered = evidence.cells(EXPERIMENT, "offered_pps");
+    let lost = evidence.cells(EXPERIMENT, "lost_ratio");
+    // What is lost at a low rate too is lost for another reason: rules that act late, for one.
+    let slowest = lost.iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
+    let always = lost.iter().any(|it| it.curve == slowest && it.value > 0.005);
+    let carried = offered.iter().filter(|it| !always && it.curve != slowest).filter_map(|it| {
+        let is_same = |lost: &&Seen<'_>| {
+            (lost.x, lost.curve, &lost.run.name) == (it.x, it.curve, &it.run.name)
+        };
+        let lost = lost.iter().find(is_same).filter(|lost| lost.value > 0.02)?;
+        let y = it.value * (1.0 - lost.value);
+        Some((it.run, Dot { x: it.x, y, half: it.half + it.value * lost.half }))
+    });
+    let carried: Vec<_> = carried.collect();
+    let dots: Vec<Dot> = carried.iter().map(|(_, dot)| *dot).collect();
+    let key = "path_hardware.capacity_pps";
+    match (mean(&dots), carried.first()) {
+        (Some((value, half)), Some((run, _))) => {
+            let from = place(run, EXPERIMENT, "offered_pps and lost_ratio, where frames were lost");
+            sheet.say(key, Value { value, half: half.max(0.05 * value), from });
+        }
+        _ if always => sheet.assume(key, 0, "frames were lost at the lowest load too"),
+        _ => sheet.assume(key, 0, "no load that was offered lost frames"),
+    }
+}
+
+/// What the links and the tester take for a frame of this size, and how well that is known.
+fn own_ns(record: &Record, bytes: f64) -> (f64, f64) {
+    let wire = |bytes: f64| {
+        let bps = record.parameters.get("capacity_bps").and_then(serde_json::Value::as_f64);
+        bps.filter(|bps| *bps > 0.0).map_or(0.0, |bps| 8e9 * (bytes + GAP_BYTES as f64) / bps)
+    };
+    if record.environment.simulated {
+        // To the switch and from it.
+        return (2.0 * wire(bytes), 0.0);
+    }
+    let calibrated = record.calibrations.first().and_then(|it| {
+        let latency = it.latency.as_ref()?;
+        Some((latency.ns_mean, it.latency_ns_error.unwrap_or(0.0)))
+    });
+    calibrated.unwrap_or((0.0, 0.0))
+}

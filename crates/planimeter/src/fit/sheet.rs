@@ -1,0 +1,143 @@
+//! The model as it comes together: each key is found, or assumed with what would tell it.
+//!
+//! Invariant: when it is finished every key has a source, and the keys that need each other agree, so that the
+//! text can be read as a model again.
+
+use switch::behaviour::model::Model;
+use switch::behaviour::model::keys::{KEYS, Key, Takes};
+
+use super::evidence::Value;
+
+/// A number that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// Which.
+    pub key: &'static str,
+    /// The value.
+    pub value: f64,
+    /// How far the true one may lie from it.
+    pub half: f64,
+}
+
+/// A model, and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The model; every key has its source.
+    pub model: Model,
+    /// What was found.
+    pub found: Vec<Found>,
+    /// What could not be, and what to run for it.
+    pub assumed: Vec<(&'static str, String)>,
+}
+
+/// The model so far.
+#[derive(Debug)]
+pub struct Sheet {
+    model: Model,
+    found: Vec<Found>,
+    assumed: Vec<(&'static str, String)>,
+}
+
+/// What to run for the keys that begin so.
+const REMEDIES: &[(&str, &str)] = &[
+    ("agent.message_ns", "run echo-delay and control-rate"),
+    ("agent.flow_mod_ns", "run rule-activation with two numbers of rules"),
+    ("agent.packet_out_ns", "run control-rate"),
+    ("agent.flow_stats", "run stats-delay with two numbers of rules"),
+    ("agent.port_stats_ns", "run stats-delay"),
+    ("agent.packet_ins_per_s", "run packet-in"),
+    ("barrier.", "run rule-activation"),
+    ("hardware.move", "run rule-activation with priority_order=ascending and =descending"),
+    ("hardware.modify_ns", "run rule-activation with deed=modify"),
+    ("hardware.delete_ns", "run rule-activation with deed=delete"),
+    ("hardware.counters_ns", "no module is fitted for it; counter-staleness shows it"),
+    ("hardware.", "run rule-activation with enough rules"),
+    ("capacity.rules", "run table-capacity with a bound above what fits"),
+    ("capacity.", "table-capacity tells one kind of match only"),
+    ("tiers.in_hardware", "run rule-activation with few probes (probes_pps=1000)"),
+    ("tiers.", "no module tells it, or there is no software tier"),
+    ("path_hardware.queue_frames", "no module is fitted for it"),
+    ("path_hardware.", "run forwarding-latency"),
+    ("path_software.", "no software tier was seen"),
+    ("path_legacy.", "no module measures the switch as a bridge"),
+    ("full.", "table-capacity shows only that it was full"),
+];
+
+impl Sheet {
+    /// Nothing is known of this model but its name.
+    pub fn new(model: Model) -> Sheet {
+        Sheet { model, found: Vec::new(), assumed: Vec::new() }
+    }
+
+    /// A number was found; one that cannot be told from nothing is nothing.
+    pub fn say(&mut self, path: &'static str, found: Value) {
+        let key = key(path);
+        let Takes::Number(most) = key.takes else { return };
+        let is_told = found.value > found.half;
+        let value = if is_told { found.value } else { 0.0 };
+        let whole = (value.round() as u64).min(most);
+        *(key.at)(&mut self.model) = whole;
+        let told = if is_told { "" } else { ", which cannot be told from 0" };
+        let (seen, half) = (shown(found.value), shown(found.half));
+        let source = format!("{}: {seen} ± {half}{told}", found.from);
+        self.model.sources.insert(path, source.replace('\n', " "));
+        let half = if is_told { found.half } else { found.half + found.value.abs() };
+        self.found.push(Found { key: path, value, half });
+    }
+
+    /// A word was found, by its place among those that the key takes.
+    pub fn word(&mut self, path: &'static str, word: u64, from: String) {
+        *(key(path).at)(&mut self.model) = word;
+        self.model.sources.insert(path, from);
+        self.found.push(Found { key: path, value: word as f64, half: 0.0 });
+    }
+
+    /// A value is assumed for this reason.
+    pub fn assume(&mut self, path: &'static str, value: u64, why: impl Into<String>) {
+        let why = why.into();
+        *(key(path).at)(&mut self.model) = value;
+        self.model.sources.insert(path, format!("assumed: {why}"));
+        self.assumed.push((path, why));
+    }
+
+    /// The model as far as it is known.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Whether a key has been found or assumed.
+    pub fn has(&self, path: &str) -> bool {
+        self.model.sources.contains_key(path)
+    }
+
+    /// What was found of a key.
+    pub fn found(&self, path: &str) -> Option<Found> {
+        self.found.iter().copied().find(|found| found.key == path)
+    }
+
+    /// Whatever nobody told is assumed to be nothing.
+    pub fn finish(mut self) -> Fit {
+        for key in KEYS {
+            if !self.has(key.path) {
+                let remedy = REMEDIES.iter().find(|(begins, _)| key.path.starts_with(begins));
+                let remedy = remedy.map_or("no module is fitted for it", |(_, remedy)| remedy);
+                self.assume(key.path, 0, format!("not measured; {remedy}"));
+            }
+        }
+        Fit { model: self.model, found: self.found, assumed: self.assumed }
+    }
+}
+
+fn key(path: &str) -> &'static Key {
+    KEYS.iter().find(|key| key.path == path).expect("keys are named as a model has them")
+}
+
+/// A number to four digits, without those that say nothing.
+fn shown(value: f64) -> String {
+    let digits = if value == 0.0 || value.abs() >= 1000.0 {
+        0
+    } else {
+        (3 - value.abs().log10().floor() as i32).clamp(0, 6)
+    };
+    format!("{value:.0$}", digits as usize)
+}

@@ -1,0 +1,123 @@
+//! `planimeter proxy` between our controller and our switch, and what it says to wrong command lines.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
+
+use common::{Folder, command, interrupt, only_run, planimeter};
+use instrument::controller::{Controller, RealTime, Settings};
+use ports::channel::{Listener, Url};
+use serde_json::Value;
+
+/// Ends with the test, whatever becomes of it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
+    let folder = Folder::new();
+    let mut listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
+    let there = listener.address_to_connect().to_string();
+    let words = ["proxy", "--listen", "punix:p.sock", "--controller", &there, "--json"];
+    let mut proxy = command(&folder.0, &words);
+    let proxy = proxy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut proxy = Running(proxy);
+    let mut told = BufReader::new(proxy.0.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
+    // Nobody needs to be at the other end of such a port.
+    let port = "1=memif:port.sock,id=1,role=server";
+    let words = ["switch", "--port", port, "--controller", "unix:p.sock", "--datapath-id", "0xbee"];
+    let mut switch = command(&folder.0, &words);
+    let _switch = Running(switch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut controller = Controller::accept(&mut listener, Settings::new()).unwrap();
+    let mut meanwhile = RealTime::default();
+    for _ in 0..20 {
+        controller.barrier(&mut meanwhile).unwrap();
+    }
+    drop(controller);
+    interrupt(proxy.0.id());
+    let mut output = String::new();
+    proxy.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(proxy.0.wait().unwrap().code(), Some(0), "{output}");
+    let lines: Vec<Value> = output.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let of = |event: &str, what: &str| {
+        lines.iter().filter(|it| it["event"] == event && it["what"] == what).count()
+    };
+    assert_eq!((of("answered", "barrier_request"), of("answered", "features_request")), (20, 1));
+    let summary = lines.last().unwrap();
+    assert_eq!(summary["switches"][0]["switch"], "datapath 0000000000000bee", "{summary}");
+    assert_eq!(summary["switches"][0]["values"]["barrier_answers_count"], 20.0, "{summary}");
+    assert!(summary["added_ns"].is_number() && summary["lines_left_out"] == 0, "{summary}");
+    let run = only_run(&folder.0.join("runs"));
+    let again = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let page = std::fs::read_to_string(run.join("summary.md")).unwrap();
+    assert!(page.contains("median barrier"), "{page}");
+}
+
+fn check(arguments: &[&str], word: &str) {
+    let folder = Folder::new();
+    let said = planimeter(&folder.0, &[&["proxy"], arguments].concat());
+    let is_one_line = said.errors.lines().count() == 1;
+    assert!(said.code == Some(2) && said.errors.contains(word) && is_one_line, "{said:?}");
+}
+
+#[test]
+fn two_sides_are_needed_and_each_has_its_direction() {
+    check(&[], "two sides are needed");
+    check(&["--listen", "ptcp:0"], "two sides are needed");
+    check(&["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"], "not to listen on");
+    check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: address");
+    let three = ["--listen", "ptcp:0", "--switch", "ptcp:0", "--controller", "ptcp:0"];
+    check(&three, "for the side that is not named");
+    check(&["--listen", "pssl:0", "--switch", "tcp:127.0.0.1:2"], "certificate");
+    let seconds = ["--listen", "ptcp:0", "--switch", "tcp:127.0.0.1:2", "--seconds=-1"];
+    check(&seconds, "--seconds");
+    let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
+    let Url::PassiveTcp(taken) = listener.address() else { panic!() };
+    let taken = format!("ptcp:{}:127.0.0.1", taken.port());
+    check(&["--listen", &taken, "--controller", "tcp:127.0.0.1:2"], "in use by another process");
+}
+
+#[test]
+fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
+    let folder = Folder::new();
+    let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
+    assert!(none.code == Some(2) && none.errors.contains("give a run's folder"), "{none:?}");
+    let what = planimeter(&folder.0, &["model", "fit", "--what"]);
+    assert!(what.output.contains("planimeter run rule-activation --set deed=modify"), "{what:?}");
+    let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
+    let run = |experiment: &str, set: &[&str]| {
+        let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "ours"];
+        let said = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        only_run(&folder.0.join(experiment)).to_str().unwrap().to_string()
+    };
+    let plain = run("forwarding-rate", &set);
+    let said = planimeter(&folder.0, &["model", "fit", &plain]);
+    assert!(said.code == Some(2) && said.errors.contains("no module measured"), "{said:?}");
+    let small =
+        ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];
+    let run = run("rule-activation", &[&set[..], &small].concat());
+    let fitted = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
+    assert_eq!(fitted.code, Some(0), "{fitted:?}");
+    assert!(fitted.errors.contains("--on ours:model=./m.toml"), "{fitted:?}");
+    assert!(fitted.errors.contains("is assumed: run "), "{fitted:?}");
+    let text = std::fs::read_to_string(folder.0.join("m.toml")).unwrap();
+    assert!(text.contains("answers = { value = \"acting\", source = \"measured: "), "{text}");
+    let twice = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
+    assert!(twice.code == Some(2) && twice.errors.contains("cannot write m.toml"), "{twice:?}");
+    let other = planimeter(&folder.0, &["model", "fit", &run, "--target", "ovs"]);
+    assert!(other.code == Some(2) && other.errors.contains("there are: ours"), "{other:?}");
+}
