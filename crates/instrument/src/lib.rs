@@ -37,6 +37,8 @@ pub mod controller;
 pub mod module;
 /// Whoever carries a module out: live or simulated.
 pub mod stage;
+/// What the tester's controller can say and hear.
+pub mod ceiling;
 /// What passes between a controller and a switch, forwarded and timed.
 pub mod proxy;
 /// How well the tester's clock goes.

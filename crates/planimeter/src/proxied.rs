@@ -226,6 +226,7 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
         work: None,
         orders: None,
         module: Some(module),
+        witness: None,
         memory: None,
         memory_bytes: None,
         goal: None,
@@ -287,6 +288,7 @@ pub fn record(done: &Proxied) -> Record {
         let one = |measured: &Measured| Outcome {
             experiment: ID.into(),
             target: trial.target.clone(),
+            link: None,
             repeat: 1,
             point: trial.point.clone(),
             metric: measured.metric,
@@ -303,6 +305,7 @@ pub fn record(done: &Proxied) -> Record {
         spec: switch.to_string(),
         technology: Technology::Openflow,
         family: "system".into(),
+        link: None,
         version: None,
         settings: BTreeMap::new(),
     };

@@ -5,6 +5,7 @@
 //! a trial that was cut short, warmed up or searched gives no result.
 
 /// What kept forwarding rates from being higher.
+mod controller;
 mod limit;
 /// What bianco2010 derives: fairness, and the time in the target.
 pub mod study;
@@ -76,9 +77,11 @@ const COMPARED: [Metric; 32] = [
 pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.cells = cells(record);
     limit::find(record);
+    controller::find(record);
     record.ratios = ratios(record);
     record.claims = claims::judge(record, claims);
     record.warnings = warnings(record);
+    record.warnings.extend(controller::notices(record));
 }
 
 /// Whether a trial's frames are accounted for and, unless they only [served](is_step), its numbers are results.

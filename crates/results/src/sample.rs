@@ -268,5 +268,6 @@ fn calibration() -> Calibration {
         stalls: None,
         cores: Vec::new(),
         clock: ClockSource::Kernel,
+        controller: None,
     }
 }

@@ -27,6 +27,7 @@ fn update<'a>(run: &'a Run, times_ns: &[f64], places: &[usize]) -> Update<'a> {
         gap_ns: None,
         control_ns: None,
         times_ns: times_ns.to_vec(),
+        halves_ns: vec![1e3; times_ns.len()],
         places: places.to_vec(),
         frames_ns: None,
         first_frame_ns: None,

@@ -20,6 +20,12 @@ const PAUSE_FACTOR: f64 = 10.0;
 /// And for so many times as long as a rule's moment is known to.
 const PAUSE_RESOLUTIONS: f64 = 4.0;
 
+/// A moment is known as well as the best if its half-width is no more than so many times that one's.
+const KNOWN_FACTOR: f64 = 3.0;
+
+/// Of rules in no order some may be counted in the wrong batch: a share of what is found.
+const MISPLACED: f64 = 0.1;
+
 /// Parts into which rules without batches are cut.
 const PARTS: usize = 8;
 
@@ -47,6 +53,8 @@ pub struct Update<'a> {
     pub control_ns: Option<f64>,
     /// When rules acted, in rising order; each rule once.
     pub times_ns: Vec<f64>,
+    /// How well each of these moments is known.
+    pub halves_ns: Vec<f64>,
     /// Which rule it was, as they were sent.
     pub places: Vec<usize>,
     /// What the first frame of a rule took, what the last ones did: medians.
@@ -67,6 +75,10 @@ fn update<'a>(watched: &Watched<'a>) -> Option<Update<'a>> {
     let rules = watched.trial.point.value;
     let times_ns: Vec<f64> = watched.series("rules_acting").iter().map(|point| point[0]).collect();
     // Of those that are too many for a record only some are kept.
+    let resolution_ns = value("resolution_ns_p50")?;
+    let mut halves_ns: Vec<f64> =
+        watched.series("resolution_ns").iter().map(|point| point[1]).collect();
+    halves_ns.resize(times_ns.len(), resolution_ns);
     let is_whole = !times_ns.is_empty() && times_ns.len() as f64 == rules;
     let mut places: Vec<[f64; 2]> = watched.series("place_acting").to_vec();
     places.sort_by(|one, other| one[1].total_cmp(&other[1]));
@@ -77,10 +89,11 @@ fn update<'a>(watched: &Watched<'a>) -> Option<Update<'a>> {
         order: setting(watched.run, &PRIORITIES),
         rules,
         probes_pps: number(watched.run, &PROBES_PPS)?,
-        resolution_ns: value("resolution_ns_p50")?,
+        resolution_ns,
         gap_ns: watched.measured("barrier_gap_ns_max"),
         control_ns: value("control_plane_ns"),
         times_ns,
+        halves_ns,
         places: places.iter().map(|place| place[0] as usize).collect(),
         frames_ns: value("first_frame_ns_p50").zip(value("last_frame_ns_p50")),
         first_frame_ns: value("first_frame_ns_min").zip(value("first_frame_ns_mean")),
@@ -94,11 +107,12 @@ impl Update<'_> {
         let gaps: Vec<f64> = self.times_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let usual = median(gaps.iter().copied().filter(|gap| *gap > 0.0).collect());
         let usual = usual.unwrap_or(0.0) * PAUSE_FACTOR;
-        let pause = usual.max(PAUSE_RESOLUTIONS * self.resolution_ns);
+        let known = |place: usize| self.halves_ns[place].max(self.halves_ns[place + 1]);
+        let pause = |place: usize| usual.max(PAUSE_RESOLUTIONS * known(place));
         let mut batches = Vec::new();
         let mut begins = 0;
         for (place, gap) in gaps.iter().enumerate() {
-            if *gap > pause {
+            if *gap > pause(place) {
                 batches.push(begins..place + 1);
                 begins = place + 1;
             }
@@ -109,26 +123,49 @@ impl Update<'_> {
 
     /// From when batches began until the next one did.
     pub fn intervals(&self) -> Vec<f64> {
-        let begins: Vec<f64> =
-            self.batches().iter().map(|batch| self.times_ns[batch.start]).collect();
+        let batches = self.batches();
+        let begins = batches.iter().map(|batch| self.times_ns[self.well_known(batch).start]);
+        let begins: Vec<f64> = begins.collect();
         begins.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    /// From the first to the last of some rules whose moments are known about as well as the best of them.
+    fn well_known(&self, rules: &Range<usize>) -> Range<usize> {
+        let least = self.halves_ns[rules.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+        let is_known = |place: &usize| self.halves_ns[*place] <= KNOWN_FACTOR * least;
+        let first = rules.clone().find(is_known).unwrap_or(rules.start);
+        let last = rules.clone().rev().find(is_known).unwrap_or(rules.end - 1);
+        first..last + 1
     }
 
     /// What one more rule took, over how many there were before it.
     pub fn costs(&self, in_batches: bool) -> Vec<Dot> {
         let parts = if in_batches { self.batches() } else { self.parts() };
+        let within = if in_batches && self.is_shuffled() { 4.0 } else { 2.0 };
+        let span = |first: usize, last: usize| self.times_ns[last] - self.times_ns[first];
+        let ends = |first: usize, last: usize| self.halves_ns[first] + self.halves_ns[last];
         let cost = |part: Range<usize>| {
-            let steps = (part.len() - 1) as f64;
-            let took = self.times_ns[part.end - 1] - self.times_ns[part.start];
             // Of those that are written in random order half of the others of a batch are below.
-            let within = if in_batches && self.is_shuffled() { 4.0 } else { 2.0 };
-            Dot {
-                x: part.start as f64 + part.len() as f64 / within,
-                y: took / steps,
-                half: 2.0 * self.resolution_ns / steps,
+            let x = part.start as f64 + part.len() as f64 / within;
+            let (first, last) = (part.start, part.end - 1);
+            let steps = (last - first) as f64;
+            let (by_rank, half) = (span(first, last) / steps, ends(first, last) / steps);
+            // Rules that are known badly may seem to act among others: those that act as they were sent are
+            // counted by that. Where the two ways do not agree, neither is known better than they differ.
+            let known = self.well_known(&part);
+            let (first, last) = (known.start, known.end - 1);
+            let sent = self.places[last] as f64 - self.places[first] as f64;
+            if sent < PART_MIN as f64 {
+                return Dot { x, y: by_rank, half: half + MISPLACED * by_rank };
+            }
+            let by_place = span(first, last) / sent;
+            let off = (by_rank - by_place).abs();
+            match off <= MISPLACED * by_rank {
+                true => Dot { x, y: by_place, half: ends(first, last) / sent },
+                false => Dot { x, y: by_rank, half: half + off },
             }
         };
-        parts.into_iter().filter(|part| part.len() >= PART_MIN).map(cost).collect()
+        parts.into_iter().filter(|part| part.len() > PART_MIN).map(cost).collect()
     }
 
     /// All rules in so many parts of equal size, which overlap by one.

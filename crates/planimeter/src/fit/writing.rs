@@ -209,17 +209,20 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     let span = |update: &Update<'_>| -> Option<f64> {
         Some(update.times_ns.last()? - update.times_ns.first()?)
     };
+    let ends = |update: &Update<'_>| -> f64 {
+        let halves = [update.halves_ns.first(), update.halves_ns.last()];
+        halves.into_iter().flatten().sum()
+    };
     let level = |rules: f64| {
         let alike = same.iter().filter(|update| update.rules == rules);
-        let dots = alike.filter_map(|update| {
-            Some(Dot { x: rules, y: span(update)?, half: 2.0 * update.resolution_ns })
-        });
+        let dots =
+            alike.filter_map(|update| Some(Dot { x: rules, y: span(update)?, half: ends(update) }));
         mean(&dots.collect::<Vec<_>>())
     };
     let mut slopes = Vec::new();
     let mut at_zero = Vec::new();
     for update in updates.iter().filter(|update| update.times_ns.len() > 2) {
-        let (steps, known) = (update.rules - 1.0, 2.0 * update.resolution_ns);
+        let (steps, known) = (update.rules - 1.0, ends(update));
         let (all, pairs) = (span(update)?, steps * update.rules / 2.0);
         let (slope, half) = match level(update.rules) {
             Some((level, off)) => ((all - level) / pairs, (known + off) / pairs),

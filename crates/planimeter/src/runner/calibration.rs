@@ -6,6 +6,7 @@
 //! of a target cannot be better known than this.
 
 use instrument::calibrate::{Calibrator, Settings};
+use instrument::ceiling::{self, Way};
 use instrument::experiment::{Experiment, Outcome, Step};
 use instrument::stream::{GAP_BYTES, Rate};
 use instrument::trial::{Trial, TrialReport};
@@ -13,13 +14,13 @@ use lab::pin::Cores;
 use packet::time::Nanos;
 use ports::hiccup;
 use results::interval;
-use results::record::{Calibration, ClockSource, CoreGaps, Stalls};
+use results::record::{Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls};
 
 use super::recording;
 use super::{Plan, RunError};
 use crate::experiments::Context;
 use crate::parameter::Parameters;
-use crate::target::name::TargetKind;
+use crate::target::name::{Link, TargetKind};
 use crate::target::{Bench, Target};
 use crate::workload::Setup;
 
@@ -47,6 +48,16 @@ const WATCH: Nanos = Nanos::from_millis(100);
 /// How far above the fastest target a nominal link has to be to overload it.
 const OVERLOAD: f64 = 1.1;
 
+/// Experiments that tell how many messages a second a switch does.
+const CONTROLLED: &[&str] = &[
+    "control-rate",
+    "packet-in",
+    "packet-out",
+    "packet-in-out",
+    "reactive-setup",
+    "flow-mod-rate",
+];
+
 /// Nominal links are rounded up to this, bit/s.
 const CAPACITY_STEP_BPS: f64 = 10e6;
 
@@ -64,6 +75,22 @@ pub fn calibrate(
     let found = measure(target.as_mut(), parameters, bench);
     target.stop().map_err(|error| RunError::Target(kind, error))?;
     found.map(Some)
+}
+
+/// What the tester's controller says and hears at most, over a channel as this link's targets have.
+pub fn controller(link: Link) -> Option<ControllerCeiling> {
+    let way = match link {
+        Link::Memory | Link::Replay => Way::Memory,
+        Link::Veth | Link::VethXdp | Link::Memif => Way::Unix,
+        Link::Nic | Link::NicXdp => Way::Tcp,
+    };
+    // Where not even a socket can be had, no switch can be measured that way either.
+    ceiling::measure(way, &std::env::temp_dir()).ok()
+}
+
+/// Whether an experiment's results may rest on what the controller can do.
+pub fn needs_controller(id: &str) -> bool {
+    CONTROLLED.contains(&id)
 }
 
 fn measure(
@@ -113,6 +140,7 @@ fn measure(
         stalls: Some(found.stalls).filter(|stalls| *stalls != Stalls::default()),
         cores: gaps(bench.cores()),
         clock,
+        controller: None,
     })
 }
 
@@ -175,6 +203,17 @@ fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
         has_throughputs: false,
     };
     context.trial(&Setup::single(1), FRAME_BYTES, Rate::FramesPerSecond(rate_pps))
+}
+
+/// The controller's rates in words.
+pub fn controller_sentence(found: &ControllerCeiling) -> String {
+    let rates = found.per_s.iter().map(|(kind, rate)| format!("{kind} {rate:.0}"));
+    let rates: Vec<String> = rates.collect();
+    format!(
+        "the tester's controller over {}, messages a second: {}",
+        found.channel,
+        rates.join(", ")
+    )
 }
 
 /// The calibration in words.

@@ -473,6 +473,11 @@ impl<'a> Run<'a> {
                 found.id = format!("{}:{link}", found.id);
             }
             watcher.say(&calibration::sentence(&found));
+            if self.plan.measured().any(|entry| calibration::needs_controller(entry.id)) {
+                found.controller = calibration::controller(bench.link());
+                let told = found.controller.as_ref().map(calibration::controller_sentence);
+                told.iter().for_each(|told| watcher.say(told));
+            }
             self.record.calibrations.push(found);
         }
         Ok(())

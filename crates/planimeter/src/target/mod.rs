@@ -155,14 +155,19 @@ impl Bench {
         }
     }
 
+    /// The link.
+    pub fn link(&self) -> Link {
+        match self {
+            Bench::Memory(bench) => bench.link(),
+            Bench::Veth(bench) => bench.link(),
+            Bench::Memif(_) => Link::Memif,
+            Bench::Nic(bench) => bench.link(),
+        }
+    }
+
     /// The link's name.
     pub fn link_name(&self) -> &'static str {
-        match self {
-            Bench::Memory(bench) => bench.link().name(),
-            Bench::Veth(bench) => bench.link().name(),
-            Bench::Memif(_) => Link::Memif.name(),
-            Bench::Nic(bench) => bench.link().name(),
-        }
+        self.link().name()
     }
 
     /// Whether the tester can be measured over it without a target.

@@ -75,9 +75,9 @@ fn every_rule_stands_once_in_what_is_drawn() {
     let record = update(&["probes=before"]);
     let series = &module(&record, 0).series;
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["rules_acting", "place_acting"]);
+    assert_eq!(names, ["rules_acting", "resolution_ns", "place_acting"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    let mut places: Vec<f64> = series[1].points.iter().map(|point| point[1]).collect();
+    let mut places: Vec<f64> = series[2].points.iter().map(|point| point[1]).collect();
     places.sort_by(f64::total_cmp);
     assert_eq!(places, (0..50).map(f64::from).collect::<Vec<_>>());
 }

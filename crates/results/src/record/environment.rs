@@ -207,6 +207,19 @@ pub struct Calibration {
     pub cores: Vec<CoreGaps>,
     /// Who stamped received frames.
     pub clock: super::ClockSource,
+    /// What the tester's controller says and hears at most, where results rest on that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerCeiling>,
+}
+
+/// What the tester's own controller says and hears in a second at most, before a peer that costs next to nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ControllerCeiling {
+    /// Over which kind of channel: `memory`, `unix`, `tcp`.
+    pub channel: String,
+    /// Messages in a second, with their answers, by kind: `echo`, `barrier`, `flow_mod` and `packet_out` (each with a
+    /// barrier behind it), `packet_in`, `packet_round_trip`, `flow_mod_played` (encoded before).
+    pub per_s: BTreeMap<String, f64>,
 }
 
 /// Gaps in the time of a thread that read the clock without end.

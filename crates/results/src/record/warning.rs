@@ -32,6 +32,13 @@ pub enum Warning {
         /// Load that was offered.
         rate_pps_offered: f64,
     },
+    /// The tester's own controller says and hears hardly more, so the result may be its.
+    ControllerLimited {
+        /// What was measured, in a second.
+        per_s: f64,
+        /// What the controller reaches before a peer that costs next to nothing.
+        most_per_s: f64,
+    },
     /// A search or trial did not follow its rules to the end.
     Irregular {
         /// Trials or outcomes concerned.
@@ -126,11 +133,19 @@ pub fn gathered(notices: &[Notice]) -> Vec<Notice> {
 }
 
 impl Warning {
+    /// The share of what the tester's controller reaches that a result has, if that limited it.
+    pub(crate) fn share(&self) -> f64 {
+        match self {
+            Warning::ControllerLimited { per_s, most_per_s } => per_s / most_per_s.max(1.0),
+            _ => 0.0,
+        }
+    }
+
     /// Both as one, if they are of one kind.
     fn with(&self, other: &Warning) -> Option<Warning> {
         use Warning::{
-            Disturbed, FewSamples, Irregular, NotWarm, Repeated, Stall, TesterLimited,
-            UnexplainedFrames, WrongFrames,
+            ControllerLimited, Disturbed, FewSamples, Irregular, NotWarm, Repeated, Stall,
+            TesterLimited, UnexplainedFrames, WrongFrames,
         };
         Some(match (self.clone(), other.clone()) {
             (FewSamples { n, wanted }, FewSamples { n: m, .. }) => {
@@ -143,6 +158,9 @@ impl Warning {
                 let (rate_pps_intended, rate_pps_offered) =
                     if b * c <= d * a { (a, b) } else { (c, d) };
                 TesterLimited { rate_pps_intended, rate_pps_offered }
+            }
+            (one @ ControllerLimited { .. }, other @ ControllerLimited { .. }) => {
+                if one.share() >= other.share() { one } else { other }
             }
             (Irregular { trials: a }, Irregular { trials: b }) => Irregular { trials: a + b },
             (Disturbed { results: a }, Disturbed { results: b }) => Disturbed { results: a + b },
@@ -167,6 +185,7 @@ impl Warning {
         matches!(
             self,
             Warning::TesterLimited { .. }
+                | Warning::ControllerLimited { .. }
                 | Warning::Irregular { .. }
                 | Warning::Disturbed { .. }
                 | Warning::NotWarm { .. }
@@ -189,6 +208,10 @@ impl Warning {
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(
                 "limited by the tester: offered {rate_pps_offered:.0} of {rate_pps_intended:.0} \
                  frames/s, so the target may do better"
+            ),
+            Warning::ControllerLimited { per_s, most_per_s } => format!(
+                "limited by the tester's controller: {per_s:.0} a second of the {most_per_s:.0} that it says and \
+                 hears at most, so the target may do better"
             ),
             Warning::Irregular { trials } => {
                 format!("irregular: {trials} trial(s) broke their rules")

@@ -58,7 +58,8 @@ fn one(
     let mut bench =
         Bench::open(link, surroundings, &parameters, stop).map_err(|error| error.to_string())?;
     let found = calibration::calibrate(&mut bench, &parameters).map_err(|it| it.to_string())?;
-    found.ok_or_else(|| "in virtual time a tester has no limits".into())
+    let found = found.ok_or_else(|| "in virtual time a tester has no limits".to_string())?;
+    Ok(Calibration { controller: calibration::controller(link), ..found })
 }
 
 /// The rows for programs.
@@ -88,6 +89,14 @@ pub fn table(rows: &[Row]) -> String {
     text.push('\n');
     if let Some(found) = rows.iter().find_map(|row| row.found.as_ref().ok()) {
         text.push_str(&cores(found));
+    }
+    text.push('\n');
+    let mut told: Vec<&str> = Vec::new();
+    for found in rows.iter().filter_map(|row| row.found.as_ref().ok()?.controller.as_ref()) {
+        if !told.contains(&found.channel.as_str()) {
+            told.push(&found.channel);
+            writeln!(text, "{}", calibration::controller_sentence(found)).expect("a string");
+        }
     }
     text.push_str(&meaning());
     text

@@ -344,6 +344,7 @@ impl RuleActivation {
             desk.measured(measured);
         }
         desk.series(acting_over_time(first, &moments));
+        desk.series(known_over_place(&moments));
         desk.series(place_over_place(&moments));
     }
 
@@ -518,6 +519,20 @@ fn acting_over_time(first: Nanos, moments: &[(usize, Moment)]) -> Series {
         unit: "rules".into(),
         x_name: "time_ns".into(),
         x_unit: "ns".into(),
+        points: moments.iter().enumerate().map(point).collect(),
+    }
+}
+
+/// How well the moment of each rule is known, by its place among those that began to act.
+fn known_over_place(moments: &[(usize, Moment)]) -> Series {
+    let point = |(place, (_, moment)): (usize, &(usize, Moment))| {
+        (place as f64 + 1.0, moment.half.0 as f64)
+    };
+    Series {
+        name: "resolution_ns".into(),
+        unit: "ns".into(),
+        x_name: "place_acting".into(),
+        x_unit: "".into(),
         points: moments.iter().enumerate().map(point).collect(),
     }
 }
