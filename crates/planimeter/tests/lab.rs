@@ -43,7 +43,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 37] = [
+const TESTS: [Test<Need>; 38] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
@@ -86,6 +86,11 @@ const TESTS: [Test<Need>; 37] = [
     ("control_channels_are_captured", ovs_needs, witnesses::control_channels_are_captured),
     ("a_switch_of_ours_is_a_device", lab_needs, devices::a_switch_of_ours_is_a_device),
     ("open_vswitch_is_a_device", devices::ofctl_needs, devices::open_vswitch_is_a_device),
+    (
+        "a_device_is_measured_by_two_ports_and_by_three",
+        lab_needs,
+        devices::a_device_is_measured_by_two_ports_and_by_three,
+    ),
     ("a_bridge_is_a_device", lab_needs, devices::a_bridge_is_a_device),
     (
         "what_is_wrong_with_a_device_is_told",

@@ -32,7 +32,8 @@ impl Rack {
     fn new() -> Rack {
         let place = Place::new();
         let lab = Lab::open(&place.path().join("rack")).unwrap();
-        let site = lab.site("dev", &Wiring::of_machine().unwrap()).unwrap();
+        let wiring = Wiring { ports: 3, ..Wiring::of_machine().unwrap() };
+        let site = lab.site("dev", &wiring).unwrap();
         let end = |namespace: &lab::Namespace, last: u8| EndSettings {
             namespace: namespace.clone(),
             name: "control".into(),
@@ -76,6 +77,7 @@ impl Rack {
     /// Our switch as a plain process of the device's namespace.
     fn our_switch(&self, words: &[&str]) -> Ended {
         let mut arguments = vec!["switch", "--port", "1=afpacket:p1", "--port", "2=afpacket:p2"];
+        arguments.extend(["--port", "3=afpacket:p3"]);
         arguments.extend(words);
         let mut command = self.place.command(&arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -125,6 +127,25 @@ pub fn a_switch_of_ours_is_a_device() {
     ] {
         let _switch = rack.our_switch(&words);
         assert_measured(&rack.measured(device, &BOTH, &RULES), device);
+    }
+}
+
+/// One experiment sends into one port and the next into two: the switch has one table and makes one connection.
+pub fn a_device_is_measured_by_two_ports_and_by_three() {
+    let rack = Rack::new();
+    let _switch = rack.our_switch(&["--controller", "tcp:10.99.0.1:6653"]);
+    let device = "openflow:ptcp:6653:10.99.0.1,ports=1@dev-1+2@dev-2+3@dev-3";
+    let experiments = ["bianco2010/fig9", "bianco2010/fig10", "forwarding-rate"];
+    let record = rack.measured(device, &experiments, &["load=40", "entries=64", "capacity=20M"]);
+    let trials = record["trials"].as_array().unwrap();
+    for experiment in experiments {
+        let own: Vec<_> = trials.iter().filter(|it| it["experiment"] == experiment).collect();
+        assert!(!own.is_empty(), "{experiment}");
+        for trial in own {
+            for stream in trial["streams"].as_array().unwrap() {
+                assert!(stream["classes"]["correct"].as_u64() > Some(0), "{trial}");
+            }
+        }
     }
 }
 
@@ -215,7 +236,7 @@ pub fn what_is_wrong_with_a_device_is_told() {
         (at("6653,ports=1@dev-1+2@nosuch0"), "there is no interface nosuch0 here: `ip link`"),
         (at("6653,ports=1@dev-1+2@control"), "it has the address 10.99.0.1/24; it may be how"),
         (at("6653,ports=1@dev-2+2@dev-1"), "port 1 of the device is cabled to dev-1, not to dev-2"),
-        (at("6653,ports=1@dev-1+9@dev-2"), "the switch has no port 9; it has 1, 2"),
+        (at("6653,ports=1@dev-1+9@dev-2"), "the switch has no port 9; it has 1, 2, 3"),
         (at("6654,ports=1@dev-1+2@dev-2"), "nobody listens on tcp:10.99.0.2:6654: look at"),
         (
             "openflow:ptcp:6655,ports=1@dev-1+2@dev-2".into(),

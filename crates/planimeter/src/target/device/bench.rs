@@ -68,11 +68,22 @@ pub struct DeviceBench {
 /// A device that has been met: what is known of it, and the way to it.
 struct Met {
     taken: Taken,
-    way: Mutex<Option<Reach>>,
+    state: Mutex<State>,
     told: Told,
     /// What it held.
     found: Vec<FlowStats>,
     remarks: Vec<String>,
+}
+
+/// What changes of it, whichever of its targets has its turn: it has one table, and may make one connection.
+#[derive(Default)]
+struct State {
+    /// The way to a switch.
+    way: Option<Reach>,
+    /// A connection that is held.
+    kept: Option<Kept>,
+    /// What it was told to hold.
+    holds: Option<Setup>,
 }
 
 /// A device with the instrument's ports at its sides.
@@ -80,8 +91,6 @@ pub struct DeviceTarget {
     kind: TargetKind,
     met: Arc<Met>,
     rig: LiveRig,
-    kept: Option<Kept>,
-    holds: Option<Setup>,
     inputs: u8,
     patience: Nanos,
     stop: Arc<AtomicBool>,
@@ -147,9 +156,11 @@ impl DeviceBench {
         lab::pin::pin(0, &self.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = witness::of_device(&self.parameters.witness)?;
-        let kept = controller.map(Kept::keep);
+        if let Some(controller) = controller {
+            met.state().kept = Some(Kept::keep(controller));
+        }
         let (stop, patience) = (Arc::clone(&self.stop), self.parameters.device.patience());
-        Ok(DeviceTarget { kind, met, rig, kept, holds: None, inputs, patience, stop })
+        Ok(DeviceTarget { kind, met, rig, inputs, patience, stop })
     }
 
     fn ports(&self, names: &[&str]) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -166,7 +177,7 @@ impl DeviceBench {
         let taken = take(&names, settings)?;
         let mut met = Met {
             taken,
-            way: Mutex::new(None),
+            state: Mutex::default(),
             told: Told::default(),
             found: Vec::new(),
             remarks: Vec::new(),
@@ -204,7 +215,7 @@ impl DeviceBench {
             let _ = switch::put_back(&mut controller, &met.found);
             return Err(error);
         }
-        met.way = Mutex::new(Some(way));
+        met.state().way = Some(way);
         Ok((met, Some(controller)))
     }
 
@@ -307,20 +318,27 @@ fn shown(entry: &FlowStats) -> String {
     format!("table={} priority={} {}", entry.table, entry.priority, entry.matching)
 }
 
+impl State {
+    /// Gives up the connection that is held.
+    fn hang_up(&mut self) {
+        drop(self.kept.take().and_then(Kept::take));
+    }
+}
+
 impl Met {
-    fn way(&self) -> MutexGuard<'_, Option<Reach>> {
-        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DeviceTarget {
     /// The connection that is held, or a new one.
     fn controller(&mut self) -> Result<Controller, ControlError> {
-        if let Some(controller) = self.kept.take().and_then(Kept::take) {
+        let mut state = self.met.state();
+        if let Some(controller) = state.kept.take().and_then(Kept::take) {
             return Ok(controller);
         }
-        let mut way = self.met.way();
-        let way = way.as_mut().expect("only a switch that was reached is programmed");
+        let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         way.controller(Version::SPOKEN)
     }
 
@@ -335,7 +353,7 @@ impl DeviceTarget {
         switch::clear(&mut controller).map_err(failed)?;
         let flows = program::flows(setup, &self.addresses());
         let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
-        self.kept = Some(Kept::keep(controller));
+        self.met.state().kept = Some(Kept::keep(controller));
         program::checked(&installed)?;
         self.see_acting(setup)
     }
@@ -399,6 +417,7 @@ impl DeviceTarget {
         if !self.is_switch() {
             return Ok(());
         }
+        self.met.state().holds = None;
         let count = self.met.found.len();
         let failed = |error: String| {
             let left = match count {
@@ -450,14 +469,15 @@ impl Target for DeviceTarget {
     }
 
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        if self.holds.as_ref() == Some(setup) {
+        if self.met.state().holds.as_ref() == Some(setup) {
             return Ok(());
         }
+        self.met.state().holds = None;
         if self.is_switch() {
             self.program(setup)?;
         }
         self.teach(setup)?;
-        self.holds = Some(*setup);
+        self.met.state().holds = Some(*setup);
         Ok(())
     }
 
@@ -466,11 +486,11 @@ impl Target for DeviceTarget {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
         }
         // Who gives the orders has a connection of its own, and a switch that calls makes one only.
-        drop(self.kept.take().and_then(Kept::take));
+        self.met.state().hang_up();
         let (met, stop) = (Arc::clone(&self.met), Arc::clone(&self.stop));
         orders::trial(&mut self.rig, trial, &stop, |script| {
-            let mut way = met.way();
-            let way = way.as_mut().ok_or_else(no_controller)?;
+            let mut state = met.state();
+            let way = state.way.as_mut().ok_or_else(no_controller)?;
             way.controller(&[script.version()])
         })
     }
@@ -480,11 +500,11 @@ impl Target for DeviceTarget {
         if !self.is_switch() {
             return Ok(self.rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
         }
-        self.holds = None;
-        drop(self.kept.take().and_then(Kept::take));
+        let mut state = self.met.state();
+        state.holds = None;
+        state.hang_up();
         let failed = |error: ControlError| TargetError::failed("connecting to the device", error);
-        let mut way = self.met.way();
-        let way = way.as_mut().expect("only a switch that was reached is programmed");
+        let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         if way.is_called() {
             // The first call is waited for before the module's time begins.
             let mut first = Some(way.channel().map_err(failed)?);
@@ -516,8 +536,9 @@ impl Target for DeviceTarget {
     }
 
     fn forget(&mut self) {
-        self.holds = None;
-        drop(self.kept.take().and_then(Kept::take));
+        let mut state = self.met.state();
+        state.holds = None;
+        state.hang_up();
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
