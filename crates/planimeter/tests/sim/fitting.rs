@@ -188,7 +188,7 @@ fn a_switch_whose_agent_is_slow_and_whose_rules_act_in_batches_is_fitted() {
 }
 
 #[test]
-fn a_switch_that_brings_rules_into_hardware_when_frames_meet_them_is_fitted() {
+fn a_switch_whose_barriers_are_early_and_whose_batches_are_in_no_order_is_fitted() {
     let keys = [
         "agent.message_ns",
         "agent.flow_mod_ns",
@@ -196,17 +196,9 @@ fn a_switch_that_brings_rules_into_hardware_when_frames_meet_them_is_fitted() {
         "agent.flow_stats_ns",
         "agent.flow_stats_rule_ns",
         "agent.port_stats_ns",
-        "agent.packet_ins_per_s",
         "barrier.answers",
-        "tiers.in_hardware",
-        "tiers.link_pps",
-        "path_hardware.latency_ns",
-        "path_software.latency_ns",
-        "path_software.jitter_ns",
     ];
-    let fitted = check(&known::find("edgecore-as5812").unwrap(), &keys, STEADY);
-    let insert = &fitted.model.sources["hardware.insert_ns"];
-    assert!(insert.starts_with("assumed: software forwards meanwhile"), "{insert}");
+    check(&known::find("edgecore-as5812").unwrap(), &keys, STEADY);
 }
 
 /// A model whose values are drawn by a seed and told to nobody but the check.
