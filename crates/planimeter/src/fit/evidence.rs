@@ -100,6 +100,12 @@ impl Watched<'_> {
         Some((found.value, found.resolution.unwrap_or(0.0)))
     }
 
+    /// How many samples a value of this name rests on.
+    pub fn count(&self, name: &str) -> u64 {
+        let found = self.module.measured.iter().find(|found| found.metric.name() == name);
+        found.map_or(0, |found| found.count)
+    }
+
     /// The points of a series.
     pub fn series(&self, name: &str) -> &[[f64; 2]] {
         let found = self.module.series.iter().find(|series| series.name == name);

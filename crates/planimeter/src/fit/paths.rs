@@ -9,7 +9,7 @@ use instrument::stream::GAP_BYTES;
 use results::record::Record;
 use switch::behaviour::model::InHardware;
 
-use super::evidence::{Evidence, Seen, Value, place};
+use super::evidence::{Evidence, Seen, Value, Watched, place};
 use super::line::{Dot, Line, line, mean};
 use super::sheet::Sheet;
 use super::updates::Update;
@@ -34,6 +34,10 @@ const LINK_QUEUE_FRAMES: u64 = 100;
 /// What is said of slow frames.
 const SLOW_KEYS: [&str; 3] =
     ["path_hardware.slow_percent", "path_hardware.slow_ns", "path_hardware.slow_byte_ps"];
+
+/// The least of some frames, whose jitter is evenly spread, lies above the least there is by no more than so
+/// many times the jitter over their number, in 95 of 100 cases.
+const LEAST_MISSED: f64 = 3.0;
 
 /// A frame is slow that takes so many times the jitter more than the least.
 const SLOW: f64 = 2.0;
@@ -106,11 +110,24 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let least = at_low("forwarding_ns_min");
     let Some(first) = least.first() else { return };
     let from = |what: &str| place(first.run, EXPERIMENT, what);
+    let frames = |x: f64| -> Vec<u64> {
+        let trials = evidence.trials(EXPERIMENT).into_iter();
+        let same = trials.filter(|it| it.trial.point.value == x && curve(it) == slowest);
+        same.map(|it| it.count("forwarding_ns_mean")).collect()
+    };
+    let middle = at_low("forwarding_ns_p50");
+    // The fewer frames there were, the further the least of them may lie above the least there is.
+    let above = |it: &Seen<'_>| {
+        let same = middle.iter().find(|mid| mid.x == it.x && mid.run.name == it.run.name);
+        let jitter = same.map_or(0.0, |mid| 2.0 * (mid.value - it.value));
+        let fewest = frames(it.x).into_iter().min().unwrap_or(0);
+        LEAST_MISSED * jitter / fewest.max(1) as f64
+    };
     let dots: Vec<Dot> = least
         .iter()
         .map(|it| {
             let (own, known) = own_ns(&it.run.record, it.x);
-            Dot { x: it.x, y: it.value - own, half: it.half + known }
+            Dot { x: it.x, y: it.value - own, half: it.half + known + above(it) }
         })
         .collect();
     let Some((latency, byte)) = base(&dots) else { return };
@@ -141,7 +158,8 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
             sheet.assume(key, 0, "frames that went by software are among the slowest");
         }
     } else {
-        slow(&rises, jitter, from("forwarding_ns_max and _mean above the minimum"), sheet);
+        let from = from("forwarding_ns_max and _mean above the minimum");
+        slow((&rises, &frames), jitter, from, sheet);
     }
     capacity(evidence, sheet);
 }
@@ -157,8 +175,18 @@ fn base(dots: &[Dot]) -> Option<((f64, f64), (f64, f64))> {
     }
 }
 
-/// What some of the frames take more, and how many do.
-fn slow(rises: &impl Fn(&'static str) -> Vec<Dot>, jitter: f64, from: String, sheet: &mut Sheet) {
+/// On which curve a trial lies.
+fn curve(watched: &Watched<'_>) -> Option<f64> {
+    watched.trial.point.within.as_ref().map(|within| within.value)
+}
+
+/// What some of the frames take more, and how many do, of so many in each trial of a size.
+fn slow(
+    (rises, frames): (&impl Fn(&'static str) -> Vec<Dot>, &impl Fn(f64) -> Vec<u64>),
+    jitter: f64,
+    from: String,
+    sheet: &mut Sheet,
+) {
     let far = rises("forwarding_ns_max");
     let means = rises("forwarding_ns_mean");
     let is_slow = |dot: &Dot| dot.y > SLOW * jitter + 2.0 * dot.half && dot.y > 0.0;
@@ -170,7 +198,11 @@ fn slow(rises: &impl Fn(&'static str) -> Vec<Dot>, jitter: f64, from: String, sh
     let share = |mean: &Dot| {
         let most = slow.iter().find(|dot| dot.x == mean.x)?;
         let share = (mean.y - jitter / 2.0).max(0.0) / most.y;
-        Some(Dot { x: mean.x, y: share * 100.0, half: 100.0 * mean.half / most.y })
+        // Which frames are slow is chance, whatever repeats happened to agree on.
+        let seen = frames(mean.x).into_iter().sum::<u64>().max(1) as f64;
+        let chance = 2.0 * (share * (1.0 - share).max(0.0) / seen).sqrt();
+        let half = 100.0 * (mean.half / most.y).max(chance);
+        Some(Dot { x: mean.x, y: share * 100.0, half })
     };
     let shares: Vec<Dot> = means.iter().filter_map(share).collect();
     let Some((share, known)) = mean(&shares).filter(|_| slow.len() == far.len()) else {

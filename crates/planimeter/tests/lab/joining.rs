@@ -12,7 +12,7 @@ use super::{Place, System};
 pub fn switches_without_a_link_in_common() {
     let place = Place::new();
     let before = System::now();
-    let targets = ["ours", "ovs", "ovs-dpdk", "ours:model=edgecore-as5812"];
+    let targets = ["ours", "ovs", "ovs-dpdk", "ours:model=hp-5406zl"];
     let experiments = ["run", "bianco2010/fig3", "oflops2018/fig7c", "--effort", "quick"];
     let set = ["seconds=0.05", "repeats=1", "load=0.5", "rules_count=20", "probes_pps=20000"];
     let on = targets.iter().flat_map(|target| ["--on", target]);
@@ -20,8 +20,7 @@ pub fn switches_without_a_link_in_common() {
     let said = place.planimeter(&experiments.into_iter().chain(on).chain(set).collect::<Vec<_>>());
     assert_eq!(said.code, Some(0), "{}", said.errors);
     place.assert_clean(&before);
-    let told =
-        "links: ours, ovs, ours:model=edgecore-as5812 over veth:afpacket; ovs-dpdk over veth:xdp";
+    let told = "links: ours, ovs, ours:model=hp-5406zl over veth:afpacket; ovs-dpdk over veth:xdp";
     assert!(said.errors.contains(told), "{}", said.errors);
     let record = record(&only_run(&place.path().join("runs")));
     let rows = |what: &str| record[what].as_array().unwrap();

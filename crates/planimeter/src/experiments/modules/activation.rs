@@ -1,9 +1,8 @@
 //! When each rule began to act on frames, from probes that show by their port how they were treated.
 //!
 //! Source: metrics C2 to C4 of the method (`docs/oflops.md`); the OFLOPS-SUME paper, section IV-B (data
-//! plane latency). A rule acted between the last probe that it did not treat and the first that it did,
-//! so that its moment is known to half the time between those two and half the way there. A probe that
-//! was lost shows nothing. Invariant: nothing is said of a rule without a probe that shows it.
+//! plane latency). A rule acted between the last probe that it did not treat left and the first that it did
+//! treat arrived, so that its moment is known to half of that time. A probe that was lost shows nothing. Invariant: nothing is said of a rule without a probe that shows it.
 
 use packet::time::Nanos;
 
@@ -11,8 +10,6 @@ use packet::time::Nanos;
 #[derive(Debug, Clone)]
 pub struct Activation {
     rules: Vec<Shown>,
-    /// The least time that a probe took.
-    way: Nanos,
     /// When the first byte of the update left: no rule can act before.
     begun_at: Nanos,
     /// When the switch said that all of them act.
@@ -22,10 +19,13 @@ pub struct Activation {
 /// What probes have shown of one rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Shown {
-    /// When the last probe left that was treated as before.
+    /// When the last probe left that was treated as before, of those that left before any that was treated
+    /// by the rule.
     old_last: Option<Nanos>,
     /// When the first probe left that was treated by the rule.
     new_first: Option<Nanos>,
+    /// When the first such probe arrived.
+    new_by: Option<Nanos>,
     /// Probes that left after the acknowledgement and were treated as before.
     stale: u32,
     /// Probes so treated that left after one that the rule had treated.
@@ -51,7 +51,7 @@ impl Activation {
     /// Nothing has been seen of so many rules.
     pub fn new(rules: u32) -> Activation {
         let rules = vec![Shown::default(); rules as usize];
-        Activation { rules, way: Nanos::MAX, begun_at: Nanos::ZERO, acknowledged_at: None }
+        Activation { rules, begun_at: Nanos::ZERO, acknowledged_at: None }
     }
 
     /// A rule's probe came back that left before the update.
@@ -88,14 +88,16 @@ impl Activation {
             shown.first = Some((sent_at, is_new));
         }
         if is_new {
-            self.way = self.way.min(arrived_at.since(sent_at));
             let is_first = shown.new_first.is_none();
             let took = arrived_at.since(sent_at);
             shown.took = Some(shown.took.map_or([took; 2], |[first, _]| [first, took]));
             shown.new_first = Some(shown.new_first.map_or(sent_at, |known| known.min(sent_at)));
+            shown.new_by = Some(shown.new_by.map_or(arrived_at, |known| known.min(arrived_at)));
             return is_first;
         }
-        shown.old_last = Some(shown.old_last.map_or(sent_at, |known| known.max(sent_at)));
+        if shown.new_first.is_none_or(|first| sent_at < first) {
+            shown.old_last = Some(shown.old_last.map_or(sent_at, |known| known.max(sent_at)));
+        }
         shown.stale += u32::from(is_stale);
         shown.relapsed += u32::from(shown.new_first.is_some_and(|first| sent_at > first));
         false
@@ -119,18 +121,15 @@ impl Activation {
         self.rules.iter().all(|shown| shown.new_first.is_some())
     }
 
-    /// When a rule began to act, if that has been seen. A rule that treated the first probe that was
-    /// sent to it had begun before.
+    /// When a rule began to act, if that has been seen: not before the last probe left that it did not
+    /// treat, nor before the update, and not after the first that it did treat had arrived. Where on its way
+    /// a probe was treated is not known, and one that waited on its way may have been treated late.
     pub fn moment(&self, rule: usize) -> Option<Moment> {
         let shown = self.rules[rule];
-        let new = shown.new_first?;
-        // One that relapsed began to act before it did so for good: the last probe before counts.
-        let old = shown.old_last.filter(|old| *old < new).unwrap_or(new);
-        let way = Nanos(if self.way == Nanos::MAX { 0 } else { self.way.0 / 2 });
-        // A probe is treated somewhere on its way, and no rule acts before it was sent.
-        let from = old.max(self.begun_at);
-        let until = new.saturating_add(way).saturating_add(way).max(from);
-        let half = Nanos(until.since(from).0 / 2);
+        let (new, by) = shown.new_first.zip(shown.new_by)?;
+        let old = shown.old_last.filter(|old| *old < new);
+        let from = old.map_or(self.begun_at, |old| old.max(self.begun_at));
+        let half = Nanos(by.max(from).since(from).0 / 2);
         Some(Moment { at: from.saturating_add(half), half })
     }
 
@@ -314,5 +313,20 @@ mod tests {
         note(&mut activation, 0, 200, false);
         note(&mut activation, 7, 200, false);
         assert_eq!((activation.relapsed(), activation.active()), (1, 1));
+    }
+
+    #[test]
+    fn a_probe_that_waited_on_its_way_and_one_that_was_lost_make_a_moment_less_known() {
+        let mut activation = Activation::new(2);
+        activation.begin(Nanos(50));
+        note(&mut activation, 0, 100, false);
+        activation.note(0, Nanos(200), Nanos(900), true);
+        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
+        // Treated as before once more, it had begun to act all the same.
+        note(&mut activation, 0, 300, false);
+        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
+        // Without a probe before, all that is known is that the update comes first.
+        note(&mut activation, 1, 240, true);
+        assert_eq!(activation.moment(1), Some(Moment { at: Nanos(150), half: Nanos(100) }));
     }
 }
