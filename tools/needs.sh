@@ -10,11 +10,13 @@ need ovs-vswitchd openvswitch-switch
 need ovs-ofctl openvswitch-common
 need ip iproute2
 need tshark tshark
+need iperf3 iperf3
 need cc build-essential
 if [ "$1" = tests ]; then
     need ovs-testcontroller openvswitch-testcontroller
     need python3 python3
     need snmpd snmpd
+    need tcpdump tcpdump
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
 # Installs what is missing, or says so.

@@ -48,7 +48,7 @@ class Needs:
     """What a module needs: the longest it may take, and its connections.
 
     `frames_wait_ms` is how long frames may wait for others before Python is told of them together; messages
-    and timers are told at once. `answer_s` is how long Python may think before the module is ended.
+    and timers are told at once; below 1 ms each frame is also fetched from its interface as it comes. `answer_s` is how long Python may think before the module is ended.
     """
 
     limit_s: float = 60.0

@@ -38,6 +38,8 @@ pub fn run(extent: Extent) -> ExitCode {
             .env("TRUTH_CASES", "1400")
             .env("TRUTH_CASES_MODELS", "100")
             .env("TRUTH_CASES_HONEST", "1000")
+            .env("TRUTH_CASES_TRIPS", "200")
+            .env("PATH_CASES", "100")
             .env("TRUTH_CASES_LIVE", "100");
     }
     if !step("tests", tests) {

@@ -73,6 +73,32 @@ pub fn write(root: &Path) -> io::Result<()> {
     for (number, text) in stream_files(root)?.iter().enumerate() {
         fs::write(corpus.join(format!("stream_file/guide-{number}")), text)?;
     }
+    fs::create_dir_all(corpus.join("frame_definitions"))?;
+    let definitions = fs::read(root.join("crates/progfe/libraries/ethernet.frames.xml"))?;
+    fs::write(
+        corpus.join("frame_definitions/ethernet"),
+        [&definitions, &[0][..], &FRAME[FRAME_PREFIX_BYTES..]].concat(),
+    )?;
+    fs::create_dir_all(corpus.join("program_file"))?;
+    for program in ["bridge", "router", "router-agents", "vlan", "oam", "own-agent", "dpi"] {
+        let text = fs::read(root.join(format!("examples/progfe/{program}.fe.xml")))?;
+        fs::write(corpus.join("program_file").join(program), text)?;
+    }
+    fs::create_dir_all(corpus.join("forces_library"))?;
+    for library in ["core", "base-types", "base"] {
+        let text = fs::read(root.join(format!("crates/forces/libraries/{library}.lfb.xml")))?;
+        fs::write(corpus.join("forces_library").join(library), text)?;
+    }
+    for folder in ["forces_decode", "forces_element", "forces_session"] {
+        fs::create_dir_all(corpus.join(folder))?;
+    }
+    for (number, message) in forces_messages().iter().enumerate() {
+        fs::write(corpus.join(format!("forces_decode/{number}")), message)?;
+        let length = (message.len() as u16).to_be_bytes();
+        let timed = [&[1][..], &length, message].concat();
+        fs::write(corpus.join(format!("forces_element/{number}")), &timed)?;
+        fs::write(corpus.join(format!("forces_session/{number}")), timed)?;
+    }
     fs::create_dir_all(corpus.join("filter_text"))?;
     let frame = &FRAME[FRAME_PREFIX_BYTES..];
     fs::write(corpus.join("filter_text/all"), [FILTER_FILE, &[0], frame].concat())?;
@@ -93,6 +119,75 @@ pub fn write(root: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Messages of a ForCES control element by the layouts of RFC 5810: their kind, the upper half of
+/// their flags, and what stands in the body as hexadecimal digits.
+const FORCES: [(u8, u16, &str); 8] = [
+    // GET of FEPO's heartbeat interval and of its backups.
+    (
+        4,
+        0,
+        "10000028 00000002 00000001 0007001c 0110000c 00000001 00000007 0110000c \
+         00000001 00000009",
+    ),
+    // GET of a row by its key.
+    (
+        4,
+        0,
+        "1000002c 00000010 00000001 00070020 0110001c 00010001 00000002 01110010 \
+         00000001 01120008 00000005",
+    ),
+    // GET of an event's properties.
+    (4, 0, "10000020 00000003 00000001 00080014 01100010 00000002 0000003c 00000002"),
+    // SET of a row.
+    (
+        3,
+        0xc840,
+        "1000002c 00000010 00000001 00010020 0110001c 00000002 00000002 00000004 \
+         0112000c 00000005 00000006",
+    ),
+    // SET of a part of a row.
+    (
+        3,
+        0xc8c0,
+        "10000030 00000010 00000001 00010024 01100020 00000002 00000002 00000004 \
+         01130010 00000001 0000000c 00000007",
+    ),
+    // SET of a policy.
+    (
+        3,
+        0xc840,
+        "10000024 00000002 00000001 00010018 01100014 00000001 00000006 01120005 \
+         01000000",
+    ),
+    // DEL of some rows.
+    (
+        3,
+        0xc840,
+        "10000028 00000010 00000001 0005001c 01100018 00020001 00000002 0117000c \
+         00000000 00000009",
+    ),
+    // COMMIT of a transaction.
+    (3, 0xc870, "10000010 00000001 00000001 000c0004"),
+];
+
+/// These with their headers.
+fn forces_messages() -> Vec<Vec<u8>> {
+    let message = |(kind, flags, body): &(u8, u16, &str)| {
+        let digits: String = body.split_whitespace().collect();
+        let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+        let body: Vec<u8> = (0..digits.len() / 2).filter_map(|at| octet(2 * at)).collect();
+        let words = ((24 + body.len()) / 4) as u16;
+        let mut message = vec![0x10, *kind];
+        message.extend(words.to_be_bytes());
+        message.extend([0x40, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 7]);
+        message.extend(flags.to_be_bytes());
+        message.extend([0, 0]);
+        message.extend(body);
+        message
+    };
+    FORCES.iter().map(message).collect()
 }
 
 /// The stream files of the user guide, which have all keys that there are.
@@ -178,6 +273,14 @@ mod tests {
             let file = format!("{kind}.txt");
             let has = |version: &&str| samples.join(version).join(&file).exists();
             assert!(VERSIONS.iter().any(has), "{kind}");
+        }
+    }
+
+    #[test]
+    fn forces_messages_are_as_long_as_they_say() {
+        for message in forces_messages() {
+            let half = |at| usize::from(u16::from_be_bytes([message[at], message[at + 1]]));
+            assert_eq!((half(2) * 4, half(26)), (message.len(), message.len() - 24));
         }
     }
 

@@ -14,10 +14,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab", &[]),
     ("openflow", &["packet"]),
     ("snmp", &["packet"]),
+    ("forces", &[]),
     ("dataplane", &["packet"]),
     ("ports", &["packet"]),
-    ("switch", &["dataplane", "openflow", "ports", "packet"]),
-    ("instrument", &["openflow", "snmp", "ports", "results", "packet"]),
+    ("progfe", &["dataplane", "forces", "packet"]),
+    ("switch", &["dataplane", "forces", "openflow", "ports", "progfe", "packet"]),
+    ("instrument", &["forces", "openflow", "snmp", "ports", "results", "packet"]),
     (
         "planimeter",
         &[
@@ -26,6 +28,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab",
             "results",
             "dataplane",
+            "forces",
+            "progfe",
             "openflow",
             "snmp",
             "ports",
@@ -36,7 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that never touch a clock, file, socket, environment or random device.
-const PURE: &[&str] = &["packet", "openflow", "snmp", "dataplane"];
+const PURE: &[&str] = &["packet", "openflow", "snmp", "forces", "dataplane", "progfe"];
 
 /// What a pure crate may not name.
 const IMPURE_WORDS: &[&str] = &[

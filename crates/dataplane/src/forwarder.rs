@@ -51,9 +51,16 @@ pub trait Forwarder {
         false
     }
 
+    /// By how many bytes in front a frame grows that the last call of [`Forwarder::decide`] let out, at most
+    /// [`GROWS_MAX`]; it shrinks if that is negative. `place` is its place among those that were decided.
+    fn grows(&self, _place: usize) -> isize {
+        0
+    }
+
     /// Makes the first bytes of a frame that the last call of [`Forwarder::decide`] let out what they
-    /// are as it leaves, and says how many bytes it has then: as many as before, or fewer if all of them
-    /// are in `head`. `place` is its place among those that were decided.
+    /// are as it leaves, and says how many bytes it has then: as many as before and as it grows, or fewer if
+    /// all of them are in `head`. This begins with the room by which it grows; where it shrinks, what is
+    /// behind begins as many bytes later. `place` is its place among those that were decided.
     fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
         bytes
     }
@@ -62,6 +69,9 @@ pub trait Forwarder {
     /// them, in the same order. They are used up as those of [`Forwarder::forward`] are.
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 }
+
+/// Bytes by which a frame may grow in front where it lies.
+pub const GROWS_MAX: usize = 64;
 
 /// Frames that are decided at once where they lie.
 pub const SIGHTS_MAX: usize = 32;

@@ -46,6 +46,8 @@ pub mod rewrite;
 pub mod bridge;
 /// What a bridge knows: behind which port each address was seen last.
 pub mod mac_table;
+/// A VLAN tagger.
+pub mod tagger;
 /// An IPv4 router.
 pub mod router;
 /// The longest prefix that holds an address, in one to three steps.

@@ -125,6 +125,8 @@ pub struct MacEntry {
     pub port: PortNo,
     /// Time since it was seen (known to 0.1 ms), or `None` if it was set and does not age.
     pub age: Option<Nanos>,
+    /// Its number, which is its own as long as it is known.
+    pub place: u32,
 }
 
 /// What became of an address that was seen.
@@ -365,12 +367,12 @@ impl MacTable {
 
     /// The addresses that are known at `now`, in no order that means anything.
     pub fn iter(&self, now: Nanos) -> impl Iterator<Item = MacEntry> + '_ {
-        let taken = (0..self.given).map(|entry| (MacKey(self.key(entry)), self.seen(entry)));
-        let known = taken.filter(move |&(key, seen)| key.0 != 0 && !self.is_old(seen, now));
-        known.map(move |(key, seen)| {
+        let taken = (0..self.given).map(|at| (at, MacKey(self.key(at)), self.seen(at)));
+        let known = taken.filter(move |&(_, key, seen)| key.0 != 0 && !self.is_old(seen, now));
+        known.map(move |(place, key, seen)| {
             let age = now.since(Nanos(seen.moment() << MOMENT_SHIFT));
             let age = (!seen.is_static()).then_some(age);
-            MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age }
+            MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age, place }
         })
     }
 

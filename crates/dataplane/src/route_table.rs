@@ -12,6 +12,7 @@
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use packet::frame::PortNo;
 
@@ -104,24 +105,27 @@ pub struct HopId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTableFull(pub usize);
 
-/// Routes, found by longest prefix.
+/// Routes, found by longest prefix. Where they lead is a router's next hop, or whatever else whoever
+/// has the table chooses by addresses.
 #[derive(Debug)]
-pub struct RouteTable {
+pub struct RouteTable<H = NextHop> {
     trie: Trie,
     /// Routes removed since it was made.
     removed: usize,
     routes: BTreeMap<Prefix, HopId>,
     routes_max: usize,
-    hops: Vec<(NextHop, usize)>,
-    hops_known: BTreeMap<NextHop, HopId>,
+    hops: Vec<(H, usize)>,
+    hops_known: BTreeMap<H, HopId>,
     hops_free: Vec<HopId>,
     /// Grows with every change.
     pub generation: u64,
+    /// Whether a version was made of it that is changed apart.
+    parted: AtomicBool,
 }
 
-impl RouteTable {
+impl<H: Copy + Ord> RouteTable<H> {
     /// An empty table for this many routes.
-    pub fn new(routes_max: usize) -> RouteTable {
+    pub fn new(routes_max: usize) -> RouteTable<H> {
         RouteTable {
             trie: Trie::new(),
             removed: 0,
@@ -131,7 +135,29 @@ impl RouteTable {
             hops_known: BTreeMap::new(),
             hops_free: Vec::new(),
             generation: 0,
+            parted: AtomicBool::new(false),
         }
+    }
+
+    /// A version with the same routes, which is to take the place of this one: from now on only that may
+    /// be changed, and this one goes on being looked at until then. Levels of the trie are shared, and copied
+    /// where they change. `None` if there was one already: versions that were given up keep what they copied, and
+    /// a new table costs less than to find that out. No version before this one may be looked at any more.
+    pub fn part(&self) -> Option<RouteTable<H>> {
+        if self.parted.swap(true, Relaxed) {
+            return None;
+        }
+        Some(RouteTable {
+            trie: self.trie.part(),
+            removed: self.removed,
+            routes: self.routes.clone(),
+            routes_max: self.routes_max,
+            hops: self.hops.clone(),
+            hops_known: self.hops_known.clone(),
+            hops_free: self.hops_free.clone(),
+            generation: self.generation,
+            parted: AtomicBool::new(false),
+        })
     }
 
     /// Routes in the table.
@@ -168,7 +194,7 @@ impl RouteTable {
 
     /// What a number that [`RouteTable::lookup`] gave stands for.
     #[inline]
-    pub fn hop(&self, id: HopId) -> NextHop {
+    pub fn hop(&self, id: HopId) -> H {
         self.hops[id.0 as usize].0
     }
 
@@ -178,17 +204,17 @@ impl RouteTable {
     }
 
     /// The route for exactly this prefix.
-    pub fn get(&self, prefix: Prefix) -> Option<NextHop> {
+    pub fn get(&self, prefix: Prefix) -> Option<H> {
         self.routes.get(&prefix).map(|&id| self.hop(id))
     }
 
     /// The routes, by address and length.
-    pub fn iter(&self) -> impl Iterator<Item = (Prefix, NextHop)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Prefix, H)> + '_ {
         self.routes.iter().map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
 
     /// Adds a route, or replaces the one for the same prefix.
-    pub fn insert(&mut self, prefix: Prefix, hop: NextHop) -> Result<(), RouteTableFull> {
+    pub fn insert(&mut self, prefix: Prefix, hop: H) -> Result<(), RouteTableFull> {
         let before = self.routes.get(&prefix).copied();
         let full = RouteTableFull(self.routes.len());
         if before.is_none() && self.routes.len() >= self.routes_max {
@@ -212,7 +238,7 @@ impl RouteTable {
     }
 
     /// Removes the route for exactly this prefix, and says where it led.
-    pub fn remove(&mut self, prefix: Prefix) -> Option<NextHop> {
+    pub fn remove(&mut self, prefix: Prefix) -> Option<H> {
         let id = self.routes.remove(&prefix)?;
         self.generation += 1;
         let hop = self.hop(id);
@@ -248,7 +274,7 @@ impl RouteTable {
         self.trie.memory_bytes()
     }
 
-    fn hop_taken(&mut self, hop: NextHop) -> Option<HopId> {
+    fn hop_taken(&mut self, hop: H) -> Option<HopId> {
         if let Some(&id) = self.hops_known.get(&hop) {
             self.hops[id.0 as usize].1 += 1;
             return Some(id);

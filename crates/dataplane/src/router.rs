@@ -32,7 +32,7 @@ use crate::route_table::{HopId, NextHop, RouteTable};
 /// Questions to neighbours, and answers.
 mod arp;
 /// A packet too long for its link, in pieces.
-mod fragment;
+pub mod fragment;
 /// What the router tells senders, and answers to them.
 mod icmp;
 /// Packets that are looked at together.

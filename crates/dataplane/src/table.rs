@@ -29,6 +29,8 @@ use crate::wheel::Wheel;
 
 /// Adding, changing and removing entries by command.
 mod change;
+/// What is known of entries besides what is looked up.
+mod flows;
 /// Entries, lent.
 mod glance;
 /// What is to be used again.
@@ -43,6 +45,8 @@ mod one;
 mod undo;
 /// The different instructions of all entries.
 mod programs;
+/// Sets of places.
+mod places;
 /// How many entries refer to what.
 mod references;
 /// Statistics that are told without being asked for.
@@ -51,6 +55,7 @@ mod trigger;
 pub use crate::classifier::Classifier;
 pub use crate::classifier::rest::Described;
 
+use flows::Flows;
 pub use glance::{Glance, Look};
 use leaving::Leaving;
 use lookup::{Common, Sums, View};
@@ -87,8 +92,8 @@ const RESERVED_MAX: usize = 1 << 18;
 pub struct Tables {
     /// What threads that look entries up see.
     common: Arc<Common>,
-    /// The rest of the entry at the same place, or `None` where the place is free.
-    flows: Vec<Option<Flow>>,
+    /// The rest of the entry at the same place.
+    flows: Flows,
     free: Vec<u32>,
     /// What is to be used again when nobody looks at it any more.
     leaving: Leaving,
@@ -163,7 +168,7 @@ impl Tables {
         let views: Vec<_> = views.collect();
         Tables {
             common: Arc::new(Common::new(fit, &views)),
-            flows: Vec::with_capacity(fit.min(RESERVED_MAX)),
+            flows: Flows::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
             leaving: Leaving::default(),
             views,
@@ -379,7 +384,7 @@ impl Tables {
     }
 
     fn flow(&self, place: u32) -> Option<&Flow> {
-        self.flows.get(place as usize)?.as_ref()
+        self.flows.get(place as usize)
     }
 
     /// Where only few entries can pass the filter's match: those and perhaps others.
@@ -412,12 +417,12 @@ impl Tables {
         let passes = |place: &u32| self.lets_through(filter, *place as usize);
         match self.few(filter) {
             Some(few) => few.into_iter().filter(passes).collect(),
-            None => (0..self.flows.len() as u32).filter(passes).collect(),
+            None => self.flows.since(0).map(|place| place as u32).filter(passes).collect(),
         }
     }
 
     fn lets_through(&self, filter: &FlowFilter, place: usize) -> bool {
-        let Some(flow) = &self.flows[place] else { return false };
+        let Some(flow) = self.flows.get(place) else { return false };
         let line = self.slab().line(place as u32);
         let (cookie, cookie_mask) = filter.cookie;
         let to = |wanted: &Action| {

@@ -33,6 +33,8 @@ pub mod capture;
 pub mod stall;
 /// A test controller.
 pub mod controller;
+/// A control element that speaks ForCES.
+pub mod control_element;
 /// A measurement that reacts to what happens.
 pub mod module;
 /// Whoever carries a module out: live or simulated.

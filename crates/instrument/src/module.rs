@@ -21,6 +21,8 @@ use snmp::{Binding, Failure};
 pub mod desk;
 /// What a module has found.
 pub mod findings;
+/// What hosts are sent to do.
+pub mod hosts;
 /// The frames of streams, known again and made by hand.
 pub mod probe;
 /// All that came of a module.
@@ -65,6 +67,9 @@ pub struct Needs {
     pub drain: Nanos,
     /// Whether it is over when a connection is lost that the module did not end itself.
     pub ends_when_lost: bool,
+    /// Whether it answers frames, and so has to be told of each as it comes. Moments are as exact
+    /// without it; frames may then be told of about a millisecond after they came.
+    pub is_prompt: bool,
 }
 
 /// A connection to a switch.
@@ -176,6 +181,8 @@ pub enum What<'a> {
         /// Why.
         why: &'a str,
     },
+    /// What came of an errand by [`Desk::errand`].
+    Errand(&'a hosts::Done),
     /// A limit with this name is reached: what is beyond it is counted in the report, and left out.
     /// Told once for each.
     LimitReached(&'static str),
@@ -238,6 +245,8 @@ pub struct Facts {
     pub connections: Vec<ConnectionFacts>,
     /// Agents that can be asked by [`Desk::snmp`], in order: where, and how we are believed.
     pub agents: Vec<String>,
+    /// Whether hosts can stand at the ports, to be sent on errands by [`Desk::errand`].
+    pub has_hosts: bool,
     /// Whether time is virtual.
     pub is_simulated: bool,
     /// Signs frames that are sent by other ways than a stream's, in a packet-out for one.
@@ -277,7 +286,8 @@ impl Needs {
     /// One connection to one switch, in whatever version it speaks; a drain of 50 ms.
     pub fn new(limit: Nanos) -> Self {
         let connections = vec![Connection::new(0)];
-        Needs { connections, limit, drain: Nanos::from_millis(50), ends_when_lost: true }
+        let drain = Nanos::from_millis(50);
+        Needs { connections, limit, drain, ends_when_lost: true, is_prompt: false }
     }
 
     /// The same in one of these versions only.

@@ -9,6 +9,7 @@
 //! [`FEATURES_NS_MAX`], [`crate::module::TIME_LIMIT`]), and memory is bounded whatever switch and module do.
 
 use std::collections::VecDeque;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use packet::copies::Copies;
@@ -17,6 +18,7 @@ use ports::channel::{Channel, ChannelError};
 use ports::port::{PortCounters, PortDrop};
 
 use crate::module::desk::Desk;
+use crate::module::hosts::Done;
 use crate::module::{
     Answer, Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer,
     SnmpId, StageReport, StreamAccount, Unsent,
@@ -24,6 +26,7 @@ use crate::module::{
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
 use crate::stage::agents::{Agent, Asked};
 use crate::stage::arriving::{Known, Sight, Watching};
+use crate::stage::hosts::{AnyHosts, Busy};
 use crate::stage::lengths::Lengths;
 use crate::stage::line::Line;
 use crate::stage::sending::Streams;
@@ -34,6 +37,8 @@ use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 pub mod agents;
 /// The frames of streams as they arrive.
 mod arriving;
+/// Hosts beside ports.
+pub mod hosts;
 /// How long its turns are.
 mod lengths;
 /// A connection to a switch.
@@ -99,6 +104,8 @@ pub struct World<'a> {
     pub module: &'a mut dyn Module,
     /// The agents that the module can ask.
     pub agents: &'a mut [Agent],
+    /// The hosts that it can send on errands, where links let them stand there.
+    pub hosts: Option<&'a mut AnyHosts>,
     /// How connections are made.
     pub connect: Connect<'a>,
     /// What time it is.
@@ -127,6 +134,7 @@ pub struct Stage {
     sent: VecDeque<(usize, Said, [Nanos; 2], Option<Stamp>)>,
     later: VecDeque<Later>,
     asked: Asked,
+    hosts: Busy,
     costs: Costs,
     lengths: Lengths,
     stamps: Option<Clock>,
@@ -155,16 +163,17 @@ enum Later {
     Up(usize),
     Lost(usize, String),
     Snmp(usize, SnmpId, Nanos, Answer),
+    Errand(Done),
 }
 
 impl Stage {
     /// A stage for a module with these needs, at `now`, with a rig's ports and the agents that can be asked;
-    /// its frames are signed by `signer`.
+    /// its frames are signed by `signer`. `has_hosts` says whether each turn will have hosts.
     pub fn new(
         mut needs: Needs,
         scene: &Scene,
         signer: Signer,
-        (ports, agents): (&mut PortRow, &[Agent]),
+        (ports, agents, has_hosts): (&mut PortRow, &[Agent], bool),
         now: Nanos,
         is_simulated: bool,
     ) -> Self {
@@ -190,6 +199,7 @@ impl Stage {
             connections: lines.iter().map(Line::facts).collect(),
             ports: here,
             agents: agents.iter().map(|agent| agent.name().to_owned()).collect(),
+            has_hosts,
             is_simulated,
             signer,
         };
@@ -210,6 +220,7 @@ impl Stage {
             sent: VecDeque::new(),
             later: VecDeque::new(),
             asked: Asked::new(agents),
+            hosts: Busy::default(),
             costs: Costs::default(),
             lengths: Lengths::new(),
             stamps: None,
@@ -235,6 +246,7 @@ impl Stage {
             Phase::Opening => self.open(world, now),
             Phase::Running => self.run(world, now),
             Phase::Draining { until } => {
+                self.end_errand(world);
                 let moved = self.receive(world);
                 self.last_rounds += u32::from(now >= until);
                 if now >= until && (!moved || self.last_rounds > LAST_ROUNDS) {
@@ -264,6 +276,20 @@ impl Stage {
     /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
     pub fn rest(&mut self, until: Nanos) {
         self.attention.rested(until);
+        self.lengths.rest();
+    }
+
+    /// Until when the tester may wait at `now` for what its connections bring, rather than spin: while hosts are
+    /// busy on its cores.
+    pub fn waits(&self, now: Nanos) -> Option<Nanos> {
+        let most = now.saturating_add(hosts::HOSTS_WAIT_NS_MAX);
+        let is_waiting = self.hosts.is_busy() && self.phase == Phase::Running;
+        is_waiting.then(|| self.next_event().map_or(most, |due| due.min(most)))
+    }
+
+    /// What its connections are waited for by.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.lines.iter().filter_map(Line::descriptor)
     }
 
     /// When something is due although nothing arrives.
@@ -310,7 +336,8 @@ impl Stage {
         let share = if intended == 0 { 1.0 } else { sent as f64 / intended as f64 };
         let flags = [
             (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
-            (drops > 0, Flag::TesterDrops(drops)),
+            // What hosts receive passes the tester's ports too, and is nothing to it.
+            (drops > 0 && !self.hosts.has_been(), Flag::TesterDrops(drops)),
             (stalls.ns_longest >= STALL.0, Flag::Stalled(stalls.count)),
             (stamps == Clock::UserSpace, Flag::UserSpaceStamps),
         ];
@@ -321,6 +348,7 @@ impl Stage {
             ended_at: self.ended_at,
             ended,
             is_simulated: self.facts.is_simulated,
+            has_sent_hosts: self.hosts.has_been(),
             streams: arrived.streams,
             ports: arrived.ports,
             connections: self.lines.into_iter().map(Line::report).collect(),
@@ -335,6 +363,16 @@ impl Stage {
             flags: flags.into_iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect(),
             stamps,
         }
+    }
+
+    /// Ends what hosts are at, and waits for that.
+    fn end_errand(&mut self, world: &mut World<'_>) -> Option<Done> {
+        let is_busy = self.hosts.is_busy();
+        let done = self.hosts.stop(world.hosts.as_deref_mut());
+        if is_busy {
+            self.rest((world.clock)());
+        }
+        done
     }
 
     /// Nothing more is sent or told; what is under way is waited for.

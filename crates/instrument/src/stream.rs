@@ -76,7 +76,7 @@ pub enum Rate {
 }
 
 /// How a frame ought to look when it arrives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
     /// As it left.
     Unchanged,
@@ -87,6 +87,11 @@ pub enum Arrival {
         /// Ethernet destination that the router puts in.
         mac_destination: [u8; 6],
     },
+    /// With a VLAN tag behind its addresses, which it left without: all with this one, or, of several of one
+    /// kind, with that of the index that the frame draws in the stream's first group.
+    Tagged(Vec<Vlan>),
+    /// Without the VLAN tag that it left with.
+    Untagged,
 }
 
 impl Stream {
@@ -175,6 +180,26 @@ impl Stream {
             rest /= count;
         }
         headers
+    }
+
+    /// The stream whose frames are as those of this one with these tags put on.
+    pub(crate) fn tagged(&self, tags: &[Vlan]) -> Stream {
+        let mut stream = self.clone();
+        stream.signature_at = Some(self.signature_offset() + TAG_BYTES);
+        stream.headers.vlans.extend(tags.first());
+        if let (Some(group), [_, _, ..]) = (stream.vary.first_mut(), tags) {
+            let words = tags.iter().map(|tag| u64::from(tag.word()));
+            group.fields.push((Field::VlanTag, Values::List(words.collect())));
+        }
+        stream
+    }
+
+    /// The stream whose frames are as those of this one with their tag taken off.
+    pub(crate) fn untagged(&self) -> Stream {
+        let mut stream = self.clone();
+        stream.signature_at = Some(self.signature_offset().saturating_sub(TAG_BYTES));
+        stream.headers.vlans.clear();
+        stream
     }
 
     /// The headers of the frame with this sequence number.

@@ -202,7 +202,7 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
             "mpls.label==16 && mpls.bottom==1 && udp.checksum.status==1 && ip.checksum.status==1",
         ),
         (
-            of(8, Field::IpSource, &|it| it.network = Network::Arp { operation: 1 }),
+            of(8, Field::IpSource, &|it| it.network = Network::arp(1)),
             "arp.opcode==1 && arp.src.proto_ipv4",
         ),
     ]

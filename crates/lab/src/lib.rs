@@ -26,12 +26,14 @@ pub mod runfolder;
 pub mod process;
 pub mod talk;
 pub mod packet_diag;
+pub mod tcp_diag;
 pub mod account;
 pub mod load;
 pub mod taken;
 pub mod topology;
 pub mod peer;
 pub mod agent;
+pub mod host;
 
 pub use error::LabError;
 pub use namespace::Namespace;

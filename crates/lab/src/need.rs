@@ -78,6 +78,8 @@ pub enum Feature {
     XdpSocket,
     /// Open vSwitch's kernel datapath, which the lab does not need: it uses the userspace one.
     OpenvswitchModule,
+    /// `sctp(7)`.
+    Sctp,
 }
 
 /// What was found about one need.
@@ -131,6 +133,7 @@ impl Feature {
             Feature::ThreadedNapi => "threaded NAPI held on a core",
             Feature::XdpSocket => "AF_XDP sockets",
             Feature::OpenvswitchModule => "openvswitch module",
+            Feature::Sctp => "SCTP",
         }
     }
 
@@ -148,6 +151,7 @@ impl Feature {
             }
             Feature::XdpSocket => "Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
             Feature::OpenvswitchModule => "modprobe openvswitch",
+            Feature::Sctp => "modprobe sctp (CONFIG_IP_SCTP)",
         }
     }
 }
@@ -226,6 +230,7 @@ pub fn survey() -> Vec<Finding> {
         Feature::ThreadedNapi,
         Feature::XdpSocket,
         Feature::OpenvswitchModule,
+        Feature::Sctp,
     ] {
         findings.push(kernel(feature));
     }
@@ -238,6 +243,9 @@ pub fn survey() -> Vec<Finding> {
         let result = tool(name, package).map(|path| path.display().to_string());
         findings.push(Finding { name, purpose: "the peer ovs", optional: true, result });
     }
+    let iperf = tool("iperf3", "iperf3").map(|path| path.display().to_string());
+    let purpose = "a load as in costa2017 (load_by=iperf3)";
+    findings.push(Finding { name: "iperf3", purpose, optional: true, result: iperf });
     findings.extend(dpdk::survey());
     findings
 }
@@ -279,6 +287,7 @@ fn kernel(feature: Feature) -> Finding {
         Feature::ThreadedNapi => ("kernel targets on a core of their own", true),
         Feature::XdpSocket => ("the link veth:xdp", true),
         Feature::OpenvswitchModule => ("a later version (ovs-kernel)", true),
+        Feature::Sctp => ("ForCES over SCTP; TCP does without", true),
     };
     Finding { name: feature.name(), purpose, optional, result }
 }
@@ -308,6 +317,7 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
                 None => Ok("works".to_owned()),
             }
         }
+        Feature::Sctp => sctp_socket(),
         Feature::OpenvswitchModule => {
             let path = "/sys/module/openvswitch";
             let found = fs::metadata(path);
@@ -357,15 +367,27 @@ fn xdp_socket() -> Result<String, LabError> {
     Ok("works".to_owned())
 }
 
-fn packet_socket() -> Result<String, LabError> {
+/// Whether there are sockets of a kind.
+fn socket(
+    (family, kind, protocol): (libc::c_int, libc::c_int, libc::c_int),
+    name: &str,
+) -> Result<String, LabError> {
     // SAFETY: socket takes no pointers; the descriptor is closed below.
-    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     if socket < 0 {
-        return Err(LabError::last("open a socket", "packet"));
+        return Err(LabError::last("open a socket", name));
     }
     // SAFETY: the descriptor was opened above and is used nowhere else.
     unsafe { libc::close(socket) };
     Ok("works".to_owned())
+}
+
+fn packet_socket() -> Result<String, LabError> {
+    socket((libc::AF_PACKET, libc::SOCK_RAW, 0), "packet")
+}
+
+fn sctp_socket() -> Result<String, LabError> {
+    socket((libc::AF_INET, libc::SOCK_STREAM, 132), "sctp")
 }
 
 #[cfg(test)]

@@ -11,9 +11,11 @@
 #![allow(unsafe_code)]
 
 pub mod link;
+pub mod ingress;
 pub mod route;
 pub mod neighbor;
 pub mod uses;
+pub(crate) mod diagnosis;
 
 use crate::LabError;
 use netlink_packet_core::{

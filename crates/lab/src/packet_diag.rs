@@ -8,13 +8,10 @@
 //! Source: `sock_diag(7)`, the kernel's `packet_diag.h`, `SK_MEMINFO_DROPS` in `sock_diag.h`.
 //! Invariant: reading does not reset (unlike `PACKET_STATISTICS`), so it may be done from outside.
 
-use crate::netlink::{self, Message};
+use crate::netlink::{self, Message, diagnosis};
 use crate::{LabError, Namespace};
-use std::io;
 
 const WHAT: &str = "list the packet sockets";
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const FLAGS_REQUEST_DUMP: u16 = 0x301;
 const SHOW_INFO_AND_MEMORY: u32 = 0x1 | 0x10;
 const ATTRIBUTE_INFO: u16 = 0;
 const ATTRIBUTE_MEMORY: u16 = 6;
@@ -34,33 +31,12 @@ pub struct PacketSocket {
 
 /// The packet sockets of a namespace.
 pub fn packet_sockets(namespace: &Namespace) -> Result<Vec<PacketSocket>, LabError> {
-    let open = || netlink::socket(netlink_sys::protocols::NETLINK_SOCK_DIAG);
-    let socket = namespace.run(open)??;
-    netlink::send(&socket, WHAT, &request())?;
-    let mut found = Vec::new();
-    loop {
-        let bytes = netlink::receive(&socket, WHAT)?;
-        for message in netlink::messages(&bytes) {
-            if message.is_end() {
-                return Ok(found);
-            }
-            if message.is_error() {
-                let error = io::Error::from_raw_os_error(-message.code());
-                return Err(LabError::system(WHAT, "sock_diag", error));
-            }
-            found.extend(parse(&message));
-        }
-    }
+    diagnosis::list(&diagnosis::socket(namespace)?, WHAT, &request(), parse)
 }
 
-/// A netlink header of 16 bytes and `struct packet_diag_req` of 20.
+/// `struct packet_diag_req`.
 fn request() -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(36);
-    bytes.extend(36_u32.to_ne_bytes());
-    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes.extend(FLAGS_REQUEST_DUMP.to_ne_bytes());
-    bytes.extend([1_u32.to_ne_bytes(), [0; 4]].concat());
-    bytes.extend([libc::AF_PACKET as u8, 0, 0, 0]);
+    let mut bytes = vec![libc::AF_PACKET as u8, 0, 0, 0];
     bytes.extend(0_u32.to_ne_bytes());
     bytes.extend(SHOW_INFO_AND_MEMORY.to_ne_bytes());
     bytes.extend([0; 8]);

@@ -90,6 +90,8 @@ pub struct Plan {
     pub neighbors: Vec<PortNeighbor>,
     /// Routers: the routing table beside the ports' own networks.
     pub routes: Vec<PortRoute>,
+    /// Taggers: which frames of port 1 leave by port 2 with which tag; of several rules the first counts.
+    pub tags: Vec<TagRule>,
 }
 
 /// A station behind a bridge port.
@@ -134,6 +136,19 @@ pub struct PortRoute {
     pub via: Ipv4Addr,
     /// The port it is behind.
     pub port: u32,
+}
+
+/// Which frames get which VLAN tag. What is left out is asked of no frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TagRule {
+    /// The first and the last DSCP of IPv4 that it is for.
+    pub dscp: Option<(u8, u8)>,
+    /// The destination port of UDP over IPv4 that it is for.
+    pub udp_destination: Option<u16>,
+    /// The VLAN, 0 to 4095.
+    pub vlan: u16,
+    /// The priority, 0 to 7.
+    pub priority: u8,
 }
 
 /// What a peer is, for the record.
@@ -201,7 +216,7 @@ impl Wired {
 }
 
 /// The kernel's release: the version of a peer that is the kernel.
-fn kernel_release() -> String {
+pub fn kernel_release() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", text.trim())
 }

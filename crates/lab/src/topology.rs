@@ -39,6 +39,9 @@ pub struct Wiring {
     pub instrument_threaded: bool,
     /// Whether a target that can takes its ends by AF_XDP; otherwise by packet sockets.
     pub xdp: bool,
+    /// Whether each of the instrument's ends has a namespace of its own, in which a host can stand ([`crate::host`]); else
+    /// all are in the instrument's.
+    pub apart: bool,
     /// Whether an OpenFlow switch listens on TCP too, at [`CONTROL_ADDRESS`] of its namespace, where what passes can
     /// be captured.
     pub control_tcp: bool,
@@ -62,6 +65,7 @@ impl Wiring {
             target_threaded,
             instrument_threaded,
             xdp,
+            apart: false,
             control_tcp: false,
         })
     }
@@ -124,7 +128,10 @@ impl Lab {
         let namespace = Namespace::create()?;
         let lay = |port: u32| {
             let near = EndSettings {
-                namespace: self.instrument.clone(),
+                namespace: match wiring.apart {
+                    true => Namespace::create()?,
+                    false => self.instrument.clone(),
+                },
                 name: format!("{name}-{port}"),
                 mac: instrument_mac(number, port),
                 threaded: wiring.instrument_threaded.then(|| wiring.cores.instrument.clone()),

@@ -17,5 +17,7 @@ pub mod frame;
 pub mod model;
 /// Messages to bytes and back.
 pub mod codec;
+/// Port numbers changed in messages as they pass.
+pub mod renumber;
 /// One end of a control channel.
 pub mod session;

@@ -199,6 +199,14 @@ impl Session {
         }
     }
 
+    /// The peer took bytes that had waited for it to do so: a sign of life as good as bytes from it, where a long
+    /// answer is on its way and nothing is read until it has gone.
+    pub fn peer_reads(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        self.heard_at = self.now;
+        self.asked_at = None;
+    }
+
     /// When [`Session::tick`] has something to do, if nothing arrives before.
     pub fn next_timeout(&self) -> Option<Nanos> {
         match (self.state, self.asked_at, self.settings.echo_idle) {

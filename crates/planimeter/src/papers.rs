@@ -54,6 +54,7 @@ fn rows<'a>(
             point: point.within(curve, entries.parse().ok()?),
             metric: metric.into(),
             value: value.parse().ok()?,
+            text: None,
         })
     };
     text.lines().skip(1).filter_map(row).collect()

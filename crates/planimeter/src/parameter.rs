@@ -79,6 +79,17 @@ pub enum Table {
     Learned,
     /// An access list (OpenFlow).
     Acl,
+    /// Rules by which frames get VLAN tags (tagging; OpenFlow by push_vlan).
+    Tags,
+    /// One entry that matches both Ethernet addresses of the one flow; this and the next two are not to be asked for.
+    Macs,
+    /// One entry that matches its IP addresses.
+    Hosts,
+    /// One entry that matches its IP addresses, its protocol and its ports.
+    Datagrams,
+    /// Networks that an OpenFlow switch routes to as a router does, both hardware addresses and the time to live set; not
+    /// to be asked for.
+    Routed,
     /// The station behind each port; not to be asked for, since it comes with traffic of its own.
     Mesh,
     /// Nothing; not to be asked for either.
@@ -188,6 +199,8 @@ pub struct Parameters {
     pub device: Device,
     /// How many addresses our bridge holds.
     pub macs_max: u32,
+    /// How many routes our router holds in one process with the tester.
+    pub routes_max: u32,
     /// What experiments declare themselves.
     pub own: Own,
 }
@@ -225,6 +238,7 @@ impl Parameters {
             witness: Witness::default(),
             device: Device::default(),
             macs_max: 262_144,
+            routes_max: 1 << 20,
             own: Own::default(),
         }
     }
@@ -322,6 +336,10 @@ impl Parameters {
             "macs_max" => {
                 self.macs_max = number(value, 2.0, 4e6).ok_or_else(|| bad("2 to 4000000"))? as u32;
             }
+            "routes_max" => {
+                self.routes_max =
+                    number(value, 3.0, 4e6).ok_or_else(|| bad("3 to 4000000"))? as u32;
+            }
             // A file: whoever may read files has read it and set `streams`.
             STREAM => {}
             _ => {
@@ -389,11 +407,12 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("exact_entries_max", "entries", "size of our exact-match table (131072)"),
     ("wildcard_entries_max", "entries", "size of our linear table (100)"),
     ("macs_max", "entries", "size of our bridge's address table (262144)"),
+    ("routes_max", "entries", "over memory: size of our router's table (1048576)"),
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
 const VERIFY: &str = "0 to 10 times";
-const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned or acl";
+const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned, acl or tags";
 const RULES: &str = "ports, addresses or either";
 const TRAFFIC: &str = "one, sequential, random or zipf";
 const STYLES: &str = "acl, fw or ipc";
@@ -493,6 +512,7 @@ fn table(text: &str) -> Option<Table> {
         "mac" => Table::Mac,
         "learned" => Table::Learned,
         "acl" => Table::Acl,
+        "tags" => Table::Tags,
         _ => return None,
     })
 }

@@ -13,6 +13,8 @@ pub mod prefixes;
 pub mod parts;
 /// Traffic between all ports.
 pub mod mesh;
+/// VLAN tagging by conditions.
+pub mod tags;
 
 use std::net::Ipv4Addr;
 
@@ -74,7 +76,17 @@ impl Addresses {
         }
         Addresses { instrument: row(instrument), target: row(target) }
     }
+
+    /// The same with those of the router that an OpenFlow switch is to its neighbours: no interface's own, so that no
+    /// kernel takes for itself what the switch is to route.
+    #[must_use]
+    pub const fn routed(self) -> Addresses {
+        Addresses { instrument: self.instrument, ..Addresses::numbered([0; 5], ROUTER_MACS) }
+    }
 }
+
+/// What the addresses of a router that an OpenFlow switch plays begin with.
+const ROUTER_MACS: [u8; 5] = [2, 0x52, 0, 0, 0];
 
 /// Address of a router's first port, on the sender's side.
 pub const ROUTER_IN: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
@@ -142,6 +154,7 @@ impl Setup {
     pub fn wildcards(&self) -> u32 {
         match self.table {
             Table::Wildcard | Table::Lpm | Table::Mac | Table::Acl => self.entries,
+            Table::Macs | Table::Hosts | Table::Datagrams => 1,
             Table::Chain => (self.entries / 2).min(CHAIN_WILDCARDS_MAX),
             _ => 0,
         }
@@ -149,6 +162,14 @@ impl Setup {
 
     fn chain_picks(&self) -> u64 {
         2 * u64::from(self.entries - self.wildcards())
+    }
+
+    /// What a target with these entries is to the frames: an OpenFlow switch that is to route is a router.
+    fn played(&self, technology: Technology) -> Technology {
+        match (technology, self.table) {
+            (Technology::OpenFlow, Table::Routed) => Technology::Routing,
+            (own, _) => own,
+        }
     }
 
     /// The stream of frames that hits these entries.
@@ -159,11 +180,16 @@ impl Setup {
         frame_bytes: u16,
         rate: Rate,
     ) -> Stream {
+        let is_played = self.table == Table::Routed && technology == Technology::OpenFlow;
+        let addresses = &if is_played { addresses.routed() } else { *addresses };
+        let technology = self.played(technology);
         let routed = technology == Technology::Routing;
         let mac_destination = match technology {
             Technology::Routing => addresses.target[0],
             Technology::Bridging => mac(FIRST_MAC),
-            Technology::OpenFlow | Technology::Wire => addresses.instrument[1],
+            Technology::OpenFlow | Technology::Tagging | Technology::Wire => {
+                addresses.instrument[1]
+            }
         };
         let ip_source = Ipv4Addr::from_bits(SENDER.to_bits().wrapping_add(self.shift));
         let mut headers = Headers::udp(
@@ -177,6 +203,10 @@ impl Setup {
                 false => host_in(0),
             };
         }
+        if self.tags() || technology == Technology::Tagging {
+            let plain = Stream::plain(1, frame_bytes.into(), headers, rate);
+            return self.with_rules(plain, technology, self.order(1));
+        }
         let mut stream = Stream {
             vary: self.vary(technology),
             arrival: if routed {
@@ -189,7 +219,8 @@ impl Setup {
             },
             ..Stream::plain(1, frame_bytes.into(), headers, rate)
         };
-        if stream.vary.is_empty() && matches!(technology, Technology::OpenFlow | Technology::Wire) {
+        let names_ports = !matches!(technology, Technology::Bridging | Technology::Routing);
+        if stream.vary.is_empty() && names_ports {
             let flows = self.vary_flows(|_| Order::Sequential);
             stream.headers = Stream { vary: flows, ..stream.clone() }.flow(0);
         }
@@ -221,12 +252,7 @@ impl Setup {
             return Vec::new();
         }
         let count = u64::from(self.entries);
-        let order = |salt: u64| match self.traffic {
-            // One law is enough where a frame draws twice.
-            Traffic::Zipf if salt == 1 => Order::Zipf { seed: self.seed },
-            Traffic::Random | Traffic::Zipf => Order::Random { seed: self.seed.wrapping_add(salt) },
-            Traffic::Sequential | Traffic::One => Order::Sequential,
-        };
+        let order = |salt: u64| self.order(salt);
         let one =
             |field, values| vec![Vary { count, order: order(1), fields: vec![(field, values)] }];
         match technology {
@@ -238,7 +264,17 @@ impl Setup {
                 let first = u64::from(u32::from(host_in(0)));
                 one(Field::IpDestination, Values::Range { first, step: 256 })
             }
-            Technology::OpenFlow | Technology::Wire => self.vary_flows(order),
+            Technology::OpenFlow | Technology::Tagging | Technology::Wire => self.vary_flows(order),
+        }
+    }
+
+    /// In which order one of several draws of a frame goes over the entries.
+    fn order(&self, salt: u64) -> Order {
+        match self.traffic {
+            // One law is enough where a frame draws twice.
+            Traffic::Zipf if salt == 1 => Order::Zipf { seed: self.seed },
+            Traffic::Random | Traffic::Zipf => Order::Random { seed: self.seed.wrapping_add(salt) },
+            Traffic::Sequential | Traffic::One => Order::Sequential,
         }
     }
 

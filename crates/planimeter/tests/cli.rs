@@ -45,7 +45,7 @@ const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
     (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
-    (&["run", "gelberger2013/fig3"], 2, &["gelberger2013/fig3", "not in this version"]),
+    (&["run", "plan.toml"], 2, &["plan.toml", "not in this version"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
         2,
@@ -491,6 +491,8 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("[1/800]"), "{line}");
     assert!(line.len() * TRIALS > (1 << 16) + (1 << 13), "all of it could lie in the pipe");
+    // As timeout(1) does, which tells the process and its group.
+    interrupt(child.id());
     interrupt(child.id());
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
@@ -529,6 +531,10 @@ fn a_half_written_line_is_measured_again() {
     crashed["partial"] = true.into();
     crashed["trials"] = Value::Array(Vec::new());
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let summary = fs::read_to_string(run.join("summary.md")).unwrap();
+    assert!(summary.contains("1 trials"), "what was kept is told: {summary}");
     let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert_eq!(record(&run)["cells"], whole["cells"]);

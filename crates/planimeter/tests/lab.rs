@@ -7,15 +7,23 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "lab/agents.rs"]
+mod agents;
 mod common;
 #[path = "lab/devices.rs"]
 mod devices;
 #[path = "lab/disturbed.rs"]
 mod disturbed;
+#[path = "lab/hosts.rs"]
+mod hosts;
+#[path = "lab/transfers.rs"]
+mod transfers;
 #[path = "lab/joining.rs"]
 mod joining;
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
+#[path = "lab/programmed.rs"]
+mod programmed;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;
 #[path = "lab/witnesses.rs"]
@@ -43,8 +51,9 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 38] = [
+const TESTS: [Test<Need>; 53] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
+    ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
     ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports),
@@ -91,12 +100,50 @@ const TESTS: [Test<Need>; 38] = [
         lab_needs,
         devices::a_device_is_measured_by_two_ports_and_by_three,
     ),
+    (
+        "a_device_has_numbers_of_its_own_and_speaks_tls",
+        lab_needs,
+        devices::a_device_has_numbers_of_its_own_and_speaks_tls,
+    ),
+    (
+        "the_control_channel_of_a_device_is_captured",
+        lab_needs,
+        devices::the_control_channel_of_a_device_is_captured,
+    ),
     ("a_bridge_is_a_device", lab_needs, devices::a_bridge_is_a_device),
+    ("a_router_is_a_device", lab_needs, devices::a_router_is_a_device),
     (
         "what_is_wrong_with_a_device_is_told",
         lab_needs,
         devices::what_is_wrong_with_a_device_is_told,
     ),
+    ("client_and_server_exist_twice", lab_needs, hosts::client_and_server_exist_twice),
+    ("other_links_have_no_hosts", lab_needs, hosts::other_links_have_no_hosts),
+    (
+        "a_window_and_a_frame_size_are_what_was_asked_for",
+        hosts::iperf_needs,
+        transfers::a_window_and_a_frame_size_are_what_was_asked_for,
+    ),
+    ("iperf3_makes_the_load_of_statistics", hosts::iperf_needs, hosts::iperf_makes_the_load),
+    (
+        "a_router_is_reprogrammed_over_forces",
+        programmed::needs,
+        programmed::a_router_is_reprogrammed_over_forces,
+    ),
+    ("a_router_with_agents_routes", agents::host_needs, agents::a_router_with_agents_routes),
+    (
+        "continuity_is_checked_with_open_vswitch",
+        agents::cfm_needs,
+        agents::continuity_is_checked_with_open_vswitch,
+    ),
+    ("elements_measure_each_other", lab_needs, agents::elements_measure_each_other),
+    (
+        "a_program_of_ones_own_is_an_agent",
+        agents::host_needs,
+        agents::a_program_of_ones_own_is_an_agent,
+    ),
+    ("programs_come_by_http", agents::host_needs, agents::programs_come_by_http),
+    ("programs_come_by_ethernet", lab_needs, agents::programs_come_by_ethernet),
     ("an_absent_snmp_agent_is_a_warning", lab_needs, witnesses::an_absent_agent_is_a_warning),
 ];
 
@@ -114,6 +161,12 @@ fn ovs_needs() -> Result<(), Need> {
         need::tool(program, "openvswitch-switch")?;
     }
     Ok(())
+}
+
+/// The kernel takes programs at interfaces from the machine's root only.
+fn tagging_needs() -> Result<(), Need> {
+    ovs_needs()?;
+    if is_real_root() { Ok(()) } else { Err(Need::Privilege) }
 }
 
 fn mount_needs() -> Result<(), Need> {
@@ -299,6 +352,41 @@ fn every_target_forwards() {
         assert!(is_stated || target["name"] == "direct", "{target} has no version");
     }
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
+}
+
+/// Every target that tags, each tag looked at on the wire, and programs that bridge and route beside them.
+fn every_tagger_tags() {
+    let place = Place::new();
+    let before = System::now();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
+    let program = |name: &str| format!("progfe:{examples}/{name}.fe.xml");
+    let [vlan, bridge, complex, router] =
+        ["vlan16", "bridge", "bridge-complex", "router"].map(program);
+    let tagging = ["tagger", "linux-tagger", &vlan, "ours", "ovs", "direct"];
+    let forwarding = [&bridge[..], &complex, &router, "bridge", "router"];
+    for (runs, targets, set) in [
+        ("tags", &tagging[..], &["table=tags", "entries=16", "traffic=random"][..]),
+        ("tables", &forwarding[..], &["entries=1000", "traffic=random"][..]),
+    ] {
+        let mut arguments = vec!["run", "forwarding-rate", "--link", "veth", "--out", runs];
+        let short = ["seconds=0.05", "repeats=3", "capacity=5M"];
+        arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
+        arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
+        let said = place.planimeter(&arguments);
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+        place.assert_clean(&before);
+        let record = record(&only_run(&place.path().join(runs)));
+        for target in targets {
+            let trials = record["trials"].as_array().unwrap().iter();
+            let own: Vec<&Value> = trials.filter(|trial| trial["target"] == *target).collect();
+            assert_eq!(own.len(), if runs == "tags" { 6 } else { 3 }, "{target}");
+            for trial in own {
+                assert_eq!(trial["frames_unexplained"], 0, "{trial}");
+                assert_eq!(trial["classes"]["correct"], trial["frames_forwarded"], "{trial}");
+                assert!(trial["frames_forwarded"].as_u64().unwrap() > 0, "{trial}");
+            }
+        }
+    }
 }
 
 /// Every target with a third port, over a nominal link so slow that all of them carry both flows.

@@ -13,6 +13,7 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::clock::RealtimeLine;
+use crate::home::Home;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
@@ -61,6 +62,8 @@ pub struct Options {
     pub promiscuous: bool,
     /// Whether sent frames go past the interface's queueing discipline.
     pub qdisc_bypass: bool,
+    /// Only frames of this Ethernet type are received; all where it is none.
+    pub ether_type: Option<u16>,
 }
 
 impl Options {
@@ -73,6 +76,7 @@ impl Options {
             ring_bytes: 2 << 20,
             promiscuous: true,
             qdisc_bypass: true,
+            ether_type: None,
         }
     }
 
@@ -103,6 +107,7 @@ const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 pub struct AfPacketPort {
     facts: PortFacts,
     options: Options,
+    home: Home,
     interface: Interface,
     socket: OwnedFd,
     ring: Ring,
@@ -141,6 +146,7 @@ impl AfPacketPort {
                 stamps: Clock::Kernel,
             },
             options: options.clone(),
+            home: Home::of_this_thread(),
             transmitter: Transmitter::new(sending, interface.mtu),
             interface,
             socket,
@@ -195,8 +201,11 @@ impl AfPacketPort {
             self.collect_drops();
             let name = self.facts.name.clone();
             let failed = |(doing, error)| interface::system(doing, &name, error);
-            let (socket, ring) = socket::receiving(&interface, &self.options).map_err(failed)?;
-            let sending = socket::sending(&interface, &self.options).map_err(failed)?;
+            let anew = self.home.enter(|| {
+                let receiving = socket::receiving(&interface, &self.options)?;
+                Ok((receiving, socket::sending(&interface, &self.options)?))
+            });
+            let ((socket, ring), sending) = anew.map_err(failed)?;
             sys::replace(&self.socket, socket).map_err(|error| failed(("reopening", error)))?;
             self.ring = ring;
             self.transmitter = Transmitter::new(sending, interface.mtu);
@@ -205,6 +214,20 @@ impl AfPacketPort {
         self.facts.frame_bytes_max = frame_bytes_max(&interface);
         self.interface = interface;
         self.state = State::Up;
+        Ok(())
+    }
+
+    /// A receiving socket with another ring in place of this one's, under the old descriptor's number.
+    fn set_delivery(&mut self, delivery: Delivery) -> Result<(), PortError> {
+        let options = Options { delivery, ..self.options.clone() };
+        let anew = self.home.enter(|| socket::receiving(&self.interface, &options));
+        let failed = |(doing, error)| interface::system(doing, &self.facts.name, error);
+        let (socket, ring) = anew.map_err(failed)?;
+        self.collect_drops();
+        sys::replace(&self.socket, socket).map_err(|error| {
+            interface::system("exchanging the ring of", &self.facts.name, error)
+        })?;
+        (self.ring, self.options) = (ring, options);
         Ok(())
     }
 
@@ -253,6 +276,14 @@ impl Port for AfPacketPort {
                 let error = std::io::Error::from_raw_os_error(code);
                 Err(interface::system("sending on", &self.facts.name, error))
             }
+        }
+    }
+
+    fn hand_over_promptly(&mut self, promptly: bool) {
+        let delivery = if promptly { Delivery::Prompt } else { Delivery::Batched };
+        if delivery != self.options.delivery && self.state == State::Up {
+            // What the system refuses now it refuses for good; the port still works, only later.
+            let _ = self.set_delivery(delivery);
         }
     }
 

@@ -12,8 +12,14 @@ use packet::time::Stamp;
 
 use wire::{Direction, Remarks, Unseen};
 
+/// Messages on a channel.
+pub mod framed;
+/// Several channels to one other end.
+pub mod group;
 /// Channels between two ends in one process.
 pub mod memory;
+/// Channels over SCTP.
+pub mod sctp;
 /// Channels over TCP.
 pub mod tcp;
 /// Channels with stamps from the wire.
@@ -60,6 +66,10 @@ pub trait Channel: Send {
     fn was_reset(&self) -> bool {
         false
     }
+
+    /// Says what kind of messages it carries, where the other end is told: by SCTP's payload protocol
+    /// identifier.
+    fn label(&mut self, _payload: u32) {}
 
     /// The descriptor that becomes readable when bytes wait and writable when there is room,
     /// where the channel has one.
@@ -129,6 +139,8 @@ pub enum ChannelError {
     BadUrl(String, &'static str),
     /// An address that says to listen where one to connect to is needed, or the other way round.
     WrongDirection(Url),
+    /// The kernel has no SCTP (the address).
+    NoSctp(Url),
     /// TLS did not come about, or broke: with whom, and why.
     Tls {
         /// The other end.
@@ -170,6 +182,10 @@ impl std::fmt::Display for ChannelError {
             ChannelError::WrongDirection(url) => {
                 write!(f, "{url} is an address to connect to, not to listen on")
             }
+            ChannelError::NoSctp(url) => write!(
+                f,
+                "{url}: this kernel has no SCTP; load it (modprobe sctp, CONFIG_IP_SCTP) or use tcp:"
+            ),
             ChannelError::Tls { peer, why } => write!(f, "TLS with {peer}: {why}"),
             ChannelError::Credentials { setting, file: Some(file), why } => {
                 write!(f, "{setting} {}: {why}", file.display())

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Datagrams that wait in memory for one end at most; further ones are lost.
@@ -62,6 +62,11 @@ impl Udp {
             Ok(socket) => Ok(Udp { socket, peer }),
             Err(error) => Err(failed("opening a way to", &peer, error)),
         }
+    }
+
+    /// The address of this host that the way begins at, as the system routes it.
+    pub fn from(&self) -> Option<IpAddr> {
+        self.socket.local_addr().ok().map(|address| address.ip())
     }
 }
 

@@ -20,6 +20,8 @@ pub mod afpacket;
 pub mod xdp;
 /// Programs in the kernel, where frames arrive.
 pub mod bpf;
+/// VLAN tags put on and taken off in the kernel.
+pub mod tagging;
 /// A port that is a virtual interface of this host.
 pub mod tap;
 /// A port to another process by shared memory.
@@ -49,5 +51,6 @@ pub mod courtesy;
 /// Asking the system for huge pages.
 pub mod pages;
 mod guard;
+mod home;
 mod interface;
 mod sys;

@@ -67,6 +67,11 @@ pub trait Port: Send {
         Vec::new()
     }
 
+    /// Has frames handed over one by one as they come, for whoever answers them, or several at once if that
+    /// is cheaper for the port; frames that wait meanwhile may be lost. It stays as it was where the
+    /// system refuses, and where a port knows one way only, which is prompt.
+    fn hand_over_promptly(&mut self, _promptly: bool) {}
+
     /// The port's own account since it was opened.
     fn counters(&mut self) -> PortCounters;
 
@@ -159,6 +164,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn kept_back(&mut self) -> Vec<Count> {
         (**self).kept_back()
+    }
+
+    fn hand_over_promptly(&mut self, promptly: bool) {
+        (**self).hand_over_promptly(promptly);
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -236,6 +236,38 @@ fn ten_thousand_paced_frames_arrive_in_order() {
 }
 
 #[test]
+fn a_port_hands_over_promptly_and_in_blocks_by_turns() {
+    in_namespace(|| {
+        veth();
+        let mut left = open("left", Delivery::Prompt);
+        let mut right = open("right", Delivery::Batched);
+        for round in 0..6 {
+            right.hand_over_promptly(round % 2 == 0);
+            send(&mut left, &[numbered(2 * round), numbered(2 * round + 1)]);
+            let both = [numbered(2 * round), numbered(2 * round + 1)];
+            assert_eq!(collect(&mut right, 2, ours), both);
+        }
+        let counters = right.counters();
+        assert_eq!((counters.rx_frames, counters.lost(PortDrop::ReceiveRingFull)), (12, 0));
+    });
+}
+
+#[test]
+fn a_port_changes_its_way_in_its_own_namespace() {
+    in_namespace(|| {
+        veth();
+        let (mut left, mut right) =
+            (open("left", Delivery::Prompt), open("right", Delivery::Batched));
+        // Whoever uses the ports is elsewhere, where the interfaces do not exist.
+        in_namespace(move || {
+            right.hand_over_promptly(true);
+            send(&mut left, &[numbered(1), numbered(2)]);
+            assert_eq!(collect(&mut right, 2, ours), [numbered(1), numbered(2)]);
+        });
+    });
+}
+
+#[test]
 fn what_is_too_long_is_counted_and_holds_up_nothing() {
     in_namespace(|| {
         veth();

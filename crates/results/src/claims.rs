@@ -11,6 +11,7 @@ mod case;
 mod bianco2010;
 mod oflops2018;
 mod costa2017;
+mod gelberger2013;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
                 "bianco2010" => bianco2010::judge(record, &experiment.id, claim),
                 "oflops2018" => oflops2018::judge(record, &experiment.id, claim),
                 "costa2017" => costa2017::judge(record, &experiment.id, claim),
+                "gelberger2013" => gelberger2013::judge(record, &experiment.id, claim),
                 _ => vec![unread(claim)],
             })
         })

@@ -7,6 +7,8 @@
 /// What kept forwarding rates from being higher.
 mod controller;
 mod limit;
+/// What a richer target costs.
+pub mod richer;
 /// What bianco2010 derives: fairness, and the time in the target.
 pub mod study;
 #[cfg(test)]
@@ -483,7 +485,8 @@ fn ratios(record: &Record) -> Vec<Ratio> {
 /// Whether targets are compared by it: times and rates of modules are.
 fn is_compared(metric: Metric) -> bool {
     let is_named = matches!(metric, Metric::Named(_));
-    COMPARED.contains(&metric) || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps")
+    COMPARED.contains(&metric)
+        || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps" | "bps")
 }
 
 /// The cell without the repeats that met a target whose caches were not filled.
@@ -512,6 +515,10 @@ fn warnings(record: &Record) -> Vec<Notice> {
         .map(|warning| Notice { about: "run".into(), warning })
         .collect();
     for experiment in &record.experiments {
+        notices.extend(experiment.left_out.iter().map(|(target, why)| Notice {
+            about: format!("{} on {target}", experiment.id),
+            warning: Warning::LeftOut { why: why.clone() },
+        }));
         for target in &record.targets {
             let here: Vec<&Trial> = record
                 .trials

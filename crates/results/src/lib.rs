@@ -1,6 +1,6 @@
 //! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
 //!
-//! Reading order: how single values become values with errors (`series`, `interval`, `histogram`,
+//! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
 //! `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
 //! shown (`figure`, `table`, `csv`, `summary`, `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
@@ -10,6 +10,8 @@
 pub mod series;
 /// How far a value may be from the truth.
 pub mod interval;
+/// Whether two quantities rise together.
+pub mod rank;
 /// Latencies counted in buckets.
 pub mod histogram;
 /// One target against another, by interleaved pairs.

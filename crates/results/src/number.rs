@@ -72,6 +72,30 @@ fn per_second(name: Name) -> &'static str {
     }
 }
 
+/// What a mere number of things is counted in: it is not said.
+const COUNTED: &str = "count";
+
+/// Whether a metric is a mere number of things.
+pub fn is_mere_count(metric: Metric) -> bool {
+    shown(metric).unit == COUNTED
+}
+
+/// The metric's name and unit, for the head of a column or an axis.
+pub fn heading(metric: Metric) -> String {
+    match shown(metric).unit {
+        COUNTED => title(metric).into_owned(),
+        unit => format!("{}, {unit}", title(metric)),
+    }
+}
+
+/// A value of this metric with its unit.
+pub fn quantity(metric: Metric, stored: f64) -> String {
+    match shown(metric).unit {
+        COUNTED => value(metric, stored),
+        unit => format!("{} {unit}", value(metric, stored)),
+    }
+}
+
 /// The metric's name for people.
 pub fn title(metric: Metric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
@@ -205,6 +229,7 @@ pub fn axis(name: &str) -> String {
         "time_s" => "time, s".into(),
         "flow_mods_per_answer" => "flow-mods for one answer".into(),
         "rules" => "rules".into(),
+        "window_bytes" => "window, bytes".into(),
         other => other.replace('_', " "),
     }
 }
@@ -220,7 +245,28 @@ pub fn curve(within: &Within) -> String {
         "open_loop_pps" => format!("{value} packets/s"),
         "hash_entries" => format!("hash table, {value}"),
         "linear_entries" => format!("linear table, {value}"),
+        WORKLOAD => workload(within.value).into(),
+        OFFLOAD if within.value == 1.0 => "learning".into(),
+        OFFLOAD => "inspection".into(),
+        "trial_load" if within.value == 0.0 => "low load".into(),
+        "trial_load" => "full load".into(),
         other => format!("{} {value}", other.replace('_', " ")),
+    }
+}
+
+/// The name of the curves of a workload, and what its numbers stand for.
+pub const WORKLOAD: &str = "workload";
+
+/// The name of the curves of a task that an element or its controller does.
+pub const OFFLOAD: &str = "offload";
+
+/// A workload of gelberger2013 by its number.
+pub fn workload(number: f64) -> &'static str {
+    match number {
+        1.0 => "switching",
+        2.0 => "routing",
+        3.0 => "VLAN tagging",
+        _ => "another workload",
     }
 }
 

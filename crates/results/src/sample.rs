@@ -222,6 +222,7 @@ fn target(&(name, technology, family, ..): &Invented) -> Target {
 
 fn experiments() -> Vec<Experiment> {
     let one = |item: &str, title: &str, x_name: &str| Experiment {
+        left_out: Default::default(),
         id: format!("bianco2010/{item}"),
         title: title.into(),
         study: Some("bianco2010".into()),

@@ -96,11 +96,11 @@ impl Store {
         let record = read_record(folder)?;
         let path = folder.join(TRIALS_FILE);
         let text = if path.exists() { read_text(&path)? } else { String::new() };
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let lines = parse_lines(&path, &text[..whole])?;
-        if whole < text.len() {
+        let whole = whole_lines(&text);
+        let lines = parse_lines(&path, whole)?;
+        if whole.len() < text.len() {
             let cut = OpenOptions::new().write(true).open(&path);
-            cut.and_then(|file| file.set_len(whole as u64))
+            cut.and_then(|file| file.set_len(whole.len() as u64))
                 .map_err(|error| StoreError::new("write", &path, error))?;
         }
         Ok((Store::furnish(folder.to_path_buf())?, record, lines))
@@ -200,6 +200,34 @@ pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
     }
     // Parsed again from the text, so that an error says the line.
     serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))
+}
+
+/// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,
+/// has written lines that its record does not know of. Whether that was so; what is derived is then to be made anew.
+pub fn read_run(folder: &Path) -> Result<(Record, bool), StoreError> {
+    let mut record = read_record(folder)?;
+    let path = folder.join(TRIALS_FILE);
+    if !record.partial || !path.exists() {
+        return Ok((record, false));
+    }
+    let text = read_text(&path)?;
+    let (mut trials, mut outcomes) = (Vec::new(), Vec::new());
+    for line in parse_lines(&path, whole_lines(&text))? {
+        match line {
+            Line::Trial(trial) => trials.push(trial),
+            Line::Outcome(outcome) => outcomes.push(outcome),
+        }
+    }
+    let is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
+    if is_behind {
+        (record.trials, record.outcomes) = (trials, outcomes);
+    }
+    Ok((record, is_behind))
+}
+
+/// What stands before a line without its end.
+fn whole_lines(text: &str) -> &str {
+    &text[..text.rfind('\n').map_or(0, |end| end + 1)]
 }
 
 /// Reads a histogram that a record names.

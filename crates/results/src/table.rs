@@ -9,6 +9,8 @@ mod goals;
 mod sheets;
 /// The tables of a study about nine switches.
 pub(crate) mod costa2017;
+/// What the study of a richer element asks.
+mod gelberger2013;
 
 pub use costa2017::paths::{Judged, Way, ways};
 pub use sheets::{Sheet, sheets};
@@ -101,11 +103,7 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     let mut columns = vec![number::axis(&experiment.x_name), "target".into()];
     columns.extend(has_curves.then(|| "curve".into()));
     columns.push("n".into());
-    columns.extend(
-        metrics
-            .iter()
-            .map(|&metric| format!("{}, {}", number::title(metric), number::shown(metric).unit)),
-    );
+    columns.extend(metrics.iter().map(|&metric| number::heading(metric)));
     let mut keys: Vec<&Cell> = record
         .cells
         .iter()

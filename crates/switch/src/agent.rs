@@ -275,7 +275,7 @@ impl Agent {
     /// Sends what waits and lets go of connections that ended.
     pub fn flush(&mut self, now: Nanos) {
         for connection in &mut self.connections {
-            connection.flush();
+            connection.flush(now);
         }
         self.let_go(now);
     }
@@ -379,6 +379,8 @@ impl Agent {
             let last = match dump.next_rows(datapath.pipeline, datapath.now, &mut self.rows) {
                 Some(last) => {
                     connection.reply_rows(xid, !last, &self.rows);
+                    // The controller reads this part while the next is made.
+                    connection.flush(datapath.now);
                     last
                 }
                 None => {

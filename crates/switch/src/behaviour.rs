@@ -161,7 +161,9 @@ impl Behaviour {
             };
         }
         for frame in batch.frames_mut() {
-            let Some(leaves_at) = self.path.admit(now, frame.len()) else { continue };
+            let entries = self.book.count_in_hardware();
+            let Some(leaves_at) = self.path.admit_past(now, frame.len(), entries) else { continue };
+            let came = self.path.charges_rewrites().then(|| frame.clone());
             let copy = self.model.only_asks().then(|| frame.clone());
             self.one.clear();
             self.one.push_swap(frame);
@@ -169,7 +171,7 @@ impl Behaviour {
                 Some(hardware) => hardware.forward(port, &mut self.one, now, &mut self.inner),
                 None => plane.forward(port, &mut self.one, now, &mut self.inner),
             }
-            depart(&mut self.inner, &mut self.path, leaves_at);
+            depart(&mut self.inner, &mut self.path, leaves_at, came.as_ref());
             self.sort_events(now, out);
             let met_last = |hardware: &Hardware| hardware.has_met_last(now);
             if let Some(copy) = copy.filter(|_| self.hardware.as_ref().is_some_and(met_last)) {
@@ -237,7 +239,9 @@ impl Behaviour {
         now: Nanos,
         out: &mut Outputs,
     ) {
-        let Some(leaves_at) = self.software.admit(now, frame.len()) else { return };
+        let entries = self.book.count();
+        let Some(leaves_at) = self.software.admit_past(now, frame.len(), entries) else { return };
+        let came = self.software.charges_rewrites().then(|| frame.clone());
         let Some(believed) = plane.openflow() else { return };
         self.one.clear();
         self.one.push_swap(frame);
@@ -254,7 +258,7 @@ impl Behaviour {
             self.inner.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
             return self.inner.events.clear();
         }
-        depart(&mut self.inner, &mut self.software, leaves_at);
+        depart(&mut self.inner, &mut self.software, leaves_at, came.as_ref());
         for event in self.inner.events.drain(..) {
             out.event(event);
         }
@@ -295,6 +299,8 @@ impl Behaviour {
                     InHardware::Exact => flow.matching.is_exact() && self.fits_hardware(flow),
                     InHardware::First => self.fits_hardware(flow),
                     InHardware::Used => self.model.only_asks() && hardware::is_last(flow),
+                    InHardware::Layer2 => is_layer_2(flow) && self.fits_hardware(flow),
+                    InHardware::Layer3 => !is_layer_2(flow) && self.fits_hardware(flow),
                 };
                 if booked.is_for_hardware || goes {
                     self.book.send_to_hardware(&id);
@@ -477,6 +483,12 @@ impl Behaviour {
     }
 }
 
+/// Whether an entry looks at nothing above layer 2.
+fn is_layer_2(flow: &FlowRecord) -> bool {
+    let kind = MatchKind::of(flow.matching.is_exact(), flow.matching.fields_asked());
+    kind == MatchKind::Layer2
+}
+
 /// Sends a frame to the software, if the link takes it. Best effort: which of many frames gets through is left to
 /// chance.
 fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) {
@@ -486,8 +498,13 @@ fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) 
     }
 }
 
-/// Puts on a line what was decided to leave.
-fn depart(from: &mut Outputs, line: &mut Line<Departing>, leaves_at: Nanos) {
+/// Puts on a line what was decided to leave of a frame that came so, where the line asks for that.
+fn depart(from: &mut Outputs, line: &mut Line<Departing>, at: Nanos, came: Option<&Frame>) {
+    let is_other = |came: &Frame| {
+        let mut leaving = from.queues_mut().iter_mut().flat_map(|(_, queue)| queue.frames_mut());
+        leaving.any(|frame| frame.bytes() != came.bytes())
+    };
+    let leaves_at = if came.is_some_and(is_other) { line.rewritten(at) } else { at };
     for (port, queue) in from.queues_mut() {
         for frame in queue.frames_mut() {
             line.hold(leaves_at, Departing { port: *port, frame: std::mem::take(frame) });

@@ -16,15 +16,23 @@ use crate::behaviour::model::Model;
 
 /// What an OpenFlow switch is told.
 pub mod switch;
+/// What an element is told that is programmed by a graph.
+pub mod element;
+/// Control elements that such an element speaks with.
+pub mod forces;
 /// What its controllers may use up.
 pub mod limits;
 /// The queues of its ports.
 pub mod queue;
 /// What a router is told: interfaces, routes, neighbours.
 pub mod router;
+/// What a tagger is told: its two sides and its rules.
+pub mod tagger;
 /// What cannot be used in a configuration, and how to mend it.
 pub mod problem;
 
+pub use self::forces::{CeConfig, ForcesConfig};
+pub use element::ProGfeConfig;
 pub use limits::Limits;
 pub use problem::{FileError, Problem};
 pub use queue::{PortRateConfig, QueueConfig};
@@ -32,6 +40,7 @@ pub use router::{Mac, Neighbour, Prefix, Route, RouterConfig};
 pub use switch::{
     Classifier, FailMode, OpenFlowConfig, TableConfig, datapath_id, versions_from_text,
 };
+pub use tagger::{TagRule, TaggerConfig};
 
 /// Highest number that a port can have: OpenFlow 1.0 reserves those from 0xff00 on.
 pub const PORT_NUMBER_MAX: PortNo = 0xfeff;
@@ -88,6 +97,10 @@ pub enum Kind {
     Bridge(BridgeConfig),
     /// An IPv4 router.
     Router(RouterConfig),
+    /// A VLAN tagger.
+    Tagger(TaggerConfig),
+    /// An element that is programmed by a graph.
+    ProGfe(ProGfeConfig),
 }
 
 /// In which order the frames that wait at several ports are served.
@@ -146,13 +159,15 @@ impl Config {
         if self.model.is_some() && !self.frames_cores.is_empty() {
             problems.push(Problem::ModelApart);
         }
-        if self.model.is_some() && matches!(self.kind, Kind::Router(_)) {
+        if self.model.is_some() && !matches!(self.kind, Kind::OpenFlow(_) | Kind::Bridge(_)) {
             problems.push(Problem::ModelOfRouter);
         }
         match &self.kind {
             Kind::OpenFlow(config) => config.validate(&self.ports, &mut problems),
             Kind::Bridge(config) => config.validate(&mut problems),
             Kind::Router(config) => config.validate(&self.ports, &mut problems),
+            Kind::Tagger(config) => config.validate(&self.ports, &mut problems),
+            Kind::ProGfe(config) => config.validate(&self.ports, &mut problems),
         }
         problems
     }

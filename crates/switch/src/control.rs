@@ -2,10 +2,12 @@
 //!
 //! Who starts the process (the lab, a script, a person with `socat`) programs and reads it here,
 //! whatever it forwards by: counters, addresses, routes. See `Request` for what can be asked.
-//! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests.
+//! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests. Who asks to watch is told
+//! events as `{"event": ...}` between them, and by `{"events_lost": N}` that it did not read fast enough.
 //!
 //! Invariant: a client that does not read its answers is not read from either, so a client costs
-//! at most one request and one answer, and there are at most `CLIENTS_MAX` of them.
+//! at most one request, one answer and [`EVENT_BYTES_MAX`] of events, and there are at most `CLIENTS_MAX`
+//! of them.
 
 use std::os::fd::RawFd;
 
@@ -26,6 +28,8 @@ pub const CLIENTS_MAX: usize = 8;
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 /// A client that does not read its answer is tried again after this long.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
+/// Bytes of events that wait for one client.
+pub const EVENT_BYTES_MAX: usize = 256 << 10;
 /// Bytes that are read from one client in one turn.
 const READ_BYTES: usize = 64 << 10;
 
@@ -44,6 +48,9 @@ struct Client {
     searched: usize,
     output: Vec<u8>,
     sent: usize,
+    /// Whether it is told events, and how many found no room since the last.
+    watches: bool,
+    events_lost: u64,
     /// Nothing more is read: what is left is sent, then the connection is closed.
     closing: bool,
 }
@@ -68,6 +75,12 @@ impl Control {
         answered
     }
 
+    /// Tells an event to who watches.
+    pub fn tell(&mut self, event: &Value) {
+        let watching = self.clients.iter_mut().filter(|client| client.watches);
+        watching.for_each(|client| client.tell(event));
+    }
+
     /// The descriptors to wait for until readable: clients that owe us reading are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         let readable = |client: &&Client| !client.owes();
@@ -85,7 +98,22 @@ impl Control {
 impl Client {
     fn new(channel: Box<dyn Channel>) -> Self {
         let (input, output) = (Vec::new(), Vec::new());
-        Client { channel, input, searched: 0, output, sent: 0, closing: false }
+        let (watches, events_lost) = (false, 0);
+        let (searched, sent, closing) = (0, 0, false);
+        Client { channel, input, searched, output, sent, watches, events_lost, closing }
+    }
+
+    fn tell(&mut self, event: &Value) {
+        if self.output.len() - self.sent >= EVENT_BYTES_MAX {
+            self.events_lost += 1;
+            return;
+        }
+        if let lost @ 1.. = std::mem::take(&mut self.events_lost) {
+            self.line_out(&json!({ "events_lost": lost }));
+        }
+        self.line_out(event);
+        // One that is gone is noticed at its next turn.
+        let _ = self.flush();
     }
 
     fn owes(&self) -> bool {
@@ -106,7 +134,10 @@ impl Client {
         let count = self.channel.receive(buffer)?;
         self.input.extend_from_slice(&buffer[..count]);
         while let Some(line) = self.line() {
-            let outcome = Request::read(&line).and_then(&mut *answer);
+            let request = Request::read(&line);
+            let is_watch = matches!(request, Ok(Request::Watch(_)));
+            let outcome = request.and_then(&mut *answer);
+            self.watches |= is_watch && outcome.is_ok();
             self.reply(outcome);
             *answered += 1;
             self.flush()?;
@@ -144,6 +175,10 @@ impl Client {
             Ok(value) => json!({ "ok": value }),
             Err(why) => json!({ "error": why }),
         };
+        self.line_out(&value);
+    }
+
+    fn line_out(&mut self, value: &Value) {
         self.output.extend_from_slice(value.to_string().as_bytes());
         self.output.push(b'\n');
     }

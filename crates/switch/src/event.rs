@@ -22,6 +22,8 @@ pub enum Event {
     ControllersUnlogged(u64),
     /// It listens for controllers there.
     Listening(String),
+    /// It takes programs there.
+    TakesPrograms(String),
     /// No controller: frames without match are dropped, flows stay.
     FailSecure,
     /// No controller: it forwards as a learning bridge.
@@ -30,6 +32,14 @@ pub enum Event {
     PortDown(PortNo, String),
     /// A port's link came up.
     PortUp(PortNo),
+    /// An association with a control element was made: which one, and whether it is the primary one.
+    CeAssociated(String, bool),
+    /// An association is over: with which one, and why.
+    CeLost(String, String),
+    /// A control element could not be reached: where, and why.
+    CeUnreachable(String, String),
+    /// It listens for control elements there.
+    ListeningForCes(String),
     /// The program is ready to forward.
     Ready,
     /// The program was told to stop and has stopped.
@@ -54,6 +64,7 @@ impl fmt::Display for Event {
                 write!(f, "controllers: {count} more connections ended before they came up")
             }
             Event::Listening(url) => write!(f, "listening for controllers on {url}"),
+            Event::TakesPrograms(url) => write!(f, "taking programs on {url}"),
             Event::FailSecure => {
                 f.write_str("no controller: frames that match no flow are dropped")
             }
@@ -62,6 +73,17 @@ impl fmt::Display for Event {
             }
             Event::PortDown(number, why) => write!(f, "port {number}: down: {why}"),
             Event::PortUp(number) => write!(f, "port {number}: up"),
+            Event::CeAssociated(name, true) => {
+                write!(f, "control element {name}: associated, and the primary one")
+            }
+            Event::CeAssociated(name, false) => write!(f, "control element {name}: associated"),
+            Event::CeLost(name, why) => write!(f, "control element {name}: {why}"),
+            Event::CeUnreachable(url, why) => {
+                write!(f, "control element {url}: {why}; trying again")
+            }
+            Event::ListeningForCes(url) => {
+                write!(f, "listening for control elements on {url}")
+            }
             Event::Ready => f.write_str("ready"),
             Event::Stopped => f.write_str("stopped"),
         }

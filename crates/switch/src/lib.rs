@@ -15,6 +15,8 @@ pub mod plane;
 pub mod forward;
 /// The switch's end of OpenFlow.
 pub mod agent;
+/// An element's end of ForCES.
+pub mod forces;
 /// OpenFlow values to values of the forwarding core, and back.
 pub mod lower;
 /// The control socket: one line of JSON asks, one line of JSON answers.
@@ -23,6 +25,8 @@ pub mod control;
 pub mod event;
 /// One whole switch, bridge or router.
 pub mod node;
+/// Agents of an element that is programmed by a graph, and its events.
+pub mod services;
 /// A node in a process of its own.
 pub mod process;
 /// Staying awake while a controller speaks.

@@ -1,4 +1,4 @@
-//! One whole switch, bridge or router: ports, data plane, and who controls it.
+//! One whole switch, bridge, router or programmed element: ports, data plane, and who controls it.
 //!
 //! The same value runs in a process ([`crate::process`]), in a thread over memory ports, and in a
 //! simulation: whoever runs it calls `turn` for frames and `serve` for control, and
@@ -7,7 +7,6 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use dataplane::router::RouterError;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
@@ -22,8 +21,12 @@ use crate::control::answer::{answer, controllers};
 use crate::control::request::What;
 use crate::control::{Control, Request};
 use crate::event::Event;
-use crate::forward::{ForwardLoop, NumberedPort, Turn};
-use crate::plane::{Plane, router_error_text};
+use crate::forces::Forces;
+use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
+use crate::plane::{Plane, PlaneError};
+use crate::services::Services;
+use crate::services::ethernet::door::Door;
+use crate::services::http::Http;
 
 /// How long a switch whose files have ended waits for its controllers.
 const LAST_WORDS: Nanos = Nanos::from_secs(1);
@@ -35,7 +38,14 @@ pub struct Node {
     /// What happened that belongs into a log; whoever runs the node drains it.
     pub events: Vec<Event>,
     agent: Option<Agent>,
+    forces: Option<Forces>,
     control: Option<Control>,
+    /// What serves an element that is programmed by a graph.
+    services: Option<Services>,
+    /// Where it takes programs by HTTP.
+    http: Option<Http>,
+    /// Where it takes programs by Ethernet.
+    door: Option<Door>,
     /// The thread that has the frames, if there is one.
     apart: Option<Apart>,
 }
@@ -51,8 +61,8 @@ pub enum OpenError {
     Channel(ChannelError),
     /// The frames cannot have a thread or core of their own.
     Thread(std::io::Error),
-    /// The router cannot be set up so.
-    Router(RouterError),
+    /// The router cannot be set up so, or the program is refused.
+    Plane(PlaneError),
 }
 
 impl Node {
@@ -60,7 +70,7 @@ impl Node {
     /// `seed` is a secret for hashing.
     pub fn open(
         config: &Config,
-        ports: Vec<NumberedPort>,
+        mut ports: Vec<NumberedPort>,
         seed: u64,
         now: Nanos,
     ) -> Result<Node, OpenError> {
@@ -70,19 +80,46 @@ impl Node {
         }
         let numbers = ports.iter().map(|(number, _)| *number);
         assert!(numbers.eq(config.port_numbers()), "the ports are those of the configuration");
-        let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Router)?;
+        let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Plane)?;
         plane.set_queues(config, now);
+        let services = match &config.kind {
+            Kind::ProGfe(config) => {
+                let mac = |(number, port): &NumberedPort| (*number, mac_of(*number, port.as_ref()));
+                Some(Services::new(config, ports.iter().map(mac).collect(), seed))
+            }
+            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
+        };
+        let door = match &config.kind {
+            Kind::ProGfe(config) => {
+                config.ethernet.and_then(|number| Door::open(number, &mut ports))
+            }
+            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
+        };
         let forward = ForwardLoop::new(ports, plane, config.service);
         let mut agent = match &config.kind {
             Kind::OpenFlow(switch) => {
                 let told = config.model.as_ref().map(|model| behaviour::told(model, switch));
                 Some(Agent::open(told.as_ref().unwrap_or(switch), &forward.lanes, now)?)
             }
-            Kind::Bridge(_) | Kind::Router(_) => None,
+            Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) | Kind::ProGfe(_) => None,
+        };
+        let mut forces = match &config.kind {
+            Kind::ProGfe(config) => Forces::open(&config.forces, &config.program, now)?,
+            _ => None,
         };
         let control = config.control.as_deref().map(Control::open).transpose()?;
         let events = agent.as_mut().map(|agent| std::mem::take(&mut agent.events));
-        Ok(Node { forward, events: events.unwrap_or_default(), agent, control, apart: None })
+        let mut events = events.unwrap_or_default();
+        events.extend(forces.iter_mut().flat_map(|forces| forces.events.drain(..)));
+        let http = match &config.kind {
+            Kind::ProGfe(config) => config.http.as_ref().map(Http::open).transpose()?,
+            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
+        };
+        if let Some(http) = &http {
+            events.push(Event::TakesPrograms(http.address().to_string()));
+        }
+        let apart = None;
+        Ok(Node { forward, events, agent, forces, control, services, http, door, apart })
     }
 
     /// Leaves the frames to threads that have the ports.
@@ -114,9 +151,9 @@ impl Node {
         let messages = self.messages();
         self.hear(now);
         while let Some((number, up)) = self.forward.link_change(now) {
-            self.link_changed(number, up);
+            self.link_changed(number, up, now);
         }
-        let Node { forward, agent, control, events, apart } = self;
+        let Node { forward, agent, forces, control, events, services, http, door, apart } = self;
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
             if let Some((pipeline, model)) = forwarder.ordered() {
@@ -130,25 +167,58 @@ impl Node {
             agent.flush(now);
             events.append(&mut agent.events);
         }
-        if let Some(control) = control {
-            control.turn(&mut |request| answer_for(request, forward, agent.as_ref(), now));
+        if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
+            if forces.turn(element, &mut forward.outputs, now) {
+                // Another program has other things due.
+                forward.due = Some(now);
+            }
             forward.send_waiting(now);
+            events.append(&mut forces.events);
+        }
+        if let Some(control) = control {
+            control.turn(&mut |request| {
+                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+            });
+            forward.send_waiting(now);
+        }
+        if let Some(http) = http {
+            http.turn(now, &mut |request| {
+                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+            });
+            forward.send_waiting(now);
+        }
+        if let Some(door) = door {
+            let answers = door.turn(now, &mut |request| {
+                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+            });
+            door.answer(answers, &mut forward.outputs);
+            if let Some(services) = services {
+                services.ethernet = Some(door.counters());
+            }
+        }
+        if let Some(services) = services {
+            serve_element(services, forward, (forces.is_some(), control.as_mut()), now);
         }
         self.messages() != messages
     }
 
     /// Messages that controllers have said.
     fn messages(&self) -> u64 {
-        self.agent.as_ref().map_or(0, |agent| agent.counters.messages)
+        let forces = self.forces.as_ref().map_or(0, |forces| forces.messages);
+        self.agent.as_ref().map_or(0, |agent| agent.counters.messages) + forces
     }
 
     /// Answers a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
         self.hear(now);
-        answer_for(request, &mut self.forward, self.agent.as_ref(), now)
+        let controlling = (self.agent.as_ref(), self.services.as_mut());
+        answer_for(request, &mut self.forward, controlling, now)
     }
 
-    fn link_changed(&mut self, number: PortNo, up: bool) {
+    fn link_changed(&mut self, number: PortNo, up: bool, now: Nanos) {
+        if let Plane::ProGfe(element) = &mut self.forward.forwarder {
+            element.set_link(number, up, now, &mut self.forward.outputs);
+        }
         if let Some(pipeline) = self.forward.forwarder.openflow() {
             pipeline.set_link(number, up);
         }
@@ -177,10 +247,23 @@ impl Node {
         self.agent.iter().flat_map(Agent::addresses)
     }
 
+    /// Where it listens for control elements.
+    pub fn forces_addresses(&self) -> impl Iterator<Item = Url> + '_ {
+        self.forces.iter().flat_map(Forces::addresses)
+    }
+
+    /// Whether the primary control element is associated.
+    pub fn is_controlled(&self) -> bool {
+        self.forces.as_ref().is_some_and(Forces::is_controlled)
+    }
+
     /// Says what time of the day it is (nanoseconds since 1970): orders can have one.
     pub fn set_wall_clock(&mut self, since_1970: Nanos, now: Nanos) {
         if let Some(agent) = &mut self.agent {
             agent.set_wall_clock(since_1970, now);
+        }
+        if let Some(services) = &mut self.services {
+            services.set_date(since_1970, now);
         }
     }
 
@@ -188,8 +271,12 @@ impl Node {
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let agent = self.agent.as_ref().and_then(|agent| agent.next_event(now));
         let control = self.control.as_ref().and_then(|control| control.next_event(now));
+        let forces = self.forces.as_ref().and_then(|forces| forces.next_event(now));
         let told = (!self.forward.outputs.events.is_empty()).then_some(now);
-        [self.forward.next_event(), agent, control, told].into_iter().flatten().min()
+        let services = self.services.as_ref().and_then(|services| services.due(now));
+        let http = self.http.as_ref().and_then(|http| http.due(now));
+        let all = [self.forward.next_event(), agent, forces, control, services, http, told];
+        all.into_iter().flatten().min()
     }
 
     /// The descriptors to wait for, each with whether it is to be waited for until writable.
@@ -199,7 +286,11 @@ impl Node {
         let ports = working.filter_map(|lane| lane.port.descriptor()).map(|port| (port, false));
         let agent = self.agent.iter().flat_map(Agent::descriptors);
         let control = self.control.iter().flat_map(Control::descriptors);
-        ports.chain(agent).chain(control.map(|client| (client, false)))
+        let forces = self.forces.iter().flat_map(Forces::descriptors);
+        let services = self.services.iter().flat_map(Services::descriptors);
+        let http = self.http.iter().flat_map(Http::descriptors);
+        let clients = control.chain(services).chain(http);
+        ports.chain(agent).chain(forces).chain(clients.map(|client| (client, false)))
     }
 
     /// Whether every port has a descriptor that tells when frames arrive.
@@ -220,13 +311,43 @@ impl Node {
     }
 }
 
+/// Lets agents of an element do what there is to do, and tells events to who watches.
+fn serve_element(
+    services: &mut Services,
+    forward: &mut ForwardLoop<Plane>,
+    (has_control, mut control): (bool, Option<&mut Control>),
+    now: Nanos,
+) {
+    let Plane::ProGfe(element) = &mut forward.forwarder else { return };
+    services.serve(element, &mut forward.outputs, now);
+    if !has_control {
+        services.take_control_elements_part(element);
+    }
+    while let Some(event) = services.next_event(element) {
+        if let Some(control) = &mut control {
+            control.tell(&event);
+        }
+    }
+    forward.send_waiting(now);
+}
+
 /// The data plane's answer, and in the counters what the agent counts.
 fn answer_for(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
-    agent: Option<&Agent>,
+    (agent, services): (Option<&Agent>, Option<&mut Services>),
     now: Nanos,
 ) -> Result<Value, String> {
+    let ForwardLoop { forwarder, outputs, .. } = forward;
+    if let (Some(services), Plane::ProGfe(element)) = (services, forwarder) {
+        match &request {
+            Request::Get(What::Agents) => return Ok(services.agents(now)),
+            Request::AskAgent(it) => {
+                return services.ask(&it.agent, &it.ask(), (element, outputs), now);
+            }
+            _ => {}
+        }
+    }
     let is_counters = request == Request::Get(What::Counters);
     let mut answer = answer(request, forward, now)?;
     if let Some(agent) = agent.filter(|_| is_counters) {
@@ -253,7 +374,7 @@ impl fmt::Display for OpenError {
             OpenError::Thread(error) => {
                 write!(f, "the frames cannot have a thread on that core: {error}")
             }
-            OpenError::Router(error) => f.write_str(&router_error_text(*error)),
+            OpenError::Plane(error) => write!(f, "{error}"),
         }
     }
 }

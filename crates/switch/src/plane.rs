@@ -12,15 +12,22 @@ use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router, RouterError};
 use dataplane::table::{Classifier, TableConfig, TableSettings};
+use dataplane::tagger::{self, Tagger};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
+use progfe::compile::Compiled;
+use progfe::element;
+use progfe::program::Program;
 
 use crate::behaviour::{self, Behaviour};
 use crate::config::{
     self, BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig,
 };
 use crate::forward::{NumberedPort, mac_of};
+
+/// An element that is programmed by a graph: its programs run compiled.
+pub type Element = element::Element<Compiled>;
 
 /// A data plane of some kind.
 pub enum Plane {
@@ -30,6 +37,10 @@ pub enum Plane {
     Bridge(Box<Bridge>),
     /// An IPv4 router.
     Router(Box<Router>),
+    /// A VLAN tagger.
+    Tagger(Box<Tagger>),
+    /// An element that is programmed by a graph.
+    ProGfe(Box<Element>),
     /// One of the first two as a model has it.
     Modelled(Box<Modelled>),
 }
@@ -42,10 +53,28 @@ pub struct Modelled {
     pub behaviour: Behaviour,
 }
 
+/// Why a data plane cannot be made.
+#[derive(Debug)]
+pub enum PlaneError {
+    /// The router cannot be set up so.
+    Router(RouterError),
+    /// The program is refused.
+    Program(progfe::problem::Problems),
+}
+
+impl std::fmt::Display for PlaneError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PlaneError::Router(error) => f.write_str(&router_error_text(*error)),
+            PlaneError::Program(problems) => f.write_str(problems.to_string().trim_end()),
+        }
+    }
+}
+
 impl Plane {
     /// The data plane that the configuration asks for, between these ports. `seed` is a secret for
     /// hashing.
-    pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, RouterError> {
+    pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, PlaneError> {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         let (plane, behaviour) = match (&config.kind, &config.model) {
             (Kind::OpenFlow(switch), None) => {
@@ -67,7 +96,16 @@ impl Plane {
                 (Plane::Bridge(Box::new(bridge(config, &numbers, seed))), behaviour)
             }
             (Kind::Router(config), _) => {
-                return Ok(Plane::Router(Box::new(router(config, ports, seed)?)));
+                let router = router(config, ports, seed).map_err(PlaneError::Router)?;
+                return Ok(Plane::Router(Box::new(router)));
+            }
+            (Kind::Tagger(config), _) => {
+                let tagger = Tagger::new(tagger::Settings::from(config));
+                return Ok(Plane::Tagger(Box::new(tagger)));
+            }
+            (Kind::ProGfe(config), _) => {
+                let element = Element::start(Program::clone(&config.program), seed);
+                return Ok(Plane::ProGfe(Box::new(element.map_err(PlaneError::Program)?)));
             }
         };
         Ok(Plane::Modelled(Box::new(Modelled { plane, behaviour })))
@@ -86,7 +124,7 @@ impl Plane {
                 let Modelled { plane, behaviour } = &mut **modelled;
                 plane.openflow().map(|pipeline| (pipeline, Some(behaviour)))
             }
-            Plane::Bridge(_) | Plane::Router(_) => None,
+            Plane::Bridge(_) | Plane::Router(_) | Plane::Tagger(_) | Plane::ProGfe(_) => None,
         }
     }
 
@@ -112,6 +150,8 @@ impl Plane {
             Plane::OpenFlow(_) => "switch",
             Plane::Bridge(_) => "bridge",
             Plane::Router(_) => "router",
+            Plane::Tagger(_) => "tagger",
+            Plane::ProGfe(_) => "progfe",
             Plane::Modelled(modelled) => modelled.plane.kind(),
         }
     }
@@ -126,12 +166,14 @@ impl Plane {
         }
     }
 
-    /// Frames lost, by reason.
+    /// Frames lost, by reason. An element that is programmed has reasons of its own.
     pub fn drops(&self) -> DropCounters {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
             Plane::Bridge(bridge) => bridge.drops.clone(),
             Plane::Router(router) => router.drops.clone(),
+            Plane::Tagger(tagger) => tagger.drops.clone(),
+            Plane::ProGfe(_) => DropCounters::default(),
             Plane::Modelled(modelled) => modelled.plane.drops(),
         }
     }
@@ -259,6 +301,8 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
             Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
             Plane::Router(router) => router.forward(port, batch, now, out),
+            Plane::Tagger(tagger) => tagger.forward(port, batch, now, out),
+            Plane::ProGfe(element) => element.forward(port, batch, now, out),
             Plane::Modelled(modelled) => {
                 let Modelled { plane, behaviour } = &mut **modelled;
                 behaviour.forward(plane, (port, batch), now, out);
@@ -282,6 +326,8 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
             Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
             Plane::Router(router) => router.decide(port, sights, now, decisions),
+            Plane::ProGfe(element) => element.decide(port, sights, now, decisions),
+            Plane::Tagger(tagger) => tagger.decide(port, sights, now, decisions),
             Plane::Modelled(_) => Decided::Done(0),
         }
     }
@@ -290,8 +336,9 @@ impl Forwarder for Plane {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
             Plane::Bridge(bridge) => bridge.resume(frames, now, out),
+            Plane::ProGfe(element) => element.resume(frames, now, out),
             // They ask for none.
-            Plane::Router(_) | Plane::Modelled(_) => {}
+            Plane::Router(_) | Plane::Tagger(_) | Plane::Modelled(_) => {}
         }
     }
 
@@ -300,14 +347,26 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.rewrites(),
             Plane::Bridge(bridge) => bridge.rewrites(),
             Plane::Router(router) => router.rewrites(),
+            Plane::ProGfe(element) => element.rewrites(),
+            Plane::Tagger(tagger) => tagger.rewrites(),
             Plane::Modelled(_) => false,
+        }
+    }
+
+    fn grows(&self, place: usize) -> isize {
+        match self {
+            Plane::Tagger(tagger) => tagger.grows(place),
+            Plane::ProGfe(element) => element.grows(place),
+            _ => 0,
         }
     }
 
     fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
         match self {
-            Plane::OpenFlow(_) | Plane::Bridge(_) | Plane::Modelled(_) => bytes,
             Plane::Router(router) => router.rewrite(place, head, bytes),
+            Plane::Tagger(tagger) => tagger.rewrite(place, head, bytes),
+            Plane::ProGfe(element) => element.rewrite(place, head, bytes),
+            _ => bytes,
         }
     }
 
@@ -316,6 +375,8 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
             Plane::Bridge(bridge) => bridge.tick(now, out),
             Plane::Router(router) => router.tick(now, out),
+            Plane::Tagger(tagger) => tagger.tick(now, out),
+            Plane::ProGfe(element) => element.tick(now, out),
             Plane::Modelled(modelled) => {
                 let Modelled { plane, behaviour } = &mut **modelled;
                 behaviour.tick(plane, now, out)

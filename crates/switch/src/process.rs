@@ -160,8 +160,10 @@ fn wait_for(node: &Node, wait: &mut Wait, deadline: Nanos) {
 
 fn open_ports(config: &Config) -> Result<Vec<NumberedPort>, OpenError> {
     // Who serves frames in the order of their arrival has to know it; else stamps cost time.
+    let dates = matches!(&config.kind, Kind::ProGfe(element) if element.wants_arrivals());
     let stamps = match config.service {
         Service::FirstComeFirstServed => Stamps::AtArrival,
+        Service::DeficitRoundRobin { .. } if dates => Stamps::AtArrival,
         Service::DeficitRoundRobin { .. } => Stamps::AtDelivery,
     };
     let options = Options { stamps, ..Options::forwarder() };

@@ -1,4 +1,4 @@
-//! Frames that stay where they are leave as frames that are moved do, a switch, a bridge and a router: the same
+//! Frames that stay where they are leave as frames that are moved do, a switch, a bridge, a router and a tagger: the same
 //! ones, in the same order, with the same counters, by ports of either kind.
 
 use std::net::Ipv6Addr;
@@ -14,6 +14,7 @@ use dataplane::neighbor::Place;
 use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router};
+use dataplane::tagger::{Rule, Tagger};
 use packet::build::Builder;
 use packet::frame::{Batch, PortNo};
 use packet::header::{ipv4, ipv6};
@@ -336,6 +337,53 @@ fn packets_that_a_router_leaves_in_place_leave_as_others_do() {
         let counters = shared.counters;
         assert!(counters.forwarded > 100 && counters.fragmented > 2, "{counters:?}");
     }
+}
+
+#[test]
+fn frames_that_get_tags_in_place_leave_as_others_do() {
+    let rule =
+        |dscp, udp_destination, vlan, priority| Rule { dscp, udp_destination, vlan, priority };
+    let rules = vec![
+        rule(Some(0..=15), Some(2), 1, 7),
+        rule(Some(16..=40), None, 2, 5),
+        rule(None, Some(53), 3, 0),
+    ];
+    let make =
+        || Tagger::new(dataplane::tagger::Settings { access: 1, trunk: 2, rules: rules.clone() });
+    let mut counted = (0, 0, 0);
+    for seed in 0..12 {
+        let mut benches = Bench::pair(&format!("tagger-{seed}"), service(seed), make);
+        let mut dice = Dice(seed);
+        for turn in 0..12 {
+            let port = PORTS[turn % 3];
+            let count = 1 + dice.roll(60);
+            let frames: Vec<_> = (0..count).map(|_| to_be_tagged(&mut dice)).collect();
+            carry_both(&mut benches, port, &frames, seed);
+        }
+        let [shared, own] = benches.map(|bench| bench.forward.forwarder);
+        assert_eq!(shared.counters, own.counters, "seed {seed}");
+        assert_eq!(shared.drops, own.drops, "seed {seed}");
+        counted.0 += shared.counters.tagged;
+        counted.1 += shared.counters.untagged;
+        counted.2 += shared.counters.passed;
+    }
+    assert!(counted.0 > 300 && counted.1 > 300 && counted.2 > 300, "{counted:?}");
+}
+
+/// A datagram of some class, with or without a tag, or something else.
+fn to_be_tagged(dice: &mut Dice) -> Vec<u8> {
+    if dice.roll(5) == 0 {
+        return frame(dice);
+    }
+    let mut builder = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
+    if dice.roll(2) == 0 {
+        let word = (dice.roll(8) << 13 | dice.roll(5)) as u16;
+        builder = builder.tag(packet::header::ethernet::TYPE_VLAN, word);
+    }
+    let header = ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let builder = builder.ipv4(ipv4::Header { tos: dice.roll(256) as u8, ..header });
+    let payload = vec![7; dice.roll(1400) as usize];
+    builder.udp(9, [2, 53, 80][dice.roll(3) as usize]).payload(&payload).bytes()
 }
 
 /// Two threads, each with a queue of two ports; the third port has one queue, and whoever does not have it

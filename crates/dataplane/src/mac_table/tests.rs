@@ -59,7 +59,10 @@ fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
     table.age(late, 10);
     assert_eq!(table.flush(None), 0);
     let entries: Vec<MacEntry> = table.iter(late).collect();
-    assert_eq!(entries, [MacEntry { mac: mac(5), vid: 0, port: 3, age: None }]);
+    assert_eq!(
+        entries,
+        [MacEntry { mac: mac(5), vid: 0, port: 3, age: None, place: entries[0].place }]
+    );
     assert!(table.remove(key(5)));
     assert!(!table.remove(key(5)));
 }

@@ -35,9 +35,9 @@ impl Router {
     }
 }
 
-/// The frames, addresses not yet set, that carry a packet in pieces of at most `mtu` bytes. `None`
-/// if the packet's header makes no sense.
-fn cut(packet: &[u8], mtu: usize) -> Option<Vec<Frame>> {
+/// The frames, addresses not yet set, that carry a packet in pieces of at most `mtu` bytes, which is at
+/// least [`MTU_MIN`](super::MTU_MIN). `None` if the packet's header makes no sense.
+pub fn cut(packet: &[u8], mtu: usize) -> Option<Vec<Frame>> {
     let (header, length) = ipv4::Header::parse(packet).ok()?;
     let end = length + usize::from(header.payload_bytes);
     let mut rest = packet.get(length..end)?;

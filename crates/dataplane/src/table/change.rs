@@ -87,9 +87,8 @@ impl Tables {
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let places = 0..self.flows.len() as u32;
-        let uses = |flow: &Flow| uses(&flow.instructions);
-        let places: Vec<u32> = places.filter(|&place| self.flow(place).is_some_and(uses)).collect();
+        let uses = |(place, flow): (u32, &Flow)| uses(&flow.instructions).then_some(place);
+        let places: Vec<u32> = self.flows.iter().filter_map(uses).collect();
         self.delete_all(&places, why, source, now, out);
         places.len()
     }
@@ -141,13 +140,12 @@ impl Tables {
 
     /// The entry that makes room for another, if one may.
     fn least_important(&self, spec: &FlowSpec, part: Part) -> Option<u32> {
-        let candidates = self.flows.iter().enumerate().filter_map(|(place, flow)| {
-            let flow = flow.as_ref()?;
+        let candidates = self.flows.iter().filter_map(|(place, flow)| {
             let fits = flow.table == spec.table
-                && self.slab().line(place as u32).part() == part
+                && self.slab().line(place).part() == part
                 && flow.importance <= spec.importance;
-            let end = self.due(place as u32).map_or(Nanos::MAX, |due| due.0);
-            fits.then_some((flow.importance, end, flow.created, place as u32))
+            let end = self.due(place).map_or(Nanos::MAX, |due| due.0);
+            fits.then_some((flow.importance, end, flow.created, place))
         });
         candidates.min().map(|candidate| candidate.3)
     }
@@ -223,9 +221,8 @@ impl Tables {
             if let Some(place) = self.free.pop() {
                 return place;
             }
-            if self.flows.len() < self.places_max() {
-                self.flows.push(None);
-                return (self.flows.len() - 1) as u32;
+            if self.flows.places() < self.places_max() {
+                return self.flows.add_place();
             }
             self.publish();
             std::hint::spin_loop();
@@ -262,7 +259,7 @@ impl Tables {
         }
         self.common.clear_tallies(place);
         self.bases.remove(&place);
-        self.flows[place as usize] = Some(flow);
+        self.flows.put(place, flow);
         place
     }
 
@@ -278,7 +275,7 @@ impl Tables {
         if spec.flags.reset_counts {
             self.reset_counts(place);
         }
-        if let Some(old) = self.flows[place as usize].replace(flow) {
+        if let Some(old) = self.flows.put(place, flow) {
             self.release(&old.instructions, before);
             self.shapes.release(old.shape);
         }
@@ -302,7 +299,7 @@ impl Tables {
         if spec.flags.reset_counts {
             self.reset_counts(place);
         }
-        if let Some(flow) = &mut self.flows[place as usize] {
+        if let Some(flow) = self.flows.get_mut(place) {
             let old = std::mem::replace(&mut flow.instructions, list);
             flow.told = None;
             self.release(&old, before);
@@ -334,7 +331,7 @@ impl Tables {
     /// Takes an entry out of everything.
     pub(super) fn remove(&mut self, place: u32) {
         let was_seen = !self.note_removal(place);
-        let Some(flow) = self.flows[place as usize].take() else { return };
+        let Some(flow) = self.flows.take(place) else { return };
         let matching = self.matching(place as usize, &flow);
         let rank = self.slab().line(place).rank();
         let table = &mut self.tables[usize::from(flow.table)];

@@ -48,7 +48,7 @@ impl Tables {
         now: Nanos,
     ) -> impl Iterator<Item = Glance<'a>> + 'a {
         let few = self.few(filter);
-        let all = if few.is_none() { from..self.flows.len() } else { 0..0 };
+        let all = few.is_none().then(|| self.flows.since(from)).into_iter().flatten();
         let few = few.unwrap_or_default().into_iter().map(|place| place as usize);
         let tallies = self.common.tallies();
         few.filter(move |&place| place >= from)
@@ -59,7 +59,7 @@ impl Tables {
 
     /// One entry; none where there is none.
     pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<Glance<'_>> {
-        let flow = self.flows[place].as_ref()?;
+        let flow = self.flows.get(place)?;
         let line = self.slab().line(place as u32);
         let sums = self.above_base(place as u32, tallies.sums(line, place as u32));
         Some(Glance { place, tables: self, flow, line, key: line.key(), sums, now })

@@ -91,7 +91,7 @@ impl Tables {
 
     pub(super) fn reach_trigger(&mut self, place: u32, now: Nanos) {
         let sums = self.sums(place);
-        let flow = self.flows[place as usize].as_mut();
+        let flow = self.flows.get_mut(place);
         let reached = flow.is_some_and(|flow| flow.reach(&sums, now));
         let record = if reached { self.record(place as usize, now) } else { None };
         if let Some(flow) = record {

@@ -22,6 +22,7 @@ use crate::key::wide::Wide;
 
 use super::leaving::Thing;
 use super::lookup::Sums;
+use super::places::Places;
 use super::{Flow, TableConfig, Tables};
 
 /// What was changed since the beginning.
@@ -39,32 +40,6 @@ pub(super) struct Undo {
     news: usize,
     /// For each table, which limit of its room is told next.
     vacancy_down_next: Vec<bool>,
-}
-
-/// A set of places, a bit for each: bundles change many.
-#[derive(Debug, Default)]
-struct Places(Vec<u64>);
-
-impl Places {
-    /// Puts a place in, and says whether it was not there.
-    fn insert(&mut self, place: u32) -> bool {
-        let (word, bit) = (place as usize / 64, 1 << (place % 64));
-        if word >= self.0.len() {
-            self.0.resize((word + 1).next_power_of_two(), 0);
-        }
-        let is_new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        is_new
-    }
-
-    /// Takes a place out, and says whether it was there.
-    fn remove(&mut self, place: u32) -> bool {
-        let Some(word) = self.0.get_mut(place as usize / 64) else { return false };
-        let bit = 1 << (place % 64);
-        let was_there = *word & bit != 0;
-        *word &= !bit;
-        was_there
-    }
 }
 
 /// One change.
@@ -226,7 +201,7 @@ impl Tables {
     fn change_back(&mut self, place: u32, before: Before) {
         let program = self.slab().cold(place).program();
         let flow = self.write_back(place, before);
-        if let Some(now) = self.flows[place as usize].replace(flow) {
+        if let Some(now) = self.flows.put(place, flow) {
             self.release(&now.instructions, program);
             self.shapes.release(now.shape);
         }
@@ -244,7 +219,7 @@ impl Tables {
         let flow = self.write_back(place, before);
         let table = flow.table;
         let matching = self.matching(place as usize, &flow);
-        self.flows[place as usize] = Some(flow);
+        self.flows.put(place, flow);
         self.tables[usize::from(table)].insert(&self.common.slab, &matching, rank, place);
         self.note_changed(table);
         self.settle_asked(table);

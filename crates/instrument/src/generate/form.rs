@@ -1,10 +1,13 @@
 //! A frame built from a stream's headers, before anything varies in it.
 
 use packet::build::Builder;
-use packet::header::{arp, ipv4, ipv6, mpls, put_u16, sctp, tcp, vlan};
+use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp};
 
 use crate::stream::headers::CHUNK_BYTES;
 use crate::stream::{Headers, Label, Layout, Network, Transport};
+
+/// The flag of a neighbour's answer that it was asked for.
+const SOLICITED: u32 = 1 << 30;
 
 /// A frame of so many bytes with these headers and zeros for payload, and where its packet ends: what is
 /// behind is padding. It has room for the headers.
@@ -12,7 +15,17 @@ pub fn bytes_of(headers: &Headers, frame_bytes: usize) -> (Vec<u8>, usize) {
     let layout = headers.layout();
     let mut builder = Builder::new(headers.mac_destination, headers.mac_source);
     for tag in &headers.vlans {
-        builder = builder.tag(tag.kind, u16::from(tag.priority) << vlan::PCP_SHIFT | tag.id);
+        builder = builder.tag(tag.kind, tag.word());
+    }
+    if let Some(isid) = headers.backbone {
+        builder = builder.pbb(pbb::Header {
+            priority: 0,
+            drop_eligible: false,
+            use_customer_addresses: false,
+            isid,
+            destination: headers.mac_destination,
+            source: headers.mac_source,
+        });
     }
     for &Label { label, class, ttl } in &headers.labels {
         builder = builder.mpls(mpls::Header { label, class, bottom: false, ttl });
@@ -22,6 +35,9 @@ pub fn bytes_of(headers: &Headers, frame_bytes: usize) -> (Vec<u8>, usize) {
     let payload = match headers.transport {
         _ if is_arp => Vec::new(),
         Transport::Sctp { .. } => chunk(frame_bytes - layout.transport_at - sctp::HEADER_BYTES),
+        Transport::Neighbour { .. } => {
+            neighbour(headers.transport, frame_bytes - layout.payload_at)
+        }
         _ => vec![0; frame_bytes - layout.payload_at],
     };
     if !is_arp {
@@ -47,13 +63,14 @@ fn network(headers: &Headers, builder: Builder) -> Builder {
             hop_limit: headers.ttl,
             ..ipv6::Header::new(source, destination)
         }),
-        Network::Arp { operation } => builder.arp(arp::Header {
+        Network::Arp { operation, sender, target } => builder.arp(arp::Header {
             operation,
-            sender_mac: headers.mac_source,
+            sender_mac: sender.unwrap_or(headers.mac_source),
             sender_ip: headers.ip_source,
-            target_mac: match operation {
-                arp::REPLY => headers.mac_destination,
-                _ => [0; 6],
+            target_mac: match (target, operation) {
+                (Some(target), _) => target,
+                (None, arp::REPLY) => headers.mac_destination,
+                (None, _) => [0; 6],
             },
             target_ip: headers.ip_destination,
         }),
@@ -62,11 +79,32 @@ fn network(headers: &Headers, builder: Builder) -> Builder {
 
 fn transport(headers: &Headers, builder: Builder) -> Builder {
     let (source, destination) = (headers.port_source, headers.port_destination);
+    let word = u32::from(source) << 16 | u32::from(destination);
     match headers.transport {
         Transport::Udp => builder.udp(source, destination),
         Transport::Tcp { flags } => builder.tcp(tcp::Header::new(source, destination, flags)),
         Transport::Sctp { verification_tag } => builder.sctp(source, destination, verification_tag),
+        Transport::Icmp { kind, code } => builder.icmp(icmp::Header::new(kind, code, word)),
+        Transport::Icmpv6 { kind, code } => builder.icmpv6(icmpv6::Header::new(kind, code, word)),
+        Transport::Neighbour { answers: false, .. } => {
+            builder.icmpv6(icmpv6::Header::new(icmpv6::NEIGHBOUR_SOLICITATION, 0, 0))
+        }
+        Transport::Neighbour { .. } => {
+            builder.icmpv6(icmpv6::Header::new(icmpv6::NEIGHBOUR_ADVERTISEMENT, 0, SOLICITED))
+        }
     }
+}
+
+/// What follows the header of a message that discovers neighbours: the address that it is about, an option with
+/// a link-layer address, and so many zeros (RFC 4861 sections 4.3, 4.4 and 4.6.1).
+fn neighbour(transport: Transport, zeros: usize) -> Vec<u8> {
+    let Transport::Neighbour { answers, target, link } = transport else { return vec![0; zeros] };
+    let kind = if answers { icmpv6::OPTION_TARGET_LINK } else { icmpv6::OPTION_SOURCE_LINK };
+    let mut body = target.octets().to_vec();
+    body.extend([kind, (icmpv6::OPTION_LINK_BYTES / 8) as u8]);
+    body.extend(link);
+    body.resize(body.len() + zeros, 0);
+    body
 }
 
 /// A DATA chunk with the only part of a message of zeros, in so many bytes or up to three less: chunks

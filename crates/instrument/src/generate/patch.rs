@@ -144,17 +144,23 @@ impl Patch {
         let is_port = matches!(field, Field::PortSource | Field::PortDestination);
         let ones = |is_summed: bool| if is_summed { u64::MAX } else { 0 };
         let in_ip = ones(is_address || matches!(field, Field::IpProtocol | Field::Tos));
-        let in_transport = ones(is_address || is_long_address || is_port);
+        let is_summed = (is_address || is_long_address) && headers.transport.sums_addresses();
+        let in_transport = ones(is_summed || is_port);
         let (bytes, shift) = (width(field), shift(field));
         Patch { source, at, bytes, shift, around, in_ip, in_transport }
     }
 
-    /// The same in the second place where ARP has an Ethernet address, if it has.
+    /// The same in the second place where a backbone's tag or ARP has an Ethernet address, if one has.
     fn again(&self, field: Field, headers: &Headers) -> Option<Self> {
-        let network_at = headers.layout().network_at;
+        let Layout { labels_at, network_at, .. } = headers.layout();
+        let customer_at = labels_at - 2 - 12;
         let at = match (headers.network, field) {
-            (Network::Arp { .. }, Field::MacSource) => network_at + arp::SENDER_MAC_AT,
-            (Network::Arp { operation: arp::REPLY }, Field::MacDestination) => {
+            (_, Field::MacDestination) if headers.backbone.is_some() => customer_at,
+            (_, Field::MacSource) if headers.backbone.is_some() => customer_at + 6,
+            (Network::Arp { sender: None, .. }, Field::MacSource) => {
+                network_at + arp::SENDER_MAC_AT
+            }
+            (Network::Arp { operation: arp::REPLY, target: None, .. }, Field::MacDestination) => {
                 network_at + arp::TARGET_MAC_AT
             }
             _ => return None,
@@ -230,6 +236,7 @@ fn place(field: Field, headers: &Headers) -> (usize, u64) {
         Field::MacDestination => (ethernet::DESTINATION.start, 0),
         Field::MacSource => (ethernet::SOURCE.start, 0),
         Field::VlanId => of_tag(0),
+        Field::VlanTag => (of_tag(0).0, 0),
         Field::VlanInnerId => of_tag(1),
         Field::MplsLabel => {
             let bottom = if headers.labels.len() == 1 { u64::from(mpls::BOTTOM) } else { 0 };
@@ -263,7 +270,8 @@ fn width(field: Field) -> usize {
         Field::Ipv6Source | Field::Ipv6Destination => 8,
         Field::MacSource | Field::MacDestination => 6,
         Field::IpSource | Field::IpDestination | Field::MplsLabel | Field::FlowLabel => 4,
-        Field::VlanId | Field::VlanInnerId | Field::IpProtocol | Field::Tos => 2,
+        Field::VlanId | Field::VlanTag | Field::VlanInnerId => 2,
+        Field::IpProtocol | Field::Tos => 2,
         Field::PortSource | Field::PortDestination => 2,
     }
 }

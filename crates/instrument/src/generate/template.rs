@@ -8,7 +8,7 @@
 
 use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
-use packet::header::{ipv4, ipv6, sctp, tcp, udp};
+use packet::header::{icmp, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 
 use crate::generate::form::bytes_of;
 use crate::generate::patch::{Group, Patch};
@@ -52,8 +52,9 @@ pub struct Template {
 /// What guards the transport header and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// An Internet checksum, and what stands for a sum of zero: UDP's must not be zero.
-    Internet { protocol: u8, zero: u16 },
+    /// An Internet checksum, what stands for a sum of zero, since UDP's must not be zero, and whether it covers a pseudo
+    /// header.
+    Internet { protocol: u8, zero: u16, is_pseudo: bool },
     /// SCTP's CRC32c, up to this byte.
     Crc { end: usize },
     /// Nothing.
@@ -73,12 +74,18 @@ impl Template {
         let layout = headers.layout();
         let (bytes, packet_end) = bytes_of(headers, frame_bytes - FCS_BYTES);
         let at = layout.transport_at;
-        let internet = |zero| Guard::Internet { protocol: headers.transport.protocol(), zero };
+        let (protocol, is_pseudo) =
+            (headers.transport.protocol(), headers.transport.sums_addresses());
+        let internet = |zero| Guard::Internet { protocol, zero, is_pseudo };
         let (guard, check_at) = match (headers.network, headers.transport) {
             (Network::Arp { .. }, _) => (Guard::None, at),
             (_, Transport::Udp) => (internet(0xffff), at + udp::CHECKSUM_AT),
             (_, Transport::Tcp { .. }) => (internet(0), at + tcp::CHECKSUM_AT),
             (_, Transport::Sctp { .. }) => (Guard::Crc { end: packet_end }, at + sctp::CHECKSUM_AT),
+            (_, Transport::Icmp { .. }) => (internet(0), at + icmp::CHECKSUM_AT),
+            (_, Transport::Icmpv6 { .. } | Transport::Neighbour { .. }) => {
+                (internet(0), at + icmpv6::CHECKSUM_AT)
+            }
         };
         let mut template = Template {
             bytes,
@@ -115,7 +122,10 @@ impl Template {
         }
         let protocol = transport.protocol();
         let segment = &blank[self.transport_at..];
-        let pseudo = pseudo(self.network, &blank[self.network_at..], protocol, segment.len());
+        let pseudo = match transport.sums_addresses() {
+            true => pseudo(self.network, &blank[self.network_at..], protocol, segment.len()),
+            false => Sum::default(),
+        };
         self.check_sum = pseudo.bytes(segment);
         if self.network == Network::Ipv4 && patches().any(Patch::is_in_ip) {
             let ip = &mut blank[self.network_at..self.transport_at];
@@ -295,6 +305,9 @@ impl Template {
     fn is_guarded(&self, bytes: &[u8]) -> bool {
         let segment = &bytes[self.transport_at..];
         match self.guard {
+            Guard::Internet { is_pseudo: false, .. } => {
+                Sum::default().bytes(segment).checksum() == 0
+            }
             Guard::Internet { protocol, .. } => {
                 let ip = &bytes[self.network_at..];
                 pseudo(self.network, ip, protocol, segment.len()).bytes(segment).checksum() == 0

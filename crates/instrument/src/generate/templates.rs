@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::generate::patch::Group;
 use crate::generate::template::Template;
-use crate::stream::{Arrival, Field, Headers, Stream};
+use crate::stream::{Arrival, Field, Headers, Stream, TAG_BYTES};
 
 /// The templates of a stream: one for each size of its frames, and which frame has which.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Templates {
 impl Templates {
     /// The frames of `stream` as they leave, signed with the run's `key`. The stream is valid.
     pub fn leaving(stream: &Stream, key: u64) -> Self {
-        Templates::new(stream, &stream.headers, &[], key)
+        Templates::new(stream, &stream.headers, &[], 0, key)
     }
 
     /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
@@ -28,28 +28,49 @@ impl Templates {
         let leaving = Templates::leaving(stream, key);
         let arriving = match stream.arrival {
             Arrival::Unchanged => leaving.clone(),
-            Arrival::Routed { .. } => Templates::arriving(stream, key),
+            _ => Templates::arriving(stream, key),
         };
         [leaving, arriving]
     }
 
     /// The frames of `stream` as they ought to arrive.
     pub fn arriving(stream: &Stream, key: u64) -> Self {
+        const TAG: isize = TAG_BYTES as isize;
         match stream.arrival {
             Arrival::Unchanged => Templates::leaving(stream, key),
             Arrival::Routed { mac_source, mac_destination } => {
                 let ttl = stream.headers.ttl.saturating_sub(1);
                 let headers =
                     Headers { mac_source, mac_destination, ttl, ..stream.headers.clone() };
-                Templates::new(stream, &headers, &[Field::MacSource, Field::MacDestination], key)
+                let constant = [Field::MacSource, Field::MacDestination];
+                Templates::new(stream, &headers, &constant, 0, key)
+            }
+            Arrival::Tagged(ref tags) => {
+                let tagged = stream.tagged(tags);
+                Templates::new(&tagged, &tagged.headers, &[], TAG, key)
+            }
+            Arrival::Untagged => {
+                let bare = stream.untagged();
+                let gone = [Field::VlanId, Field::VlanTag];
+                Templates::new(&bare, &bare.headers, &gone, -TAG, key)
             }
         }
     }
 
-    fn new(stream: &Stream, headers: &Headers, constant: &[Field], key: u64) -> Self {
+    /// The frames of `stream` with these headers, in which these fields do not vary, longer by so many bytes.
+    fn new(
+        stream: &Stream,
+        headers: &Headers,
+        constant: &[Field],
+        longer: isize,
+        key: u64,
+    ) -> Self {
         let group = |vary| Group::new(vary, constant, headers);
         let groups: Vec<Group> = stream.vary.iter().map(group).collect();
-        let sized = |&size: &usize| Template::new(stream, headers, groups.clone(), size, key);
+        let sized = |&size: &usize| {
+            let size = size.saturating_add_signed(longer);
+            Template::new(stream, headers, groups.clone(), size, key)
+        };
         let (first, others) = stream.sizes().split_first().unwrap_or((&stream.frame_bytes, &[]));
         let turns = stream.genome.as_ref().map(|genome| Arc::clone(genome.turns()));
         Templates {

@@ -19,6 +19,7 @@ use snmp::Question;
 
 use super::Ended;
 use super::findings::{Findings, LogEntry, Measured, Series, Value};
+use super::hosts::Errand;
 use crate::stream::{Rate, Stream};
 
 /// Commands that one reaction may give.
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Watch(usize, Watch),
     Counters,
     Snmp(usize, SnmpId, Question),
+    Errand(Errand),
+    EndErrand,
 }
 
 /// A question to an agent.
@@ -294,6 +297,16 @@ impl Desk {
         let asked = SnmpId(self.asked);
         self.command(Command::Snmp(agent, asked, question));
         asked
+    }
+
+    /// Sends hosts on an errand; [`What::Errand`](super::What::Errand) tells what came of it.
+    pub fn errand(&mut self, errand: Errand) {
+        self.command(Command::Errand(errand));
+    }
+
+    /// Ends the errand that is under way; what it came to is told all the same.
+    pub fn end_errand(&mut self) {
+        self.command(Command::EndErrand);
     }
 
     /// Asks to be told at this moment, or as soon as possible if it has passed.

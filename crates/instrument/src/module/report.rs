@@ -28,6 +28,8 @@ pub struct StageReport {
     pub ended: Ended,
     /// Whether time was virtual.
     pub is_simulated: bool,
+    /// Whether hosts were sent on an errand: their frames are in no account, and of what was lost nobody knows whose it was.
+    pub has_sent_hosts: bool,
     /// Each stream, in the order in which they were prepared.
     pub streams: Vec<StreamAccount>,
     /// Each of the rig's ports, in order.

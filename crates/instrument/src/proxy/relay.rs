@@ -49,9 +49,7 @@ struct Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// Its end was read; what is held is still to be written.
-    Ending,
-    /// The other end was told.
+    /// Its end was read and the other end was told.
     Ended,
 }
 
@@ -123,21 +121,17 @@ impl Relay {
                     (way.from, way.until) = (0, 0);
                 }
             }
-            match way.flow {
-                Flow::Open => {}
-                Flow::Ending => {
-                    sink.finish();
-                    way.flow = Flow::Ended;
-                    return Ok(());
-                }
-                Flow::Ended => return still_there(source.as_mut(), from),
+            if way.flow == Flow::Ended {
+                return still_there(source.as_mut(), from);
             }
             let count = match source.receive(&mut way.buffer) {
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(ChannelError::Closed(_)) if !source.was_reset() => {
-                    way.flow = Flow::Ending;
-                    continue;
+                    // At once: a turn may end here, and nothing more would ever ring.
+                    sink.finish();
+                    way.flow = Flow::Ended;
+                    return Ok(());
                 }
                 Err(error) => return Err((from, error.to_string())),
             };

@@ -276,3 +276,50 @@ fn what_it_adds_is_measured() {
     assert_eq!((added.straight.count(), added.through.count()), (300, 300));
     assert!(added.ns().is_some());
 }
+
+/// An end that says one byte at a time and then that it was all, and one that notes being told.
+struct Scripted {
+    left: usize,
+    told: Arc<AtomicBool>,
+}
+
+impl Channel for Scripted {
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        if self.left == 0 {
+            return Err(ChannelError::Closed("scripted".into()));
+        }
+        self.left -= 1;
+        buffer[0] = 7;
+        Ok(1)
+    }
+
+    fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
+        Ok(bytes.len())
+    }
+
+    fn finish(&mut self) -> bool {
+        self.told.store(true, Ordering::Relaxed);
+        true
+    }
+
+    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
+        None
+    }
+
+    fn peer(&self) -> &str {
+        "scripted"
+    }
+}
+
+#[test]
+fn an_end_that_is_read_is_told_in_the_same_turn_however_often_was_read_before() {
+    for left in 0..100 {
+        let told = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
+        let [from_controller, from_switch] = told.clone().map(|told| Scripted { left, told });
+        let mut relay = relay::Relay::new(Box::new(from_controller), Box::new(from_switch));
+        // Bytes that wait ring again; an end that was read does not.
+        let turns = left / 16 + 1;
+        (0..turns).for_each(|_| drop(relay.turn(&mut |_, _, _| {})));
+        assert!(told.iter().all(|told| told.load(Ordering::Relaxed)), "{left}");
+    }
+}

@@ -87,7 +87,7 @@ impl Prepared {
             rate: stream.rate,
             shape: stream.shape,
             signature_at: stream.signature_at,
-            arrival: stream.arrival,
+            arrival: stream.arrival.clone(),
         };
         let streams = trial.streams.iter().map(bare).collect();
         let open = |replay: &Replay| {

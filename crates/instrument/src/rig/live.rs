@@ -17,6 +17,7 @@ use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::stage::agents::Agent;
+use crate::stage::hosts::Hosts;
 use crate::trial::{Trial, TrialReport};
 
 /// Time between setting a trial up and its first frame.
@@ -33,6 +34,8 @@ pub struct LiveRig {
     pub(crate) ports: Vec<Box<dyn Port>>,
     /// Agents that a module can ask.
     pub agents: Vec<Agent>,
+    /// Hosts that a module can send on errands, where the links let them stand there.
+    pub hosts: Option<Box<dyn Hosts>>,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
     pub(crate) stop: Arc<AtomicBool>,
@@ -42,7 +45,7 @@ impl LiveRig {
     /// A rig over these ports, whose frames are signed with the run's `key`. Whoever sets `stop`
     /// ends a trial in progress.
     pub fn new(ports: Vec<Box<dyn Port>>, key: u64, stop: Arc<AtomicBool>) -> Self {
-        LiveRig { ports, agents: Vec::new(), key, epoch: 0, stop }
+        LiveRig { ports, agents: Vec::new(), hosts: None, key, epoch: 0, stop }
     }
 
     /// As [`Rig::trial`], for low loads: rests for `pause` between looks, so that others have the
@@ -50,6 +53,7 @@ impl LiveRig {
     pub fn trial_at_ease(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
+        ports.iter_mut().for_each(|port| port.hand_over_promptly(false));
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
@@ -84,6 +88,7 @@ impl LiveRig {
     ) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
+        ports.iter_mut().for_each(|port| port.hand_over_promptly(false));
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);

@@ -41,6 +41,11 @@ impl Lengths {
         }
     }
 
+    /// The tester has waited for something: that was no turn.
+    pub fn rest(&mut self) {
+        self.began = None;
+    }
+
     /// For this share of the time, turns were no longer than this; zero where they take none.
     pub fn quantile(&self, share: f64) -> Nanos {
         let all: u64 = self.ns.iter().sum();

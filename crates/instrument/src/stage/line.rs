@@ -7,6 +7,7 @@
 //! ([`TRANSMIT_BYTES_MAX`], [`MESSAGES_WAITING_MAX`]) and by the session's own limits.
 
 use std::collections::VecDeque;
+use std::os::fd::RawFd;
 
 use openflow::codec::{DecodeError, encode};
 use openflow::header::Xid;
@@ -373,6 +374,11 @@ impl Line {
     /// So many messages were not said.
     pub fn unsent(&mut self, messages: u64) {
         self.report.unsent += messages;
+    }
+
+    /// What it can be waited for by, while it is up.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.channel.as_ref()?.descriptor()
     }
 
     /// Whether there is anything to hand to the channel.

@@ -1,6 +1,6 @@
 //! A stage in real time: one thread that spins over ports and sockets and looks at the clock.
 //!
-//! It never waits: to be woken would cost tens of microseconds just when a frame or a message comes.
+//! It never waits but for programs on its own cores that it sent on an errand: to be woken would cost tens of microseconds just when a frame or a message comes.
 //! Sockets are read without blocking in the same loop, and a message is dated by the look at the clock
 //! right after the read. So is what leaves: before and after each write.
 
@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use ports::clock::Wait;
 use ports::{clock, steal};
 
 use crate::module::{Ended, Module, Signer, StageReport};
@@ -95,8 +96,12 @@ impl LiveRig {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let signer = Signer::new(self.key, self.epoch);
         let (ports, agents) = (&mut self.ports[..], &mut self.agents[..]);
-        let mut stage =
-            Stage::new(module.needs(), scene, signer, (ports, agents), clock::now(), false);
+        let needs = module.needs();
+        ports.iter_mut().for_each(|port| port.hand_over_promptly(needs.is_prompt));
+        let hosts = &mut self.hosts;
+        let known = (&mut *ports, &*agents, hosts.is_some());
+        let mut stage = Stage::new(needs, scene, signer, known, clock::now(), false);
+        let mut wait = Wait::new();
         let stop = Arc::clone(&self.stop);
         let stolen = steal::total();
         while !stage.is_over() {
@@ -104,7 +109,17 @@ impl LiveRig {
                 stage.interrupt(Ended::Interrupted, clock::now());
             }
             let clock = &mut clock::now;
-            stage.turn(&mut World { ports, module, agents, connect, clock });
+            let hosts = hosts.as_deref_mut();
+            stage.turn(&mut World { ports, module, agents, hosts, connect, clock });
+            if let Some(until) = stage.waits(clock::now()) {
+                wait.clear();
+                stage.descriptors().for_each(|it| {
+                    wait.add(it, false);
+                });
+                // A wait that the system refuses is one that ends at once.
+                let _ = wait.until(Some(until));
+                stage.rest(clock::now());
+            }
         }
         agents.iter_mut().for_each(Agent::forget);
         let mut report = stage.finish(module, ports);

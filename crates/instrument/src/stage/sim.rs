@@ -29,8 +29,10 @@ impl<D: Device> SimRig<D> {
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let signer = Signer::new(self.key, self.epoch);
+        // Hosts are systems of this machine, which know no other time than its own.
         let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
-        let mut stage = Stage::new(module.needs(), scene, signer, (ports, agents), self.now, true);
+        let mut stage =
+            Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true);
         let mut was_away = false;
         while !stage.is_over() {
             let away = self.away_until();
@@ -72,6 +74,7 @@ impl<D: Device> SimRig<D> {
                 ports: &mut self.ports,
                 module,
                 agents: &mut self.agents,
+                hosts: None,
                 connect: &mut dial,
                 clock: &mut || now,
             };
@@ -90,6 +93,7 @@ impl<D: Device> SimRig<D> {
                 ports: &mut self.ports,
                 module,
                 agents: &mut self.agents,
+                hosts: None,
                 connect: &mut dial,
                 clock: &mut || now,
             };

@@ -47,6 +47,7 @@ impl Stage {
                 Later::Snmp(agent, asked, at, answer) => {
                     self.tell(world, at, What::Snmp { agent, asked, answer: &answer });
                 }
+                Later::Errand(done) => self.tell(world, now, What::Errand(&done)),
                 Later::Up(connection) => {
                     let facts = Arc::clone(&self.facts);
                     let facts = &facts.connections[connection];
@@ -151,6 +152,14 @@ impl Stage {
                 if let Some(answer) = refused {
                     self.tell_soon(Later::Snmp(agent, asked, now, answer));
                 }
+            }
+            Command::Errand(errand) => {
+                let refused = self.hosts.begin(world.hosts.as_deref_mut(), errand);
+                refused.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
+            }
+            Command::EndErrand => {
+                let done = self.end_errand(world);
+                done.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
             }
             Command::Counters => {
                 let counters = world.ports.iter_mut().map(|port| port.counters()).collect();

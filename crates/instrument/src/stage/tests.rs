@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ports::memory::pair;
 use ports::port::Port;
 
+use super::hosts::Hosts;
 use super::*;
+use crate::module::hosts::{Done, Errand, Host, Talk, Talked};
 use crate::module::{Event, Span, Watch, What};
 use crate::stream::{Headers, Rate, Stream};
 
@@ -59,7 +61,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         module.needs(),
         &Scene::default(),
         Signer::new(1, 1),
-        (&mut ports, &[]),
+        (&mut ports, &[], false),
         Nanos(1_000_000),
         false,
     );
@@ -69,6 +71,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
             ports: &mut ports,
             module: &mut module,
             agents: &mut [],
+            hosts: None,
             connect: &mut connect,
             clock: &mut || Nanos(clock.fetch_add(1_000, Ordering::Relaxed)),
         };
@@ -97,4 +100,116 @@ fn a_module_that_thinks_longer_than_a_stall_makes_delays_unknown() {
     assert_eq!(report.stalls.delays_unknown, module.unknown.len() as u64);
     assert_eq!(report.streams[0].lost(), 0);
     assert!(report.flags.contains(&Flag::Stalled(1)));
+}
+
+/// Hosts of a test: an errand takes as many looks as it is told.
+struct Slow {
+    looks: u32,
+    done: Option<Done>,
+    stopped: Arc<AtomicU64>,
+}
+
+impl Hosts for Slow {
+    fn begin(&mut self, errand: Errand) {
+        let Errand::Talk(talk) = errand else { panic!("a talk was asked for") };
+        self.done = Some(Done::Talked(Talked { sent: talk.packets, ..Talked::default() }));
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        self.looks = self.looks.checked_sub(1)?;
+        if self.looks == 0 { self.done.take() } else { Some(Done::Loading) }
+    }
+
+    fn stop(&mut self) -> Option<Done> {
+        self.stopped.fetch_add(1, Ordering::Relaxed);
+        self.done.take()
+    }
+}
+
+/// Sends hosts on errands and keeps what it is told.
+struct Sender {
+    errands: u32,
+    ends_after: usize,
+    told: Vec<Done>,
+}
+
+impl Module for Sender {
+    fn needs(&self) -> Needs {
+        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(10)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let host = Host {
+                    port: 0,
+                    mac: [2; 6],
+                    address: [10, 0, 0, 1].into(),
+                    udp_port: 1,
+                    next_hop: [4; 6],
+                };
+                let talk = Talk {
+                    hosts: [host; 2],
+                    payload_bytes: 18,
+                    packets: 7,
+                    wait: Nanos(1),
+                    lost_in_a_row_max: 1,
+                };
+                (0..self.errands).for_each(|_| desk.errand(Errand::Talk(talk.clone())));
+            }
+            What::Errand(done) => {
+                self.told.push(done.clone());
+                if self.told.len() == self.ends_after {
+                    desk.end();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+/// What a module with so many errands is told by hosts that take so many looks, and how often they were stopped.
+fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<Done>, u64) {
+    let mut ports: Vec<Box<dyn Port>> = Vec::new();
+    let (clock, stopped) = (AtomicU64::new(1_000_000), Arc::new(AtomicU64::new(0)));
+    let seen = Arc::clone(&stopped);
+    let mut hosts = looks.map(|looks| Slow { looks, done: None, stopped: seen });
+    let mut module = Sender { errands, ends_after, told: Vec::new() };
+    let known = (&mut ports[..], &[][..], hosts.is_some());
+    let (needs, scene) = (module.needs(), Scene::default());
+    let mut stage = Stage::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
+    let mut waited = 0;
+    while !stage.is_over() {
+        let mut connect = |_, _| Ok(None);
+        let mut world = World {
+            ports: &mut ports,
+            module: &mut module,
+            agents: &mut [],
+            hosts: hosts.as_mut().map(|it| it as &mut AnyHosts),
+            connect: &mut connect,
+            clock: &mut || Nanos(clock.fetch_add(1_000, Ordering::Relaxed)),
+        };
+        stage.turn(&mut world);
+        let now = Nanos(clock.load(Ordering::Relaxed));
+        waited += u64::from(stage.waits(now).is_some_and(|until| until > now));
+    }
+    // It spins unless hosts have its cores.
+    assert_eq!(waited > 0, looks.is_some());
+    (module.told, stopped.load(Ordering::Relaxed))
+}
+
+#[test]
+fn hosts_are_sent_and_what_came_of_it_is_told() {
+    let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
+    let told = [Done::Loading, Done::Loading, talked.clone()];
+    assert_eq!(sent_on_errands(1, 3, Some(3)), (told.into(), 0));
+    // A second errand at the same time is none; what goes on when the module is over is ended.
+    let (told, stopped) = sent_on_errands(2, 1, Some(3));
+    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another errand")), "{told:?}");
+    assert_eq!(stopped, 1);
+    let (told, stopped) = sent_on_errands(1, 1, None);
+    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("no host")), "{told:?}");
+    assert_eq!(stopped, 0);
 }

@@ -67,6 +67,9 @@ impl Stage {
         moved |= self.send(world);
         moved |= self.receive(world);
         moved |= self.talk(world);
+        if let Some(done) = self.hosts.done(world.hosts.as_deref_mut()) {
+            self.tell_soon(Later::Errand(done));
+        }
         moved |= self.tell_later(world);
         moved |= self.write(world);
         moved

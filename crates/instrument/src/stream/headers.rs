@@ -2,15 +2,15 @@
 //! transport.
 //!
 //! ```text
-//! | Ethernet 14 | tags 4 each | labels 4 each | IPv4 20, IPv6 40 or ARP 28 | UDP 8, TCP 20 or SCTP 28 |
+//! | Ethernet 14 | tags 4 each | backbone 18 | labels 4 each | IPv4 20, IPv6 40 or ARP 28 | UDP 8, TCP 20, SCTP 28 ... |
 //! ```
 //!
 //! SCTP's are the common header and that of one DATA chunk (RFC 9260 sections 3.1 and 3.3.1), which
-//! carries the rest of the frame.
+//! carries the rest of the frame; ICMP's are 8 bytes, and 32 where neighbours are discovered (RFC 4861 section 4.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use packet::header::{arp, ethernet, ipv4, ipv6, mpls, sctp, tcp, udp, vlan};
+use packet::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan};
 
 use super::Field;
 
@@ -26,6 +26,12 @@ pub const TAGS_MAX: usize = 4;
 /// MPLS entries of a frame.
 pub const LABELS_MAX: usize = 8;
 
+/// Bytes that a backbone service instance adds, its type included.
+pub const BACKBONE_BYTES: usize = 2 + pbb::TAG_BYTES;
+
+/// Bytes of a message that discovers neighbours, with the one option that it has.
+pub const NEIGHBOUR_BYTES: usize = icmpv6::OPTIONS_AT + icmpv6::OPTION_LINK_BYTES;
+
 /// Bytes of the header of SCTP's DATA chunk.
 pub const CHUNK_BYTES: usize = 16;
 
@@ -38,6 +44,9 @@ pub struct Headers {
     pub mac_destination: [u8; 6],
     /// VLAN tags, outermost first; at most [`TAGS_MAX`].
     pub vlans: Vec<Vlan>,
+    /// The service instance of a backbone that carries the frame (IEEE 802.1ah), 24 bits: behind the tags, with the
+    /// frame's own addresses as the customer's.
+    pub backbone: Option<u32>,
     /// MPLS entries, outermost first; at most [`LABELS_MAX`].
     pub labels: Vec<Label>,
     /// Which network header follows.
@@ -51,13 +60,13 @@ pub struct Headers {
     /// IPv4 type of service, the whole octet; IPv6 traffic class.
     pub tos: u8,
     /// IPv4 protocol, IPv6 next header. Whatever it says, the header of `transport` follows: the
-    /// ports of UDP are where TCP has its own, and type and code of ICMP are the source port's bytes.
+    /// ports of UDP are where TCP has its own, and type and code of ICMP are UDP's source port's bytes.
     pub ip_protocol: u8,
     /// Which transport header follows; none does in ARP.
     pub transport: Transport,
-    /// Source port.
+    /// Source port; the identifier of ICMP.
     pub port_source: u16,
-    /// Destination port.
+    /// Destination port; the sequence number of ICMP.
     pub port_destination: u16,
 }
 
@@ -98,11 +107,14 @@ pub enum Network {
         /// Flow label, 20 bits.
         flow_label: u32,
     },
-    /// ARP about IPv4 on Ethernet. The sender's hardware address is the Ethernet source; the
-    /// target's is the Ethernet destination in a reply and zero in anything else.
+    /// ARP about IPv4 on Ethernet.
     Arp {
         /// Operation: 1 asks, 2 answers.
         operation: u16,
+        /// The sender's hardware address where it is not the Ethernet source.
+        sender: Option<[u8; 6]>,
+        /// The target's where it is not the Ethernet destination in a reply and zero in anything else.
+        target: Option<[u8; 6]>,
     },
 }
 
@@ -121,6 +133,29 @@ pub enum Transport {
     Sctp {
         /// What the receiver of an association expects.
         verification_tag: u32,
+    },
+    /// ICMP, as in IPv4.
+    Icmp {
+        /// Type.
+        kind: u8,
+        /// Code.
+        code: u8,
+    },
+    /// ICMP for IPv6.
+    Icmpv6 {
+        /// Type.
+        kind: u8,
+        /// Code.
+        code: u8,
+    },
+    /// ICMP for IPv6 that discovers a neighbour.
+    Neighbour {
+        /// Whether it answers; else it asks.
+        answers: bool,
+        /// The address that it is about.
+        target: Ipv6Addr,
+        /// The link-layer address in its option: the target's in an answer, else the sender's.
+        link: [u8; 6],
     },
 }
 
@@ -142,9 +177,19 @@ impl Vlan {
     pub fn new(id: u16) -> Self {
         Vlan { kind: ethernet::TYPE_VLAN, id, priority: 0 }
     }
+
+    /// What follows its type: priority and identifier, 16 bits.
+    pub fn word(self) -> u16 {
+        u16::from(self.priority) << vlan::PCP_SHIFT | self.id
+    }
 }
 
 impl Network {
+    /// ARP with the hardware addresses of the Ethernet header.
+    pub fn arp(operation: u16) -> Self {
+        Network::Arp { operation, sender: None, target: None }
+    }
+
     /// Bytes of its header.
     pub fn header_bytes(self) -> usize {
         match self {
@@ -162,6 +207,9 @@ impl Transport {
             Transport::Udp => udp::HEADER_BYTES,
             Transport::Tcp { .. } => tcp::HEADER_BYTES,
             Transport::Sctp { .. } => sctp::HEADER_BYTES + CHUNK_BYTES,
+            Transport::Icmp { .. } => icmp::HEADER_BYTES,
+            Transport::Icmpv6 { .. } => icmpv6::HEADER_BYTES,
+            Transport::Neighbour { .. } => NEIGHBOUR_BYTES,
         }
     }
 
@@ -171,7 +219,19 @@ impl Transport {
             Transport::Udp => ipv4::PROTOCOL_UDP,
             Transport::Tcp { .. } => ipv4::PROTOCOL_TCP,
             Transport::Sctp { .. } => ipv4::PROTOCOL_SCTP,
+            Transport::Icmp { .. } => ipv4::PROTOCOL_ICMP,
+            Transport::Icmpv6 { .. } | Transport::Neighbour { .. } => ipv4::PROTOCOL_ICMPV6,
         }
+    }
+
+    /// Whether it has ports.
+    pub fn has_ports(self) -> bool {
+        matches!(self, Transport::Udp | Transport::Tcp { .. } | Transport::Sctp { .. })
+    }
+
+    /// Whether its checksum covers addresses of the network header too.
+    pub fn sums_addresses(self) -> bool {
+        !matches!(self, Transport::Icmp { .. })
     }
 }
 
@@ -182,6 +242,7 @@ impl Headers {
             mac_source: mac.0,
             mac_destination: mac.1,
             vlans: Vec::new(),
+            backbone: None,
             labels: Vec::new(),
             network: Network::Ipv4,
             ip_source: ip.0,
@@ -197,7 +258,8 @@ impl Headers {
 
     /// Where the headers lie.
     pub fn layout(&self) -> Layout {
-        let labels_at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * self.vlans.len();
+        let backbone = if self.backbone.is_some() { BACKBONE_BYTES } else { 0 };
+        let labels_at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * self.vlans.len() + backbone;
         let network_at = labels_at + mpls::ENTRY_BYTES * self.labels.len();
         let transport_at = network_at + self.network.header_bytes();
         let payload_at = match self.network {
@@ -212,7 +274,7 @@ impl Headers {
         let is_arp = matches!(self.network, Network::Arp { .. });
         match field {
             Field::MacSource | Field::MacDestination => true,
-            Field::VlanId => !self.vlans.is_empty(),
+            Field::VlanId | Field::VlanTag => !self.vlans.is_empty(),
             Field::VlanInnerId => self.vlans.len() > 1,
             Field::MplsLabel => !self.labels.is_empty(),
             Field::IpSource | Field::IpDestination => !matches!(self.network, Network::Ipv6 { .. }),
@@ -220,7 +282,7 @@ impl Headers {
             Field::Ipv6Source | Field::Ipv6Destination | Field::FlowLabel => {
                 matches!(self.network, Network::Ipv6 { .. })
             }
-            Field::PortSource | Field::PortDestination => !is_arp,
+            Field::PortSource | Field::PortDestination => !is_arp && self.transport.has_ports(),
         }
     }
 
@@ -237,6 +299,12 @@ impl Headers {
                 let depth = usize::from(field == Field::VlanInnerId);
                 if let Some(vlan) = self.vlans.get_mut(depth) {
                     vlan.id = value as u16 & 0xfff;
+                }
+            }
+            (Field::VlanTag, _) => {
+                if let Some(vlan) = self.vlans.first_mut() {
+                    vlan.id = value as u16 & 0xfff;
+                    vlan.priority = (value >> vlan::PCP_SHIFT) as u8 & 7;
                 }
             }
             (Field::MplsLabel, _) => {

@@ -10,8 +10,8 @@ use super::genome::GenomeError;
 use super::headers::{LABELS_MAX, TAGS_MAX};
 use super::shape::RAMP_MAX;
 use super::{
-    Arrival, Field, LIST_VALUES_MAX, Label, Network, Order, Rate, Shape, Stream, VARY_GROUPS_MAX,
-    Values, Vlan,
+    Arrival, Field, LIST_VALUES_MAX, Label, Network, Order, Rate, Shape, Stream, TAG_BYTES,
+    VARY_GROUPS_MAX, Values, Vlan,
 };
 use crate::signature::SIGNATURE_BYTES;
 
@@ -72,6 +72,10 @@ pub enum Problem {
     BadFlowLabel(u32),
     /// Frames that no router sends on as IP's are to be expected from one.
     NotRouted,
+    /// Frames are to arrive with a tag that left with one, or without that left without.
+    BadTagging,
+    /// There are neither one tag to be put on nor one for each index of the first group, all of one kind.
+    BadTags(usize),
     /// Bursts that last longer than it is from one to the next, or are empty.
     BadBurst {
         /// Frames of a burst.
@@ -165,7 +169,9 @@ impl Stream {
     }
 
     fn validate_sizes(&self, problems: &mut Vec<Problem>) {
-        let largest_bytes = FRAME_BYTES_MAX + FCS_BYTES;
+        let grows = matches!(self.arrival, Arrival::Tagged(_));
+        let tag_bytes = if grows { TAG_BYTES } else { 0 };
+        let largest_bytes = FRAME_BYTES_MAX + FCS_BYTES - tag_bytes;
         let first = self.headers.layout().payload_at;
         let smallest = self.sizes().iter().copied().min().unwrap_or(self.frame_bytes);
         if let Some(at) = self.signature_at {
@@ -229,14 +235,39 @@ impl Stream {
             problems.push(Problem::LimitReached("LABELS_MAX"));
         }
         let is_arp = matches!(headers.network, Network::Arp { .. });
-        if is_routed && (is_arp || !headers.labels.is_empty()) {
+        // Two places for an address that varies are one too few for both.
+        if is_arp && headers.backbone.is_some() {
+            problems.push(Problem::Contradiction("arp", "backbone"));
+        }
+        if is_routed && (is_arp || headers.backbone.is_some() || !headers.labels.is_empty()) {
             problems.push(Problem::NotRouted);
         }
+        self.validate_arrival(problems);
         match headers.network {
             Network::Ipv6 { flow_label, .. } if flow_label > 0xf_ffff => {
                 problems.push(Problem::BadFlowLabel(flow_label));
             }
             _ => {}
+        }
+    }
+
+    fn validate_arrival(&self, problems: &mut Vec<Problem>) {
+        let tags = self.headers.vlans.len();
+        match &self.arrival {
+            Arrival::Unchanged | Arrival::Routed { .. } => {}
+            Arrival::Untagged if tags == 1 => {}
+            Arrival::Untagged => problems.push(Problem::BadTagging),
+            Arrival::Tagged(_) if tags > 0 => problems.push(Problem::BadTagging),
+            Arrival::Tagged(put) => {
+                let is_bad = |vlan: &&Vlan| vlan.id > 0xfff || vlan.priority > 7;
+                problems.extend(put.iter().find(is_bad).copied().map(Problem::BadVlan));
+                let drawn = self.vary.first().map(|group| group.count);
+                let is_one_each = put.len() == 1 || drawn == Some(put.len() as u64);
+                let is_one_kind = put.windows(2).all(|pair| pair[0].kind == pair[1].kind);
+                if !is_one_each || !is_one_kind {
+                    problems.push(Problem::BadTags(put.len()));
+                }
+            }
         }
     }
 
@@ -256,10 +287,13 @@ impl Stream {
                 problems.push(Problem::WeightsLength { count, length });
             }
             for (field, values) in &group.fields {
-                if seen.contains(field) {
+                // Of a tag either all varies or its identifier.
+                let place =
+                    |field: Field| if field == Field::VlanTag { Field::VlanId } else { field };
+                if seen.contains(&place(*field)) {
                     problems.push(Problem::VariedTwice(*field));
                 }
-                seen.push(*field);
+                seen.push(place(*field));
                 if !self.headers.has(*field) {
                     problems.push(Problem::NoSuchField(*field));
                 }

@@ -77,6 +77,8 @@ pub enum Field {
     MacDestination,
     /// Identifier of the outermost VLAN tag, 12 bits.
     VlanId,
+    /// All of the outermost VLAN tag but its type: priority, drop eligibility, identifier, 16 bits.
+    VlanTag,
     /// Identifier of the second VLAN tag, 12 bits.
     VlanInnerId,
     /// Outermost MPLS label, 20 bits.
@@ -219,7 +221,7 @@ impl Field {
             Field::MacSource | Field::MacDestination => 0xffff_ffff_ffff,
             Field::IpSource | Field::IpDestination => 0xffff_ffff,
             Field::MplsLabel | Field::FlowLabel => 0xf_ffff,
-            Field::PortSource | Field::PortDestination => 0xffff,
+            Field::PortSource | Field::PortDestination | Field::VlanTag => 0xffff,
             Field::VlanId | Field::VlanInnerId => 0xfff,
             Field::IpProtocol | Field::Tos => 0xff,
         }
@@ -232,6 +234,8 @@ impl Field {
             Field::IpSource | Field::IpDestination => 0x0a00_0001 + below(bits, 0xff_fffe),
             Field::PortSource | Field::PortDestination => below(bits, 0xffff) + 1,
             Field::VlanId | Field::VlanInnerId => below(bits, 4094) + 1,
+            // Any priority, and nothing that may be dropped first.
+            Field::VlanTag => bits >> 61 << 13 | (below(bits, 4094) + 1),
             // The first sixteen labels have meanings of their own (RFC 3032, section 2.1).
             Field::MplsLabel => 16 + below(bits, 0xf_fff0),
             // Those set aside for experiments (RFC 3692, section 2.1).
@@ -261,6 +265,7 @@ impl std::fmt::Display for Field {
             Field::MacSource => "mac_source",
             Field::MacDestination => "mac_destination",
             Field::VlanId => "vlan_id",
+            Field::VlanTag => "vlan_tag",
             Field::VlanInnerId => "vlan_inner_id",
             Field::MplsLabel => "mpls_label",
             Field::Tos => "tos",

@@ -51,6 +51,15 @@ impl Netlink {
         self.request("remove the address", &format!("{address}/{length}"), request, 0)
     }
 
+    /// Adds a route to one address that is on an interface's own link, so that no neighbour but itself is asked for.
+    pub fn route_on_link(&mut self, interface: u32, address: Ipv4Addr) -> Result<(), LabError> {
+        let mut message = message_to(address, 32, interface);
+        message.header.scope = RouteScope::Link;
+        let request = RouteNetlinkMessage::NewRoute(message);
+        let flags = NLM_F_CREATE | NLM_F_REPLACE;
+        self.request("add the route", &format!("{address} on the link"), request, flags)
+    }
+
     /// Adds routes, replacing those to the same network.
     pub fn routes_add(&mut self, routes: &[Route]) -> Result<(), LabError> {
         let messages = routes.iter().map(|route| {
@@ -74,17 +83,23 @@ fn address_of(interface: u32, address: Ipv4Addr, length: u8) -> AddressMessage {
 }
 
 fn message_of(route: &Route) -> RouteMessage {
+    let mut message = message_to(route.prefix, route.length, route.interface);
+    message.attributes.push(RouteAttribute::Gateway(RouteAddress::Inet(route.via)));
+    message
+}
+
+/// A route without a gateway.
+fn message_to(prefix: Ipv4Addr, length: u8, interface: u32) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = AddressFamily::Inet;
-    message.header.destination_prefix_length = route.length;
+    message.header.destination_prefix_length = length;
     message.header.table = RouteHeader::RT_TABLE_MAIN;
     message.header.protocol = RouteProtocol::Static;
     message.header.scope = RouteScope::Universe;
     message.header.kind = RouteType::Unicast;
     message.attributes = vec![
-        RouteAttribute::Destination(RouteAddress::Inet(route.prefix)),
-        RouteAttribute::Gateway(RouteAddress::Inet(route.via)),
-        RouteAttribute::Oif(route.interface),
+        RouteAttribute::Destination(RouteAddress::Inet(prefix)),
+        RouteAttribute::Oif(interface),
     ];
     message
 }

@@ -94,6 +94,7 @@ impl Peer for LinuxBridge {
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
         refuse(KIND, "a plan with neighbours", !plan.neighbors.is_empty())?;
         refuse(KIND, "a plan with routes", !plan.routes.is_empty())?;
+        refuse(KIND, "a plan with tags", !plan.tags.is_empty())?;
         let entry = |station: &super::Station| Ok((station.mac, site.port(station.port)?.index));
         let entries = plan.stations.iter().map(entry).collect::<Result<Vec<_>, LabError>>()?;
         site.namespace.netlink()?.bridge_entries_add(&entries)?;

@@ -1,18 +1,19 @@
-//! Our own switch, bridge or router: the `planimeter` program, started by its path like any peer.
+//! Our own switch, bridge, router, tagger or programmed element: the `planimeter` program, started by its path like any peer.
 //!
-//! The switch is programmed by OpenFlow at a Unix socket; the bridge and the router by lines of
+//! The switch is programmed by OpenFlow at a Unix socket; all others by lines of
 //! JSON at their control socket, which every kind has for its counters.
 //!
-//! Source: the command lines `planimeter switch|bridge|router`, and the requests of
+//! Source: the command lines `planimeter switch|bridge|router|tagger|progfe`, and the requests of
 //! `switch::control` (this crate knows them by their text only).
 //! Invariant: nothing of ours is linked in, so what is measured is what a user starts.
 
 pub mod control;
+/// What is to be held, as the control socket wants it.
+mod entries;
 
 use super::dpdk;
 use super::{
-    Access, Description, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station, Wired,
-    addresses_text, mac_text, refuse,
+    Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
 };
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const BY_PACKET_SOCKETS: &str = "packet sockets";
 /// The entries sent in one request.
 const ENTRIES: usize = 8192;
+/// The same to an element with a program, which makes its tables anew by each.
+const ENTRIES_PROGRAM: usize = 131_072;
 
 /// What the program does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +48,15 @@ pub enum Mode {
         /// How long learned addresses are kept; zero: for ever.
         ageing: Duration,
     },
+    /// An element with a program.
+    ProGfe {
+        /// The program's file.
+        program: PathBuf,
+        /// What it is because its program says so.
+        role: Role,
+    },
+    /// A VLAN tagger between port 1, whose frames have no tags, and port 2.
+    Tagger,
     /// An IPv4 router.
     Router {
         /// Its own addresses.
@@ -52,6 +64,20 @@ pub enum Mode {
         /// The entries of its destination cache; 0: no cache.
         cache: usize,
     },
+}
+
+/// What an element with a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A learning bridge.
+    Bridge {
+        /// How long learned addresses are kept; zero: for ever.
+        ageing: Duration,
+    },
+    /// An IPv4 router; that its ports have addresses is nothing to its program, and they are not told.
+    Router,
+    /// A VLAN tagger; its rules are in its program.
+    Tagger,
 }
 
 /// Our program at a site.
@@ -64,6 +90,8 @@ pub struct Ours {
     /// By what its ports are.
     ports_by: &'static str,
     running: Option<Running>,
+    /// The addresses that it has as a router, by port.
+    macs: Vec<Mac>,
     wired: Option<Wired>,
 }
 
@@ -78,7 +106,8 @@ impl Ours {
     /// The program at this path, as `mode`, with further arguments of the caller's.
     pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
         let (program, version, ports_by) = (program.into(), String::new(), BY_PACKET_SOCKETS);
-        Ours { program, mode, extra, version, ports_by, running: None, wired: None }
+        let (running, macs, wired) = (None, Vec::new(), None);
+        Ours { program, mode, extra, version, ports_by, running, macs, wired }
     }
 
     /// One request at its control socket, answered.
@@ -95,16 +124,14 @@ impl Ours {
         match self.mode {
             Mode::Switch => "ours",
             Mode::Bridge { .. } => "bridge",
+            Mode::ProGfe { .. } => "progfe",
             Mode::Router { .. } => "router",
+            Mode::Tagger => "tagger",
         }
     }
 
     fn arguments(&self, site: &Site, running: &Sockets) -> Result<Vec<OsString>, LabError> {
-        let command = match self.mode {
-            Mode::Switch => "switch",
-            Mode::Bridge { .. } => "bridge",
-            Mode::Router { .. } => "router",
-        };
+        let command = if self.mode == Mode::Switch { "switch" } else { self.kind() };
         let mut arguments: Vec<OsString> = vec![command.into()];
         for (index, port) in site.target.iter().enumerate() {
             arguments.push("--port".into());
@@ -132,14 +159,14 @@ impl Ours {
                     arguments.extend(["--frames-core".into(), core.to_string().into()]);
                 }
             }
-            Mode::Bridge { .. } => {}
+            Mode::Bridge { .. } | Mode::Tagger => {}
+            Mode::ProGfe { program, .. } => {
+                arguments.extend(["--program".into(), program.clone().into()]);
+            }
             Mode::Router { addresses, cache } => {
                 let file = site.path.join("router.toml");
-                // A port in shared memory has no address of its own.
-                let memory = memory_ports(site).map(|port| interface_mac(port as u8));
-                let ends = site.target.iter().map(|end| end.mac).chain(memory);
-                let macs: Vec<Mac> = ends.map(router_mac).collect();
-                let written = fs::write(&file, router_file(addresses, &macs, *cache));
+                let text = router_file(addresses, &router_macs(site), *cache);
+                let written = fs::write(&file, text);
                 written.map_err(|error| {
                     LabError::system("write", file.display().to_string(), error)
                 })?;
@@ -205,6 +232,7 @@ impl Peer for Ours {
             None => BY_PACKET_SOCKETS,
         };
         self.running = Some(Running { process, control, openflow });
+        self.macs = router_macs(site);
         self.wired = Some(Wired::of(site));
         Ok(())
     }
@@ -222,26 +250,47 @@ impl Peer for Ours {
             Mode::Switch => {
                 return Ok(Access::OpenFlow { channel: format!("unix:{}", openflow.display()) });
             }
-            Mode::Bridge { ageing } => {
+            Mode::Bridge { ageing } | Mode::ProGfe { role: Role::Bridge { ageing }, .. } => {
                 self.control(&json!({ "set": { "ageing_s": ageing.as_secs() } }))?;
             }
-            Mode::Router { .. } => {}
+            Mode::ProGfe { role: Role::Router, .. } => {
+                let interface =
+                    |(port, mac): (u32, &Mac)| json!({ "port": port, "mac": mac_text(*mac) });
+                let interfaces: Vec<Value> = (1..).zip(&self.macs).map(interface).collect();
+                self.control(&json!({ "set_interfaces": interfaces }))?;
+            }
+            Mode::Router { .. } | Mode::Tagger | Mode::ProGfe { role: Role::Tagger, .. } => {}
         }
         Ok(Access::Control { socket: control })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
         let kind = self.kind();
-        let is_bridge = matches!(self.mode, Mode::Bridge { .. });
-        let is_router = matches!(self.mode, Mode::Router { .. });
+        let (is_bridge, is_router, is_tagger) = match &self.mode {
+            Mode::Switch => (false, false, false),
+            Mode::Bridge { .. } => (true, false, false),
+            Mode::Router { .. } => (false, true, false),
+            Mode::Tagger => (false, false, true),
+            Mode::ProGfe { role, .. } => {
+                (matches!(role, Role::Bridge { .. }), *role == Role::Router, *role == Role::Tagger)
+            }
+        };
         refuse(kind, "a plan with stations", !is_bridge && !plan.stations.is_empty())?;
         refuse(kind, "a plan with neighbours", !is_router && !plan.neighbors.is_empty())?;
         refuse(kind, "a plan with routes", !is_router && !plan.routes.is_empty())?;
+        refuse(kind, "a plan with tags", !is_tagger && !plan.tags.is_empty())?;
         let running = self.running.as_ref().ok_or_else(|| self.not_started())?;
         let mut control = Control::connect(&running.control)?;
-        control.ask_all("add_macs", plan.stations.iter().map(station_json), ENTRIES)?;
-        control.ask_all("add_neighbours", plan.neighbors.iter().map(neighbor_json), ENTRIES)?;
-        control.ask_all("add_routes", plan.routes.iter().map(route_json), ENTRIES)
+        let has_program = matches!(self.mode, Mode::ProGfe { .. });
+        let at_once = if has_program { ENTRIES_PROGRAM } else { ENTRIES };
+        control.ask_all("add_macs", plan.stations.iter().map(entries::station), at_once)?;
+        control.ask_all("add_neighbours", plan.neighbors.iter().map(entries::neighbor), at_once)?;
+        control.ask_all("add_routes", plan.routes.iter().map(entries::route), at_once)?;
+        if self.mode == Mode::Tagger {
+            let rules: Vec<Value> = plan.tags.iter().map(entries::rule).collect();
+            control.ask(&json!({ "set_rules": rules }))?;
+        }
+        Ok(())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
@@ -290,8 +339,15 @@ impl Peer for Ours {
             .set("arguments", extra.join(" "))
             .wired(self.wired.as_ref());
         match &self.mode {
-            Mode::Switch => description,
+            Mode::Switch | Mode::Tagger => description,
             Mode::Bridge { ageing } => description.set("ageing_s", ageing.as_secs()),
+            Mode::ProGfe { program, role } => {
+                let description = description.set("program", program.display());
+                match role {
+                    Role::Bridge { ageing } => description.set("ageing_s", ageing.as_secs()),
+                    Role::Router | Role::Tagger => description,
+                }
+            }
             Mode::Router { addresses, cache } => {
                 description.set("addresses", addresses_text(addresses)).set("cache", cache)
             }
@@ -312,6 +368,13 @@ pub fn router_mac(interface: Mac) -> Mac {
     let mut mac = interface;
     mac[1] = b'R';
     mac
+}
+
+/// The addresses that a router at a site has, by port.
+fn router_macs(site: &Site) -> Vec<Mac> {
+    // A port in shared memory has no address of its own.
+    let memory = memory_ports(site).map(|port| interface_mac(port as u8));
+    site.target.iter().map(|end| end.mac).chain(memory).map(router_mac).collect()
 }
 
 /// The address of an interface where a port has none.
@@ -339,20 +402,6 @@ fn router_file(addresses: &[PortAddress], macs: &[Mac], cache: usize) -> String 
     text
 }
 
-fn station_json(station: &Station) -> Value {
-    json!({ "mac": mac_text(station.mac), "port": station.port })
-}
-
-fn neighbor_json(neighbor: &PortNeighbor) -> Value {
-    let (address, mac) = (neighbor.address.to_string(), mac_text(neighbor.mac));
-    json!({ "port": neighbor.port, "address": address, "mac": mac })
-}
-
-fn route_json(route: &PortRoute) -> Value {
-    let to = format!("{}/{}", route.prefix, route.length);
-    json!({ "to": to, "via": route.via.to_string(), "port": route.port })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,20 +420,5 @@ mod tests {
             [[interface]]\nport = 2\naddresses = [\"10.0.2.1/24\"]\n";
         let macs = [router_mac([2, 0x54, 0, 0, 0, 1])];
         assert_eq!(router_file(&addresses, &macs, 5), expected);
-    }
-
-    #[test]
-    fn entries_as_the_control_socket_wants_them() {
-        let route = PortRoute {
-            prefix: "10.0.0.0".parse().unwrap(),
-            length: 8,
-            via: "10.1.0.2".parse().unwrap(),
-            port: 2,
-        };
-        let expected = json!({ "to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2 });
-        assert_eq!(route_json(&route), expected);
-        let station = Station { mac: [2, 0, 0, 0, 0xab, 1], port: 1 };
-        let expected = json!({ "mac": "02:00:00:00:ab:01", "port": 1 });
-        assert_eq!(station_json(&station), expected);
     }
 }

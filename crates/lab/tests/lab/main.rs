@@ -14,6 +14,7 @@ mod kernel_peers;
 mod openvswitch;
 mod dpdk;
 mod ours;
+mod hosts;
 mod leftovers;
 mod rootless;
 
@@ -28,7 +29,7 @@ use std::process::ExitCode;
 /// What a test needs beside what every lab does.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 32] = [
+const TESTS: [(&str, Needs, fn()); 37] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
@@ -49,6 +50,15 @@ const TESTS: [(&str, Needs, fn()); 32] = [
     ("ours::a_router_is_told_everything", lab_needs, ours::a_router_is_told_everything),
     ("ours::a_bridge_and_a_switch", lab_needs, ours::a_bridge_and_a_switch),
     ("ours::one_that_cannot_start", lab_needs, ours::one_that_cannot_start),
+    ("hosts::hosts_talk_through_a_bridge", lab_needs, hosts::hosts_talk_through_a_bridge),
+    ("hosts::hosts_talk_through_a_router", lab_needs, hosts::hosts_talk_through_a_router),
+    ("hosts::what_is_lost_is_counted", lab_needs, hosts::what_is_lost_is_counted),
+    ("hosts::iperf_sends_and_ends", iperf_needs, hosts::iperf_sends_and_ends),
+    (
+        "hosts::a_connection_has_the_window_that_was_asked_for",
+        iperf_needs,
+        hosts::a_connection_has_the_window_that_was_asked_for,
+    ),
     ("leftovers::a_survey_leaves_nothing", lab_needs, leftovers::a_survey_leaves_nothing),
     ("openvswitch::forwards_by_openflow", ovs_needs, openvswitch::forwards_by_openflow),
     ("openvswitch::leaves_nothing", ovs_needs, openvswitch::leaves_nothing),
@@ -133,6 +143,11 @@ fn ovs_needs() -> Result<(), Need> {
         need::tool(program, "openvswitch-switch")?;
     }
     Ok(())
+}
+
+fn iperf_needs() -> Result<(), Need> {
+    lab_needs()?;
+    need::tool("iperf3", "iperf3").map(drop)
 }
 
 fn page_needs() -> Result<(), Need> {

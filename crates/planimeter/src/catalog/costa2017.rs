@@ -1,8 +1,10 @@
 //! The tables and figures of costa2017.
 
 use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
-use crate::experiments::costa2017::{capacity, filling, matching, modes, rewriting, statistics};
-use crate::experiments::modules::describing;
+use crate::experiments::costa2017::{
+    capacity, filling, matching, modes, rewriting, sockets, statistics,
+};
+use crate::experiments::modules::{describing, endurance};
 use crate::target::name::TargetKind;
 
 /// What round trips have in common.
@@ -43,9 +45,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         paper: Some(("costa2017", "table1")),
         axis: describing::AXIS,
         method: "Features, description and ports are asked for, and a connection is made for each version of \
-                 OpenFlow.",
+                 OpenFlow; what has no OpenFlow is asked nothing.",
         build: describing::method,
-        technologies: OPENFLOW,
         parameters: describing::PARAMETERS,
         shows: describing::SHOWS,
         ..ROUND_TRIP
@@ -64,6 +65,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         paper: Some(("costa2017", "table2")),
         shows: matching::TAKEN,
         ..TYPES
+    },
+    Entry {
+        id: "costa2017/sockets",
+        title: "Client and server as the tester's ports and as programs with sockets",
+        paper: Some(("costa2017", "sockets")),
+        method: "The same rules and headers, in turns: packets of the tester's ports, and of a client and a server on \
+                 hosts with sockets of their own, one at a time; what hosts take is the difference.",
+        build: sockets::method,
+        parameters: sockets::PARAMETERS,
+        shows: sockets::SHOWS,
+        wants_hosts: true,
+        ..ROUND_TRIP
     },
     Entry {
         id: "costa2017/fig2",
@@ -114,8 +127,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "Rules that fit, in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "table4")),
         method: "Rules are put in until the switch refuses one or a bound is reached, and looked for in the data \
-                 plane; bridges learn stations until one is not found again; routers get routes, and a frame to \
-                 each.",
+                 plane; bridges learn stations until one is not found again; routers get fewer routes until a \
+                 frame to each is forwarded.",
         build: capacity::method,
         parameters: capacity::PARAMETERS,
         shows: capacity::SHOWS,
@@ -189,6 +202,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         paper: Some(("costa2017", "fig10")),
         shows: statistics::PORTS_FULL,
         ..STATISTICS
+    },
+    Entry {
+        id: "costa2017/messages",
+        title: "Control messages a second, and what becomes of the target near that and beyond",
+        paper: Some(("costa2017", "messages")),
+        axis: endurance::AXIS,
+        method: "64 messages are under way until it is known how many are done in a second; then they come at 90 % of \
+                 that whatever is done, and at 120 %.",
+        build: endurance::method,
+        technologies: OPENFLOW,
+        parameters: endurance::PARAMETERS,
+        shows: endurance::SHOWS,
+        ..WORKLOAD
     },
     Entry {
         id: "costa2017/discussion",

@@ -1,9 +1,9 @@
 //! Plain methods, and what controllers do.
 
-use super::{Entry, WORKLOAD};
+use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::{
-    cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, memory_per_flow, soak,
-    throughput,
+    cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types,
+    memory_per_flow, soak, throughput,
 };
 
 /// Those about frames first.
@@ -24,6 +24,16 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
                  over the table that --set asks for.",
         build: forwarding_rate::method,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "match-types",
+        title: "What a frame costs by the type of match",
+        axis: match_types::AXIS,
+        method: "Full nominal load of one flow over one rule for the port, for MAC addresses, for IP addresses, for these \
+                 with UDP ports, and for every field, in turn.",
+        build: match_types::method,
+        technologies: OPENFLOW,
         ..WORKLOAD
     },
     Entry {

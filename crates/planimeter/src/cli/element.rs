@@ -1,4 +1,4 @@
-//! `planimeter switch`, `bridge` and `router`: our forwarding elements as processes.
+//! `planimeter switch`, `bridge`, `router` and `tagger`: our forwarding elements as processes.
 //!
 //! The switch crate does the work; here are only the flags, and what goes wrong in words. Events
 //! go to stderr, one line each, so that stdout stays empty and logs can be kept.
@@ -14,7 +14,7 @@ use ports::port::PortError;
 use switch::behaviour::model::Model;
 use switch::config::{
     BridgeConfig, Classifier, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
-    Service, datapath_id, versions_from_text,
+    Service, TaggerConfig, datapath_id, versions_from_text,
 };
 use switch::node::OpenError;
 
@@ -140,6 +140,16 @@ pub struct RouterArguments {
     config: PathBuf,
 }
 
+/// Arguments of `planimeter tagger`.
+#[derive(clap::Args)]
+pub struct TaggerArguments {
+    #[command(flatten)]
+    common: CommonArguments,
+    /// A TOML file with the two sides and the rules by which frames get tags
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
 /// Is an OpenFlow switch until it is told to stop.
 pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     let mut config = match &arguments.config {
@@ -220,8 +230,18 @@ pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
     run(&told(Kind::Router(config), &arguments.common)?)
 }
 
+/// Is a VLAN tagger until it is told to stop.
+pub fn tagger(arguments: &TaggerArguments) -> Result<ExitCode, Failure> {
+    let config = match &arguments.config {
+        Some(file) => TaggerConfig::from_toml(&read(file)?)
+            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?,
+        None => TaggerConfig::default(),
+    };
+    run(&told(Kind::Tagger(config), &arguments.common)?)
+}
+
 /// What every kind of forwarder is told.
-fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
+pub(super) fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
     let mut config = Config::new(kind);
     for text in &common.ports {
         config.ports.push(port(text)?);
@@ -239,7 +259,7 @@ fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn run(config: &Config) -> Result<ExitCode, Failure> {
+pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
     let stop = super::stop::flag()?;
     switch::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
     Ok(ExitCode::SUCCESS)
@@ -253,7 +273,7 @@ fn port(text: &str) -> Result<PortConfig, Failure> {
     Ok(PortConfig { number: number.parse().map_err(|_| wrong())?, spec: spec.to_string() })
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }

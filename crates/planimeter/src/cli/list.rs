@@ -64,6 +64,9 @@ pub enum What {
     Parameters,
 }
 
+/// Descriptions stand beside names as long as this, and below longer ones.
+const NAME_WIDTH_MAX: usize = 48;
+
 /// A list: its heading, and rows of name and description.
 struct Section {
     what: What,
@@ -102,9 +105,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("");
         }
         say!("{}", section.heading);
-        let width = section.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let short = |name: &String| Some(name.len()).filter(|&width| width <= NAME_WIDTH_MAX);
+        let width = section.rows.iter().filter_map(|(name, _)| short(name)).max().unwrap_or(0);
         for (name, about) in &section.rows {
-            say!("  {name:width$}  {about}");
+            match short(name) {
+                Some(_) => say!("  {name:width$}  {about}"),
+                None => say!("  {name}\n  {:width$}  {about}", ""),
+            }
         }
     }
     if arguments.what == Some(Wanted::Kind(What::Models)) {

@@ -29,8 +29,12 @@ pub mod report;
 pub mod model;
 /// `planimeter proxy`.
 pub mod proxy;
-/// `planimeter switch`, `bridge` and `router`.
+/// `planimeter switch`, `bridge`, `router` and `tagger`.
 pub mod element;
+/// `planimeter progfe`.
+pub mod progfe;
+/// `planimeter fe`.
+pub mod fe;
 /// `planimeter generate`.
 pub mod generate;
 /// `planimeter capture`.
@@ -71,6 +75,12 @@ enum Command {
     Bridge(element::BridgeArguments),
     /// Be a router
     Router(element::RouterArguments),
+    /// Be a VLAN tagger
+    Tagger(element::TaggerArguments),
+    /// Be an element that is programmed by a graph, or ask about its program
+    Progfe(Box<progfe::Arguments>),
+    /// Ask a forwarding element over ForCES, or change it
+    Fe(Box<fe::Arguments>),
     /// Send streams or the frames of a capture file
     Generate(Box<generate::Arguments>),
     /// Capture frames, filtered and counted, to a file
@@ -103,6 +113,9 @@ pub fn main() -> ExitCode {
         Command::Switch(arguments) => element::switch(&arguments),
         Command::Bridge(arguments) => element::bridge(&arguments),
         Command::Router(arguments) => element::router(&arguments),
+        Command::Tagger(arguments) => element::tagger(&arguments),
+        Command::Progfe(arguments) => progfe::run_command(&arguments),
+        Command::Fe(arguments) => fe::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
     };

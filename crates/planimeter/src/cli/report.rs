@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use results::record::Record;
 use results::store;
 
 use super::failure::Failure;
 use super::out::say;
+use crate::papers;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
@@ -28,14 +30,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let read = |run: &PathBuf| store::read_record(run).map_err(|error| unreadable(&error));
-    let records = arguments.runs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let records = arguments.runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, _>>()?;
     std::fs::create_dir_all(out)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
     store::write_outputs(out, &results::report::build(&records))
         .map_err(|error| Failure::usage(error.to_string()))?;
     say!("{}", out.join("report.html").display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run as far as it came.
+fn read(run: &Path) -> Result<Record, Failure> {
+    let (mut record, is_behind) = store::read_run(run).map_err(|error| unreadable(&error))?;
+    if is_behind {
+        let claims = papers::claims().map_err(Failure::usage)?;
+        results::derive::finish(&mut record, &claims);
+    }
+    Ok(record)
 }
 
 /// A folder that holds no run.

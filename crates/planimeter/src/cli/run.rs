@@ -25,6 +25,7 @@ use crate::target::Benches;
 use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use crate::target::network;
+use crate::workload::tags::RULES_MAX;
 
 /// Seconds of a quick trial over memory.
 const SECONDS_MEMORY: f64 = 0.1;
@@ -40,6 +41,9 @@ const RULES_MODULES_MAX: u32 = 131_072;
 
 /// The experiment that asks for nothing but the rate.
 const FORWARDING_RATE: &str = "forwarding-rate";
+
+/// What counts of frames are enough for, which is all that is known over the link `replay`.
+const REPLAYED: [&str; 2] = [FORWARDING_RATE, "match-types"];
 
 /// The experiment whose goals have to fit the link.
 const RFC9971: &str = "rfc9971";
@@ -73,7 +77,8 @@ pub struct Arguments {
     /// Run a command before a target is met, such as one that puts your device into a mode
     #[arg(long, value_name = "CMD")]
     pub before: Option<String>,
-    /// Run a command before each further experiment on a target, such as one that restarts your device
+    /// Run a command before each further experiment on a target, and when its switch does not answer any more, such as
+    /// one that restarts your device
     #[arg(long, value_name = "CMD")]
     pub between: Option<String>,
     /// Run a command after a target's last trial, whatever came of it
@@ -295,8 +300,8 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The experiments that are about one of these targets and can be done over this link; the others are
-/// named and left out.
+/// The experiments that are about one of these targets, if one of them can be done over this link; the others, and
+/// targets with which one cannot be done, are named and left out.
 fn measurable(
     entries: Vec<&'static catalog::Entry>,
     kinds: &[TargetKind],
@@ -304,6 +309,7 @@ fn measurable(
 ) -> Result<Vec<&'static catalog::Entry>, Failure> {
     let mut kept = Vec::new();
     let mut why = Vec::new();
+    let mut can_any = false;
     for entry in entries {
         if !kinds.iter().any(|kind| entry.applies(*kind)) {
             let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
@@ -317,11 +323,11 @@ fn measurable(
         why.extend(hindered.map(|(kind, hindrance)| {
             format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));
-        if kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind))) {
-            kept.push(entry);
-        }
+        // What is left out of it is told in the report too.
+        can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));
+        kept.push(entry);
     }
-    if kept.is_empty() {
+    if !can_any {
         return Err(Failure::usage(why.join("; ")));
     }
     why.iter().for_each(|line| remark!("left out: {line}"));
@@ -359,13 +365,28 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             kind.name()
         )));
     }
+    let tags = plan.parameters.table == Some(Table::Tags);
+    let others = [Technology::Bridging, Technology::Routing];
+    if let Some(kind) = plan.kinds.iter().find(|it| tags && others.contains(&it.technology())) {
+        return Err(Failure::usage(format!(
+            "--set table=tags: {} puts no tags on: measure tagger, linux-tagger, OpenFlow switches or a program \
+             that tags",
+            kind.name()
+        )));
+    }
+    if tags && plan.parameters.entries > RULES_MAX {
+        return Err(Failure::usage(format!(
+            "--set table=tags has 1 to {RULES_MAX} rules: give --set entries=N"
+        )));
+    }
     let used = plan.links_used();
     let is_replayed = used.contains(&Link::Replay);
     let shapes_itself = |entry: &&catalog::Entry| entry.id != FORWARDING_RATE;
     if is_replayed {
-        if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it)) {
+        if let Some(entry) = plan.entries.iter().find(|it| !REPLAYED.contains(&it.id)) {
             return Err(Failure::usage(format!(
-                "--link replay goes with {FORWARDING_RATE}: {} looks at the frames that come back",
+                "--link replay goes with {}: {} looks at the frames that come back",
+                REPLAYED.join(" and "),
                 entry.id
             )));
         }

@@ -1,22 +1,42 @@
 //! Signals that end a command cleanly: Ctrl-C, SIGTERM and SIGHUP set a flag that loops look at.
 //!
-//! A second signal ends the process at once, for those who cannot wait.
+//! Another signal a second later or more ends the process at once, for those who cannot wait. Sooner it means the
+//! same as the first: whoever ends a command often tells the process and its group, or a terminal does both.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use packet::time::Nanos;
+use ports::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
 use super::failure::Failure;
+
+/// How long further signals mean the same as the first.
+const SAME: Nanos = Nanos::from_secs(1);
+
+/// What a process that was ended at once exits with.
+const ENDED: i32 = 130;
 
 /// A flag that becomes true when the user or the system asks this process to end.
 pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The order matters: the conditional exit looks at the flag before this signal sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| Failure::need(format!("signal {signal} cannot be caught: {error}")))?;
-    }
+    let failed = |error| Failure::need(format!("signals cannot be caught: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let flag = Arc::clone(&stop);
+    let watch = move || {
+        let mut first = None;
+        for _ in signals.forever() {
+            flag.store(true, Ordering::Relaxed);
+            let now = clock::now();
+            if now.since(*first.get_or_insert(now)) >= SAME {
+                low_level::exit(ENDED);
+            }
+        }
+    };
+    let named = std::thread::Builder::new().name("signals".into());
+    named.spawn(watch).map_err(failed)?;
     Ok(stop)
 }

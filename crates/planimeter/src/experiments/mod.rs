@@ -12,6 +12,8 @@ pub mod row;
 pub mod search;
 /// Forwarding rate under full load.
 pub mod forwarding_rate;
+/// What a frame costs by the type of match.
+pub mod match_types;
 /// RFC 2544 throughput.
 pub mod throughput;
 /// Several goals in one search (RFC 9971).
@@ -52,6 +54,8 @@ pub mod bianco2010;
 pub mod oflops2018;
 /// The tables and figures of costa2017.
 pub mod costa2017;
+/// The figures of gelberger2013.
+pub mod gelberger2013;
 
 use instrument::experiment::Experiment;
 use instrument::stream::{Rate, Stream, line_rate_pps};
@@ -153,6 +157,12 @@ pub trait Method: Experiment<Setup = Setup> + Send {
     /// own doing can decide about them, the trial is repeated. None where nothing is searched for.
     fn allowed(&self) -> Vec<f64> {
         Vec::new()
+    }
+
+    /// Whether a set-up that the target refuses is something to be found: it is said, and the trial that follows shows
+    /// what the target does with what it holds. Elsewhere it ends the run.
+    fn bears_refusal(&self) -> bool {
+        false
     }
 
     /// The goal, by its name, for which the trial that was yielded last was chosen.

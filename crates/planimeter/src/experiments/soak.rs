@@ -50,7 +50,7 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
         match context.technology {
             Technology::OpenFlow => trial = trial.beside(orders::steadily(context)),
             Technology::Bridging => trial.streams[0].vary.push(senders(context)),
-            Technology::Routing | Technology::Wire => {}
+            Technology::Routing | Technology::Tagging | Technology::Wire => {}
         }
         // The middle of its trials.
         let x = (f64::from(place) + 0.5) * slice_s * f64::from(TRIALS);

@@ -57,6 +57,8 @@ const REMEDIES: &[(&str, &str)] = &[
     ("tiers.in_hardware", "run rule-activation with few probes (probes_pps=1000)"),
     ("tiers.", "no module tells it, or there is no software tier"),
     ("path_hardware.queue_frames", "no module is fitted for it"),
+    ("path_hardware.rule_ps", "no module is fitted for it; costa2017/table5 shows it"),
+    ("path_hardware.rewrite_ns", "no module is fitted for it; costa2017/table6 shows it"),
     ("path_hardware.", "run forwarding-latency"),
     ("path_software.", "no software tier was seen"),
     ("path_legacy.", "no module measures the switch as a bridge"),

@@ -1,9 +1,11 @@
-//! The tables of costa2017: each printed interval as its two ends.
+//! The tables of costa2017: each printed interval as its two ends, each text as the number of its bytes with the text.
 //!
 //! Invariant: what a table leaves empty gives no value.
 
 use results::record::{Point, Published};
 
+/// The switches.
+const TABLE1: &str = include_str!("costa2017_table1_switches.csv");
 /// Round-trip times by type of match.
 const TABLE3: &str = include_str!("costa2017_table3_match_delay.csv");
 /// Rules that fit, in both modes.
@@ -21,6 +23,7 @@ const TABLE8: &str = include_str!("costa2017_table8_portstats_delay.csv");
 /// statistics there is one place for each row.
 pub fn published(item: &str) -> Vec<Published> {
     match item {
+        "table1" => switches(),
         "table3" => intervals(item, TABLE3, ("frame_bytes", 64.0), "rtt_ms", 1),
         "table4" => capacities(),
         "table5" => intervals(item, TABLE5, ("frame_bytes", 64.0), "rtt_ms", 1),
@@ -51,11 +54,41 @@ fn intervals(
                 point: Point::new(axis, x),
                 metric: format!("{column}_{quantity}_{what}"),
                 value: fields.get(1 + words + place)?.parse().ok()?,
+                text: None,
             })
         };
         Some([value("low", 0)?, value("high", 1)?])
     };
     text.lines().skip(1).filter_map(row).flatten().collect()
+}
+
+/// What table I says of each switch; what it leaves empty is left out.
+fn switches() -> Vec<Published> {
+    let row = |line: &str| -> Option<Vec<Published>> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [brand, model, system, ports, processor, versions] = fields[..] else { return None };
+        let subject = format!("{brand} {model}");
+        let told = |metric: &str, value: f64, text: Option<String>| Published {
+            study: "costa2017".into(),
+            item: "table1".into(),
+            subject: subject.clone(),
+            point: Point::new("switch", 1.0),
+            metric: metric.into(),
+            value,
+            text,
+        };
+        let versions: Vec<&str> = versions.split_whitespace().collect();
+        let texts = [("hardware_bytes", subject.as_str()), ("software_bytes", system)];
+        let texts = texts.into_iter().chain([("processor_bytes", processor)]);
+        let texts = texts.filter(|(_, text)| !text.is_empty());
+        let mut found: Vec<Published> = texts
+            .map(|(metric, text)| told(metric, text.len() as f64, Some(text.into())))
+            .collect();
+        found.extend(ports.parse().ok().map(|count| told("ports_count", count, None)));
+        found.push(told("versions_count", versions.len() as f64, Some(versions.join(", "))));
+        Some(found)
+    };
+    TABLE1.lines().skip(1).filter_map(row).flatten().collect()
 }
 
 fn capacities() -> Vec<Published> {
@@ -70,6 +103,7 @@ fn capacities() -> Vec<Published> {
                 point: Point::new("table", 1.0),
                 metric: metric.into(),
                 value: text.parse().ok()?,
+                text: None,
             })
         };
         Some([value("legacy_rules", legacy)?, value("openflow_rules", openflow)?])
@@ -80,6 +114,17 @@ fn capacities() -> Vec<Published> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_switch_of_table_one_is_read() {
+        let found = published("table1");
+        let of = |metric: &str| found.iter().filter(|it| it.metric == metric).collect::<Vec<_>>();
+        // One of the nine has no ports of its own.
+        assert_eq!((of("processor_bytes").len(), of("ports_count").len()), (9, 8));
+        let versions = of("versions_count");
+        assert_eq!((versions[4].value, versions[4].text.as_deref()), (2.0, Some("1.0, 1.4")));
+        assert!(found.iter().all(|it| it.text.as_ref().is_none_or(|text| !text.is_empty())));
+    }
 
     #[test]
     fn every_interval_that_the_study_prints_is_read() {

@@ -71,6 +71,8 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             let (values, why) = answered(answer);
             put(out, &("snmp", at, agent, names.asked(asked), sent, answer.rounds, values, why));
         }
+        // Scripts have no command that sends hosts.
+        What::Errand(_) => {}
         What::LimitReached(name) => put(out, &("limit", at, name)),
     }
 }

@@ -37,6 +37,9 @@ pub struct PythonModule {
     conversation: RefCell<Option<Result<Conversation, Fault>>>,
 }
 
+/// Who lets frames wait for so long, in milliseconds, need not be told of each as it comes.
+const FRAMES_WAIT_MS_BATCHED: f64 = 1.0;
+
 /// What a class needs, as it tells it.
 #[derive(Deserialize)]
 struct NeedsTold {
@@ -110,6 +113,7 @@ impl PythonModule {
             connections: told.connections.iter().map(connection).collect::<Result<_, Fault>>()?,
             drain: Nanos::from_secs_f64(told.drain_s.clamp(0.0, 60.0)),
             ends_when_lost: told.ends_when_lost,
+            is_prompt: told.frames_wait_ms < FRAMES_WAIT_MS_BATCHED,
             ..Needs::new(Nanos::from_secs_f64(told.limit_s.clamp(0.0, 1e6)))
         };
         Ok((conversation, needs))

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub enum When {
     /// Before a target is met for the first time.
     Before,
-    /// Before a target's next experiment.
+    /// Before a target's next experiment, and when its switch does not answer any more.
     Between,
     /// After a target's last trial, when it has been left.
     After,

@@ -12,6 +12,7 @@ use results::record;
 
 use super::RunError;
 use super::recording::{self, Around, Facts};
+use super::recovery;
 use super::witness;
 use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
@@ -57,6 +58,8 @@ pub struct Seat {
     pub link_apart: Option<String>,
     /// The calibration of its link.
     pub calibration: Option<String>,
+    /// How long it may take to answer again when it fell silent.
+    pub recovery: Nanos,
     /// The SNMP agent that is asked beside.
     pub witness: Witness,
     /// Whether modules' control channels are to be seen on the wire.
@@ -79,6 +82,10 @@ pub struct Done {
     pub seen: Seen,
     /// Why it ended in the middle, if it did: then nothing can go on.
     pub failure: Option<RigError>,
+    /// Why the target refused what it was to hold, where that is something to be found.
+    pub refused: Option<String>,
+    /// Whether the target fell silent and does not answer again.
+    pub needs_reset: bool,
 }
 
 /// What was seen besides what the line of a trial says.
@@ -164,11 +171,20 @@ impl Lane {
             }
             target.install(&Setup { is_fresh: false, ..*setup })
         };
+        let mut refused = None;
+        let bears = self.method.bears_refusal();
+        let mut install = |setup: &Setup| match install(setup) {
+            Err(error) if bears => {
+                refused = Some(error.to_string());
+                Ok(())
+            }
+            installed => installed.map_err(failed),
+        };
         if let Some(setup) = self.owed.take() {
-            install(&setup).map_err(failed)?;
+            install(&setup)?;
         }
         let next = match self.again.take() {
-            None => self.advance(|setup| install(setup).map_err(failed))?,
+            None => self.advance(install)?,
             again => again.map(|(point, trial)| Next::Trial(point, trial)),
         };
         self.fresh = fresh;
@@ -218,7 +234,13 @@ impl Lane {
             self.digest(point, report.clone(), id);
         }
         let seen = Seen::Trial(Box::new(report));
-        Ok(Stepped::Trial(Box::new(Done { trial: line, seen, failure })))
+        Ok(Stepped::Trial(Box::new(Done {
+            trial: line,
+            seen,
+            failure,
+            refused,
+            needs_reset: false,
+        })))
     }
 
     /// Carries a module out.
@@ -256,6 +278,12 @@ impl Lane {
         if let Some(module) = line.module.as_mut().filter(|_| self.seat.captures) {
             module.wire.get_or_insert_with(|| recording::module::unseen(&report));
         }
+        let recovered = recovery::look_after(target.as_mut(), &report.ended, self.seat.recovery);
+        let recovered = recovered.map_err(failed)?;
+        if let (Some(module), Some(recovered)) = (line.module.as_mut(), &recovered) {
+            module.notes.push(recovered.note.clone());
+        }
+        let needs_reset = recovered.is_some_and(|it| it.needs_reset);
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
         self.last = Some(Outcome::Module { point, report: Box::new(report) });
@@ -263,6 +291,8 @@ impl Lane {
             trial: line,
             seen: Seen::Log(log, capture),
             failure: None,
+            refused: None,
+            needs_reset,
         })))
     }
 

@@ -18,6 +18,8 @@ pub mod clock;
 mod lane;
 /// Commands around it.
 pub mod hooks;
+/// Switches that fell silent.
+mod recovery;
 /// A trial in one line.
 mod telling;
 /// SNMP agents that are asked beside a measurement.
@@ -248,6 +250,28 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Runs the user's command for a switch that fell silent and does not answer again, so that the next
+    /// measurement finds one that does.
+    fn reset(
+        &self,
+        lane: &Lane,
+        targets: &mut [Box<dyn Target>],
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        let (kind, experiment) = (lane.seat.kind, lane.experiment());
+        if self.hook(When::Between, kind, experiment, stop, watcher)? {
+            targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
+        } else {
+            watcher.say(&format!(
+                "{}: the switch does not answer any more and may need its reset; --between CMD is run when that \
+                 happens",
+                kind.name()
+            ));
+        }
+        Ok(())
+    }
+
     fn measure_on(
         &mut self,
         benches: &mut Benches,
@@ -336,8 +360,18 @@ impl<'a> Run<'a> {
             let calibration = alone.map(|known| known.id.clone());
             let witness = self.plan.parameters.witness.clone();
             let captures = self.plan.parameters.control.capture != Capture::No;
-            let seat =
-                Seat { target, inputs, kind, link, link_apart, calibration, witness, captures };
+            let recovery = self.plan.parameters.device.patience();
+            let seat = Seat {
+                target,
+                inputs,
+                kind,
+                link,
+                link_apart,
+                calibration,
+                recovery,
+                witness,
+                captures,
+            };
             Lane::new(entry, seat, entry.method_on(&context))
         };
         kinds.into_iter().map(lane).collect()
@@ -396,6 +430,9 @@ impl<'a> Run<'a> {
                 let Stepped::Trial(done) = stepped? else { continue };
                 going = true;
                 self.clock.iter_mut().for_each(ClockWatch::look);
+                if let Some(why) = &done.refused {
+                    watcher.say(&format!("{}: {why}", lanes[at].seat.kind.name()));
+                }
                 let mut trial = done.trial;
                 let histograms = match &done.seen {
                     Seen::Trial(report) => Histograms {
@@ -426,6 +463,9 @@ impl<'a> Run<'a> {
                 self.store.append_trial(&mut trial, histograms)?;
                 watcher.step(&telling::one_line(&trial));
                 self.record.trials.push(trial);
+                if done.needs_reset {
+                    self.reset(&lanes[at], targets, stop, watcher)?;
+                }
                 if let Some(error) = done.failure {
                     return Err(RunError::Trial(lanes[at].seat.kind, error));
                 }

@@ -47,6 +47,15 @@ impl Plan {
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
 
+    /// The targets asked for that an experiment is about and cannot be done with, by name, with why.
+    pub(super) fn left_out(&self, entry: &Entry) -> impl Iterator<Item = (String, String)> {
+        let concerned = self.kinds.iter().filter(|kind| entry.applies(**kind));
+        concerned.filter_map(|kind| {
+            let why = entry.hindrance(*kind, self.links.of(*kind))?;
+            Some((kind.name().to_string(), why.to_string()))
+        })
+    }
+
     /// The targets of one experiment: those asked for that it is about, each followed by its
     /// companion where that can be joined.
     pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {

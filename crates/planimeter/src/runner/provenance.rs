@@ -1,6 +1,6 @@
 //! The record of a run before anything is measured: what was asked for, of what, on what machine.
 
-use results::record::{self, Record, SCHEMA, Tool};
+use results::record::{self, PROCESSOR, Record, SCHEMA, Tool};
 
 use super::plan::Plan;
 use crate::catalog::{Entry, Show};
@@ -37,6 +37,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
         method: Some(entry.method.into()),
         trials_of: plan.shares(entry).map(Into::into),
         shows: entry.shows.iter().map(Show::stored).collect(),
+        left_out: plan.left_out(entry).collect(),
     });
     Record {
         schema: SCHEMA,
@@ -70,7 +71,13 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
 /// A target as the record names it; its link where not all have the same.
 pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Target {
     let kind = target.kind();
-    let description = target.describe();
+    let mut description = target.describe();
+    if let TargetKind::Model(model) = kind
+        && let processor = model.model().processor.clone()
+        && !processor.is_empty()
+    {
+        description.settings.insert(PROCESSOR.into(), processor);
+    }
     let ours = kind.is_ours();
     record::Target {
         name: kind.name().into(),
@@ -79,6 +86,7 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
             Technology::OpenFlow => record::Technology::Openflow,
             Technology::Bridging => record::Technology::Bridging,
             Technology::Routing => record::Technology::Routing,
+            Technology::Tagging => record::Technology::Tagging,
             Technology::Wire => record::Technology::Cable,
         },
         family: match kind {

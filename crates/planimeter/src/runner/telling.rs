@@ -35,9 +35,8 @@ fn module_line(module: &ModuleRun) -> String {
         }
     };
     let value = |found: &Measured| {
-        let shown = number::shown(found.metric);
-        let value = number::value(found.metric, found.value);
-        format!("{} {value} {}", number::title(found.metric), shown.unit)
+        let quantity = number::quantity(found.metric, found.value);
+        format!("{} {quantity}", number::title(found.metric))
     };
     let values = module.measured.iter().take(VALUES_SHOWN).map(value);
     how.into_iter().chain(values).collect::<Vec<_>>().join(", ")

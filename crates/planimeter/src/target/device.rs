@@ -1,14 +1,20 @@
 //! Devices of the user's own, as the command line names them: kept for the process's life.
 //!
 //! `openflow:URL,ports=N@IF+N@IF` is a switch that our controller programs, `device:ports=N@IF+N@IF` a
-//! bridge that is left as it is. N@IF says that the device's port N is cabled to this host's interface IF.
+//! bridge and `device:router,ports=N@IF+N@IF` a router, which are left as they are. N@IF says that the device's port N is cabled to this host's interface IF.
 //! Invariant: one text is one [`Device`], however often it is asked for, so that a target's kind stays a
 //! small value that is copied.
 
 /// How a device's control channel is reached.
 mod reach;
+/// Ports of a switch that have other numbers than 1, 2, 3.
+mod renumbered;
 /// Which cable leads where.
 mod cables;
+/// What a device is met with.
+mod meeting;
+/// A router's neighbours.
+mod neighbours;
 /// What a switch says of itself, and what it held.
 mod switch;
 /// A device joined to the instrument by this host's interfaces.
@@ -19,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use lab::netlink::link::checked_name;
+use packet::header::ethernet::Mac;
 use ports::channel::Url;
 use ports::channel::tls::Files;
 
@@ -41,6 +48,7 @@ const PORT_NUMBER_MAX: u32 = 0xffff_ff00;
 pub struct Device {
     place: u16,
     is_openflow: bool,
+    is_router: bool,
 }
 
 /// What a name says.
@@ -54,6 +62,8 @@ pub struct Said {
     pub ports: Vec<(u32, String)>,
     /// Its SNMP agent, as `--set snmp` takes it.
     pub snmp: Option<String>,
+    /// The hardware addresses of a router's ports, as far as they are given; none if it is no router.
+    pub router: Option<Vec<Mac>>,
 }
 
 /// Why a name is none.
@@ -71,6 +81,8 @@ pub enum DeviceError {
     PortTwice(u32),
     /// An interface is named twice.
     InterfaceTwice(String),
+    /// There are hardware addresses for some ports of a router only: how many ports there are.
+    Macs(usize),
     /// There is no such option.
     BadOption(String),
     /// An option was given twice.
@@ -118,6 +130,11 @@ impl Device {
         self.is_openflow
     }
 
+    /// Whether it is a router.
+    pub fn is_router(self) -> bool {
+        self.is_router
+    }
+
     /// What its name says.
     pub fn said(self) -> &'static Said {
         &self.kept().said
@@ -125,10 +142,10 @@ impl Device {
 }
 
 fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
-    let is_openflow = said.url.is_some();
+    let (is_openflow, is_router) = (said.url.is_some(), said.router.is_some());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(place) = kept.iter().position(|it| it.text == text) {
-        return Ok(Device { place: place as u16, is_openflow });
+        return Ok(Device { place: place as u16, is_openflow, is_router });
     }
     if kept.len() >= DEVICES_MAX {
         return Err(DeviceError::TooMany);
@@ -136,11 +153,12 @@ fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
     let place = kept.len() as u16;
     let about = match &said.url {
         Some(url) => format!("your OpenFlow switch by {url}"),
+        None if is_router => "your router".to_owned(),
         None => "your bridge".to_owned(),
     };
     let text: &'static str = text.to_owned().leak();
     kept.push(Box::leak(Box::new(Kept { text, about: about.leak(), said })));
-    Ok(Device { place, is_openflow })
+    Ok(Device { place, is_openflow, is_router })
 }
 
 fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
@@ -153,7 +171,8 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
         }
         false => None,
     };
-    let mut said = Said { url, files: Files::default(), ports: Vec::new(), snmp: None };
+    let mut said =
+        Said { url, files: Files::default(), ports: Vec::new(), snmp: None, router: None };
     let mut given: Vec<&str> = Vec::new();
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -165,6 +184,7 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
         let bad = || DeviceError::BadOption(word.into());
         match key {
             "ports" => said.ports = ports(value)?,
+            "router" if !is_openflow => said.router = Some(macs(value).ok_or_else(bad)?),
             "snmp" if !value.is_empty() => said.snmp = Some(value.into()),
             "private-key" if is_openflow => said.files.private_key = Some(file().ok_or_else(bad)?),
             "certificate" if is_openflow => said.files.certificate = Some(file().ok_or_else(bad)?),
@@ -175,7 +195,26 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
     if !given.contains(&"ports") {
         return Err(DeviceError::NoPorts);
     }
+    let is_short = |macs: &Vec<Mac>| !macs.is_empty() && macs.len() != said.ports.len();
+    if said.router.as_ref().is_some_and(is_short) {
+        return Err(DeviceError::Macs(said.ports.len()));
+    }
     Ok(said)
+}
+
+/// Hardware addresses with + between; none is no address.
+fn macs(text: &str) -> Option<Vec<Mac>> {
+    let one = |word: &str| {
+        let bytes: Option<Vec<u8>> =
+            word.split(':').map(|it| u8::from_str_radix(it, 16).ok()).collect();
+        let mac: Mac = bytes?.try_into().ok()?;
+        // A router's port is no group.
+        (mac[0] & 1 == 0 && mac != [0; 6]).then_some(mac)
+    };
+    match text {
+        "" => Some(Vec::new()),
+        text => text.split('+').map(one).collect(),
+    }
 }
 
 fn ports(text: &str) -> Result<Vec<(u32, String)>, DeviceError> {
@@ -228,10 +267,15 @@ impl fmt::Display for DeviceError {
             DeviceError::InterfaceTwice(name) => {
                 write!(f, "ports=: the interface {name} is named twice; each has one cable")
             }
+            DeviceError::Macs(count) => write!(
+                f,
+                "router=: write a hardware address for each of the {count} ports, with + between, or router alone, \
+                 and they are asked for"
+            ),
             DeviceError::BadOption(text) => write!(
                 f,
-                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, and for openflow: over TLS \
-                 private-key=FILE, certificate=FILE and ca-cert=FILE"
+                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, for device: router or \
+                 router=MAC+MAC, and for openflow: over TLS private-key=FILE, certificate=FILE and ca-cert=FILE"
             ),
             DeviceError::OptionTwice(key) => write!(f, "{key} is given twice behind a device"),
             DeviceError::TooMany => write!(f, "at most {DEVICES_MAX} devices in one run"),
@@ -266,6 +310,11 @@ mod tests {
         let plain = parse("device:ports=1@eth1+2@eth2").unwrap();
         assert_eq!((plain.is_openflow(), plain.said().url.is_none()), (false, true));
         assert_eq!(Device::parse("ours"), None);
+        let router = parse("device:router,ports=1@eth1+2@eth2").unwrap();
+        assert_eq!((router.is_router(), plain.is_router()), (true, false));
+        assert_eq!(router.said().router, Some(Vec::new()));
+        let known = "device:router=02:00:00:00:00:0a+02:00:00:00:00:0b,ports=1@eth1+2@eth2";
+        assert_eq!(parse(known).unwrap().said().router.as_ref().unwrap()[1], [2, 0, 0, 0, 0, 11]);
     }
 
     #[test]
@@ -286,6 +335,9 @@ mod tests {
             ("device:ports=1@a+2@b,ports=1@a+2@b", "ports is given twice"),
             ("device:ports=1@a+2@b,ca-cert=x", "behind a device"),
             ("device:ports=1@a+2@b,snmp=", "behind a device"),
+            ("device:router=02:0:0:0:0:1,ports=1@a+2@b", "each of the 2 ports"),
+            ("device:router=01:0:0:0:0:1+2:0:0:0:0:1,ports=1@a+2@b", "router=01"),
+            ("openflow:tcp:192.0.2.7,router,ports=1@a+2@b", "behind a device"),
             ("device:ports=1@a+2@b+3@c+4@d+5@e+6@f+7@g+8@h+9@i", "9 of them"),
         ] {
             let told = parse(text).unwrap_err().to_string();

@@ -39,7 +39,7 @@ use results::record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};
-use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, router_addresses};
+use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
     orders, reset, work_of_ours,
@@ -176,6 +176,15 @@ impl MemifBench {
                         Box::new(Ours::new(&self.program, mode, polling.to_vec()))
                     }
                 }
+            }
+            TargetKind::ProGfe(target) => {
+                let (program, role) = (target.file().into(), role(target));
+                let words = vec!["--spin".into(), SPIN_US.into()];
+                Box::new(Ours::new(&self.program, Mode::ProGfe { program, role }, words))
+            }
+            TargetKind::Tagger => {
+                let words = vec!["--spin".into(), SPIN_US.into()];
+                Box::new(Ours::new(&self.program, Mode::Tagger, words))
             }
             TargetKind::Router => Box::new(self.router(0)),
             TargetKind::RouterCache => Box::new(self.router(ROUTER_CACHE_ENTRIES)),

@@ -36,10 +36,10 @@ use ports::wrap::rate::{Rate, RateOptions};
 use ports::wrap::tail_drop::TailDrop;
 use serde_json::Value;
 use switch::config::{
-    BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, Route, RouterConfig,
-    Service,
+    BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig, Route,
+    RouterConfig, Service, TagRule, TaggerConfig,
 };
-use switch::control::request::{MacEntry, Request, What};
+use switch::control::request::{MacEntry, PortMac, Request, What};
 use switch::node::Node;
 
 use super::name::{Link, TargetKind, Technology};
@@ -261,8 +261,13 @@ impl MemoryBench {
                 let macs_max = self.parameters.macs_max as usize;
                 Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
             }
-            TargetKind::Router => Kind::Router(router_config(0, count)),
-            TargetKind::RouterCache => Kind::Router(router_config(ROUTER_CACHE_ENTRIES, count)),
+            TargetKind::ProGfe(target) => Kind::ProGfe(ProGfeConfig::new(target.program())),
+            TargetKind::Tagger => Kind::Tagger(TaggerConfig::default()),
+            TargetKind::Router | TargetKind::RouterCache => {
+                let cache = if kind == TargetKind::Router { 0 } else { ROUTER_CACHE_ENTRIES };
+                let routes_max = self.parameters.routes_max as usize;
+                Kind::Router(RouterConfig { routes_max, ..router_config(cache, count) })
+            }
             other => {
                 let what = format!("{} cannot be joined by links in memory", other.name());
                 return Err(TargetError::CannotHold(what));
@@ -354,7 +359,7 @@ impl Target for MemoryTarget {
         match self.kind.technology() {
             Technology::Wire => {}
             Technology::OpenFlow => self.install_flows(setup)?,
-            Technology::Bridging | Technology::Routing => {
+            Technology::Bridging | Technology::Routing | Technology::Tagging => {
                 if self.holds.is_some() {
                     self.remake()?;
                 }
@@ -534,11 +539,13 @@ impl MemoryTarget {
     }
 
     fn install_entries(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        let technology = self.kind.technology();
-        let plan = super::veth::plan(technology, &ADDRESSES, setup);
-        let now = self.now();
-        let node = self.node().expect("a bridge or router is a node");
-        for request in requests(technology, &plan) {
+        let (kind, now) = (self.kind, self.now());
+        if let TargetKind::ProGfe(target) = kind {
+            target.rehearse(setup, &ADDRESSES)?;
+        }
+        let plan = super::veth::plan_of(kind, &ADDRESSES, setup);
+        let node = self.node().expect("what is told its entries is a node");
+        for request in requests(kind, &plan) {
             ask(node, request, now)?;
         }
         Ok(())
@@ -594,8 +601,8 @@ fn staged(
     })
 }
 
-/// A plan as requests to a bridge or router that holds nothing yet.
-fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
+/// A plan as requests to a target that holds nothing yet.
+fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
     let station = |it: &Station| MacEntry { mac: Mac(it.mac), port: it.port, vlan: 0 };
     let neighbour =
         |it: &PortNeighbor| Neighbour { port: it.port, address: it.address, mac: Mac(it.mac) };
@@ -604,14 +611,26 @@ fn requests(technology: Technology, plan: &Plan) -> Vec<Request> {
         via: Some(it.via),
         port: Some(it.port),
     };
-    match technology {
-        Technology::Bridging => {
+    let rule = |it: &lab::peer::TagRule| TagRule {
+        dscp: it.dscp,
+        udp_destination: it.udp_destination,
+        vlan: it.vlan,
+        priority: it.priority,
+    };
+    let interface = |port: PortNo| PortMac { port, mac: Mac(ADDRESSES.target[port as usize - 1]) };
+    let neighbours = || Request::AddNeighbours(plan.neighbors.iter().map(neighbour).collect());
+    let routes = || Request::AddRoutes(plan.routes.iter().map(route).collect());
+    match (kind, kind.technology()) {
+        (_, Technology::Bridging) => {
             vec![Request::AddMacs(plan.stations.iter().map(station).collect())]
         }
-        _ => vec![
-            Request::AddNeighbours(plan.neighbors.iter().map(neighbour).collect()),
-            Request::AddRoutes(plan.routes.iter().map(route).collect()),
-        ],
+        (TargetKind::ProGfe(target), Technology::Routing) => {
+            let ports = target.program().ports.iter().map(|port| interface(port.number)).collect();
+            vec![Request::SetInterfaces(ports), neighbours(), routes()]
+        }
+        (_, Technology::Routing) => vec![neighbours(), routes()],
+        (TargetKind::Tagger, _) => vec![Request::SetRules(plan.tags.iter().map(rule).collect())],
+        _ => Vec::new(),
     }
 }
 

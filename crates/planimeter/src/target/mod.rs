@@ -9,12 +9,18 @@ pub mod name;
 pub mod links;
 /// Several switches as one target.
 pub mod network;
+/// Targets that are programmed by a graph.
+pub mod progfe;
+/// VLAN tagging in the kernel.
+mod linux_tagger;
 /// Targets that behave like models of hardware.
 pub mod model;
 /// Control channels that are captured on the wire.
 mod tapped;
 /// Devices of the user's own.
 pub mod device;
+/// Hosts at the ends of a site's links.
+mod hosts;
 /// SNMP agents beside targets.
 mod witness;
 /// Entries as an OpenFlow controller installs them.

@@ -5,9 +5,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ::progfe::role::Role;
+
 use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
+use super::progfe::{self, ProGfeError, ProGfeTarget};
 use crate::python::Fault;
 
 /// What can be measured.
@@ -23,6 +26,8 @@ pub enum TargetKind {
     Router,
     /// Our router with its destination cache.
     RouterCache,
+    /// Our VLAN tagger.
+    Tagger,
     /// Open vSwitch, userspace datapath.
     Ovs,
     /// Open vSwitch on DPDK, set as it comes.
@@ -39,10 +44,14 @@ pub enum TargetKind {
     LinuxBridge,
     /// The kernel's router.
     LinuxRouter,
+    /// VLAN tagging in the kernel.
+    LinuxTagger,
     /// No target: the cable.
     Direct,
     /// Our OpenFlow switch, behaving like a model of hardware.
     Model(ModelTarget),
+    /// Our element that is programmed by a graph, with a program that bridges, routes or tags.
+    ProGfe(ProGfeTarget),
     /// Several OpenFlow switches that are joined to each other.
     Network(NetworkTarget),
     /// A device of the user's own.
@@ -58,6 +67,8 @@ pub enum Technology {
     Bridging,
     /// Forwards by destination address of the packet.
     Routing,
+    /// Puts VLAN tags on by conditions.
+    Tagging,
     /// A cable.
     Wire,
 }
@@ -69,6 +80,7 @@ impl Technology {
             Technology::OpenFlow => "OpenFlow switches",
             Technology::Bridging => "bridges",
             Technology::Routing => "routers",
+            Technology::Tagging => "VLAN taggers",
             Technology::Wire => "cables",
         }
     }
@@ -95,12 +107,13 @@ pub enum Link {
 
 impl TargetKind {
     /// Every kind but models and devices, in the order in which they are listed and drawn.
-    pub const ALL: [TargetKind; 14] = [
+    pub const ALL: [TargetKind; 16] = [
         TargetKind::Ours,
         TargetKind::OursFirstCome,
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::RouterCache,
+        TargetKind::Tagger,
         TargetKind::Ovs,
         TargetKind::OvsDpdk,
         TargetKind::OvsDpdkEmcOn,
@@ -109,6 +122,7 @@ impl TargetKind {
         TargetKind::Testpmd,
         TargetKind::LinuxBridge,
         TargetKind::LinuxRouter,
+        TargetKind::LinuxTagger,
         TargetKind::Direct,
     ];
 
@@ -120,6 +134,7 @@ impl TargetKind {
             TargetKind::Bridge => "bridge",
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
+            TargetKind::Tagger => "tagger",
             TargetKind::Ovs => "ovs",
             TargetKind::OvsDpdk => "ovs-dpdk",
             TargetKind::OvsDpdkEmcOn => "ovs-dpdk:emc=on",
@@ -128,8 +143,10 @@ impl TargetKind {
             TargetKind::Testpmd => "testpmd",
             TargetKind::LinuxBridge => "linux-bridge",
             TargetKind::LinuxRouter => "linux-router",
+            TargetKind::LinuxTagger => "linux-tagger",
             TargetKind::Direct => "direct",
             TargetKind::Model(model) => model.name(),
+            TargetKind::ProGfe(target) => target.name(),
             TargetKind::Network(network) => network.name(),
             TargetKind::Device(device) => device.name(),
         }
@@ -145,6 +162,7 @@ impl TargetKind {
             TargetKind::Bridge => "our learning bridge",
             TargetKind::Router => "our router",
             TargetKind::RouterCache => "our router with a destination cache before its routes",
+            TargetKind::Tagger => "our VLAN tagger",
             TargetKind::Ovs => "Open vSwitch, userspace datapath",
             TargetKind::OvsDpdk => "Open vSwitch on DPDK, set as it comes",
             TargetKind::OvsDpdkEmcOn => {
@@ -159,8 +177,12 @@ impl TargetKind {
             TargetKind::Testpmd => "DPDK's test forwarder, which shows what shared memory carries",
             TargetKind::LinuxBridge => "the Linux bridge",
             TargetKind::LinuxRouter => "the Linux router",
+            TargetKind::LinuxTagger => {
+                "VLAN tagging in the Linux kernel, by programs at its interfaces"
+            }
             TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
             TargetKind::Model(model) => model.about(),
+            TargetKind::ProGfe(target) => target.about(),
             TargetKind::Network(network) => network.about(),
             TargetKind::Device(device) => device.about(),
         }
@@ -182,8 +204,15 @@ impl TargetKind {
                 Mode::Legacy => Technology::Bridging,
             },
             TargetKind::Device(device) if device.is_openflow() => Technology::OpenFlow,
+            TargetKind::Device(device) if device.is_router() => Technology::Routing,
             TargetKind::Device(_) => Technology::Bridging,
             TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
+            TargetKind::Tagger | TargetKind::LinuxTagger => Technology::Tagging,
+            TargetKind::ProGfe(target) => match target.role() {
+                Role::Bridge => Technology::Bridging,
+                Role::Router => Technology::Routing,
+                Role::Tagger => Technology::Tagging,
+            },
             TargetKind::Router | TargetKind::RouterCache | TargetKind::LinuxRouter => {
                 Technology::Routing
             }
@@ -215,7 +244,9 @@ impl TargetKind {
                 | TargetKind::Bridge
                 | TargetKind::Router
                 | TargetKind::RouterCache
+                | TargetKind::Tagger
                 | TargetKind::Model(_)
+                | TargetKind::ProGfe(_)
         )
     }
 
@@ -224,7 +255,8 @@ impl TargetKind {
     pub fn learns(self) -> bool {
         let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
         let is_network = matches!(self, TargetKind::Network(_));
-        !is_network && self.technology() != Technology::Routing && !is_our_switch
+        let forwards_else = matches!(self.technology(), Technology::Routing | Technology::Tagging);
+        !is_network && !forwards_else && !is_our_switch
     }
 
     /// The switches that frames pass from the instrument's first port to its second.
@@ -291,6 +323,8 @@ pub enum NameError {
     },
     /// A model that cannot be used.
     Model(ModelError),
+    /// A program that cannot be used.
+    ProGfe(ProGfeError),
     /// A topology that cannot be used.
     Network(NetworkError),
     /// A device's name that cannot be read.
@@ -311,6 +345,7 @@ impl fmt::Display for NameError {
                 write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
             }
             NameError::Model(error) => write!(f, "{error}"),
+            NameError::ProGfe(error) => write!(f, "{error}"),
             NameError::Network(error) => write!(f, "{}: {}", error.file, error.fault),
             NameError::Device(error) => write!(f, "{error}"),
             NameError::Script(fault) => {
@@ -337,6 +372,9 @@ impl FromStr for TargetKind {
         if text.starts_with(model::PREFIX) {
             return ModelTarget::parse(text).map(TargetKind::Model).map_err(NameError::Model);
         }
+        if text.starts_with(progfe::PREFIX) {
+            return ProGfeTarget::parse(text).map(TargetKind::ProGfe).map_err(NameError::ProGfe);
+        }
         if text.starts_with(network::PREFIX) {
             let network = NetworkTarget::parse(text).map(TargetKind::Network);
             return network.map_err(NameError::Network);
@@ -345,8 +383,7 @@ impl FromStr for TargetKind {
             return device.map(TargetKind::Device).map_err(NameError::Device);
         }
         let head = text.split(':').next().unwrap_or_default();
-        let later = ["progfe", "ovs-kernel"];
-        if later.contains(&head) || text.starts_with("ours:") {
+        if head == "ovs-kernel" || text.starts_with("ours:") {
             return Err(NameError::NotYet { text: text.into() });
         }
         let known = TargetKind::ALL.map(TargetKind::name).to_vec();

@@ -4,8 +4,10 @@
 //! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C), or
 //! what else was asked for.
 
+use instrument::controller::Settings;
 use instrument::controller::flows::Installed;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
+use openflow::version::Version;
 
 use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
@@ -15,9 +17,12 @@ use crate::workload::mesh::BROADCAST;
 use crate::workload::parts::{PLACE_SECOND, SENDER_SECOND};
 use crate::workload::prefixes::{mask, prefixes};
 use crate::workload::{
-    Addresses, Setup, access_list, host_in, mac_of, names_source, port_of, udp_ports,
+    Addresses, Setup, access_list, host_in, mac_of, names_source, network, port_of, udp_ports,
 };
 use instrument::stream::{Headers, Rate};
+
+/// Rules of a VLAN tagger.
+mod tags;
 
 /// The port that the tester sends into, by its number in the target.
 pub const PORT_IN: u16 = 1;
@@ -28,6 +33,8 @@ pub const PORT_IN_SECOND: u16 = 3;
 
 /// IPv4's number for UDP.
 const UDP: u8 = 17;
+/// Bits of the prefixes of C-class networks.
+const NETWORK_BITS: u8 = 24;
 /// Ethernet's number for IPv4.
 const IPV4: u16 = 0x0800;
 
@@ -53,8 +60,9 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let rules = if table == Table::Wildcard { setup.rules } else { Rules::Ports };
     let list = if table == Table::Acl { entries_of(setup) } else { Vec::new() };
     let count = match table {
-        Table::Port | Table::Learned => 1,
-        Table::Empty => 0,
+        Table::Port | Table::Learned | Table::Macs | Table::Hosts | Table::Datagrams => 1,
+        // Those of tags come behind.
+        Table::Empty | Table::Tags => 0,
         // Each station, and everybody.
         Table::Mesh => u32::from(setup.ports()) + 1,
         Table::Acl => list.len() as u32,
@@ -65,7 +73,9 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
         (setup.inputs, setup.last_part(), addresses.instrument[PLACE_SECOND]);
     let is_second = move |entry: u32| inputs == 2 && entry >= last;
     let stations = addresses.instrument[..usize::from(setup.ports())].to_vec();
-    (0..count).map(move |entry| {
+    let macs = (addresses.routed().target[1], addresses.instrument[1]);
+    let tagging = if setup.tags() { tags::flows(setup) } else { Vec::new() };
+    let forwarding = (0..count).map(move |entry| {
         let (port_source, port_destination) = udp_ports(entry);
         let headers = Headers { port_source, port_destination, ..headers.clone() };
         let (headers, port_in) = match is_second(entry) {
@@ -81,7 +91,13 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             }
             Table::Mac => Match::ANY.with_mac(Field::EthDst, mac_of(entry)),
             Table::Lpm => route(routes[entry as usize]),
+            Table::Routed => route((network(entry).to_bits(), NETWORK_BITS)),
             Table::Acl => list[entry as usize].1.clone(),
+            Table::Macs => Match::ANY
+                .with_mac(Field::EthSrc, headers.mac_source)
+                .with_mac(Field::EthDst, headers.mac_destination),
+            Table::Hosts => hosts(Match::ANY.with(Field::EthType, IPV4), &headers),
+            Table::Datagrams => hosts(wildcard(&headers), &headers),
             _ if entry >= entries - wildcards => match rules {
                 Rules::Ports => wildcard(&headers),
                 Rules::Addresses => address(entry),
@@ -104,8 +120,31 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             Table::Mesh => entry + 1,
             _ => PORT_OUT.into(),
         };
-        FlowMod::add(matching, priority, vec![Action::output(to)])
-    })
+        let mut actions = if table == Table::Routed { routing(macs) } else { Vec::new() };
+        actions.push(Action::output(to));
+        FlowMod::add(matching, priority, actions)
+    });
+    forwarding.chain(tagging)
+}
+
+/// How a controller installs a setup's entries: by OpenFlow 1.0 as the studies did, or by the first version that can
+/// do what they ask for.
+pub fn settings(setup: &Setup) -> Settings {
+    let mut settings = Settings::new();
+    // 1.0 can neither push a tag nor take the time to live down.
+    if setup.tags() || setup.table == Table::Routed {
+        settings.session.versions = vec![Version::V1_3];
+    }
+    settings
+}
+
+/// What a router does to a frame before it sends it on: it is the frame's sender now, to this receiver.
+pub fn routing((source, destination): ([u8; 6], [u8; 6])) -> Vec<Action> {
+    vec![
+        Action::set_mac(Field::EthSrc, source),
+        Action::set_mac(Field::EthDst, destination),
+        Action::DecNwTtl,
+    ]
 }
 
 /// The entries of an access list, each with its priority: a rule with ranges of ports becomes an entry for
@@ -153,6 +192,12 @@ fn address(entry: u32) -> Match {
 
 fn route((network, length): (u32, u8)) -> Match {
     Match::ANY.with(Field::EthType, IPV4).with_masked(Field::Ipv4Dst, network, mask(length))
+}
+
+fn hosts(matching: Match, headers: &Headers) -> Match {
+    matching
+        .with(Field::Ipv4Src, headers.ip_source.to_bits())
+        .with(Field::Ipv4Dst, headers.ip_destination.to_bits())
 }
 
 fn either(rule: u32) -> Match {

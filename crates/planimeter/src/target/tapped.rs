@@ -41,6 +41,12 @@ pub fn stage(
         })?;
         made.map(|channel| Some(tap.around(channel)))
     });
+    settle(&mut report, tap);
+    Ok(report)
+}
+
+/// Puts what was captured into the report of a module.
+pub fn settle(report: &mut StageReport, tap: Tap) {
     let tapped = tap.finish();
     if tapped.lost > 0 {
         report.limits.push(("packets that the capture of the control channel holds", tapped.lost));
@@ -49,5 +55,4 @@ pub fn stage(
         report.limits.push(("FILE_BYTES_MAX", tapped.unwritten));
     }
     report.capture = tapped.file;
-    Ok(report)
 }

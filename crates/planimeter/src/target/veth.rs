@@ -26,20 +26,24 @@ use lab::peer::direct::Direct;
 use lab::peer::linux_bridge::LinuxBridge;
 use lab::peer::linux_router::LinuxRouter;
 use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::ours::{Mode, Ours, router_mac};
+use lab::peer::ours::{Mode, Ours, Role, router_mac};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use lab::pin::Cores;
+use lab::veth::Interface;
 use lab::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::channel::Url;
-use ports::port::{Port, PortError};
+use ports::port::Port;
 
+use super::hosts::SiteHosts;
+use super::linux_tagger::LinuxTagger;
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
+use super::progfe::ProGfeTarget;
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
     program, reset, witness,
@@ -47,6 +51,7 @@ use super::{
 use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table};
 use crate::workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
+use crate::workload::tags;
 use crate::workload::{
     Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes,
 };
@@ -82,7 +87,6 @@ pub struct VethBench {
 /// A target with the instrument on both its sides.
 pub struct VethTarget {
     kind: TargetKind,
-    lab: Arc<Lab>,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
     /// What is captured of control channels.
@@ -107,7 +111,9 @@ impl VethBench {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
         let control_tcp = parameters.control.capture != Capture::No;
-        let wiring = Wiring { xdp, control_tcp, ..Wiring::of_machine().map_err(lab_error)? };
+        // Where AF_XDP takes the frames, no host would get any.
+        let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
+        let wiring = Wiring { xdp, apart, control_tcp, ..machine };
         if xdp {
             need::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
         }
@@ -155,13 +161,15 @@ impl VethBench {
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
+        if site.wiring.apart && kind != TargetKind::Direct {
+            rig.hosts = Some(Box::new(SiteHosts::new(&site)));
+        }
         let capture = self.parameters.control.capture;
-        let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
+        let stop = Arc::clone(&self.stop);
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let holds = None;
         Ok(VethTarget {
             kind,
-            lab,
             agent,
             capture,
             site,
@@ -176,20 +184,14 @@ impl VethBench {
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
-        let names: Vec<String> = site.instrument.iter().map(|end| end.name.clone()).collect();
-        self.opened(&names)
+        site.instrument.iter().map(|end| self.opened(end)).collect()
     }
 
-    /// The instrument's ports at these of its interfaces.
-    fn opened(&self, names: &[String]) -> Result<Vec<Box<dyn Port>>, TargetError> {
-        let open = || -> Result<Vec<Box<dyn Port>>, PortError> {
-            let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
-            let open =
-                |name: &String| ports::open::open(&by.replace("NAME", name), &Options::monitor());
-            names.iter().map(open).collect()
-        };
-        self.lab
-            .instrument
+    /// The instrument's port at one of its interfaces.
+    fn opened(&self, end: &Interface) -> Result<Box<dyn Port>, TargetError> {
+        let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
+        let open = || ports::open::open(&by.replace("NAME", &end.name), &Options::monitor());
+        end.namespace
             .run(open)
             .map_err(lab_error)?
             .map_err(|error| TargetError::failed("opening the tester's ports", error))
@@ -225,6 +227,11 @@ impl VethBench {
                 let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
             }
+            TargetKind::ProGfe(target) => {
+                ours(Mode::ProGfe { program: target.file().into(), role: role(target) }, Vec::new())
+            }
+            TargetKind::Tagger => ours(Mode::Tagger, Vec::new()),
+            TargetKind::LinuxTagger => Box::new(|| Box::new(LinuxTagger::default())),
             TargetKind::Router => ours(router(0), Vec::new()),
             TargetKind::RouterCache => ours(router(ROUTER_CACHE_ENTRIES), Vec::new()),
             TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
@@ -250,6 +257,15 @@ impl VethBench {
         // By AF_XDP the kernel's threads need the core that a thread would poll on.
         let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
+    }
+}
+
+/// What an element is because its program says so.
+pub(super) fn role(target: ProGfeTarget) -> Role {
+    match target.role() {
+        ::progfe::role::Role::Bridge => Role::Bridge { ageing: AGEING },
+        ::progfe::role::Role::Router => Role::Router,
+        ::progfe::role::Role::Tagger => Role::Tagger,
     }
 }
 
@@ -305,7 +321,10 @@ pub(super) fn give(
             if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
         }
         Access::Control { .. } | Access::Install => {
-            let plan = plan(kind.technology(), addresses, setup);
+            if let TargetKind::ProGfe(target) = kind {
+                target.rehearse(setup, addresses)?;
+            }
+            let plan = plan_of(kind, addresses, setup);
             peer.install(site, &plan).map_err(lab_error)
         }
         Access::Nothing => Ok(()),
@@ -323,7 +342,7 @@ fn install_flows(
     let url: Url = channel
         .parse()
         .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-    let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..Settings::new() };
+    let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
@@ -331,11 +350,20 @@ fn install_flows(
     program::checked(&installed)
 }
 
-/// What a bridge or router needs besides its settings so that it holds the setup's entries.
+/// The plan of a target of this kind. The rules of a program that tags are its own.
+pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) -> Plan {
+    match (kind, kind.technology()) {
+        (TargetKind::ProGfe(_), Technology::Tagging) => Plan::default(),
+        (_, technology) => plan(technology, addresses, setup),
+    }
+}
+
+/// What a bridge, router or tagger needs besides its settings so that it holds the setup's entries.
 pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Plan {
     let entries = 0..setup.entries;
     match technology {
         Technology::OpenFlow | Technology::Wire => Plan::default(),
+        Technology::Tagging => Plan { tags: tags::rules(setup.entries), ..Plan::default() },
         Technology::Bridging if matches!(setup.table, Table::Learned | Table::Empty) => {
             Plan::default()
         }
@@ -388,7 +416,7 @@ impl Target for VethTarget {
     fn addresses(&self) -> Addresses {
         let near: Vec<[u8; 6]> =
             self.site.instrument.iter().map(|end| station_mac(end.mac)).collect();
-        let is_our_router = matches!(self.kind, TargetKind::Router | TargetKind::RouterCache);
+        let is_our_router = self.kind.is_ours() && self.kind.technology() == Technology::Routing;
         let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
         let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
         let each =
@@ -461,9 +489,9 @@ impl Target for VethTarget {
         let mut snapshot = Snapshot::default();
         // What the tester's ends refuse on sending, its ports say themselves; by AF_XDP what they
         // lose on receiving too.
-        let here = Account::of(&self.lab.instrument).map_err(lab_error)?;
         let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
         for end in silent {
+            let here = Account::of(&end.namespace).map_err(lab_error)?;
             if let Some(link) = here.links.get(&end.name) {
                 let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
                 snapshot.drops.insert(key, link.receive_dropped);
@@ -549,8 +577,11 @@ fn site_name(kind: TargetKind) -> &'static str {
         TargetKind::OursFirstCome => "oursfc",
         TargetKind::Bridge => "bridge",
         TargetKind::Model(target) => target.site(),
+        TargetKind::ProGfe(target) => target.site(),
         TargetKind::Router => "router",
         TargetKind::RouterCache => "routerc",
+        TargetKind::Tagger => "tagger",
+        TargetKind::LinuxTagger => "ltagger",
         TargetKind::Ovs => "ovs",
         TargetKind::LinuxBridge => "lbridge",
         TargetKind::LinuxRouter => "lrouter",

@@ -42,7 +42,7 @@ impl Setup {
             );
             place += 1;
             let ports = entries.map(udp_ports).collect();
-            Stream { vary: vary_udp_ports(ports, self.order(place as u64)), ..stream }
+            Stream { vary: vary_udp_ports(ports, self.order_apart(place as u64)), ..stream }
         })
     }
 
@@ -66,7 +66,7 @@ impl Setup {
                 }
             }
             let entries = self.part(place)..self.part(place + 1);
-            let order = self.order(place as u64 + 1);
+            let order = self.order_apart(place as u64 + 1);
             let range = |field, first, step| Vary {
                 count: entries.len() as u64,
                 order: order.clone(),
@@ -81,7 +81,7 @@ impl Setup {
                     let first = u64::from(u32::from(host_in(entries.start)));
                     vec![range(Field::IpDestination, first, 256)]
                 }
-                Technology::OpenFlow | Technology::Wire => {
+                Technology::OpenFlow | Technology::Tagging | Technology::Wire => {
                     vary_udp_ports(entries.map(udp_ports).collect(), order)
                 }
             };
@@ -112,7 +112,7 @@ impl Setup {
         Stream { id: place + 1, ..one.stream(technology, addresses, frame_bytes, rate) }
     }
 
-    fn order(&self, salt: u64) -> Order {
+    fn order_apart(&self, salt: u64) -> Order {
         Order::Random { seed: self.seed.wrapping_add(salt) }
     }
 }

@@ -4,8 +4,8 @@
 //! declares and at no other. What a module tells is its report itself, not what a record keeps of it.
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use instrument::experiment::{Outcome, Step};
 use instrument::module::{Joined, Measured, StageReport};
@@ -28,6 +28,12 @@ use switch::node::Node;
 /// Frames that fit into a link.
 const RING_FRAMES: usize = 1024;
 
+/// A piece of what never ends comes so often.
+const PIECE_EVERY: Nanos = Nanos::from_millis(1);
+
+/// The type of flow statistics.
+const FLOW_STATS: [u8; 2] = [0, 1];
+
 /// Bytes that fit into a control channel.
 const CHANNEL_BYTES: usize = 1 << 20;
 
@@ -38,7 +44,12 @@ pub enum Vice {
     FallsSilent(Nanos),
     /// It ends all its connections, and takes no others.
     Leaves(Nanos),
+    /// Its flow statistics never end: the last piece says that more follow, and comes again every millisecond.
+    NeverEnds,
 }
+
+/// The last piece of flow statistics, and how often it is to be said once more.
+type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
 /// The switch.
 pub struct Switch {
@@ -48,19 +59,26 @@ pub struct Switch {
     begun_at: Option<Nanos>,
     /// Whether all its connections are over.
     has_left: Arc<AtomicBool>,
+    /// What never ends.
+    piece: Piece,
+    said_at: Nanos,
 }
 
 /// The switch's end of a connection, which is over when the switch has left.
 struct End {
     channel: MemoryChannel,
     has_left: Arc<AtomicBool>,
+    /// What never ends, where that is its vice.
+    piece: Option<Piece>,
 }
 
 impl Switch {
     fn does_wrong(&self, now: Nanos) -> bool {
         let (Some(begun_at), Some(vice)) = (self.begun_at, self.vice) else { return false };
-        let (Vice::FallsSilent(after) | Vice::Leaves(after)) = vice;
-        now.since(begun_at) >= after
+        match vice {
+            Vice::FallsSilent(after) | Vice::Leaves(after) => now.since(begun_at) >= after,
+            Vice::NeverEnds => false,
+        }
     }
 }
 
@@ -74,13 +92,51 @@ impl Device for Switch {
             self.node.serve(now);
         }
         self.node.events.clear();
-        let next = self.node.next_event(now);
+        let mut next = self.node.next_event(now);
+        if self.vice == Some(Vice::NeverEnds) {
+            let mut piece = self.piece.lock().unwrap();
+            if !piece.0.is_empty() {
+                if now.since(self.said_at) >= PIECE_EVERY {
+                    (piece.1, self.said_at) = (piece.1 + 1, now);
+                }
+                let again = self.said_at.saturating_add(PIECE_EVERY);
+                next = Some(next.map_or(again, |at| at.min(again)));
+            }
+        }
         // What it will not do any more is no reason to come back at once.
         if is_silent { next.filter(|at| *at > now) } else { next }
     }
 }
 
 impl End {
+    /// Says once more what never ends, if that is due.
+    fn repeat(&mut self) -> Result<(), ChannelError> {
+        let Some(piece) = &self.piece else { return Ok(()) };
+        let (bytes, due) = &mut *piece.lock().unwrap();
+        for _ in 0..std::mem::take(due) {
+            self.channel.transmit(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Flow statistics in these messages say that more follow; the last of them is kept.
+    fn unended(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let piece = self.piece.as_ref()?;
+        let (mut all, mut at) = (bytes.to_vec(), 0);
+        while let Some(header) = all.get(at..at + 12) {
+            let (version, kind) = (header[0], header[1]);
+            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let is_reply = kind == if version == 1 { 17 } else { 19 };
+            let end = all.len().min(at + length.max(8));
+            if is_reply && header[8..10] == FLOW_STATS && end == at + length {
+                all[at + 11] |= 1;
+                piece.lock().unwrap().0 = all[at..end].to_vec();
+            }
+            at = end;
+        }
+        Some(all)
+    }
+
     fn look(&self) -> Result<(), ChannelError> {
         match self.has_left.load(Ordering::Relaxed) {
             true => Err(ChannelError::Closed(self.channel.peer().into())),
@@ -92,12 +148,14 @@ impl End {
 impl Channel for End {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         self.look()?;
+        self.repeat()?;
         self.channel.receive(buffer)
     }
 
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
         self.look()?;
-        self.channel.transmit(bytes)
+        let unended = self.unended(bytes);
+        self.channel.transmit(unended.as_deref().unwrap_or(bytes))
     }
 
     fn descriptor(&self) -> Option<RawFd> {
@@ -133,7 +191,8 @@ impl OneSwitch {
         }
         let node = Node::open(&config, far, seed, Nanos::ZERO).unwrap();
         let has_left = Arc::default();
-        let switch = Switch { node, vice: None, begun_at: None, has_left };
+        let (piece, said_at) = (Piece::default(), Nanos::ZERO);
+        let switch = Switch { node, vice: None, begun_at: None, has_left, piece, said_at };
         OneSwitch { rig: SimRig::new(near, switch, seed) }
     }
 
@@ -184,7 +243,9 @@ impl OneSwitch {
             let (ours, channel) = pair(CHANNEL_BYTES, "openflow");
             switch.begun_at.get_or_insert(now);
             let has_left = Arc::clone(&switch.has_left);
-            switch.node.adopt(Box::new(End { channel, has_left }), now);
+            let is_endless = switch.vice == Some(Vice::NeverEnds);
+            let piece = is_endless.then(|| Arc::clone(&switch.piece));
+            switch.node.adopt(Box::new(End { channel, has_left, piece }), now);
             Ok(Box::new(ours))
         })
     }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use lab::need;
 use lab::peer::linux_bridge::LinuxBridge;
+use lab::peer::linux_router::LinuxRouter;
 use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::{Access, Peer};
+use lab::peer::{Access, Peer, Plan, PortAddress, PortRoute};
 use lab::veth::{Cable, EndSettings};
 use lab::{Lab, Need, Site, Wiring};
 use serde_json::Value;
@@ -76,8 +77,15 @@ impl Rack {
 
     /// Our switch as a plain process of the device's namespace.
     fn our_switch(&self, words: &[&str]) -> Ended {
-        let mut arguments = vec!["switch", "--port", "1=afpacket:p1", "--port", "2=afpacket:p2"];
-        arguments.extend(["--port", "3=afpacket:p3"]);
+        self.our_switch_with([1, 2, 3], words)
+    }
+
+    /// The same with these numbers of its ports.
+    fn our_switch_with(&self, numbers: [u32; 3], words: &[&str]) -> Ended {
+        let port = |(place, number): (u32, u32)| format!("{number}=afpacket:p{place}");
+        let ports: Vec<String> = (1..).zip(numbers).map(port).collect();
+        let mut arguments = vec!["switch"];
+        arguments.extend(ports.iter().flat_map(|port| ["--port", port]));
         arguments.extend(words);
         let mut command = self.place.command(&arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -147,6 +155,117 @@ pub fn a_device_is_measured_by_two_ports_and_by_three() {
             }
         }
     }
+}
+
+/// A key, a certificate for it, and who vouches for it and for the other end, as files.
+fn credentials(rack: &Rack, names: [&str; 2]) -> [[String; 3]; 2] {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let ca = parameters.self_signed(&key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(parameters, key);
+    names.map(|name| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let parameters = rcgen::CertificateParams::new(vec![format!("{name}.invalid")]);
+        let certificate = parameters.unwrap().signed_by(&key, &issuer).unwrap();
+        let texts = [key.serialize_pem(), certificate.pem(), ca.clone()];
+        let mut whats = ["key", "certificate", "ca"].into_iter();
+        texts.map(|text| {
+            let path = rack.place.path().join(format!("{name}-{}.pem", whats.next().unwrap()));
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        })
+    })
+}
+
+/// Each module of these experiments ended as it should.
+fn assert_ended(record: &Value, experiments: &[&str]) {
+    let trials = record["trials"].as_array().unwrap();
+    for experiment in experiments {
+        let own: Vec<_> =
+            trials.iter().filter(|trial| trial["experiment"] == *experiment).collect();
+        assert!(!own.is_empty(), "{experiment}");
+        for trial in own {
+            let module = &trial["module"];
+            assert_eq!(module["ended"], "said", "{experiment}: {}", module["notes"]);
+        }
+    }
+}
+
+/// A switch whose ports have other numbers than 1, 2, 3 and that is reached over TLS: modules, rules that are
+/// proved and tables of the study of nine, which all call its ports 1 and 2.
+pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
+    let rack = Rack::new();
+    let [theirs, ours] = credentials(&rack, ["switch", "tester"]);
+    let [key, certificate, ca] = &theirs;
+    let mut words = vec!["--listen", "pssl:6653:10.99.0.2", "--private-key", key];
+    words.extend(["--certificate", certificate, "--ca-cert", ca]);
+    let _switch = rack.our_switch_with([5, 17, 2], &words);
+    let [key, certificate, ca] = &ours;
+    let device = format!(
+        "openflow:ssl:10.99.0.2:6653,private-key={key},certificate={certificate},ca-cert={ca},\
+         ports=5@dev-1+17@dev-2"
+    );
+    assert_measured(&rack.measured(&device, &BOTH, &RULES), &device);
+    let study = ["costa2017/table1", "costa2017/table3", "costa2017/table6", "costa2017/table8"];
+    let set = ["packets=50", "open_pps=0", "rewrites=published", "rules_bound=100", "pace=0.05"];
+    let set = [&set[..], &["requests=2", "heavy_pps=1000", "match_types=port,exact"]].concat();
+    let record = rack.measured(&device, &study, &set);
+    assert_ended(&record, &study);
+    let trials = record["trials"].as_array().unwrap();
+    let returned = trials
+        .iter()
+        .flat_map(|trial| trial["module"]["measured"].as_array().unwrap())
+        .filter(|it| it["metric"] == "returned_ratio" || it["metric"] == "right_ratio");
+    let returned: Vec<_> = returned.map(|it| it["value"].as_f64().unwrap()).collect();
+    assert!(returned.len() > 8 && returned.iter().all(|it| *it > 0.9), "{returned:?}");
+}
+
+/// What passes to a device is stamped where it leaves this host, although its ports are called otherwise in between.
+pub fn the_control_channel_of_a_device_is_captured() {
+    let rack = Rack::new();
+    let _switch = rack.our_switch_with([2, 3, 9], &["--listen", "ptcp:6653:10.99.0.2"]);
+    let device = "openflow:tcp:10.99.0.2:6653,ports=9@dev-3+2@dev-1";
+    let record = rack.measured(
+        device,
+        &["echo-delay", "rule-activation"],
+        &["control_capture=stamps", "rules_count=20", "probes_pps=2000"],
+    );
+    assert_ended(&record, &["echo-delay", "rule-activation"]);
+    for trial in record["trials"].as_array().unwrap() {
+        let wire = &trial["module"]["wire"];
+        assert_eq!((&wire["stamps"], &wire["unknown"]), (&"kernel".into(), &0.into()), "{wire}");
+        assert!(wire["received"]["count"].as_u64() > Some(0), "{wire}");
+        assert!(wire["sent"]["count"].as_u64() > Some(0), "{wire}");
+    }
+}
+
+/// A router of the kernel that knows nobody: its ports are asked for, and its questions answered.
+pub fn a_router_is_a_device() {
+    let rack = Rack::new();
+    let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };
+    let mut router = LinuxRouter::new(vec![own(1), own(2)]);
+    router.start(&rack.site).unwrap();
+    router.ready(PATIENCE).unwrap();
+    let device = "device:router,ports=1@dev-1+2@dev-2";
+    let refused = rack.run(device, &BOTH[..1], &["device_wait=1"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.errors.contains("give it routes by 10.0.2.2"), "{refused:?}");
+    let route =
+        PortRoute { prefix: [16, 0, 0, 0].into(), length: 8, via: [10, 0, 2, 2].into(), port: 2 };
+    router.install(&rack.site, &Plan { routes: vec![route], ..Plan::default() }).unwrap();
+    let record = rack.measured(
+        device,
+        &["forwarding-rate", "costa2017/fig6"],
+        &["entries=20", "packets=50"],
+    );
+    assert_ended(&record, &["costa2017/fig6"]);
+    assert_eq!(record["targets"][0]["technology"], "routing");
+    let trials = record["trials"].as_array().unwrap();
+    let rate = trials.iter().find(|it| it["experiment"] == "forwarding-rate").unwrap();
+    assert!(rate["frames_forwarded"].as_u64() > Some(0), "{rate}");
+    assert_eq!(rate["streams"][0]["classes"]["corrupted"].as_u64().unwrap_or(0), 0, "{rate}");
+    router.stop().unwrap();
 }
 
 /// What Open vSwitch is told by one of its tools, and what that says.

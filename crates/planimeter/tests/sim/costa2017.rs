@@ -1,13 +1,15 @@
 //! The study of nine switches in virtual time: what round trips take, what fits and what is rewritten is known
 //! beforehand.
 
+mod drawn;
+mod limits;
 mod paths;
 
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use planimeter::experiments::modules::round_trip::{ASKED, BACK, RoundTrip, THERE, Trip};
+use planimeter::experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 
@@ -72,6 +74,42 @@ fn a_bridge_and_a_router_have_round_trips_too() {
 }
 
 #[test]
+fn every_table_of_round_trips_has_its_open_loop_where_a_rate_is_asked_for() {
+    for (item, name, own) in [
+        ("table5", "exact", "rules_bound=100"),
+        ("table6", "mac", "rewrites=published"),
+        ("fig4", "exact", "repeats=1"),
+        ("fig6", "port", "repeats=1"),
+    ] {
+        let set = ["service_ns=2000", "open_pps=2000", own];
+        let item = format!("costa2017/{item}");
+        let record = study(&item, &OURS, &set);
+        let metric = Metric::Named(Name::read(&format!("{name}_rtt_ns_mean")).unwrap());
+        let cells: Vec<_> = record.cells_of(&item, "ours", metric).collect();
+        let at = |pps: f64| {
+            let is = |cell: &&&results::record::Cell| {
+                cell.point.within.as_ref().is_some_and(|within| within.value == pps)
+            };
+            cells.iter().filter(is).count()
+        };
+        assert!(at(0.0) > 0 && at(0.0) == at(2000.0), "{item}: {} and {}", at(0.0), at(2000.0));
+        if item == "costa2017/fig4" {
+            // As frames, and as what UDP carries.
+            let mut sizes: Vec<f64> = cells.iter().map(|cell| cell.point.value).collect();
+            sizes.dedup();
+            assert_eq!(sizes, [64.0, 110.0, 128.0, 174.0, 256.0, 302.0]);
+            continue;
+        }
+        let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+            panic!("one sheet of {item}")
+        };
+        let is_told =
+            |row: &Vec<results::table::Entry>| row.iter().any(|it| it.text.contains("2000"));
+        assert!(sheet.tables[0].rows.iter().any(is_told), "{item}: {:?}", sheet.tables);
+    }
+}
+
+#[test]
 fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
     let folder = Folder::new();
     let keys = "path_hardware.latency_ns = { value = 400_000, source = \"assumed\" }\n\
@@ -86,7 +124,7 @@ fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
         panic!("one sheet")
     };
     // 202,688 of 802,688 ns: both ways, and four links.
-    assert!(sheet.tables[0].rows.iter().any(|row| row[3].text == "0.2525"), "{:?}", sheet.tables);
+    assert!(sheet.tables[0].rows.iter().any(|row| row[4].text == "0.2525"), "{:?}", sheet.tables);
 }
 
 #[test]
@@ -141,6 +179,7 @@ fn a_run_whose_packets_go_to_the_controller_is_marked() {
         fill: None,
         ways: [there.clone(), back.clone()],
         comes_out: None,
+        ends: Ends::Ports,
         packets: 2000,
         pps: Some(1000.0),
         versions: vec![Version::V1_0],
@@ -181,19 +220,24 @@ fn the_rule_installed_last_is_met_in_a_full_table() {
 fn every_rewrite_is_done_on_both_ways_and_checked() {
     for version in ["version=1.0", "version=1.3"] {
         let record = study("costa2017/table6", &OURS, &["service_ns=1000", "repeats=1", version]);
-        let mut done = 0;
+        let (mut done, mut refused) = (0, Vec::new());
         for (_, run) in runs(&record) {
             let of = |end: &str| {
                 run.measured.iter().find(|it| it.metric.name() == end).map(|it| it.value)
             };
             if of("refused_count") == Some(1.0) {
+                refused.push(run.notes.join("; "));
                 continue;
             }
             assert_eq!(of("returned_ratio"), Some(1.0), "{version}: {run:?}");
             assert_eq!(of("right_ratio"), Some(1.0), "{version}: {:?}", run.notes);
             done += 1;
         }
-        assert!(done >= if version == "version=1.0" { 14 } else { 28 }, "{version}: {done}");
+        // Nothing that 1.3 can say; the two that 1.0 says of TCP and UDP alike it cannot.
+        if version == "version=1.3" {
+            assert_eq!(refused.len(), 2, "{refused:?}");
+        }
+        assert!(done >= if version == "version=1.0" { 14 } else { 38 }, "{version}: {done}");
         let of = |name: &str| value(&record, "costa2017/table6", "ours", name);
         for name in ["none", "mac", "ip", "vlan_priority", "ip_tos", "udp_ports"] {
             assert_eq!(of(&format!("{name}_right_ratio")), Some(1.0), "{version} {name}");
@@ -229,12 +273,29 @@ fn what_fits_is_found_in_both_modes() {
     assert_eq!(of(model.name(), "wildcard_accepted_rules"), Some(119.0));
     assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
     assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
+    assert_eq!(of("bridge", "is_full_count"), Some(1.0));
     assert_eq!(of("router", "routes_count"), Some(500.0));
     let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     let last: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[4].text.as_str()).collect();
     assert_eq!(last, ["300", "", ""]);
+    let routes: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[3].text.as_str()).collect();
+    assert_eq!(routes, ["", "", "at least 500"]);
+}
+
+#[test]
+fn how_many_routes_fit_is_searched_for() {
+    for (most, fit) in [("routes_max=60", 60.0), ("routes_max=301", 301.0)] {
+        let set = ["rules_bound=500", "repeats=1", most];
+        // What a router answers by ICMP it does not count as lost.
+        let plan = plan(&["costa2017/table4"], &[TargetKind::Router], &set, 1);
+        let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
+        let of = |name: &str| value(&record, "costa2017/table4", "router", name).unwrap();
+        // Each of its three ports has four of its own: its address, its network and that one's two ends.
+        assert_eq!(of("routes_count"), fit - 12.0, "{most}");
+        assert_eq!(of("is_full_count"), 1.0, "{most}");
+    }
 }
 
 #[test]
@@ -286,6 +347,14 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
         panic!("one sheet")
     };
     assert_eq!(sheet.tables[0].rows[9][4].text, "no answer");
+    // Had pieces come of those answers, and no last one.
+    let mut record = record;
+    let metric = Metric::Named(Name::of("light_flow_endless_count"));
+    let cell = record.cells.iter_mut().find(|cell| cell.metric == metric && cell.point.value > 0.0);
+    let cell = cell.unwrap();
+    assert_eq!(std::mem::replace(&mut cell.value, 2.0), 0.0);
+    let sheets = results::table::sheets(&record, &record.experiments[0]);
+    assert_eq!(sheets[0].tables[0].rows[9][4].text, "the answer had no end");
 }
 
 #[test]
@@ -306,6 +375,34 @@ fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
 }
 
 #[test]
+fn table_one_has_targets_without_openflow_and_names_a_models_processor() {
+    let known = |name: &str| -> TargetKind { name.parse().unwrap() };
+    let mut kinds = vec![TargetKind::Bridge, TargetKind::Router];
+    kinds.extend(["ours:model=hp-2920", "ours:model=hp-2920,mode=legacy"].map(known));
+    let record = measure(&plan(&["costa2017/table1"], &kinds, &[], 1));
+    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        panic!("one sheet")
+    };
+    let row = |name: &str| -> Vec<&str> {
+        let mut rows = sheet.tables[0].rows.iter();
+        let row = rows.find(|row| row[0].text == name).unwrap_or_else(|| panic!("no {name}"));
+        row.iter().map(|it| it.text.as_str()).collect()
+    };
+    assert_eq!(
+        row("NetFPGA Xilinx Virtex-II Pro 50")[3..],
+        ["CentOS 5.11 + openvswitch.org OF FPGA", "4", "AMD Athlon II X4 800 MHz", "1.0"]
+    );
+    assert_eq!(row("Open vSwitch OvS 2.3.0")[4], "");
+    for legacy in ["bridge", "router"] {
+        // In virtual time there is no processor.
+        assert_eq!(row(legacy)[4..], ["2", "not told", "no OpenFlow"]);
+    }
+    let processor = "Tri Core ARM1176 625 MHz";
+    assert_eq!(row("ours:model=hp-2920")[5..], [processor, "1.0, 1.1, 1.2, 1.3, 1.4, 1.5"]);
+    assert_eq!(row("ours:model=hp-2920,mode=legacy")[5..], [processor, "no OpenFlow"]);
+}
+
+#[test]
 fn a_switch_that_leaves_when_it_is_nearly_full_is_a_row_and_the_run_goes_on() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 200, source = \"assumed\" }\n\
@@ -322,4 +419,65 @@ fn a_switch_that_leaves_when_it_is_nearly_full_is_a_row_and_the_run_goes_on() {
             _ => assert!(matches!(run.ended, Ended::Lost(_)), "{:?}", run.ended),
         }
     }
+}
+
+/// A switch that falls silent when it is nearly full.
+fn silent(folder: &Folder, lasts_ns: &str) -> TargetKind {
+    let keys = format!(
+        "capacity.rules = {{ value = 200, source = \"assumed\" }}\n\
+         full.at_percent = {{ value = 80, source = \"assumed\" }}\n\
+         full.on = {{ value = \"rule\", source = \"assumed\" }}\n\
+         full.does = {{ value = \"silence\", source = \"assumed\" }}\n\
+         full.lasts_ns = {{ value = {lasts_ns}, source = \"assumed\" }}\n"
+    );
+    modelled(folder, &keys)
+}
+
+#[test]
+fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experiment_goes_on() {
+    let folder = Folder::new();
+    let kind = silent(&folder, "8_000_000_000");
+    let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=20"];
+    let set = [&set[..], &["repeats=1", "packets=50", "match_types=port", "open_pps=0"]].concat();
+    let record = measure(&plan(&["costa2017/table4", "costa2017/table3"], &[kind], &set, 1));
+    let (hung, gone_on): (Vec<_>, Vec<_>) =
+        runs(&record).partition(|(trial, _)| trial.experiment == "costa2017/table4");
+    assert_eq!(hung.len(), 2);
+    for (_, run) in hung {
+        let note = |words: &str| run.notes.iter().any(|note| note.contains(words));
+        assert!(note("a batch was not answered within the patience"), "{:?}", run.notes);
+        assert!(note("afterwards the switch answered on a new connection"), "{:?}", run.notes);
+        let taken = run.measured.iter().find(|it| it.metric.name().ends_with("accepted_rules"));
+        // Whole batches that were answered, and not the one in which it fell silent.
+        assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
+    }
+    for (_, run) in gone_on {
+        assert_eq!(run.ended, Ended::Said, "{:?}", run.notes);
+    }
+    let of = |name: &str| value(&record, "costa2017/table3", kind.name(), name);
+    assert_eq!(of("port_returned_ratio"), Some(1.0));
+    let table = record.experiments.iter().find(|it| it.id == "costa2017/table4").unwrap();
+    let [sheet] = &results::table::sheets(&record, table)[..] else { panic!("one sheet") };
+    assert_eq!(sheet.tables[0].rows[9][4].text, "128, then no answer");
+}
+
+#[test]
+fn a_switch_that_does_not_answer_again_has_its_commands_run_and_is_told() {
+    let folder = Folder::new();
+    let kind = silent(&folder, "600_000_000_000");
+    let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=5"];
+    let set = [&set[..], &["repeats=1"]].concat();
+    let mut plan = plan(&["costa2017/table4"], &[kind], &set, 1);
+    let noted = folder.0.join("reset");
+    plan.hooks.between = Some(format!("echo $PLANIMETER_EXPERIMENT >> {}", noted.display()));
+    let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
+    let [(_, first), ..] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("no run") };
+    assert!(
+        first.notes.iter().any(|note| note.contains("did not answer again within 5 s")),
+        "{:?}",
+        first.notes
+    );
+    // Once for each run that left it silent.
+    let said = std::fs::read_to_string(noted).unwrap();
+    assert_eq!(said.lines().next(), Some("costa2017/table4"), "{said}");
 }

@@ -9,6 +9,7 @@
 mod case;
 mod method;
 mod models;
+mod round_trips;
 #[path = "../common/one_switch.rs"]
 #[allow(dead_code, reason = "the suite about switches that leave uses the rest of it")]
 mod one_switch;

@@ -52,7 +52,8 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
     if options.promiscuous {
         join(&socket, interface).map_err(|error| ("making promiscuous", error))?;
     }
-    bind(&socket, interface, libc::ETH_P_ALL as u16).map_err(|error| ("binding to", error))?;
+    let wanted = options.ether_type.unwrap_or(libc::ETH_P_ALL as u16);
+    bind(&socket, interface, wanted).map_err(|error| ("binding to", error))?;
     Ok((socket, ring))
 }
 

@@ -57,6 +57,14 @@ pub enum Helper {
     MapLookUp = 1,
     /// The monotonic clock in nanoseconds.
     MonotonicNs = 5,
+    /// Puts a VLAN tag on a frame.
+    VlanPush = 18,
+    /// Takes the outermost one off.
+    VlanPop = 19,
+    /// Sends a frame on by an interface.
+    Redirect = 23,
+    /// Reads bytes of a frame.
+    LoadBytes = 26,
     /// Sends a frame to where a map's entry says.
     RedirectMap = 51,
     /// Makes room before a frame's data.

@@ -9,13 +9,16 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::call::{self, Argument, Command};
 use super::instruction::Instruction;
 
 /// The kind of program that sees frames first.
 const XDP: u32 = 6;
+
+/// The kind of program that classifies what the kernel has made its own description of.
+const CLASSIFIER: u32 = 3;
 
 /// Where a program of that kind is attached.
 const AT_XDP: u32 = 37;
@@ -59,8 +62,22 @@ impl Program {
     /// Hands a program to the kernel. `license` says under what terms its text is: some helpers
     /// are for programs under the GPL only.
     pub fn load(instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
+        Program::load_kind(XDP, instructions, license)
+    }
+
+    /// The same with a program that classifies frames.
+    pub fn load_classifier(instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
+        Program::load_kind(CLASSIFIER, instructions, license)
+    }
+
+    /// By which it is named to the kernel.
+    pub fn descriptor(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
+    fn load_kind(kind: u32, instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
         let argument = Load {
-            kind: XDP,
+            kind,
             instructions: instructions.len() as u32,
             text: instructions.as_ptr() as u64,
             license: license.as_ptr() as u64,

@@ -16,7 +16,7 @@ use std::path::Path;
 use packet::time::Nanos;
 
 use super::url::PATH_BYTES_MAX;
-use super::{Channel, ChannelError, Tls, Url, tcp, tls, unix};
+use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
 use crate::clock::Wait;
 use crate::sys;
 
@@ -44,7 +44,8 @@ impl Connecting {
     ) -> Result<Self, ChannelError> {
         Tls::check(tls, url)?;
         let started = match url {
-            Url::Tcp(address) | Url::Tls(address) => start_tcp(*address),
+            Url::Tcp(address) | Url::Tls(address) => start_inet(*address, 0),
+            Url::Sctp(address) => start_inet(*address, sctp::PROTOCOL),
             Url::Unix(path) => start_unix(path),
             _ => return Err(ChannelError::WrongDirection(url.clone())),
         };
@@ -77,6 +78,7 @@ impl Connecting {
         }
         let made = match &self.url {
             Url::Tcp(address) => tcp::channel(TcpStream::from(socket), *address),
+            Url::Sctp(address) => sctp::channel(TcpStream::from(socket), *address),
             Url::Tls(address) => {
                 let tls = self.tls.as_ref().expect("checked when it was started");
                 tls::stream::connected(tls, TcpStream::from(socket), *address)
@@ -127,11 +129,18 @@ fn failed(url: &Url, error: io::Error) -> ChannelError {
             ChannelError::Refused(url.clone())
         }
         Some(libc::ETIMEDOUT) => ChannelError::TimedOut(url.clone()),
+        Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT) if matches!(url, Url::Sctp(_)) => {
+            ChannelError::NoSctp(url.clone())
+        }
         _ => ChannelError::System { doing: "connecting to", what: url.to_string(), error },
     }
 }
 
-fn start_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
+/// Calls with an IP socket address as the system has them, and its length.
+pub(super) fn with_address<R>(
+    address: SocketAddr,
+    call: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R,
+) -> R {
     // SAFETY: all-zero bytes are a valid value of these C structs.
     let (mut four, mut six) =
         unsafe { (zeroed::<libc::sockaddr_in>(), zeroed::<libc::sockaddr_in6>()) };
@@ -140,16 +149,23 @@ fn start_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
             four.sin_family = libc::AF_INET as libc::sa_family_t;
             four.sin_port = address.port().to_be();
             four.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-            start(libc::AF_INET, &four, size_of::<libc::sockaddr_in>())
+            let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            call(std::ptr::from_ref(&four).cast(), length)
         }
         SocketAddr::V6(address) => {
             six.sin6_family = libc::AF_INET6 as libc::sa_family_t;
             six.sin6_port = address.port().to_be();
             six.sin6_addr.s6_addr = address.ip().octets();
             six.sin6_scope_id = address.scope_id();
-            start(libc::AF_INET6, &six, size_of::<libc::sockaddr_in6>())
+            let length = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
+            call(std::ptr::from_ref(&six).cast(), length)
         }
     }
+}
+
+fn start_inet(address: SocketAddr, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    with_address(address, |pointer, length| start((family, protocol), pointer, length))
 }
 
 fn start_unix(path: &Path) -> io::Result<OwnedFd> {
@@ -163,21 +179,20 @@ fn start_unix(path: &Path) -> io::Result<OwnedFd> {
     for (place, &byte) in address.sun_path.iter_mut().zip(bytes) {
         *place = byte as libc::c_char;
     }
-    start(libc::AF_UNIX, &address, size_of::<libc::sockaddr_un>())
+    let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    start((libc::AF_UNIX, 0), std::ptr::from_ref(&address).cast(), length)
 }
 
-/// Starts to connect a new stream socket to `address`, a socket address of `length` bytes.
-fn start<A>(family: libc::c_int, address: &A, length: usize) -> io::Result<OwnedFd> {
-    assert!(length <= size_of::<A>());
-    let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)?;
-    // SAFETY: the pointer and the length describe `address`, which outlives the call.
-    let result = sys::check(unsafe {
-        libc::connect(
-            socket.as_raw_fd(),
-            std::ptr::from_ref(address).cast(),
-            length as libc::socklen_t,
-        )
-    });
+/// Starts to connect a new stream socket of a family and protocol to a socket address, which has to
+/// have `length` bytes and to outlive the call.
+fn start(
+    (family, protocol): (libc::c_int, libc::c_int),
+    address: *const libc::sockaddr,
+    length: libc::socklen_t,
+) -> io::Result<OwnedFd> {
+    let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, protocol)?;
+    // SAFETY: the pointer and the length describe a socket address of the caller's.
+    let result = sys::check(unsafe { libc::connect(socket.as_raw_fd(), address, length) });
     match result {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket),

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::{Channel, ChannelError, Tls, Url, tcp, tls, unix};
+use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
 
 /// A socket that others connect to.
 pub struct Listener {
@@ -17,6 +17,7 @@ pub struct Listener {
 enum Socket {
     Tcp(TcpListener),
     Tls(TcpListener, Tls),
+    Sctp(TcpListener),
     Unix(unix::Listening),
 }
 
@@ -31,6 +32,9 @@ impl Listener {
         Tls::check(tls, url)?;
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::AddrInUse => ChannelError::AddressInUse(url.clone()),
+            _ if matches!(url, Url::PassiveSctp(_)) && sctp::is_there().is_err() => {
+                ChannelError::NoSctp(url.clone())
+            }
             _ => ChannelError::System { doing: "listening on", what: url.to_string(), error },
         };
         match url {
@@ -48,7 +52,11 @@ impl Listener {
                 let socket = unix::Listening::open(path).map_err(failed)?;
                 Ok(Listener { socket: Socket::Unix(socket), address: url.clone() })
             }
-            Url::Tcp(_) | Url::Tls(_) | Url::Unix(_) => {
+            Url::PassiveSctp(address) => {
+                let (socket, address) = sctp::listen(*address).map_err(failed)?;
+                Ok(Listener { socket: Socket::Sctp(socket), address: Url::PassiveSctp(address) })
+            }
+            Url::Tcp(_) | Url::Tls(_) | Url::Sctp(_) | Url::Unix(_) => {
                 Err(ChannelError::WrongDirection(url.clone()))
             }
         }
@@ -62,6 +70,9 @@ impl Listener {
             }
             Socket::Tls(socket, tls) => {
                 socket.accept().and_then(|(stream, peer)| tls::stream::accepted(tls, stream, peer))
+            }
+            Socket::Sctp(socket) => {
+                socket.accept().and_then(|(stream, peer)| sctp::channel(stream, peer))
             }
             Socket::Unix(unix) => {
                 unix.socket.accept().and_then(|(stream, _)| unix::channel(stream, &unix.path))
@@ -91,6 +102,7 @@ impl Listener {
         match &self.address {
             Url::PassiveTcp(address) => Url::Tcp(on_this_host(*address)),
             Url::PassiveTls(address) => Url::Tls(on_this_host(*address)),
+            Url::PassiveSctp(address) => Url::Sctp(on_this_host(*address)),
             Url::PassiveUnix(path) => Url::Unix(path.clone()),
             active => active.clone(),
         }
@@ -99,7 +111,9 @@ impl Listener {
     /// The descriptor that becomes readable when a connection waits.
     pub fn descriptor(&self) -> RawFd {
         match &self.socket {
-            Socket::Tcp(socket) | Socket::Tls(socket, _) => socket.as_raw_fd(),
+            Socket::Tcp(socket) | Socket::Tls(socket, _) | Socket::Sctp(socket) => {
+                socket.as_raw_fd()
+            }
             Socket::Unix(unix) => unix.socket.as_raw_fd(),
         }
     }

@@ -17,6 +17,11 @@ pub trait Socket: Read + Write + AsRawFd + Send {
 
     /// Has the connection be reset when the socket is closed.
     fn reset(&self) -> io::Result<()>;
+
+    /// Says what kind of messages it carries, where that can be said.
+    fn label(&self, _payload: u32) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Socket for TcpStream {
@@ -92,6 +97,11 @@ impl<S: Socket> Channel for Stream<S> {
             Err(error) if waits(&error) => Ok(0),
             Err(error) => Err(self.failed("sending to", error)),
         }
+    }
+
+    fn label(&mut self, payload: u32) {
+        // Messages without it are told by their channel still.
+        let _ = self.socket.label(payload);
     }
 
     fn finish(&mut self) -> bool {

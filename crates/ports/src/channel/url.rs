@@ -2,7 +2,7 @@
 //!
 //! `tcp:IP[:PORT]`, `ssl:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]`,
 //! `pssl:[PORT][:IP]` and `punix:FILE` to listen on (`tls:` and `ptls:` are read as `ssl:` and
-//! `pssl:`); an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
+//! `pssl:`), `sctp:` and `psctp:` are as `tcp:` and `ptcp:` where the kernel has SCTP; an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
 //! OpenFlow) where none is written. Names are not looked up: a measurement must not depend on a
 //! resolver.
 
@@ -30,6 +30,10 @@ pub enum Url {
     Tls(SocketAddr),
     /// `pssl:PORT:IP`: listen there for those who speak TLS; port 0 lets the system choose.
     PassiveTls(SocketAddr),
+    /// `sctp:IP:PORT`: connect there by SCTP.
+    Sctp(SocketAddr),
+    /// `psctp:PORT:IP`: listen there for SCTP; port 0 lets the system choose.
+    PassiveSctp(SocketAddr),
     /// `unix:FILE`: connect to this socket file.
     Unix(PathBuf),
     /// `punix:FILE`: listen on this socket file.
@@ -39,7 +43,15 @@ pub enum Url {
 impl Url {
     /// Whether it is an address to listen on.
     pub fn is_passive(&self) -> bool {
-        matches!(self, Url::PassiveTcp(_) | Url::PassiveTls(_) | Url::PassiveUnix(_))
+        matches!(
+            self,
+            Url::PassiveTcp(_) | Url::PassiveTls(_) | Url::PassiveSctp(_) | Url::PassiveUnix(_)
+        )
+    }
+
+    /// Reads an address; where none is written, its port is this one.
+    pub fn with_default_port(text: &str, port: u16) -> Result<Url, ChannelError> {
+        parse(text, port).map_err(|why| ChannelError::BadUrl(text.to_owned(), why))
     }
 
     /// Whether TLS is spoken there.
@@ -52,25 +64,27 @@ impl FromStr for Url {
     type Err = ChannelError;
 
     fn from_str(text: &str) -> Result<Self, ChannelError> {
-        parse(text).map_err(|why| ChannelError::BadUrl(text.to_owned(), why))
+        Url::with_default_port(text, PORT_DEFAULT)
     }
 }
 
-fn parse(text: &str) -> Result<Url, &'static str> {
+fn parse(text: &str, port: u16) -> Result<Url, &'static str> {
     let (scheme, rest) = text.split_once(':').ok_or(KNOWN)?;
     match scheme {
-        "tcp" => active(rest).map(Url::Tcp),
-        "ptcp" => passive(rest).map(Url::PassiveTcp),
+        "tcp" => active(rest, port).map(Url::Tcp),
+        "ptcp" => passive(rest, port).map(Url::PassiveTcp),
+        "sctp" => active(rest, port).map(Url::Sctp),
+        "psctp" => passive(rest, port).map(Url::PassiveSctp),
         "unix" => file(rest).map(Url::Unix),
         "punix" => file(rest).map(Url::PassiveUnix),
-        "ssl" | "tls" => active(rest).map(Url::Tls),
-        "pssl" | "ptls" => passive(rest).map(Url::PassiveTls),
+        "ssl" | "tls" => active(rest, port).map(Url::Tls),
+        "pssl" | "ptls" => passive(rest, port).map(Url::PassiveTls),
         _ => Err(KNOWN),
     }
 }
 
-const KNOWN: &str = "known are tcp:IP:PORT, ssl:IP:PORT, ptcp:PORT[:IP], pssl:PORT[:IP], \
-                     unix:FILE and punix:FILE";
+const KNOWN: &str = "known are tcp:IP:PORT, ssl:IP:PORT, sctp:IP:PORT, ptcp:PORT[:IP], \
+                     pssl:PORT[:IP], psctp:PORT[:IP], unix:FILE and punix:FILE";
 
 fn file(text: &str) -> Result<PathBuf, &'static str> {
     match text.len() {
@@ -81,7 +95,7 @@ fn file(text: &str) -> Result<PathBuf, &'static str> {
     }
 }
 
-fn active(text: &str) -> Result<SocketAddr, &'static str> {
+fn active(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
     let (address, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (address, rest) = rest.split_once(']').ok_or("a bracket is not closed")?;
@@ -98,7 +112,7 @@ fn active(text: &str) -> Result<SocketAddr, &'static str> {
     };
     let port = match port {
         Some(port) => number(port)?,
-        None => PORT_DEFAULT,
+        None => default,
     };
     if port == 0 {
         return Err("port 0 cannot be connected to");
@@ -106,12 +120,12 @@ fn active(text: &str) -> Result<SocketAddr, &'static str> {
     Ok(SocketAddr::new(ip(address)?, port))
 }
 
-fn passive(text: &str) -> Result<SocketAddr, &'static str> {
+fn passive(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
     let (port, address) = match text.split_once(':') {
         Some((port, address)) => (port, Some(address)),
         None => (text, None),
     };
-    let port = if port.is_empty() { PORT_DEFAULT } else { number(port)? };
+    let port = if port.is_empty() { default } else { number(port)? };
     let address = match address {
         None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         Some(text) => {
@@ -136,6 +150,8 @@ impl fmt::Display for Url {
         match self {
             Url::Tcp(address) => write!(f, "tcp:{address}"),
             Url::Tls(address) => write!(f, "ssl:{address}"),
+            Url::Sctp(address) => write!(f, "sctp:{address}"),
+            Url::PassiveSctp(address) => write_passive(f, "psctp", *address),
             Url::PassiveTcp(address) => write_passive(f, "ptcp", *address),
             Url::PassiveTls(address) => write_passive(f, "pssl", *address),
             Url::Unix(path) => write!(f, "unix:{}", path.display()),
@@ -171,6 +187,8 @@ mod tests {
             ("tls:[::1]", "ssl:[::1]:6653"),
             ("pssl:", "pssl:6653:0.0.0.0"),
             ("ptls:0:[::1]", "pssl:0:[::1]"),
+            ("sctp:127.0.0.1:6704", "sctp:127.0.0.1:6704"),
+            ("psctp:6704", "psctp:6704:0.0.0.0"),
             ("unix:/run/x.sock", "unix:/run/x.sock"),
             ("punix:a:b", "punix:a:b"),
         ] {

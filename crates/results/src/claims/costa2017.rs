@@ -3,12 +3,14 @@
 //! Source: section IV of the study. What it says of a switch is put to the model of that switch, and what it says
 //! of all switches to every target; nothing that it says of one device is put to another. Invariants: delays are
 //! those of packets one at a time; a round trip here has no hosts in it, of which the study's has some 0.1 ms,
-//! so that absolute values are compared with that much less.
+//! so that absolute values are compared with that much less; what hosts take on this machine stands beside where it was
+//! measured, and decides nothing: neither the study's hosts nor its switches are here.
 
 use super::case::{Case, Finding, all, within};
 use super::unread;
 use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Name, Record, Relation, Target, Verdict};
+use crate::table::costa2017::sockets::{difference, pairs};
 use crate::table::costa2017::{Equivalence, equivalence};
 
 /// What hosts take of a round trip in the study, as the models assume it.
@@ -152,12 +154,23 @@ impl<'a> Case<'a> {
         let Some(cell) = self.mean(&target.name, "ip_rtt_ns_mean", None) else {
             return cannot(reading, "a match by IP was not measured");
         };
-        let numbers = format!("{} ms and hosts", number::text(cell.value / 1e6));
+        let here =
+            self.hosts_ms(target).map(|ms| format!(", which took {} ms here", number::text(ms)));
+        let here = here.unwrap_or_default();
+        let numbers = format!("{} ms and hosts{here}", number::text(cell.value / 1e6));
         let verdict = match ends_ms(cell) {
             None => Verdict::CannotTell("it was measured once".into()),
             Some((low, high)) => within(low + HOSTS_MS, high + HOSTS_MS, 0.1, 0.3),
         };
         Finding { reading: reading.into(), numbers, verdict }
+    }
+
+    /// What a client and a server with sockets took of a round trip by IP here, where the run has both ways.
+    fn hosts_ms(&self, target: &Target) -> Option<f64> {
+        let both = ["ip_rtt_ns_mean", "ip_sockets_rtt_ns_mean"];
+        let experiment = self.record.experiments.iter().find(|it| it.id == "costa2017/sockets")?;
+        let (ports, sockets) = pairs(self.record, experiment, &target.name, both).next()?;
+        Some(difference(sockets, ports)?.ns / 1e6)
     }
 
     /// Figure 3: an exact match takes about a fifth less.

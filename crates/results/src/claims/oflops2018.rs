@@ -77,7 +77,7 @@ fn cannot(reading: String, why: &str) -> Finding {
 
 /// The value in the metric's unit for people.
 fn shown(cell: &Cell) -> String {
-    format!("{} {}", number::value(cell.metric, cell.value), number::shown(cell.metric).unit)
+    number::quantity(cell.metric, cell.value)
 }
 
 impl<'a> Case<'a> {

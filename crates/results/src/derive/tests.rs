@@ -163,14 +163,17 @@ fn notices_of_one_kind_about_one_experiment_are_one() {
         notice("a/fig2 on ovs", Warning::Stall { trials: 1 }),
         notice("a/fig2 on ovs", unexplained(4)),
         notice("a/fig2 on ours", unexplained(-4)),
+        notice("a/fig3 on ovs", Warning::Stall { trials: 1 }),
+        notice("b/fig3 on ovs", Warning::Stall { trials: 1 }),
     ]);
     let wanted = [
         notice("run", Warning::UserSpaceStamps),
         notice("a/fig1 on ours, ovs", Warning::Stall { trials: 5 }),
         notice("a/fig1 on ours, ovs", limited(200.0, 50.0)),
-        notice("a/fig2 on ovs", Warning::Stall { trials: 1 }),
+        notice("a/fig2, fig3 on ovs", Warning::Stall { trials: 1 }),
         notice("a/fig2 on ovs", unexplained(4)),
         notice("a/fig2 on ours", unexplained(-4)),
+        notice("b/fig3 on ovs", Warning::Stall { trials: 1 }),
     ];
     assert_eq!(shown, wanted);
 }

@@ -83,6 +83,7 @@ pub fn styles(targets: &[Target]) -> Vec<Style> {
             Technology::Bridging => 1,
             Technology::Routing => 2,
             Technology::Programmable => 3,
+            Technology::Tagging => 4,
             Technology::Cable => 6,
         };
         let others = [4, 5, 3, 6, 2, 1, 0];

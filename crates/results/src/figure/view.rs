@@ -60,7 +60,10 @@ impl View {
     /// The experiment's title, with the curve's name where it shows one, and what a table shows.
     pub fn title(&self, experiment: &Experiment) -> String {
         match &self.curve {
-            Some(curve) => format!("{}: {}", experiment.title, number::curve(curve)),
+            Some(curve) => {
+                let title = self.heading.as_ref().unwrap_or(&experiment.title);
+                format!("{title}: {}", number::curve(curve))
+            }
             None if self.heading.is_some() => self.heading.clone().unwrap_or_default(),
             None if self.is_table => format!("{}: {}", experiment.title, self.caption()),
             None if self.is_further => {
@@ -101,7 +104,11 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == metric)
     };
     if !experiment.shows.is_empty() {
-        return shown_by_module(experiment).filter(|view| has(view.metric)).collect();
+        let shown = shown_by_module(experiment).filter(|view| has(view.metric));
+        return match has_figure_for_each_workload(record, experiment) {
+            true => for_each_curve(record, experiment, shown).collect(),
+            false => shown.collect(),
+        };
     }
     if let Some(views) = standard::views(experiment) {
         let shown = views.into_iter().filter(|view| has(view.metric));
@@ -190,6 +197,12 @@ fn for_each_curve(
         let one = |curve| View { curve: Some(curve), ..view.clone() };
         curves.clone().into_iter().map(one).collect::<Vec<View>>()
     })
+}
+
+/// Targets are compared within a workload.
+fn has_figure_for_each_workload(record: &Record, experiment: &Experiment) -> bool {
+    let is_one = |curve: &Within| curve.name == number::WORKLOAD || curve.name == number::OFFLOAD;
+    curves(record, experiment).iter().any(is_one)
 }
 
 /// Six targets with three tables each are too many curves for one figure, as are two targets with seven
@@ -350,7 +363,18 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     let stem = plain.strip_suffix("throughput").unwrap_or(&plain).trim_end_matches('-');
     let dash = if stem.is_empty() { "" } else { "-" };
     if let Some(curve) = &view.curve {
-        return format!("{plain}-{}-{}", curve.name.replace('_', "-"), curve.value);
+        let name = match curve.name.as_str() {
+            number::WORKLOAD | number::OFFLOAD => {
+                number::curve(curve).to_lowercase().replace(' ', "-")
+            }
+            name => format!("{}-{}", name.replace('_', "-"), curve.value),
+        };
+        return match view.metric {
+            Metric::Named(metric) if view.is_further => {
+                format!("{plain}-{name}-{}", metric.text().replace('_', "-"))
+            }
+            _ => format!("{plain}-{name}"),
+        };
     }
     match view.metric {
         Metric::Named(name) if view.is_further => {

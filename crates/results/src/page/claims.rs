@@ -20,12 +20,13 @@ pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
         experiment.study.as_ref() == Some(&value.study)
             && experiment.item.as_ref() == Some(&value.item)
     });
+    let is_drawn = experiment.item.as_ref().is_some_and(|item| item.starts_with("fig"));
     html! {
         @if !lines.is_empty() {
             h3 { "What " (lines[0].claim.study) " states about its " (lines[0].claim.item) }
             div.wide.claims { table { (groups(&lines)) } }
         }
-        @if experiment.study.is_some() && !has_values {
+        @if is_drawn && !has_values {
             p.soft {
                 "The study draws this item without printing its values, so nothing of it is drawn here."
             }
@@ -114,7 +115,10 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                                         }
                                     }
                                     td { (value.metric.replace('_', " ")) }
-                                    td.n { (number::text(value.value)) }
+                                    @match &value.text {
+                                        Some(text) => td { (text) },
+                                        None => td.n { (number::text(value.value)) },
+                                    }
                                 }
                             }
                         }

@@ -173,8 +173,11 @@ pub struct Published {
     pub point: Point,
     /// The quantity, with its unit in the name.
     pub metric: String,
-    /// The printed value.
+    /// The printed value; of a text the number of its bytes.
     pub value: f64,
+    /// The text, where one is printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A sentence of a study that measurement can judge.

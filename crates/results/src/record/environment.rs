@@ -78,6 +78,8 @@ pub enum Technology {
     Bridging,
     /// Router (layer 3).
     Routing,
+    /// VLAN tagger (802.1Q).
+    Tagging,
     /// Programmable forwarding element.
     Programmable,
     /// No target: the cable.
@@ -91,11 +93,15 @@ impl Technology {
             Technology::Openflow => "OpenFlow",
             Technology::Bridging => "bridging",
             Technology::Routing => "routing",
+            Technology::Tagging => "VLAN tagging",
             Technology::Programmable => "programmable",
             Technology::Cable => "cable",
         }
     }
 }
+
+/// The setting of a target that names the processor of what it behaves like.
+pub const PROCESSOR: &str = "processor";
 
 /// A device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +150,9 @@ pub struct Experiment {
     /// What its report shows, where its module says so; empty for what is known by its metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<Show>,
+    /// Targets that it is about and could not be done with: why, by target.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
 }
 
 /// A figure and table of an experiment that a measurement module carries out.

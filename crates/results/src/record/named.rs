@@ -95,6 +95,8 @@ impl Name {
                 "p50" => before = Some("median".to_string()),
                 "p90" | "p99" => before = Some(word.to_string()),
                 "p999" => before = Some("p99.9".to_string()),
+                "tcp" => rest.push("TCP"),
+                "pdv" => rest.push("delay variation"),
                 word => rest.push(word),
             }
         }
@@ -185,6 +187,8 @@ mod tests {
             ("messages_per_s_peak", "per_s", "messages a second peak"),
             ("rules_active_ratio", "ratio", "rules active"),
             ("order_tau_index", "index", "order tau"),
+            ("tcp_throughput_bps", "bps", "TCP throughput"),
+            ("pdv_ns_mean", "ns", "mean delay variation"),
         ] {
             let name = Name::read(name).unwrap();
             assert_eq!((name.unit(), name.title().as_str()), (unit, title));

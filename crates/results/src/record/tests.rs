@@ -148,6 +148,7 @@ fn full() -> Record {
         point,
         metric: "rate_pps".into(),
         value: 1.0,
+        text: Some("t".into()),
     }];
     record.claims[0].verdict = Verdict::CannotTell("why".into());
     record.warnings.push(Notice {

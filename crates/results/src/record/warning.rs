@@ -82,6 +82,11 @@ pub enum Warning {
     },
     /// Received frames were stamped by the program, not by the kernel or the interface.
     UserSpaceStamps,
+    /// An experiment could not be done with a target.
+    LeftOut {
+        /// Why.
+        why: String,
+    },
     /// The run ended before everything planned was measured.
     Partial {
         /// Trials that ended.
@@ -108,8 +113,37 @@ pub enum Warning {
 }
 
 /// Notices of one kind about several targets of an experiment as one: its targets are named one after
-/// the other, and its warning is the gravest, or all of them together where it counts.
+/// the other, and its warning is the gravest, or all of them together where it counts. What is the same of several
+/// items of a study is said once.
 pub fn gathered(notices: &[Notice]) -> Vec<Notice> {
+    of_studies(of_experiments(notices))
+}
+
+/// Equal notices about the same targets, in several items of one study, as one that names these items.
+fn of_studies(notices: Vec<Notice>) -> Vec<Notice> {
+    let parts = |notice: &Notice| -> Option<[String; 3]> {
+        let (experiment, targets) = notice.about.split_once(" on ")?;
+        let (study, item) = experiment.split_once('/')?;
+        Some([study, item, targets].map(str::to_string))
+    };
+    let mut found: Vec<Notice> = Vec::new();
+    for notice in notices {
+        let same = parts(&notice).and_then(|[study, item, targets]| {
+            found.iter_mut().find_map(|earlier| {
+                let [its_study, items, its_targets] = parts(earlier)?;
+                let is_it = (its_study, its_targets) == (study.clone(), targets.clone())
+                    && earlier.warning == notice.warning;
+                is_it.then(|| earlier.about = format!("{study}/{items}, {item} on {targets}"))
+            })
+        });
+        if same.is_none() {
+            found.push(notice);
+        }
+    }
+    found
+}
+
+fn of_experiments(notices: &[Notice]) -> Vec<Notice> {
     let mut found: Vec<Notice> = Vec::new();
     for notice in notices {
         let Some((experiment, target)) = notice.about.split_once(" on ") else {
@@ -255,6 +289,7 @@ impl Warning {
             Warning::UserSpaceStamps => {
                 "frames were stamped by the program, so latencies hold its own delay".into()
             }
+            Warning::LeftOut { why } => format!("left out: {why}"),
             Warning::Partial { trials, planned: Some(planned) } => {
                 format!("partial: {trials} of {planned} trials were measured")
             }

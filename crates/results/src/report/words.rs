@@ -3,7 +3,7 @@
 //! Invariant: each sentence states numbers with their intervals, and says what stands against
 //! them; nothing is praised.
 
-use crate::derive::counts;
+use crate::derive::{counts, richer};
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
@@ -26,9 +26,30 @@ pub(crate) fn measured(record: &Record) -> String {
     let time = if record.environment.simulated { ", in simulated time" } else { "" };
     format!(
         "{} measured on {joined}{time}: {trials} trials with {} effort.",
-        listed(&record.experiments.iter().map(|one| one.id.as_str()).collect::<Vec<_>>()),
+        experiments(record),
         effort(record),
     )
+}
+
+/// Items of one study that are named one by one; more of them are told by their number.
+const ITEMS_NAMED: usize = 6;
+
+/// What was measured: experiments by their names, many items of one study by their number.
+fn experiments(record: &Record) -> String {
+    let study_of = |id: &str| id.split_once('/').map(|(study, _)| study.to_string());
+    let mut names: Vec<String> = Vec::new();
+    for experiment in &record.experiments {
+        let study = study_of(&experiment.id);
+        let items = record.experiments.iter().filter(|it| study_of(&it.id) == study).count();
+        let name = match study.filter(|_| items > ITEMS_NAMED) {
+            Some(study) => format!("{items} items of {study}"),
+            None => experiment.id.clone(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// What came out: a sentence for each experiment that has results.
@@ -36,7 +57,21 @@ pub(crate) fn found(record: &Record) -> Vec<String> {
     let sentence = |experiment: &Experiment| {
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
-    record.experiments.iter().filter_map(sentence).collect()
+    record.experiments.iter().filter_map(sentence).chain(richer(record)).collect()
+}
+
+/// Whether the richer cost more, in a record of the study that asks it.
+fn richer(record: &Record) -> Option<String> {
+    let asks = |it: &Experiment| it.id == richer::ASKED;
+    record.experiments.iter().any(asks).then_some(())?;
+    let [more, less, open] = richer::tally(record);
+    let all = more + less + open;
+    (all > 0).then(|| {
+        format!(
+            "Of {all} comparisons of a richer target with a plainer one that did the same, the richer cost more in {more} and \
+             less in {less}; {open} cannot be told."
+        )
+    })
 }
 
 /// The extremes of one view at its most telling point: the smallest packets, the highest load for
@@ -50,6 +85,10 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         cell.experiment == experiment.id && cell.metric == metric && view.shows(cell)
     };
     let points = record.cells.iter().filter(here).map(|cell| cell.point.value);
+    // Mere numbers of things are in their tables.
+    if number::is_mere_count(metric) {
+        return None;
+    }
     let is_rate = metric.unit() == "pps" && experiment.x_name != "frame_bytes";
     let is_loss = matches!(metric, Metric::LossRatioDifference | Metric::LossRatio);
     let highest = is_rate || is_loss;
@@ -66,6 +105,7 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         "linear_percent" => {
             format!("With {} % of the traffic for the linear table", number::setting(x))
         }
+        "window_bytes" => format!("With a window of {} bytes", number::setting(x)),
         "rate_pps_intended" => format!("At a load of {} frames/s", number::setting(x)),
         other => format!("At {} = {}", other.replace('_', " "), number::setting(x)),
     };
@@ -81,6 +121,9 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     let title = number::title(metric);
     if cells.len() == 1 {
         return Some(format!("{place} the {title} of {} is {}.", name(most), quantity(most)));
+    }
+    if number::quantity(metric, most.value) == number::quantity(metric, least.value) {
+        return Some(format!("{place} the {title} is {} everywhere.", quantity(most)));
     }
     Some(format!(
         "{place} the {title} is highest on {} with {}, and lowest on {} with {}.{}",
@@ -112,9 +155,8 @@ fn against_first(record: &Record, place: &Cell) -> String {
 }
 
 fn quantity(cell: &Cell) -> String {
-    let unit = number::shown(cell.metric).unit;
     let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
-    format!("{} {unit} ({range})", number::value(cell.metric, cell.value))
+    format!("{} ({range})", number::quantity(cell.metric, cell.value))
 }
 
 /// What kept the forwarding rates of plain workloads from being higher: a sentence for each

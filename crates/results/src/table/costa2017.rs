@@ -6,10 +6,14 @@
 
 /// By hardware or by software.
 pub mod paths;
+/// What hosts take.
+pub mod sockets;
 /// The place among the study's switches.
 mod standing;
 /// What a target really has.
 mod conformance;
+/// Messages a second, and what becomes of a target near that.
+mod endurance;
 /// What targets say of themselves.
 mod described;
 
@@ -173,6 +177,13 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
             let tables = vec![described::table(record, experiment)];
             return filled(vec![Sheet { title, reading, tables }]);
         }
+        "sockets" => return filled(vec![sockets::sheet(record, experiment)]),
+        // What stands in the summary is not said twice.
+        "messages" if run_of(record, "discussion").is_some() => return Vec::new(),
+        "messages" => {
+            let (title, reading) = ("How much its control plane bears", endurance::READING);
+            return filled(vec![Sheet { title, reading, tables: vec![endurance::table(record)] }]);
+        }
         "discussion" => return standing::sheets(record, experiment),
         _ => return Vec::new(),
     };
@@ -215,8 +226,8 @@ const STATISTICS: &str = "Mean delays in milliseconds, from before the request w
                           read; below each the 99 % interval of the repeats. Nearly full is 90 % of what the switch \
                           took, or of the bound where it took more: the rules are in the table above.";
 
-const FITTING: &str = "Rules of the study's OpenFlow mode are not said to be exact or not. What stops at a bound holds more; a router \
-                       that was given routes and forwards them all does too. Rules that the switch took and that do \
+const FITTING: &str = "Rules of the study's OpenFlow mode are not said to be exact or not. What stops at a bound holds more. Access \
+                       lists of legacy mode are none that the tester can program, and not counted. Rules that the switch took and that do \
                        not act are in the table above.";
 
 const SPEED_UPS: &str = "Legacy time over OpenFlow time, as the study has it, repeat by repeat with the 95 % interval: 1 is alike, \
@@ -295,11 +306,17 @@ fn range(low: f64, high: f64) -> String {
 
 fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec<Vec<Entry>> {
     let naming = Naming::within(record, &experiment.id);
-    let row = |target: &crate::record::Target| {
+    let row = |target: &crate::record::Target, open: Option<f64>| {
+        let at = |column: &Column| Column { curve: open.or(column.curve), ..*column };
+        let columns: Vec<Column> = columns.iter().map(at).collect();
         let cells: Vec<Option<&Cell>> =
             columns.iter().map(|column| found(record, experiment, &target.name, column)).collect();
         cells.iter().any(Option::is_some).then(|| {
-            let mut row = vec![Entry::word(naming.of(&target.name)), Entry::word("measured")];
+            let from = open.map_or_else(
+                || "measured".to_owned(),
+                |pps| format!("measured, {} packets/s", number::setting(pps)),
+            );
+            let mut row = vec![Entry::word(naming.of(&target.name)), Entry::word(from)];
             let entries = columns.iter().zip(cells).map(|(column, cell)| {
                 cell.map_or_else(
                     || absent(record, experiment, &target.name, column),
@@ -310,14 +327,50 @@ fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec
             row
         })
     };
-    record.targets.iter().filter_map(row).collect()
+    let rows = |target: &crate::record::Target| {
+        if let Some(why) = experiment.left_out.get(&target.name) {
+            let name = Entry::word(naming.of(&target.name));
+            return vec![left_out(name, why, columns.len())];
+        }
+        let open = open_loops(record, experiment, target, columns);
+        let loops = [None].into_iter().chain(open.into_iter().map(Some));
+        loops.filter_map(|open| row(target, open)).collect::<Vec<_>>()
+    };
+    record.targets.iter().flat_map(rows).collect()
+}
+
+/// The rates at which packets were sent to a target besides one at a time.
+fn open_loops(
+    record: &Record,
+    experiment: &Experiment,
+    target: &crate::record::Target,
+    columns: &[Column],
+) -> Vec<f64> {
+    let closed = columns.iter().filter(|column| column.curve == CLOSED);
+    let cells = closed
+        .flat_map(|column| record.cells_of(&experiment.id, &target.name, metric(column.metric)));
+    let curves = cells.filter_map(|cell| cell.point.within.as_ref().map(|within| within.value));
+    let mut rates: Vec<f64> = curves.filter(|pps| *pps > 0.0).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    rates
+}
+
+/// The row of a target with which the experiment could not be done.
+fn left_out(name: Entry, why: &str, columns: usize) -> Vec<Entry> {
+    let mut row = vec![name, Entry::word("left out"), Entry::word(why)];
+    row.resize(columns + 2, Entry::default());
+    row
 }
 
 /// A mean in milliseconds, with its interval; beside it what came of a rewrite that was not done.
 fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column) -> Entry {
     if cell.metric.unit() != "ns" {
         let mut entry = Entry::cell(cell);
-        if beside(record, experiment, cell, column.metric, "is_full_count") == Some(0.0) {
+        let of = |what: &str| beside(record, experiment, cell, column.metric, what);
+        if of("is_silent_count").is_some_and(|silent| silent > 0.0) {
+            entry.text = format!("{}, then no answer", entry.text);
+        } else if of("is_full_count") == Some(0.0) {
             entry.text = format!("at least {}", entry.text);
         }
         return entry;
@@ -356,6 +409,9 @@ fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Colum
         cell.map(|cell| cell.value)
     };
     let answered = told("answered_ratio");
+    if told("endless_count").is_some_and(|count| count > 0.0) {
+        return Entry::word("the answer had no end");
+    }
     match (told("refused_count"), told("returned_ratio"), answered) {
         (Some(refused), ..) if refused > 0.0 => Entry::word("refused"),
         (_, Some(0.0), _) => Entry::word("nothing came back"),
@@ -410,7 +466,7 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
 
 /// The speed-up of each OpenFlow target against each legacy mode that is its own, by size.
 fn modes(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "legacy mode", "packet size, bytes", "speed-up"];
+    let columns = ["target", "legacy mode", "packet size, bytes", "packets", "speed-up"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
@@ -440,12 +496,21 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
                     Entry::word(naming.of(&target.name)),
                     Entry::word(name),
                     Entry::number(number::setting(cell.point.value)),
+                    Entry::word(paced(cell)),
                     ratio,
                 ]);
             }
         }
     }
     Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// How packets were sent.
+fn paced(cell: &Cell) -> String {
+    match cell.point.within.as_ref().map(|within| within.value) {
+        Some(pps) if pps > 0.0 => format!("{} a second", number::setting(pps)),
+        _ => "one at a time".into(),
+    }
 }
 
 fn types(record: &Record, experiment: &Experiment) -> Table {

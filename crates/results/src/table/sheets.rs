@@ -4,7 +4,7 @@
 //! and summaries show the same sheets, below the figures of their experiment. Invariant: a sheet is a function
 //! of cells and outcomes, and stands only where there are some.
 
-use super::{Entry, Table, costa2017, goals};
+use super::{Entry, Table, costa2017, gelberger2013, goals};
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::number;
@@ -33,6 +33,9 @@ pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     };
     if let (Some("costa2017"), Some(item)) = (experiment.study.as_deref(), &experiment.item) {
         return costa2017::sheets(record, experiment, item);
+    }
+    if let (Some("gelberger2013"), Some(item)) = (experiment.study.as_deref(), &experiment.item) {
+        return gelberger2013::sheets(record, experiment, item);
     }
     let found = match experiment.id.as_str() {
         "rfc2544/throughput" => throughput(record, experiment),
@@ -209,7 +212,7 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
             };
             let mut change = value(metric, slope);
             change.range = number::interval(metric, &range);
-            let what = format!("{}, {}", number::title(metric), number::shown(metric).unit);
+            let what = number::heading(metric);
             let mut row = vec![Entry::word(&target.name), Entry::word(what)];
             row.extend([Entry::cell(first), Entry::cell(last), change, Entry::word(drift)]);
             rows.push(row);

@@ -85,6 +85,8 @@ pub struct Connection {
     /// Why the connection has to end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
+    /// Whether the channel took no more when something was sent last.
+    is_full_behind: bool,
     /// Whether it stands beside a main connection, over which the news goes.
     pub auxiliary: bool,
     /// What the door knows of it, if it came from a listener.
@@ -132,6 +134,7 @@ impl Connection {
             received_at: now,
             ended: None,
             channel,
+            is_full_behind: false,
             auxiliary: false,
             guest: None,
         }
@@ -253,12 +256,21 @@ impl Connection {
     }
 
     /// Sends what waits, here or in the channel, as far as there is room.
-    pub fn flush(&mut self) {
+    pub fn flush(&mut self, now: Nanos) {
         loop {
             let bytes = self.session.transmit();
             match self.channel.transmit(bytes) {
-                Ok(0) => return,
-                Ok(count) => self.session.transmitted(count),
+                Ok(0) => {
+                    self.is_full_behind = !bytes.is_empty();
+                    return;
+                }
+                Ok(count) => {
+                    // What the channel takes at once may never be read; room that it has again was read.
+                    if std::mem::take(&mut self.is_full_behind) {
+                        self.session.peer_reads(now);
+                    }
+                    self.session.transmitted(count);
+                }
                 Err(ChannelError::Closed(_)) => return self.end("closed the connection"),
                 Err(error) => return self.end(&error.to_string()),
             }

@@ -44,6 +44,11 @@ impl<T> Line<T> {
 
     /// When a frame of so many bytes that comes now leaves; never if too many wait.
     pub fn admit(&mut self, now: Nanos, bytes: usize) -> Option<Nanos> {
+        self.admit_past(now, bytes, 0)
+    }
+
+    /// The same where so many entries have to be gone through.
+    pub fn admit_past(&mut self, now: Nanos, bytes: usize, entries: usize) -> Option<Nanos> {
         let begins = match self.begin(now) {
             Some(begins) if self.held.len() < LINE_FRAMES_MAX => begins,
             _ => {
@@ -51,9 +56,21 @@ impl<T> Line<T> {
                 return None;
             }
         };
-        let took = begins.saturating_add(Nanos(self.took(bytes as u64)));
+        let search = self.path.rule_ps.saturating_mul(entries as u64) / 1000;
+        let took = begins.saturating_add(Nanos(self.took(bytes as u64).saturating_add(search)));
         self.last_at = self.last_at.max(took);
         Some(self.last_at)
+    }
+
+    /// Whether it matters to the path how a frame leaves.
+    pub fn charges_rewrites(&self) -> bool {
+        self.path.rewrite_ns > 0
+    }
+
+    /// When the frame leaves that was to leave at this moment, if it was changed on the way.
+    pub fn rewritten(&mut self, leaves_at: Nanos) -> Nanos {
+        self.last_at = self.last_at.max(leaves_at.saturating_add(Nanos(self.path.rewrite_ns)));
+        self.last_at
     }
 
     /// When a frame has been served that comes now, if it is let on.
@@ -127,6 +144,15 @@ mod tests {
         let mut line = line(Path { latency_ns: 2_500, byte_ps: 800, ..Path::default() });
         assert_eq!(line.admit(Nanos(10), 1000), Some(Nanos(10 + 2_500 + 800)));
         assert_eq!(line.admit(Nanos(11), 10), Some(Nanos(10 + 2_500 + 800)), "none overtakes");
+    }
+
+    #[test]
+    fn entries_that_are_gone_through_and_changes_take_their_time() {
+        let mut line = line(Path { rule_ps: 1_500, rewrite_ns: 40, ..Path::default() });
+        assert_eq!(line.admit_past(Nanos(10), 64, 100), Some(Nanos(160)));
+        assert_eq!(line.admit_past(Nanos(300), 64, 0), Some(Nanos(300)));
+        assert_eq!(line.rewritten(Nanos(300)), Nanos(340));
+        assert_eq!(line.admit_past(Nanos(310), 64, 0), Some(Nanos(340)), "none overtakes");
     }
 
     #[test]

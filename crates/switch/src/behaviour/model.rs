@@ -20,6 +20,8 @@ pub struct Model {
     pub name: String,
     /// What it is a model of, in one line.
     pub about: String,
+    /// The processor of what it is a model of, in one line; empty where nobody knows.
+    pub processor: String,
     /// Where each number or word is from, by key; what is missing here is as if there were no such limit or cost.
     pub sources: BTreeMap<&'static str, String>,
     /// The processor that speaks OpenFlow.
@@ -142,6 +144,10 @@ pub enum InHardware {
     First,
     /// Those that a frame has met in software.
     Used,
+    /// Those that look at nothing above layer 2.
+    Layer2,
+    /// Those that look at something above it.
+    Layer3,
 }
 
 /// What frames meet, by who forwards them.
@@ -162,6 +168,10 @@ pub struct Path {
     pub latency_ns: u64,
     /// More for each byte, in picoseconds.
     pub byte_ps: u64,
+    /// More for each entry there is to be gone through, in picoseconds.
+    pub rule_ps: u64,
+    /// More for a frame that leaves otherwise than it came.
+    pub rewrite_ns: u64,
     /// Up to so much more, any amount equally likely.
     pub jitter_ns: u64,
     /// Of so many in a hundred frames ...
@@ -205,7 +215,9 @@ impl Model {
             0 => InHardware::All,
             1 => InHardware::Exact,
             2 => InHardware::First,
-            _ => InHardware::Used,
+            3 => InHardware::Used,
+            4 => InHardware::Layer2,
+            _ => InHardware::Layer3,
         }
     }
 

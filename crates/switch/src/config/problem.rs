@@ -63,6 +63,10 @@ pub enum Problem {
     ModelApart,
     /// There are models of switches and bridges only.
     ModelOfRouter,
+    /// A tagger's two sides are this one port.
+    OneSide(PortNo),
+    /// The program of an element declares no such port.
+    NotInProgram(PortNo),
     /// No interface has an address in the network of this next hop.
     Unreachable(Ipv4Addr),
 }
@@ -116,6 +120,12 @@ impl fmt::Display for Problem {
             ),
             Problem::ModelOfRouter => {
                 f.write_str("model: there are models of switches only; leave it out")
+            }
+            Problem::OneSide(port) => {
+                write!(f, "port {port} is both access and trunk; give each side a port of its own")
+            }
+            Problem::NotInProgram(port) => {
+                write!(f, "port {port}: the program declares no such port; add <port id=\"{port}\"/> or leave it out")
             }
             Problem::Unreachable(via) => {
                 write!(f, "route: no interface is in the network of next hop {via}; name its port")

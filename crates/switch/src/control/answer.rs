@@ -5,13 +5,18 @@
 
 /// A bridge's answers.
 mod bridge;
+/// Answers of an element that is programmed by a graph.
+mod element;
 /// A router's answers.
 mod router;
 /// A switch's answers.
 mod switch;
+/// A tagger's answers.
+mod tagger;
 
 use dataplane::counter::DropCounters;
 use packet::frame::PortNo;
+use packet::header::ethernet;
 use packet::time::Nanos;
 use ports::port::PortDrop;
 use serde_json::{Map, Value, json};
@@ -38,6 +43,18 @@ pub fn answer(
         Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
         Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
         Plane::Router(router) => router::answer(request, router, &mut forward.outputs),
+        Plane::Tagger(plane) => tagger::answer(request, plane),
+        Plane::ProGfe(element) => {
+            let mtu = |number: PortNo| {
+                let lane = forward.lanes.iter().find(|lane| lane.number == number);
+                let carries = lane.map_or(0, |lane| lane.port.facts().frame_bytes_max);
+                carries.saturating_sub(ethernet::HEADER_BYTES) as u32
+            };
+            let answered = element::answer(request, element, &mtu, &mut forward.outputs, now);
+            // Another program has other things due.
+            forward.due = Some(now);
+            answered
+        }
         Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
 }
@@ -98,6 +115,8 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
         Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
         Plane::Router(router) => all["router"] = router::counters(router),
+        Plane::Tagger(plane) => all["tagger"] = tagger::counters(plane),
+        Plane::ProGfe(element) => element::counters(element, &mut all),
         Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
     all

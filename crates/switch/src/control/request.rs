@@ -12,12 +12,23 @@
 //! {"add_routes": [{"to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2}]}
 //! {"add_neighbours": [{"port": 2, "address": "10.1.0.2", "mac": "02:.."}]}
 //! {"flush": "macs"}        what was learned; also routes, neighbours
+//! {"set_rules": [{"dscp": [40, 47], "udp_destination": 5060, "vlan": 100, "priority": 5}]}   of a tagger
+//! {"get": "rules"}         of a tagger
+//! {"set_interfaces": [{"port": 1, "mac": "02:.."}]}   of an element with a program that routes
+//! {"get_component": {"instance": "fdb", "path": "Learned"}}              of an element with a program
+//! {"set_components": [{"instance": "fdb", "path": "AgeSeconds", "value": "60"}]}   all of them or none
+//! {"load": {"name": "a.fe.xml", "text": "<fe ..."}}   another program, in place of the one that runs
+//! {"check": {"name": "a.fe.xml", "text": "<fe ..."}}   all that is wrong with a program
+//! {"roll_back": {}}        to the program before that                   {"get": "program"}
+//! {"get": "agents"}        what its agents know and count
+//! {"ask_agent": {"agent": "cfm", "what": "loopback", "with": {"to": "02:..", "count": 3}}}
+//! {"watch": {}}            from now on events that the program watches come, each as {"event": ...}
 //! ```
 
 use packet::frame::PortNo;
 use serde::Deserialize;
 
-use crate::config::{Mac, Neighbour, Route};
+use crate::config::{Mac, Neighbour, Route, TagRule};
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -37,9 +48,89 @@ pub enum Request {
     AddRoutes(Vec<Route>),
     /// Adds static neighbours to a router.
     AddNeighbours(Vec<Neighbour>),
+    /// Gives a tagger other rules.
+    SetRules(Vec<TagRule>),
+    /// Gives ports of an element that routes their addresses.
+    SetInterfaces(Vec<PortMac>),
     /// Empties a table.
     Flush(What),
+    /// Reads what a block of an element holds.
+    GetComponent(ComponentAt),
+    /// Changes what blocks of an element hold, all at once or not at all.
+    SetComponents(Vec<ComponentAt>),
+    /// Puts another program in place of the one that an element runs.
+    Load(Document),
+    /// Names all problems of a program, which is not run.
+    Check(Document),
+    /// Puts the program back that the last one took the place of.
+    RollBack(Nothing),
+    /// Has an agent of an element do something.
+    AskAgent(AgentAsked),
+    /// Has events of an element told on this connection from now on.
+    Watch(Nothing),
 }
+
+/// A command to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentAsked {
+    /// Its name in the program.
+    pub agent: String,
+    /// What it is to do.
+    pub what: String,
+    /// With what: texts and numbers.
+    #[serde(default)]
+    pub with: serde_json::Map<String, serde_json::Value>,
+}
+
+impl AgentAsked {
+    /// The command as agents read it.
+    pub fn ask(&self) -> progfe::agent::Ask {
+        let with = self.with.iter().map(|(name, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (name.clone(), text)
+        });
+        progfe::agent::Ask { what: self.what.clone(), with: with.collect() }
+    }
+}
+
+/// The address that a port takes frames for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortMac {
+    /// The port.
+    pub port: PortNo,
+    /// Its address.
+    pub mac: Mac,
+}
+
+/// A component of a block, or a part of it, and what it is to hold.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentAt {
+    /// The block's name.
+    pub instance: String,
+    /// The path by names and indices, as `Entries[3].Value`.
+    pub path: String,
+    /// The value as programs write it.
+    #[serde(default)]
+    pub value: String,
+}
+
+/// A program as XML. It names no files but those that ship.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// What it is called where something is wrong with it.
+    pub name: String,
+    /// The document.
+    pub text: String,
+}
+
+/// No particulars.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
 
 /// What a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -55,6 +146,12 @@ pub enum What {
     Routes,
     /// A router's neighbours.
     Neighbours,
+    /// A tagger's rules.
+    Rules,
+    /// The program that an element runs, as XML.
+    Program,
+    /// What agents of an element know and count.
+    Agents,
 }
 
 /// Where a list of entries begins.
@@ -97,7 +194,16 @@ impl Request {
             Request::AddMac(_) | Request::AddMacs(_) => "add macs".to_string(),
             Request::AddRoutes(_) => "add routes".to_string(),
             Request::AddNeighbours(_) => "add neighbours".to_string(),
+            Request::SetRules(_) => "set rules".to_string(),
+            Request::SetInterfaces(_) => "set interfaces".to_string(),
             Request::Flush(what) => format!("flush {}", what.name()),
+            Request::GetComponent(_) => "get component".to_string(),
+            Request::SetComponents(_) => "set components".to_string(),
+            Request::Load(_) => "load a program".to_string(),
+            Request::Check(_) => "check a program".to_string(),
+            Request::RollBack(_) => "roll back".to_string(),
+            Request::AskAgent(_) => "ask an agent".to_string(),
+            Request::Watch(_) => "watch".to_string(),
         }
     }
 
@@ -116,6 +222,9 @@ impl What {
             What::Macs => "macs",
             What::Routes => "routes",
             What::Neighbours => "neighbours",
+            What::Rules => "rules",
+            What::Program => "program",
+            What::Agents => "agents",
         }
     }
 }

@@ -28,6 +28,7 @@ impl Rig {
         self.control.turn(&mut |request| match request {
             Request::Get(what) => Ok(json!(format!("{what:?}"))),
             Request::AddRoutes(routes) => Ok(json!(routes.len())),
+            Request::Watch(_) => Ok(json!(1)),
             other => Err(format!("no {other:?}")),
         })
     }
@@ -127,4 +128,38 @@ fn more_clients_than_the_limit_are_closed() {
     assert_eq!(rig.control.clients.len(), CLIENTS_MAX);
     assert_eq!(clients[CLIENTS_MAX].read(&mut [0; 9]).unwrap(), 0);
     assert!(ask(&mut rig, &mut clients[0], "{\"get\":\"macs\"}\n").contains("ok"));
+}
+
+#[test]
+fn events_come_to_who_watches_and_cost_no_more_than_their_room() {
+    let mut rig = Rig::new("watch");
+    let (mut deaf, mut watching) = (rig.connect(), rig.connect());
+    ask(&mut rig, &mut deaf, "{\"get\":\"about\"}\n");
+    assert_eq!(ask(&mut rig, &mut watching, "{\"watch\":{}}\n"), "{\"ok\":1}\n");
+    let event = json!({ "event": "x".repeat(1000) });
+    // As many as the socket and the room hold, and then some.
+    let told = (1..).take_while(|_| {
+        rig.control.tell(&event);
+        rig.control.clients.iter().all(|client| client.events_lost == 0)
+    });
+    let told = told.count();
+    (0..9).for_each(|_| rig.control.tell(&event));
+    let waiting = rig.control.clients.iter().map(|client| client.output.len() - client.sent);
+    assert!(waiting.max() <= Some(EVENT_BYTES_MAX + 2000));
+    let mut lines = BufReader::new(watching.try_clone().unwrap());
+    let mut read = |rig: &mut Rig, count: usize| {
+        let mut line = String::new();
+        for _ in 0..count {
+            line.clear();
+            rig.turn();
+            lines.read_line(&mut line).unwrap();
+        }
+        line
+    };
+    assert_eq!(read(&mut rig, told), format!("{event}\n"));
+    rig.control.tell(&event);
+    assert_eq!(read(&mut rig, 1), "{\"events_lost\":10}\n");
+    assert_eq!(read(&mut rig, 1), format!("{event}\n"));
+    deaf.set_nonblocking(true).unwrap();
+    assert!(deaf.read(&mut [0]).is_err(), "who does not watch is told nothing");
 }

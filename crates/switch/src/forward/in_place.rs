@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use dataplane::forwarder::{Decided, Decision, Forwarder, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{Decided, Decision, Forwarder, GROWS_MAX, SIGHTS_MAX, Sight};
 use packet::frame::{FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;
 use ports::memif::receive::Views;
@@ -35,19 +35,23 @@ pub(super) struct Scratch {
 /// The first bytes of frames in a row.
 struct Row {
     heads: Heads,
+    /// Where they begin.
+    starts: [usize; SIGHTS_MAX],
+    /// How many bytes the frames have from where they began when they came.
     lengths: [usize; SIGHTS_MAX],
     count: usize,
 }
 
-/// On lines of the cache of their own.
+/// On lines of the cache of their own, with room in front.
 #[repr(align(64))]
-struct Heads([[u8; HEAD_BYTES]; SIGHTS_MAX]);
+struct Heads([[u8; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
 
 impl Default for Scratch {
     fn default() -> Scratch {
         let row = || {
-            let heads = Heads([[0; HEAD_BYTES]; SIGHTS_MAX]);
-            Box::new(Row { heads, lengths: [0; SIGHTS_MAX], count: 0 })
+            let heads = Heads([[0; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
+            let (starts, lengths) = ([GROWS_MAX; SIGHTS_MAX], [0; SIGHTS_MAX]);
+            Box::new(Row { heads, starts, lengths, count: 0 })
         };
         let decisions = [Decision::Dropped; SIGHTS_MAX];
         Scratch { rows: [row(), row()], decisions, frames: Vec::new() }
@@ -67,7 +71,8 @@ impl Row {
                 break;
             }
             *deficit -= cost;
-            view.copy_to(&mut self.heads.0[self.count]);
+            view.copy_to(&mut self.heads.0[self.count][GROWS_MAX..]);
+            self.starts[self.count] = GROWS_MAX;
             self.lengths[self.count] = view.len();
             self.count += 1;
         }
@@ -81,7 +86,7 @@ impl Row {
 
     #[inline]
     fn head(&self, place: usize) -> &[u8] {
-        &self.heads.0[place][..self.lengths[place].min(HEAD_BYTES)]
+        &self.heads.0[place][self.starts[place]..GROWS_MAX + self.lengths[place].min(HEAD_BYTES)]
     }
 
     /// All of the frame at a place of the row, which is shown at `from` and so on.
@@ -207,8 +212,12 @@ impl<F: Forwarder> ForwardLoop<F> {
         for (place, decision) in decisions[..count].iter().enumerate() {
             if let Decision::Output(_) = decision {
                 let bytes = row.lengths[place];
-                let head = &mut row.heads.0[place][..bytes.min(HEAD_BYTES)];
-                row.lengths[place] = self.forwarder.rewrite(place, head, bytes);
+                let grown = self.forwarder.grows(place);
+                let front = GROWS_MAX - grown.max(0) as usize;
+                let head = &mut row.heads.0[place][front..GROWS_MAX + bytes.min(HEAD_BYTES)];
+                let left = self.forwarder.rewrite(place, head, bytes);
+                row.starts[place] = GROWS_MAX.saturating_add_signed(-grown);
+                row.lengths[place] = left.saturating_add_signed(-grown);
             }
         }
     }

@@ -127,7 +127,11 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         FlowLabel, IpDestination, IpSource, Ipv6Destination, Ipv6Source, MacSource, MplsLabel,
         PortDestination, PortSource, Tos, VlanId, VlanInnerId,
     };
-    let (arp, udp) = (Network::Arp { operation: 1 }, Transport::Udp);
+    let (arp, udp) = (Network::arp(1), Transport::Udp);
+    let icmp = Transport::Icmp { kind: 8, code: 0 };
+    let icmp6 = Transport::Icmpv6 { kind: 128, code: 0 };
+    let target = "2001:db8::7".parse().unwrap();
+    let neighbour = Transport::Neighbour { answers: true, target, link: [2, 0, 0, 0, 0, 7] };
     let stack = [label, Label { label: 7, ..label }];
     vec![
         ("tcp", of(&[], &[], Network::Ipv4, tcp, &[IpSource, IpDestination, PortSource, Tos])),
@@ -135,6 +139,9 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         ("udp6", of(&[], &[], v6, udp, &[Ipv6Source, Ipv6Destination, FlowLabel, PortSource])),
         ("tcp6", of(&[], &[], v6, tcp, &[Ipv6Destination, PortDestination])),
         ("sctp6", of(&[], &[], v6, sctp, &[Ipv6Source, PortSource])),
+        ("icmp", of(&[], &[], Network::Ipv4, icmp, &[IpSource, IpDestination, Tos])),
+        ("icmp6", of(&[], &[], v6, icmp6, &[Ipv6Source, Ipv6Destination])),
+        ("neighbour", of(&[], &[], v6, neighbour, &[Ipv6Destination, MacSource])),
         ("qinq", of(&[service, Vlan::new(7)], &[], Network::Ipv4, udp, &[VlanId, VlanInnerId])),
         ("mpls", of(&[], &[label], Network::Ipv4, udp, &[MplsLabel, IpSource])),
         ("all", of(&[service, Vlan::new(7)], &stack, v6, tcp, &[VlanId, MplsLabel, Ipv6Source])),
@@ -282,6 +289,53 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
         let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
         assert_eq!(frame, built(&stream, headers, number, sent));
     }
+}
+
+#[test]
+fn a_tagged_arrival_has_the_tag_that_the_frame_draws_and_an_untagged_one_has_none() {
+    let tag = |id, priority| Vlan { priority, ..Vlan::new(id) };
+    let tags = [tag(100, 5), tag(4095, 7), tag(1, 0)];
+    let mut leaving = stream(100);
+    leaving.vary = vec![
+        Vary {
+            count: 3,
+            order: Order::Random { seed: 9 },
+            fields: vec![
+                (Field::Tos, Values::List(vec![0xb8, 0x20, 0])),
+                (Field::PortDestination, Values::List(vec![9, 5060, 53])),
+            ],
+        },
+        Vary {
+            count: 40,
+            order: Order::Sequential,
+            fields: vec![(Field::MacSource, Values::Scattered { seed: 2 })],
+        },
+    ];
+    leaving.arrival = Arrival::Tagged(tags.to_vec());
+    assert_eq!(leaving.validate(), []);
+    let arriving = Templates::arriving(&leaving, KEY);
+    for number in 0..200 {
+        let sent = Sent::new(Nanos(number));
+        let frame = made(arriving.of(number), sequence(number), sent);
+        let drawn = leaving.vary[0].index_at(number) as usize;
+        let mut headers = leaving.headers_at(number);
+        headers.vlans = vec![tags[drawn]];
+        let tagged = Stream { arrival: Arrival::Unchanged, frame_bytes: 104, ..leaving.clone() };
+        let tagged = Stream { signature_at: Some(46), headers: headers.clone(), ..tagged };
+        assert_eq!((frame.len(), &frame), (100, &built(&tagged, headers.clone(), number, sent)));
+
+        // The same frame on its way back loses the tag that it has.
+        let back = Stream { signature_at: None, arrival: Arrival::Untagged, ..tagged };
+        assert_eq!(back.validate(), []);
+        let bare = made(Templates::arriving(&back, KEY).of(number), sequence(number), sent);
+        headers.vlans.clear();
+        let plain = Stream { arrival: Arrival::Unchanged, ..leaving.clone() };
+        assert_eq!(bare, built(&plain, headers, number, sent));
+    }
+    let [wrong, none] = [&tags[..2], &tags[..0]].map(|tags| {
+        Stream { arrival: Arrival::Tagged(tags.to_vec()), ..leaving.clone() }.validate().len()
+    });
+    assert_eq!((wrong, none), (1, 1));
 }
 
 #[test]

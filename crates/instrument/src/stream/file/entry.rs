@@ -65,6 +65,8 @@ enum ArrivalEntry {
     #[default]
     Unchanged,
     Routed(RoutedEntry),
+    Tagged(Vec<VlanEntry>),
+    Untagged,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +87,10 @@ impl Entry {
             ArrivalEntry::Routed(RoutedEntry { mac_source, mac_destination }) => {
                 Arrival::Routed { mac_source: mac_source.0, mac_destination: mac_destination.0 }
             }
+            ArrivalEntry::Tagged(tags) => {
+                Arrival::Tagged(tags.iter().map(VlanEntry::tag).collect())
+            }
+            ArrivalEntry::Untagged => Arrival::Untagged,
         };
         // Port 0 does not exist in a file; it becomes one that no rig has.
         let (from, to) = (self.from.wrapping_sub(1), self.to.wrapping_sub(1));

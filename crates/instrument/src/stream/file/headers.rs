@@ -18,6 +18,16 @@ pub struct VlanEntry {
     kind: VlanKind,
 }
 
+impl VlanEntry {
+    pub fn tag(&self) -> Vlan {
+        let kind = match self.kind {
+            VlanKind::Customer => ethernet::TYPE_VLAN,
+            VlanKind::Service => ethernet::TYPE_SERVICE_VLAN,
+        };
+        Vlan { kind, id: self.id, priority: self.priority }
+    }
+}
+
 #[derive(Deserialize, Default)]
 enum VlanKind {
     #[default]
@@ -75,6 +85,7 @@ impl Entry {
             mac_source: self.mac_source.0,
             mac_destination: self.mac_destination.0,
             vlans: self.tags(problems),
+            backbone: None,
             labels: self.mpls.iter().map(label).collect(),
             network,
             ip_source,
@@ -96,15 +107,8 @@ impl Entry {
             problems.push(Problem::Contradiction("vlan_id", "vlans"));
         }
         let one = |id| Vlan { priority: self.vlan_priority.unwrap_or(0), ..Vlan::new(id) };
-        let tag = |it: &VlanEntry| {
-            let kind = match it.kind {
-                VlanKind::Customer => ethernet::TYPE_VLAN,
-                VlanKind::Service => ethernet::TYPE_SERVICE_VLAN,
-            };
-            Vlan { kind, id: it.id, priority: it.priority }
-        };
         match &self.vlans {
-            Some(tags) => tags.iter().map(tag).collect(),
+            Some(tags) => tags.iter().map(VlanEntry::tag).collect(),
             None => self.vlan_id.map(one).into_iter().collect(),
         }
     }
@@ -136,8 +140,8 @@ impl Entry {
                 let flow_label = self.flow_label.unwrap_or(0);
                 Network::Ipv6 { source, destination, flow_label }
             }
-            (_, _, Some(ArpEntry::Request)) => Network::Arp { operation: arp::REQUEST },
-            (_, _, Some(ArpEntry::Reply)) => Network::Arp { operation: arp::REPLY },
+            (_, _, Some(ArpEntry::Request)) => Network::arp(arp::REQUEST),
+            (_, _, Some(ArpEntry::Reply)) => Network::arp(arp::REPLY),
             (_, _, None) => Network::Ipv4,
         }
     }

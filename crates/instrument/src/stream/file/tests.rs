@@ -260,7 +260,7 @@ fn headers_of_every_kind_are_read() {
     assert_eq!((headers.transport, headers.ip_protocol), (Transport::Tcp { flags: 0x12 }, 6));
     assert_eq!((stream.signature_at, headers.layout().payload_at), (Some(150), 90));
     let arp = one(&head, "arp = \"reply\"\n");
-    assert_eq!(arp.headers.network, Network::Arp { operation: 2 });
+    assert_eq!(arp.headers.network, Network::arp(2));
     let sctp = one(&head, "transport = \"sctp\"\nsctp_tag = 7\n");
     assert_eq!(sctp.headers.transport, Transport::Sctp { verification_tag: 7 });
     for (rest, words) in [

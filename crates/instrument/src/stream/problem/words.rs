@@ -51,6 +51,14 @@ impl std::fmt::Display for Problem {
             Problem::NotRouted => f.write_str(
                 "arrival: what a router sends on is IP, not ARP and not behind MPLS labels",
             ),
+            Problem::BadTagging => f.write_str(
+                "arrival: frames that leave without a tag may arrive tagged, and such with one tag untagged",
+            ),
+            Problem::BadTags(count) => write!(
+                f,
+                "arrival: {count} tags: give one, or one for each index of the first group that varies, all \
+                 of one kind"
+            ),
             Problem::BadBurst { frames, gap, cycle } => write!(
                 f,
                 "bursts of {frames} frames {} ns apart do not fit: by the rate one begins every \

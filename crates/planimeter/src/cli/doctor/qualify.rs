@@ -31,10 +31,10 @@ pub struct Row {
 
 /// Measures over one link after the other.
 pub fn all() -> Result<Vec<Row>, Failure> {
-    let stop = stop::flag()?;
     let surroundings = place::surroundings()?;
     // Where rights are wanting, the process moves to where it has some, before there are threads.
     place::best_link();
+    let stop = stop::flag()?;
     let mut rows = Vec::new();
     for link in LINKS {
         let found = std::thread::scope(|scope| {

@@ -13,7 +13,7 @@ use super::super::modules::rules::Rules;
 use super::super::modules::updates::{PATIENCE, VERSION};
 use super::super::{Context, Method};
 use super::matching;
-use super::setting::{PACKETS, WAIT, spot, trip};
+use super::setting::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 
@@ -35,7 +35,7 @@ pub const BOUND: Declared = Declared {
 };
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[Show::values(
@@ -75,8 +75,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             share: 1.0,
             leaves: rules.iter().filter(|it| matches!(it, Message::FlowMod(_))).count() as u32,
         });
-        spots.push(spot(context, 0.0, prefix, one));
-        spots.push(spot(context, 100.0, prefix, full));
+        spots.extend(loops(context, 0.0, prefix, one, &OPEN_BESIDE));
+        spots.extend(loops(context, 100.0, prefix, full, &OPEN_BESIDE));
     }
     Box::new(Rounds::new(context, AXIS, spots))
 }

@@ -11,10 +11,12 @@ use instrument::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
 use openflow::model::{Field, Match};
 
-use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::rounds::Rounds;
 use super::super::modules::updates::{PATIENCE, VERSION};
 use super::super::{Context, Method};
-use super::setting::{OPEN_PPS, PACKETS, WAIT, answering, at_rate, rules, spot, trip, ways};
+use super::setting::{
+    OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways,
+};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 use crate::target::name::Technology;
@@ -43,7 +45,8 @@ const SIZE: Declared = Declared {
     help: "size of packets as frames, frame check sequence included; a tagged one has what it needs",
 };
 
-const TYPES: Declared = Declared {
+/// The types of match that are measured.
+pub const TYPES: Declared = Declared {
     key: "match_types",
     takes: Takes::Words(WORDS),
     default: "port,mac,ip,udp_port,exact,eth_src,eth_dst,eth_type,vlan_vid,vlan_pcp,ip_dscp,ip_ecn,ip_proto,\
@@ -56,16 +59,16 @@ const TYPES: Declared = Declared {
 pub const PARAMETERS: &[Declared] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
 
 /// What can be set of the one about sizes.
-pub const BY_SIZE: &[Declared] = &[PACKETS, WAIT, VERSION, PATIENCE];
+pub const BY_SIZE: &[Declared] = &[PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// The words for types of match, the study's first.
-const WORDS: &[&str] = &[
+pub const WORDS: &[&str] = &[
     "port", "mac", "ip", "udp_port", "exact", "eth_src", "eth_dst", "eth_type", "vlan_vid",
     "vlan_pcp", "ip_dscp", "ip_ecn", "ip_proto", "ipv4_src", "ipv4_dst", "udp_src", "udp_dst",
 ];
 
 /// What comes before the names of what is measured with each, in the same order.
-const PREFIXES: &[&str] = &[
+pub const PREFIXES: &[&str] = &[
     "port_",
     "mac_",
     "ip_",
@@ -86,7 +89,7 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// The study's types.
-const PUBLISHED: usize = 5;
+pub const PUBLISHED: usize = 5;
 
 /// The name of what a target without OpenFlow does.
 pub const LEGACY: &str = "legacy";
@@ -306,19 +309,12 @@ pub fn by_port(context: &Context, frame_bytes: usize) -> ([Stream; 2], Vec<Messa
 /// Tables II and III and the figures that show the same trials, on one target.
 pub fn types(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
-    let (size, open) = (own.integer(&SIZE) as usize, own.number(&OPEN_PPS));
+    let size = own.integer(&SIZE) as usize;
     let x = size as f64;
     let mut spots = Vec::new();
-    let both = |prefix, trip, spots: &mut Vec<Spot>, is_both: bool| {
-        let at_once = at_rate(Clone::clone(&trip), open.max(1.0));
-        spots.push(spot(context, x, prefix, trip));
-        if is_both && open > 0.0 {
-            spots.push(spot(context, x, prefix, at_once));
-        }
-    };
     if context.technology != Technology::OpenFlow {
         let trip = trip(context, LEGACY, ways(context, size), None);
-        both(LEGACY_PREFIX, trip, &mut spots, true);
+        spots.extend(loops(context, x, LEGACY_PREFIX, trip, &OPEN_PPS));
         return Box::new(Rounds::new(context, AXIS, spots));
     }
     for word in own.words(&TYPES) {
@@ -326,7 +322,10 @@ pub fn types(context: &Context) -> Box<dyn Method> {
             WORDS.iter().position(|it| *it == word).expect("a word was checked when it was set");
         let (ways, rules) = typed(context, word, size);
         let trip = trip(context, WORDS[place], ways, Some(rules));
-        both(PREFIXES[place], trip, &mut spots, place < PUBLISHED);
+        match place < PUBLISHED {
+            true => spots.extend(loops(context, x, PREFIXES[place], trip, &OPEN_PPS)),
+            false => spots.push(spot(context, x, PREFIXES[place], trip)),
+        }
     }
     Box::new(Rounds::new(context, AXIS, spots))
 }
@@ -347,9 +346,10 @@ pub fn sizes(context: &Context) -> Box<dyn Method> {
         };
         // The distribution of the study's largest size is drawn.
         let name = if SIZES.contains(bytes) { name } else { "other_size" };
-        spot(context, f64::from(*bytes), prefix, trip(context, name, ways, rules))
+        let trip = trip(context, name, ways, rules);
+        loops(context, f64::from(*bytes), prefix, trip, &OPEN_BESIDE)
     };
-    let spots = sizes.iter().map(at).collect();
+    let spots = sizes.iter().flat_map(at).collect();
     Box::new(Rounds::new(context, AXIS, spots))
 }
 

@@ -7,9 +7,11 @@
 //! one kind of entry, and stand beside as what the study calls legacy mode.
 
 /// What all of its experiments share: packets, sizes, and how they are sent.
-mod setting;
+pub mod setting;
 /// Tables II and III, figures 2 to 5: match types, sizes and jitter.
 pub mod matching;
+/// Client and server as the tester's ports and as programs with sockets.
+pub mod sockets;
 /// Figure 6: OpenFlow mode against legacy mode.
 pub mod modes;
 /// Table V: one rule against a full table.
@@ -18,5 +20,7 @@ pub mod filling;
 pub mod rewriting;
 /// Table IV: how many rules fit.
 pub mod capacity;
+/// How many routes fit.
+mod routes;
 /// Tables VII and VIII, figures 7 to 10: statistics under load.
 pub mod statistics;

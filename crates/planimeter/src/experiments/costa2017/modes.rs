@@ -11,7 +11,7 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use super::super::modules::rounds::{Rounds, Spot};
 use super::super::{Context, Method};
 use super::matching::{AXIS, LEGACY, LEGACY_PREFIX, SIZES, by_port};
-use super::setting::{spot, trip, ways};
+use super::setting::{OPEN_BESIDE, loops, trip, ways};
 use crate::catalog::Show;
 use crate::target::name::Technology;
 
@@ -37,18 +37,20 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         let (x, size) = (f64::from(bytes), usize::from(bytes));
         if context.technology != Technology::OpenFlow {
             let trip = trip(context, LEGACY, ways(context, size), None);
-            spots.push(spot(context, x, LEGACY_PREFIX, trip));
+            spots.extend(loops(context, x, LEGACY_PREFIX, trip, &OPEN_BESIDE));
             continue;
         }
         let (ways, rules) = by_port(context, size);
-        spots.push(spot(context, x, "port_", trip(context, "port", ways.clone(), Some(rules))));
+        let by_port = trip(context, "port", ways.clone(), Some(rules));
+        spots.extend(loops(context, x, "port_", by_port, &OPEN_BESIDE));
         let normal = FlowMod::add(
             Match::ANY,
             openflow::model::PRIORITY_DEFAULT,
             vec![Action::output(reserved::NORMAL)],
         );
         let rules = vec![Message::FlowMod(normal)];
-        spots.push(spot(context, x, "normal_", trip(context, NORMAL, ways, Some(rules))));
+        let normal = trip(context, NORMAL, ways, Some(rules));
+        spots.extend(loops(context, x, "normal_", normal, &OPEN_BESIDE));
     }
     Box::new(Rounds::new(context, AXIS, spots))
 }

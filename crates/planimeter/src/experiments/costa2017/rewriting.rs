@@ -17,7 +17,7 @@ use super::super::modules::rules::{FAR, NEAR};
 use super::super::modules::updates::{PATIENCE, VERSION};
 use super::super::{Context, Method};
 use super::matching::AXIS;
-use super::setting::{ANSWERS_PPS, PACKETS, WAIT, compared, early, spot, trip, ways};
+use super::setting::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::{PORT_IN, PORT_OUT};
@@ -37,7 +37,7 @@ const FIELDS: Declared = Declared {
 };
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[
@@ -148,14 +148,14 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     }
     // What 1.0 calls ports of transport are those of UDP here.
     let ports = vec![Action::SetTransportSrc(deeds::PORT), Action::SetTransportDst(deeds::PORT)];
-    let at = |deed: Deed| -> Spot {
+    let at = |deed: Deed| -> Vec<Spot> {
         let (ways, comes_out, rules) = rewritten(context, &deed);
         let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);
         if deed.name == UDP_PORTS {
             let (_, _, rules) = rewritten(context, &Deed { actions: ports.clone(), ..deed });
             trip = early(trip, rules);
         }
-        spot(context, SIZE as f64, prefix(trip.name), trip)
+        loops(context, SIZE as f64, prefix(trip.name), trip, &OPEN_BESIDE)
     };
-    Box::new(Rounds::new(context, AXIS, all.into_iter().map(at).collect()))
+    Box::new(Rounds::new(context, AXIS, all.into_iter().flat_map(at).collect()))
 }

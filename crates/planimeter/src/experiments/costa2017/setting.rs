@@ -9,7 +9,7 @@ use openflow::model::{Action, FlowMod, Match};
 use packet::time::Nanos;
 
 use super::super::Context;
-use super::super::modules::round_trip::{BACK, RoundTrip, THERE, Trip};
+use super::super::modules::round_trip::{BACK, Ends, RoundTrip, THERE, Trip};
 use super::super::modules::rounds::Spot;
 use super::super::modules::rules::{FAR, NEAR};
 use super::super::modules::updates::versions;
@@ -46,6 +46,9 @@ pub const OPEN_PPS: Declared = Declared {
     help: "rate at which packets are sent, besides one at a time, whether earlier ones are back or not; 0 \
            leaves that out",
 };
+
+/// The same where the study's closed loop stands alone unless more is asked for.
+pub const OPEN_BESIDE: Declared = Declared { default: "0", ..OPEN_PPS };
 
 /// When a packet is lost.
 pub const WAIT: Declared = Declared {
@@ -128,6 +131,7 @@ pub fn trip(
         fill: None,
         ways,
         comes_out: None,
+        ends: Ends::Ports,
         packets: packets(context),
         pps: None,
         versions: versions(context),
@@ -141,6 +145,11 @@ pub fn at_rate(trip: Trip, pps: f64) -> Trip {
     let mut trip = trip;
     trip.ways[0].rate = Rate::FramesPerSecond(pps);
     Trip { pps: Some(pps), ..trip }
+}
+
+/// The same between programs with sockets.
+pub fn by_sockets(trip: Trip, name: &'static str) -> Trip {
+    Trip { name, ends: Ends::Sockets, ..trip }
 }
 
 /// The same of packets that are to come out so.
@@ -163,6 +172,20 @@ pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> Spot
     let make = move |_| Box::new(RoundTrip::new(trip.clone())) as Box<dyn Module>;
     let spot = Spot::new(x, seconds, make).named(prefix).on(LOOP, pps);
     if is_controlled { spot } else { spot.over(held(context)) }
+}
+
+/// The same, one packet at a time, and then at the rate of the open loop, if there is one.
+pub fn loops(
+    context: &Context,
+    x: f64,
+    prefix: &'static str,
+    trip: Trip,
+    open: &Declared,
+) -> Vec<Spot> {
+    let pps = context.parameters.own.number(open);
+    let at_once = (pps > 0.0).then(|| at_rate(trip.clone(), pps.max(1.0)));
+    let trips = [trip].into_iter().chain(at_once);
+    trips.map(|trip| spot(context, x, prefix, trip)).collect()
 }
 
 /// What bridges and routers hold: one entry for the server.

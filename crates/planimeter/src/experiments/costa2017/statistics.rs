@@ -3,14 +3,16 @@
 //!
 //! Claim: flow statistics take much longer over a nearly full table, port statistics on few switches; a heavy load
 //! delays some. Method: flow and port statistics are each asked for every second, while frames run at 1 MB/s, and
-//! then at the most that the link and the tester carry, in the largest frames as iperf sends them. Nearly full is
+//! then at the most that the link and the tester carry, in the largest frames as iperf sends them; or iperf3 itself sends
+//! them, from a host at the end of the link to another, as much as it can for the heavy load. Nearly full is
 //! 90 % of what fits, as the study found stable; the filling ends at a bound where the switch takes more.
 
 use instrument::module::Module;
+use instrument::module::hosts::{Program, payload_bytes};
 use instrument::stream::Stream;
 use packet::time::Nanos;
 
-use super::super::modules::polling::{Poll, Polling};
+use super::super::modules::polling::{Burden, Poll, Polling};
 use super::super::modules::round_trip::filling::Fill;
 use super::super::modules::rounds::{Rounds, Spot};
 use super::super::modules::rules::Rules;
@@ -20,7 +22,7 @@ use super::filling::{AXIS, BOUND, bound};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 
-/// The light load, in bytes of frames a second.
+/// The light load, in bytes of frames a second, or of what UDP carries where iperf3 counts them.
 const LIGHT_BYTES: f64 = 1e6;
 
 /// Frames as iperf sends them on Ethernet.
@@ -53,8 +55,19 @@ const HEAVY: Declared = Declared {
     help: "the heavy load; 0 for the most that link and tester carry",
 };
 
+const SOURCE: Declared = Declared {
+    key: "load_by",
+    takes: Takes::Word(&["tester", IPERF3]),
+    default: "tester",
+    unit: "",
+    help: "who sends the load: the tester's port, or iperf3 as in the study, between hosts with sockets (over veth)",
+};
+
+/// The program of the study, in its third version.
+const IPERF3: &str = "iperf3";
+
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, BOUND, VERSION, PATIENCE];
+pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, SOURCE, BOUND, VERSION, PATIENCE];
 
 const fn shows(
     title: &'static str,
@@ -74,6 +87,8 @@ pub const FLOWS: &[Show] = &[shows(
         "light_flow_answered_ratio",
         "heavy_flow_answered_ratio",
         "heavy_flow_unknown_count",
+        "light_load_pps",
+        "heavy_load_pps",
     ],
 )];
 
@@ -87,6 +102,8 @@ pub const PORTS: &[Show] = &[shows(
         "light_port_answered_ratio",
         "heavy_port_answered_ratio",
         "heavy_port_unknown_count",
+        "light_load_pps",
+        "heavy_load_pps",
     ],
 )];
 
@@ -128,13 +145,23 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         asked => asked,
     };
     let one = Rules::new(context, 1);
-    let load = |id: u16, pps: f64| -> Stream { one.probes(id, FRAME_BYTES.into(), pps) };
+    // A rate that was set is a program's too; the most that it can send is its own.
+    let asked = Some(own.number(&HEAVY)).filter(|pps| *pps > 0.0);
+    let asked = asked.map(|pps| pps * payload_bytes(FRAME_BYTES.into()) as f64);
+    let is_program = own.text(&SOURCE) == IPERF3;
+    let load = |(name, id, pps, bytes): (&'static str, u16, f64, Option<f64>)| {
+        let stream: Stream = one.probes(id, FRAME_BYTES.into(), pps);
+        Burden { name, stream, program: is_program.then_some((Program::Iperf3, bytes)) }
+    };
     let pace = own.number(&PACE);
     let at = |name: &'static str, x: f64, rules: u32, share: f64| {
         let poll = Poll {
             name,
             fill: Fill { rules: Rules::new(context, rules), is_exact: true, share, leaves: 0 },
-            loads: vec![("light", load(1, light)), ("heavy", load(2, heavy))],
+            loads: vec![
+                load(("light", 1, light, Some(LIGHT_BYTES))),
+                load(("heavy", 2, heavy, asked)),
+            ],
             requests: requests as u32,
             pace: Nanos::from_secs_f64(pace),
             versions: versions(context),

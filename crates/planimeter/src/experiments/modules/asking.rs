@@ -2,9 +2,10 @@
 //!
 //! A delay goes from the moment before the socket was handed the question's first byte to the moment
 //! when the read returned that completed the answer. Answers come in several messages where
-//! statistics do; the last one counts, and the first is told beside it. Invariants: an answer that was
-//! read while the tester had been away has no known delay; what is asked stays here until it is
-//! answered or given up.
+//! statistics do; the last one counts, and the first is told beside it. Invariants: an answer whose last part may
+//! have come while the tester was away has no known delay, and what it missed of the parts between does not matter;
+//! what is asked stays here until it is answered or given up; an answer that comes in pieces without an end is given
+//! up when it is beyond all bounds.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,12 @@ use super::statistics;
 
 /// The name of the limit that a module's patience with a switch sets.
 pub const PATIENCE_LIMIT: &str = "patience for answers, counters and the end of rules";
+
+/// An answer that has so many bytes is given up: a table of a million rules has a tenth of that.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
+
+/// And one of so many messages.
+const ANSWER_PARTS_MAX: u64 = 1 << 20;
 
 /// Asks to be told news. Some switches tell a controller that calls them none (Open vSwitch) before it has
 /// said how much it wants of a frame.
@@ -39,6 +46,10 @@ pub struct Answer {
     pub last_at: Nanos,
     /// Bytes of all messages of the answer.
     pub bytes: u64,
+    /// How many messages those were.
+    pub parts: u64,
+    /// Whether there was no end of them.
+    pub is_endless: bool,
     /// How many things it tells of.
     pub rows: u64,
     /// Frames that it tells of.
@@ -47,7 +58,9 @@ pub struct Answer {
     pub errors: u32,
     /// Whether the answer is an error, or the question could not be put.
     pub is_refused: bool,
-    /// Whether the tester was there whenever a part came.
+    /// Whether the tester was there when the first message came.
+    pub is_first_known: bool,
+    /// Whether it was there when the last one came.
     pub is_known: bool,
 }
 
@@ -76,6 +89,8 @@ pub struct Delays {
     pub refused: u64,
     /// Questions that nobody answered as long as was waited.
     pub unanswered: u64,
+    /// Questions whose answers came in pieces without an end as long as was waited, or beyond all bounds.
+    pub endless: u64,
     /// Bytes of the last answer.
     pub bytes: u64,
     /// What the last answer tells of.
@@ -97,11 +112,14 @@ impl Asking {
             first_at: Nanos::ZERO,
             last_at: Nanos::ZERO,
             bytes: 0,
+            parts: 0,
+            is_endless: false,
             rows: 0,
             frames: 0,
             errors: 0,
             is_refused: false,
-            is_known: true,
+            is_first_known: false,
+            is_known: false,
         };
         let waiting = Waiting { answer, is_sent: false, has_begun: false, is_over: false };
         self.waiting.insert((connection, said.xid), waiting);
@@ -115,6 +133,11 @@ impl Asking {
     /// Gives a question up; whether it was under way.
     pub fn give_up(&mut self, connection: usize, said: Said) -> bool {
         self.waiting.remove(&(connection, said.xid)).is_some()
+    }
+
+    /// Whether some of the answer to a question that is under way has come.
+    pub fn has_begun(&self, connection: usize, said: Said) -> bool {
+        self.waiting.get(&(connection, said.xid)).is_some_and(|waiting| waiting.has_begun)
     }
 
     /// An event, and the answer that it completes. The socket may be heard to have taken a question
@@ -163,16 +186,19 @@ impl Waiting {
         }
         if !self.has_begun {
             (self.has_begun, answer.first_at) = (true, at);
+            answer.is_first_known = is_known;
         }
-        answer.last_at = at;
-        answer.is_known &= is_known;
+        (answer.last_at, answer.is_known) = (at, is_known);
         answer.bytes += bytes as u64;
+        answer.parts += 1;
         answer.is_refused |= is_error;
         self.is_over = true;
         if let Message::MultipartReply(part) = message {
             answer.rows += statistics::rows(&part.body);
             answer.frames += statistics::frames(&part.body);
-            self.is_over = !part.more;
+            answer.is_endless =
+                part.more && (answer.bytes >= ANSWER_BYTES_MAX || answer.parts >= ANSWER_PARTS_MAX);
+            self.is_over = !part.more || answer.is_endless;
         }
     }
 }
@@ -191,9 +217,15 @@ impl Delays {
             self.refused += 1;
             return;
         }
+        if answer.is_endless {
+            self.endless += 1;
+            return;
+        }
         (self.bytes, self.rows) = (answer.bytes, answer.rows);
-        if answer.is_known {
+        if answer.is_first_known {
             self.first_ns.push(answer.first_at.since(answer.sent_at).0 as f64);
+        }
+        if answer.is_known {
             self.last_ns.push(answer.delay().0 as f64);
         } else {
             self.unknown += 1;
@@ -207,7 +239,7 @@ impl Delays {
 
     /// Questions that were put and that the switch did not refuse.
     pub fn asked(&self) -> u64 {
-        self.answered() + self.unanswered
+        self.answered() + self.unanswered + self.endless
     }
 
     /// The spread of the delays, where there are any.
@@ -245,13 +277,23 @@ mod tests {
     }
 
     fn heard(asking: &mut Asking, at: u64, xid: Xid, message: &Message) -> Option<Answer> {
+        heard_if(asking, at, xid, message, true)
+    }
+
+    fn heard_if(
+        asking: &mut Asking,
+        at: u64,
+        xid: Xid,
+        message: &Message,
+        is_moment_known: bool,
+    ) -> Option<Answer> {
         let what = What::Message {
             connection: 0,
             xid,
             message,
             bytes: 100,
             probe: None,
-            is_moment_known: true,
+            is_moment_known,
             wire: None,
         };
         asking.note(&Event { at: Nanos(at), what })
@@ -278,6 +320,39 @@ mod tests {
         assert_eq!((answer.first_at, answer.delay()), (Nanos(30), Nanos(20)));
         assert_eq!((answer.bytes, answer.rows, answer.frames), (200, 2, 14));
         assert_eq!(asking.waiting(), 0);
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_given_up_some_time() {
+        let mut asking = asking();
+        sent(&mut asking);
+        let count = (1..).find_map(|count| {
+            heard(&mut asking, 30, 12, &part(true)).map(|answer| (count, answer))
+        });
+        let (count, answer) = count.unwrap();
+        assert_eq!((count, answer.parts, answer.is_endless), (ANSWER_PARTS_MAX, count, true));
+        let mut delays = Delays::default();
+        delays.note(&answer);
+        assert_eq!((delays.endless, delays.answered(), delays.asked()), (1, 0, 1));
+        assert_eq!(asking.waiting(), 0);
+    }
+
+    #[test]
+    fn what_is_missed_between_the_first_part_and_the_last_costs_no_delay() {
+        let parts = |known: [bool; 3]| {
+            let mut asking = asking();
+            sent(&mut asking);
+            let mut delays = Delays::default();
+            for (place, is_known) in known.into_iter().enumerate() {
+                let at = 30 + 10 * place as u64;
+                let answer = heard_if(&mut asking, at, 12, &part(place < 2), is_known);
+                answer.iter().for_each(|answer| delays.note(answer));
+            }
+            (delays.first_ns.clone(), delays.last_ns.clone(), delays.unknown)
+        };
+        assert_eq!(parts([true, false, true]), (vec![10.0], vec![30.0], 0));
+        assert_eq!(parts([false, true, true]), (vec![], vec![30.0], 0));
+        assert_eq!(parts([true, true, false]), (vec![10.0], vec![], 1));
     }
 
     #[test]

@@ -177,47 +177,16 @@ impl ControlRate {
         }
     }
 
-    /// Message `number` with what is behind it.
-    fn message(&self, number: u64) -> Vec<Message> {
-        match self.saying.kind {
-            Kind::Echo => vec![Message::EchoRequest(number.to_be_bytes().to_vec())],
-            Kind::Barrier => vec![Message::BarrierRequest],
-            Kind::FlowMod => {
-                let place = (number % u64::from(RULES)) as u32;
-                let on = vec![Action::output(PORT_OUT.into())];
-                let rule = FlowMod::add(self.saying.flows.exact(place), PRIORITY_DEFAULT, on);
-                let rule = match (number / u64::from(RULES)) % 2 {
-                    0 => rule,
-                    _ => FlowMod {
-                        command: FlowModCommand::DeleteStrict,
-                        instructions: Vec::new(),
-                        ..rule
-                    },
-                };
-                vec![Message::FlowMod(rule), Message::BarrierRequest]
-            }
-            Kind::PacketOut => {
-                let is_first = self.version == Some(Version::V1_0);
-                let out = PacketOut {
-                    in_port: if is_first { reserved::NONE } else { reserved::CONTROLLER },
-                    actions: vec![Action::output(PORT_OUT.into())],
-                    data: vec![0xff; FRAME_BYTES],
-                    ..PacketOut::default()
-                };
-                vec![Message::PacketOut(out), Message::BarrierRequest]
-            }
-            Kind::PortStats => vec![Message::ask(MultipartRequestBody::Port(reserved::NONE))],
-        }
-    }
-
     /// Says so many.
     fn say(&mut self, count: u64, desk: &mut Desk) {
         let numbers = self.number..self.number + count;
-        let messages: Vec<Message> = numbers.flat_map(|number| self.message(number)).collect();
+        let all: Vec<Message> = numbers
+            .flat_map(|number| messages(self.saying.kind, number, &self.saying.flows, self.version))
+            .collect();
         self.number += count;
-        let Some(round) = self.round.as_mut().filter(|_| !messages.is_empty()) else { return };
-        let each = messages.len() / count as usize;
-        let said = desk.send_all(0, messages);
+        let Some(round) = self.round.as_mut().filter(|_| !all.is_empty()) else { return };
+        let each = all.len() / count as usize;
+        let said = desk.send_all(0, all);
         let answers = said.xids().skip(each - 1).step_by(each);
         round.open.extend(answers);
         round.said += count;
@@ -302,6 +271,39 @@ impl ControlRate {
             return self.begin(desk);
         }
         self.timer = Some(desk.timer_in(TICK));
+    }
+}
+
+/// Message `number` of a kind with what is behind it, which is answered when both are done.
+pub fn messages(kind: Kind, number: u64, flows: &Rules, version: Option<Version>) -> Vec<Message> {
+    match kind {
+        Kind::Echo => vec![Message::EchoRequest(number.to_be_bytes().to_vec())],
+        Kind::Barrier => vec![Message::BarrierRequest],
+        Kind::FlowMod => {
+            let place = (number % u64::from(RULES)) as u32;
+            let on = vec![Action::output(PORT_OUT.into())];
+            let rule = FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, on);
+            let rule = match (number / u64::from(RULES)) % 2 {
+                0 => rule,
+                _ => FlowMod {
+                    command: FlowModCommand::DeleteStrict,
+                    instructions: Vec::new(),
+                    ..rule
+                },
+            };
+            vec![Message::FlowMod(rule), Message::BarrierRequest]
+        }
+        Kind::PacketOut => {
+            let is_first = version == Some(Version::V1_0);
+            let out = PacketOut {
+                in_port: if is_first { reserved::NONE } else { reserved::CONTROLLER },
+                actions: vec![Action::output(PORT_OUT.into())],
+                data: vec![0xff; FRAME_BYTES],
+                ..PacketOut::default()
+            };
+            vec![Message::PacketOut(out), Message::BarrierRequest]
+        }
+        Kind::PortStats => vec![Message::ask(MultipartRequestBody::Port(reserved::NONE))],
     }
 }
 

@@ -1,9 +1,9 @@
 //! Every action that changes or sends a frame, the frames it is for, and what it is to make of them.
 //!
 //! Source: OpenFlow 1.0.0 section 3.3 and 1.3.5 sections 5.12 and 7.2.5. What a frame is to be afterwards is
-//! said as headers, from which the generator makes every byte, checksums included. Actions on backbone
-//! tags, ICMP's type and code and ARP's hardware addresses are left out: the generator has no headers
-//! that differ in these alone. Invariant: no two deeds have one name.
+//! said as headers, from which the generator makes every byte, checksums included. Left out are Ethernet's type,
+//! with which a frame would be another, and the bottom of MPLS entries and IPv6's extension headers, which follow from how a
+//! frame is made up. Invariant: no two deeds have one name.
 
 use std::net::Ipv6Addr;
 
@@ -37,6 +37,18 @@ pub const IPV4: [u8; 4] = [10, 200, 1, 2];
 pub const PORT: u16 = 7777;
 const IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 7, 7, 7, 7);
 
+/// The service instance of frames in a backbone.
+const ISID: u32 = 0x01_0203;
+
+/// An address of the network that frames with IPv6 are in.
+fn address(last: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last)
+}
+
+fn ipv6() -> Network {
+    Network::Ipv6 { source: address(1), destination: address(2), flow_label: 5 }
+}
+
 /// The headers that frames have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -54,6 +66,16 @@ pub enum Kind {
     Ipv6,
     /// ARP.
     Arp,
+    /// ICMP in IPv4.
+    Icmp,
+    /// ICMP in IPv6.
+    Icmpv6,
+    /// A question for a neighbour in IPv6, with the sender's link-layer address.
+    Asking,
+    /// The answer, with the target's.
+    Answering,
+    /// UDP in IPv4 in a backbone's service instance.
+    Backbone,
 }
 
 /// An action, alone or in a list, and what it is to make of frames.
@@ -77,8 +99,20 @@ pub struct Deed {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] =
-        [Kind::Plain, Kind::Tagged, Kind::Labelled, Kind::Tcp, Kind::Sctp, Kind::Ipv6, Kind::Arp];
+    pub const ALL: [Kind; 12] = [
+        Kind::Plain,
+        Kind::Tagged,
+        Kind::Labelled,
+        Kind::Tcp,
+        Kind::Sctp,
+        Kind::Ipv6,
+        Kind::Arp,
+        Kind::Icmp,
+        Kind::Icmpv6,
+        Kind::Asking,
+        Kind::Answering,
+        Kind::Backbone,
+    ];
 
     /// The name of frames that nothing is done to.
     pub fn name(self) -> &'static str {
@@ -90,6 +124,11 @@ impl Kind {
             Kind::Sctp => "sctp_none",
             Kind::Ipv6 => "ipv6_none",
             Kind::Arp => "arp_none",
+            Kind::Icmp => "icmp_none",
+            Kind::Icmpv6 => "icmpv6_none",
+            Kind::Asking => "nd_asking_none",
+            Kind::Answering => "nd_answering_none",
+            Kind::Backbone => "pbb_none",
         }
     }
 
@@ -107,12 +146,22 @@ impl Kind {
             Kind::Labelled => headers.labels = vec![LABEL],
             Kind::Tcp => headers.transport = Transport::Tcp { flags: 0x10 },
             Kind::Sctp => headers.transport = Transport::Sctp { verification_tag: 1 },
-            Kind::Ipv6 => {
-                let address = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
-                let (source, destination) = (address(1), address(2));
-                headers.network = Network::Ipv6 { source, destination, flow_label: 5 };
+            Kind::Ipv6 => headers.network = ipv6(),
+            Kind::Arp => headers.network = Network::arp(1),
+            Kind::Icmp => headers.transport = Transport::Icmp { kind: 8, code: 0 },
+            Kind::Icmpv6 => {
+                headers.network = ipv6();
+                headers.transport = Transport::Icmpv6 { kind: 128, code: 0 };
             }
-            Kind::Arp => headers.network = Network::Arp { operation: 1 },
+            Kind::Asking | Kind::Answering => {
+                let answers = self == Kind::Answering;
+                headers.network = ipv6();
+                // Whoever gets another limit takes it for one from afar (RFC 4861, 7.1).
+                headers.ttl = 255;
+                headers.transport =
+                    Transport::Neighbour { answers, target: address(7), link: plain.mac_source };
+            }
+            Kind::Backbone => headers.backbone = Some(ISID),
         }
         headers.ip_protocol = headers.transport.protocol();
         headers
@@ -122,7 +171,10 @@ impl Kind {
     fn varied(self) -> (Varied, u64) {
         match self {
             Kind::Labelled => (Varied::MplsLabel, 1000),
-            Kind::Ipv6 => (Varied::Ipv6Destination, 0x100),
+            Kind::Ipv6 | Kind::Icmpv6 | Kind::Asking | Kind::Answering => {
+                (Varied::Ipv6Destination, 0x100 + 0x1_0000 * self as u64)
+            }
+            Kind::Backbone => (Varied::MacDestination, 0x0253_0000_0000),
             other => {
                 (Varied::IpDestination, u64::from(u32::from_be_bytes([10, 64 + other as u8, 0, 0])))
             }
@@ -149,6 +201,13 @@ impl Kind {
                 .with(Field::IpProto, protocol)
                 .with(Field::Ipv4Dst, value as u32)
         };
+        let ipv6 = |protocol: u8| {
+            let network = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
+            Match::ANY
+                .with(Field::EthType, 0x86ddu16)
+                .with(Field::IpProto, protocol)
+                .with(Field::Ipv6Dst, network | u128::from(value))
+        };
         match self {
             Kind::Plain => ipv4(17),
             Kind::Tagged => ipv4(17).with_vlan(VLAN.id),
@@ -157,12 +216,14 @@ impl Kind {
             Kind::Labelled => {
                 Match::ANY.with(Field::EthType, 0x8847u16).with(Field::MplsLabel, value as u32)
             }
-            Kind::Ipv6 => {
-                let network = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
-                Match::ANY
-                    .with(Field::EthType, 0x86ddu16)
-                    .with(Field::IpProto, 17u8)
-                    .with(Field::Ipv6Dst, network | u128::from(value))
+            Kind::Icmp => ipv4(1).with(Field::Icmpv4Type, 8u8),
+            Kind::Ipv6 => ipv6(17),
+            Kind::Icmpv6 => ipv6(58).with(Field::Icmpv6Type, 128u8),
+            Kind::Asking => ipv6(58).with(Field::Icmpv6Type, 135u8),
+            Kind::Answering => ipv6(58).with(Field::Icmpv6Type, 136u8),
+            Kind::Backbone => {
+                let mac: [u8; 6] = value.to_be_bytes()[2..].try_into().expect("six bytes");
+                Match::ANY.with(Field::EthType, 0x88e7u16).with_mac(Field::EthDst, mac)
             }
             Kind::Arp => {
                 Match::ANY.with(Field::EthType, 0x0806u16).with(Field::ArpTpa, value as u32)
@@ -255,7 +316,27 @@ fn shapes() -> Vec<Deed> {
 
 /// Deeds that set a field.
 fn rewrites() -> Vec<Deed> {
-    use Kind::{Arp, Ipv6, Labelled, Plain, Sctp, Tagged, Tcp};
+    use Kind::{
+        Answering, Arp, Asking, Backbone, Icmp, Icmpv6, Ipv6, Labelled, Plain, Sctp, Tagged, Tcp,
+    };
+    fn icmp(it: &mut Headers) -> [&mut u8; 2] {
+        match &mut it.transport {
+            Transport::Icmp { kind, code } | Transport::Icmpv6 { kind, code } => [kind, code],
+            _ => unreachable!("these frames have ICMP"),
+        }
+    }
+    fn hardware(it: &mut Headers) -> [&mut Option<[u8; 6]>; 2] {
+        match &mut it.network {
+            Network::Arp { sender, target, .. } => [sender, target],
+            _ => unreachable!("these frames are ARP's"),
+        }
+    }
+    fn neighbour(it: &mut Headers) -> (&mut Ipv6Addr, &mut [u8; 6]) {
+        match &mut it.transport {
+            Transport::Neighbour { target, link, .. } => (target, link),
+            _ => unreachable!("these frames discover neighbours"),
+        }
+    }
     fn addresses(it: &mut Headers) -> [&mut Ipv6Addr; 2] {
         match &mut it.network {
             Network::Ipv6 { source, destination, .. } => [source, destination],
@@ -287,7 +368,23 @@ fn rewrites() -> Vec<Deed> {
         set("tcp_dst", Tcp, Field::TcpDst, PORT, |it| it.port_destination = PORT),
         set("sctp_src", Sctp, Field::SctpSrc, PORT, |it| it.port_source = PORT),
         set("sctp_dst", Sctp, Field::SctpDst, PORT, |it| it.port_destination = PORT),
-        set("arp_op", Arp, Field::ArpOp, 3u16, |it| it.network = Network::Arp { operation: 3 }),
+        set("arp_op", Arp, Field::ArpOp, 3u16, |it| it.network = Network::arp(3)),
+        set("arp_sha", Arp, Field::ArpSha, bits(MAC), |it| *hardware(it)[0] = Some(MAC)),
+        set("arp_tha", Arp, Field::ArpTha, bits(MAC), |it| *hardware(it)[1] = Some(MAC)),
+        set("icmpv4_type", Icmp, Field::Icmpv4Type, 13u8, |it| *icmp(it)[0] = 13),
+        set("icmpv4_code", Icmp, Field::Icmpv4Code, 5u8, |it| *icmp(it)[1] = 5),
+        set("icmpv6_type", Icmpv6, Field::Icmpv6Type, 129u8, |it| *icmp(it)[0] = 129),
+        set("icmpv6_code", Icmpv6, Field::Icmpv6Code, 5u8, |it| *icmp(it)[1] = 5),
+        set("ipv6_nd_target", Asking, Field::Ipv6NdTarget, IPV6.to_bits(), |it| {
+            *neighbour(it).0 = IPV6;
+        }),
+        set("ipv6_nd_sll", Asking, Field::Ipv6NdSll, bits(MAC), |it| *neighbour(it).1 = MAC),
+        set("ipv6_nd_tll", Answering, Field::Ipv6NdTll, bits(MAC), |it| *neighbour(it).1 = MAC),
+        // What follows keeps its bytes, and its checksum, whatever it is called.
+        set("ip_proto", Plain, Field::IpProto, 253u8, |it| it.ip_protocol = 253),
+        // No port here is a tunnel, so that no byte of a frame is another.
+        set("tunnel_id", Plain, Field::TunnelId, 5u64, unchanged),
+        set("pbb_isid", Backbone, Field::PbbIsid, 0x0a_0b0cu32, |it| it.backbone = Some(0x0a_0b0c)),
         set("arp_spa", Arp, Field::ArpSpa, u32::from_be_bytes(IPV4), |it| {
             it.ip_source = IPV4.into();
         }),

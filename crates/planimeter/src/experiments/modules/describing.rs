@@ -2,7 +2,8 @@
 //!
 //! Source: costa2017, table I; OpenFlow 1.0.0 sections 5.3.1 and 5.3.5, 1.3.5 sections 7.3.1, 7.3.5.1 and 7.3.5.13.
 //! Method: features, description and ports are asked for on one connection; then a connection is made for each
-//! version by itself, which comes up or does not. Texts are notes to the number of their bytes. Invariant: what is not
+//! version by itself, which comes up or does not. Texts are notes to the number of their bytes. What has no OpenFlow is
+//! asked nothing, and has the ports that the tester stands at. Invariant: what is not
 //! answered within the patience is left out.
 
 use instrument::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
@@ -18,6 +19,7 @@ use super::updates::{PATIENCE, VERSION, versions};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::Declared;
+use crate::target::name::Technology;
 
 /// Name of the axis, on which there is one place.
 pub const AXIS: &str = "switch";
@@ -39,6 +41,8 @@ pub const SHOWS: &[Show] = &[Show::values(
 pub struct Describing {
     versions: Vec<Version>,
     patience: Nanos,
+    /// Whether it has OpenFlow.
+    is_asked: bool,
     timer: Option<TimerId>,
     features: Option<Features>,
     /// Manufacturer, hardware, software.
@@ -55,6 +59,7 @@ impl Describing {
         Describing {
             versions,
             patience,
+            is_asked: true,
             timer: None,
             features: None,
             texts: None,
@@ -62,6 +67,11 @@ impl Describing {
             trying: 0,
             spoken: Vec::new(),
         }
+    }
+
+    /// The module for a target that has no OpenFlow.
+    pub fn unasked() -> Describing {
+        Describing { is_asked: false, ..Describing::new(Vec::new(), Nanos::from_secs(1)) }
     }
 
     fn wait(&mut self, desk: &mut Desk) {
@@ -118,6 +128,9 @@ impl Describing {
         if let Some(ports) = self.ports.or_else(|| self.features.as_ref().map(listed)) {
             desk.measured(count("ports_count", ports));
         }
+        if !self.is_asked {
+            return;
+        }
         for (name, text) in NAMES.into_iter().zip(self.texts.iter().flatten()) {
             let bytes = Measured::new(name, "bytes", text.len() as f64, 0.0);
             desk.measured(bytes.noting(text.clone()));
@@ -144,6 +157,9 @@ fn told(text: &str) -> String {
 
 impl Module for Describing {
     fn needs(&self) -> Needs {
+        if !self.is_asked {
+            return Needs { connections: Vec::new(), ..Needs::new(self.patience) };
+        }
         let rounds = Version::SPOKEN.len() as u64 + 2;
         let limit = Nanos(self.patience.0.saturating_mul(rounds));
         let needs = Needs::new(limit).in_versions(&self.versions);
@@ -158,6 +174,10 @@ impl Module for Describing {
 
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
+            What::Start(facts) if !self.is_asked => {
+                self.ports = Some(facts.ports.iter().filter(|it| it.joined.is_some()).count());
+                desk.end();
+            }
             What::Start(facts) => {
                 let first = facts.connections.first();
                 self.features = first.and_then(|it| it.features.clone());
@@ -190,7 +210,11 @@ impl Module for Describing {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let versions = versions(context);
     let patience = Nanos::from_secs_f64(context.parameters.own.number(&PATIENCE).min(5.0));
-    let make = move |_| Box::new(Describing::new(versions.clone(), patience)) as Box<dyn Module>;
+    let is_asked = context.technology == Technology::OpenFlow;
+    let make = move |_| match is_asked {
+        true => Box::new(Describing::new(versions.clone(), patience)) as Box<dyn Module>,
+        false => Box::new(Describing::unasked()) as Box<dyn Module>,
+    };
     let mut once = context.clone();
     once.parameters.repeats = 1;
     Box::new(Rounds::new(&once, AXIS, vec![Spot::new(1.0, 1.0, make)]))

@@ -175,6 +175,11 @@ impl Highest {
         }
     }
 
+    /// How many were done in a second at the highest rate that was kept, once the search has come to an end.
+    pub fn kept_per_s(&self) -> Option<f64> {
+        self.kept.filter(|_| self.is_over).map(|_| self.kept_per_s)
+    }
+
     /// Whether nothing at all came of the last step: what is measured does not answer any more.
     pub fn ended_in_silence(&self) -> bool {
         self.steps.last().is_some_and(|step| step.done == 0)

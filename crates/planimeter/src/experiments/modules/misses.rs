@@ -1,5 +1,6 @@
 //! Frames that no rule takes: the switch tells its controller, which does nothing, sends each frame out,
-//! or makes a flow of it.
+//! or makes a flow of it. The same frames can be given to a target that has no controller and does itself what the
+//! controller would have done.
 //!
 //! Claim: what a switch tells and is told of single frames goes through its slowest part, at rates far
 //! below those of its data plane. Method: a rule below all others sends frames to the controller. First
@@ -9,12 +10,15 @@
 //! taken the answer is told beside. Source: metrics C8, C9, C12 and C13 of the method; OFLOPS's
 //! modules `packet_in`, `packet_in_out` and `reactive`; RFC 8456, sections 5.1.3 to 5.1.6.
 
+/// A controller that does what an element could.
+pub mod deciding;
+
 use std::collections::{HashSet, VecDeque};
 
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::Rate;
+use instrument::stream::{Rate, Stream};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::{PacketIn, PacketOut};
@@ -23,6 +27,8 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use deciding::{Deciding, Task};
+
 use super::highest::{Highest, Step};
 use super::refusals::Refusals;
 use super::rules::{FAR, NEAR, Rules};
@@ -30,8 +36,8 @@ use super::spread::Spread;
 use super::sustained::Sustained;
 use crate::target::program::PORT_OUT;
 
-/// The stream of frames.
-const FRAMES: u16 = 1;
+/// The number of the stream of frames.
+pub const FRAMES: u16 = 1;
 
 /// Nothing has come for so long, at least: what was asked for is done or lost.
 const QUIET: Nanos = Nanos::from_millis(20);
@@ -57,6 +63,10 @@ pub enum Answer {
     Send,
     /// Adds a rule for its flow and has it sent out.
     Rule,
+    /// Has it sent where this task says.
+    Decide(Task),
+    /// There is no controller: the target does itself what has to be done.
+    Target,
 }
 
 /// How frames are sent and answered.
@@ -64,10 +74,12 @@ pub enum Answer {
 pub struct Asking {
     /// What the controller does.
     pub answer: Answer,
-    /// The frames, each of a flow of its own.
+    /// The flows that get rules.
     pub flows: Rules,
-    /// Size of a frame, frame check sequence counted.
-    pub frame_bytes: usize,
+    /// The frames.
+    pub frames: Stream,
+    /// A frame that the other side's station sends before, so that it can be learned.
+    pub greeting: Option<Stream>,
     /// Bytes of a frame that the switch tells; it keeps the frame if these are fewer than all.
     pub told_bytes: u16,
     /// Frames for delays.
@@ -102,6 +114,11 @@ pub struct Misses {
     /// Of the slow frames: asked for and done.
     slow: (u64, u64),
     told: Told,
+    deciding: Deciding,
+    /// Packet-outs that were said.
+    outs: u64,
+    /// Frames that were done, in all rounds.
+    frames_done: u64,
     refusals: Refusals,
 }
 
@@ -157,8 +174,19 @@ impl Misses {
             delays: Vec::new(),
             slow: (0, 0),
             told: Told::default(),
+            deciding: Deciding::default(),
+            outs: 0,
+            frames_done: 0,
             refusals: Refusals::default(),
             asking,
+        }
+    }
+
+    /// Makes the target ready for the next round: the tables of a switch are emptied.
+    fn make_ready(&mut self, desk: &mut Desk) {
+        match self.asking.answer {
+            Answer::Target => self.ask(desk),
+            _ => self.empty(desk),
         }
     }
 
@@ -190,6 +218,9 @@ impl Misses {
         self.round =
             Round { is_slow: self.round.is_slow, begun_at: desk.now(), ..Round::default() };
         self.answers.clear();
+        if let Some(greeting) = self.asking.greeting.take() {
+            desk.start(greeting, Span::frames(1));
+        }
         desk.counters();
         desk.change_rate(FRAMES, Rate::FramesPerSecond(rate));
         desk.begin(FRAMES, Span::frames(frames));
@@ -219,27 +250,35 @@ impl Misses {
         self.told.buffered += u64::from(packet_in.buffer_id.is_some());
         self.told.bytes += packet_in.data.len() as u64;
         let output = || vec![Action::output(PORT_OUT.into())];
-        let send = || {
+        let send = |actions: Vec<Action>| {
             let data = if packet_in.buffer_id.is_some() { &[][..] } else { &packet_in.data };
             Message::PacketOut(PacketOut {
                 buffer_id: packet_in.buffer_id,
                 in_port: packet_in.in_port,
                 fields: Match::ANY,
-                actions: output(),
+                actions,
                 data: data.to_vec(),
             })
         };
         let messages = match self.asking.answer {
-            Answer::Nothing => return,
-            Answer::Send => vec![send()],
+            Answer::Nothing | Answer::Target => return,
+            Answer::Send => vec![send(output())],
+            Answer::Decide(task) => {
+                let onward = PORT_OUT.into();
+                let data = &packet_in.data;
+                let port = self.deciding.port(task, data, packet_in.in_port, onward);
+                let Some(port) = port else { return };
+                vec![send(vec![Action::output(port)])]
+            }
             Answer::Rule => {
                 let matching = self.asking.flows.exact(probe.place as u32);
                 let buffer_id = packet_in.buffer_id;
                 let rule = FlowMod::add(matching, openflow::model::PRIORITY_DEFAULT, output());
                 let rule = Message::FlowMod(FlowMod { buffer_id, ..rule });
-                if buffer_id.is_some() { vec![rule] } else { vec![rule, send()] }
+                if buffer_id.is_some() { vec![rule] } else { vec![rule, send(output())] }
             }
         };
+        self.outs += messages.len() as u64;
         let said = desk.send_all(0, messages);
         self.answers.push_back((said.xid, at));
     }
@@ -262,7 +301,7 @@ impl Misses {
         let is_late = now.since(self.round.begun_at) >= self.limit();
         if done >= sent || is_quiet || is_late {
             self.note(sent, done);
-            return self.empty(desk);
+            return self.make_ready(desk);
         }
         self.timer = Some(desk.timer_in(QUIET));
     }
@@ -286,6 +325,7 @@ impl Misses {
 
     /// The round is over.
     fn note(&mut self, sent: u64, done: u64) {
+        self.frames_done += done;
         let round = &mut self.round;
         if std::mem::take(&mut round.is_slow) {
             self.slow = (sent, done);
@@ -316,15 +356,34 @@ impl Misses {
         }
     }
 
+    /// What the controller had to do for the frames that were done.
+    fn tell_messages(&self, tell: &mut impl FnMut(Measured)) {
+        if self.frames_done == 0 {
+            return;
+        }
+        let messages = (self.told.messages + self.outs) as f64;
+        let each = messages / self.frames_done as f64;
+        let for_frame = Measured::new("controller_messages_for_frame_count", "count", each, 0.0);
+        tell(for_frame.of(self.frames_done));
+        if let Some(rate) = self.search.kept_per_s() {
+            let per_s = Measured::new("controller_messages_per_s", "per_s", each * rate, 0.0);
+            tell(per_s.noting("at the highest rate at which no frame was lost"));
+        }
+    }
+
     fn tell(&self, desk: &mut Desk) {
         let (what, rate) = match self.asking.answer {
             Answer::Nothing => ("packet_in", "packet_ins"),
             Answer::Send => ("round_trip", "packets"),
             Answer::Rule => ("setup", "setups"),
+            Answer::Decide(_) | Answer::Target => ("done", "frames"),
         };
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         self.search.tell(rate, "per_s", &mut tell);
+        if matches!(self.asking.answer, Answer::Decide(_) | Answer::Target) {
+            self.tell_messages(&mut tell);
+        }
         if let Some(sustained) = self.sustained {
             let name = format!("{rate}_per_s_sustained");
             tell(Measured::new(name, "per_s", sustained.per_s, sustained.half).of(sustained.count));
@@ -354,7 +413,11 @@ impl Misses {
 
 impl Module for Misses {
     fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(120)).in_versions(&self.asking.versions)
+        let needs = Needs::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
+        match self.asking.answer {
+            Answer::Target => Needs { connections: Vec::new(), ..needs },
+            _ => needs,
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
@@ -362,10 +425,12 @@ impl Module for Misses {
             What::Start(facts) => {
                 self.version = facts.version(0);
                 let asking = &self.asking;
-                let (bytes, pps) = (asking.frame_bytes, asking.slow_pps);
-                desk.prepare(asking.flows.probes(FRAMES, bytes, pps));
+                desk.prepare(asking.frames.clone());
                 if asking.answer != Answer::Nothing {
                     desk.watch(FAR, Watch::Streams(vec![FRAMES]));
+                }
+                if asking.answer == Answer::Target {
+                    return self.ask(desk);
                 }
                 let miss_send_bytes = asking.told_bytes;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
@@ -392,7 +457,7 @@ impl Module for Misses {
                 }
             }
             What::Sent { said, last, .. } => self.sent(said, last),
-            What::StreamOver(_) => {
+            What::StreamOver(FRAMES) => {
                 self.round.over_at = event.at;
                 self.timer = Some(desk.timer_in(SETTLES));
             }

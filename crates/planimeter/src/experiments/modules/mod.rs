@@ -6,6 +6,8 @@
 
 /// A module carried out at several points, again and again.
 pub mod rounds;
+/// A switch that fell silent is waited for, and emptied.
+pub mod recovery;
 /// Many values as a few.
 pub mod spread;
 /// Rules that differ by an address, and their probes.
@@ -78,6 +80,8 @@ pub mod sustained;
 pub mod misses;
 /// Frames at the controller as experiments: their parameters and points.
 pub mod packets;
+/// Connections by TCP.
+pub mod tcp;
 /// Things that are said at a rate.
 pub mod paced;
 /// Frames that the controller has the switch send.
@@ -92,5 +96,7 @@ pub mod error_delay;
 pub mod update_rate;
 /// How many control messages a second.
 pub mod control_rate;
+/// What becomes of a switch near the most messages that it does.
+pub mod endurance;
 /// What a switch does for one controller while another abuses it.
 pub mod abuse;

@@ -4,7 +4,7 @@
 
 use packet::time::Nanos;
 
-use super::misses::{Answer, Asking, Misses};
+use super::misses::{self, Answer, Asking, Misses};
 use super::rounds::{Rounds, Spot};
 use super::rules::{RULES_MAX, Rules};
 use super::updates::{VERSION, versions};
@@ -19,7 +19,7 @@ pub const AXIS: &str = "frame_bytes";
 const FRAMES: &[u16] = &[96, 512, 1472];
 
 /// The switch is to tell the whole frame and keep nothing.
-const WHOLE: u16 = 0xffff;
+pub const WHOLE: u16 = 0xffff;
 
 /// Bytes that are told of a frame that the switch keeps.
 const PART: u16 = 128;
@@ -173,10 +173,12 @@ fn rounds(
     for frame_bytes in context.frames_or(FRAMES) {
         for &buffer in buffers {
             let is_kept = buffer == "kept";
+            let flows = Rules::new(context, RULES_MAX as u32);
             let asking = Asking {
                 answer,
-                flows: Rules::new(context, RULES_MAX as u32),
-                frame_bytes: frame_bytes.into(),
+                frames: flows.probes(misses::FRAMES, frame_bytes.into(), own.number(&SLOW_PPS)),
+                greeting: None,
+                flows,
                 told_bytes: if is_kept { PART } else { WHOLE },
                 samples: own.integer(&SAMPLES).min(step_frames_max),
                 slow_pps: own.number(&SLOW_PPS),

@@ -4,26 +4,47 @@
 //! Claim: flow statistics take as long as there are rules, port statistics do not, and load delays both on some
 //! switches. Method: the table is filled until the switch refuses a rule or a bound is reached, and relieved to the
 //! share that is asked for; then under each load in turn flow and port statistics are asked for at a pace, each
-//! halfway between two of the other. The load is frames of the first rule. Source: costa2017, section IV-D.
+//! halfway between two of the other. The load is frames of the first rule, from the tester's port or from a program on a host
+//! there, for which two rules below all others pass on by port what else it says. Source: costa2017, section IV-D.
 //! Invariants: a delay goes to the last part of an answer; an answer that does not end within the patience is
 //! counted, and the next question is put all the same.
 
+use instrument::module::hosts::{Done, Errand, Host, Load, Loaded, Program, payload_bytes};
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
 use instrument::stream::Stream;
 use openflow::model::message::Message;
-use openflow::model::{FlowMod, Match};
+use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::asking::{Answer, Asking, Delays};
 use super::round_trip::filling::{Fill, Filled};
 use super::statistics::Statistic;
+use crate::target::program::{PORT_IN, PORT_OUT};
 
 /// How long a load runs before the first question.
 const LEAD: Nanos = Nanos::from_millis(20);
 
 /// What is asked for.
 const KINDS: [Statistic; 2] = [Statistic::Flow, Statistic::Port];
+
+/// The limit by which a load of a program ends that does not begin.
+pub const NO_LOAD: &str = "patience for a program's load to begin";
+
+/// The priority of rules that pass on what a program says beside its datagrams, above that for all else.
+const PRIORITY_BESIDE: u16 = 1;
+
+/// Frames that run while questions are asked.
+#[derive(Debug, Clone)]
+pub struct Burden {
+    /// What is measured under it is named by this.
+    pub name: &'static str,
+    /// The frames.
+    pub stream: Stream,
+    /// The program that sends them, and how many bytes of payload a second where it is not to send all that it can; else
+    /// the tester's own port does.
+    pub program: Option<(Program, Option<f64>)>,
+}
 
 /// What is asked, over what, and beside what.
 #[derive(Debug, Clone)]
@@ -32,8 +53,8 @@ pub struct Poll {
     pub name: &'static str,
     /// The table.
     pub fill: Fill,
-    /// The loads by their names, each with a number of its own; one after the other.
-    pub loads: Vec<(&'static str, Stream)>,
+    /// The loads, each stream with a number of its own; one after the other.
+    pub loads: Vec<Burden>,
     /// Questions of each kind under each load.
     pub requests: u32,
     /// Time between two questions of a kind.
@@ -54,6 +75,10 @@ pub struct Polling {
     /// What is under way, and of what kind it is where it is a question.
     asked: Option<Said>,
     timer: Option<TimerId>,
+    /// What each load's program says that it sent.
+    loaded: Vec<Option<Loaded>>,
+    /// A program is to begin, or has been told to end.
+    awaits: Option<Awaits>,
     /// The load, and how many questions were put under it.
     load: usize,
     count: usize,
@@ -62,11 +87,20 @@ pub struct Polling {
     delays: Vec<[Delays; 2]>,
 }
 
+/// What is awaited of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    Begin,
+    End,
+}
+
 impl Polling {
     /// The module for such questions.
     pub fn new(poll: Poll) -> Polling {
         Polling {
             delays: vec![Default::default(); poll.loads.len()],
+            loaded: vec![None; poll.loads.len()],
+            awaits: None,
             poll,
             version: Version::V1_3,
             asking: Asking::default(),
@@ -82,7 +116,8 @@ impl Polling {
 
     fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
         self.version = version.unwrap_or(self.version);
-        self.poll.loads.iter().for_each(|(_, stream)| desk.prepare(stream.clone()));
+        let own = self.poll.loads.iter().filter(|load| load.program.is_none());
+        own.for_each(|load| desk.prepare(load.stream.clone()));
         self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
     }
 
@@ -104,23 +139,89 @@ impl Polling {
             return self.say(batch, desk);
         }
         self.is_filled = true;
-        let gone = self.filled.relieve(&self.poll.fill);
-        self.say(gone, desk);
+        let mut messages = self.filled.relieve(&self.poll.fill);
+        if self.poll.loads.iter().any(|load| load.program.is_some()) {
+            messages.extend([(PORT_IN, PORT_OUT), (PORT_OUT, PORT_IN)].map(passing));
+        }
+        self.say(messages, desk);
     }
 
     fn begin_load(&mut self, desk: &mut Desk) {
-        let Some((_, stream)) = self.poll.loads.get(self.load) else { return desk.end() };
-        desk.begin(stream.id, Span::OPEN);
-        (self.count, self.begun_at) = (0, desk.now().saturating_add(LEAD));
+        let Some(Burden { stream, program, .. }) = self.poll.loads.get(self.load) else {
+            return desk.end();
+        };
+        self.count = 0;
+        let Some((program, bytes_per_s)) = *program else {
+            desk.begin(stream.id, Span::OPEN);
+            return self.begin_asking(desk);
+        };
+        let from = Host::sending(stream);
+        let headers = &stream.headers;
+        let to = Host {
+            port: stream.to,
+            mac: headers.mac_destination,
+            address: headers.ip_destination,
+            udp_port: headers.port_destination,
+            next_hop: headers.mac_source,
+        };
+        desk.errand(Errand::Load(Load {
+            program,
+            hosts: [from, to],
+            payload_bytes: payload_bytes(stream.frame_bytes),
+            bytes_per_s,
+            limit: self.span(),
+        }));
+        self.awaits = Some(Awaits::Begin);
+        self.timer = Some(desk.timer_in(self.poll.patience));
+    }
+
+    /// The longest that a load may have to last.
+    fn span(&self) -> Nanos {
+        let Poll { requests, pace, patience, .. } = &self.poll;
+        Nanos(pace.0.max(2 * patience.0).saturating_mul(u64::from(*requests).max(1)))
+    }
+
+    /// The load runs.
+    fn begin_asking(&mut self, desk: &mut Desk) {
+        self.begun_at = desk.now().saturating_add(LEAD);
+        self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_at(self.begun_at));
+    }
+
+    /// A program has begun, or ended: the one that was told to, or one whose time was over.
+    fn loaded(&mut self, done: &Done, desk: &mut Desk) {
+        match done {
+            Done::Loading if self.awaits == Some(Awaits::Begin) => {
+                self.awaits = None;
+                self.begin_asking(desk);
+            }
+            Done::Loaded(loaded) => {
+                self.loaded[self.load] = Some(loaded.clone());
+                match self.awaits.take() {
+                    Some(Awaits::End) => self.next_load(desk),
+                    _ => desk.fail("the program that was to make load ended before its time"),
+                }
+            }
+            Done::Failed(why) => desk.fail(why.as_str()),
+            _ => {}
+        }
+    }
+
+    fn next_load(&mut self, desk: &mut Desk) {
+        self.load += 1;
+        self.begin_load(desk);
     }
 
     /// Puts the next question, or goes on to the next load.
     fn go_on(&mut self, desk: &mut Desk) {
         if self.count >= KINDS.len() * self.poll.requests as usize {
-            desk.stop(self.poll.loads[self.load].1.id);
-            self.load += 1;
-            return self.begin_load(desk);
+            let load = &self.poll.loads[self.load];
+            if load.program.is_some() {
+                self.awaits = Some(Awaits::End);
+                return desk.end_errand();
+            }
+            desk.stop(load.stream.id);
+            return self.next_load(desk);
         }
         let after = self.poll.pace.0 / KINDS.len() as u64 * self.count as u64;
         let due = self.begun_at.saturating_add(Nanos(after));
@@ -162,10 +263,12 @@ impl Polling {
     fn timed(&mut self, desk: &mut Desk) {
         self.timer = None;
         let given_up = self.asked.take();
+        let has_begun = given_up.is_some_and(|said| self.asking.has_begun(0, said));
         if let Some(said) = given_up {
             self.asking.give_up(0, said);
         }
         match (given_up, self.count) {
+            _ if self.awaits.is_some() => desk.end_by_limit(NO_LOAD),
             (None, _) => self.go_on(desk),
             (Some(_), 0) if self.is_filled => self.begin_load(desk),
             (Some(_), 0) => {
@@ -173,7 +276,11 @@ impl Polling {
                 self.fill(desk);
             }
             (Some(_), _) => {
-                self.last().unanswered += 1;
+                let last = self.last();
+                (last.endless, last.unanswered) = match has_begun {
+                    true => (last.endless + 1, last.unanswered),
+                    false => (last.endless, last.unanswered + 1),
+                };
                 self.go_on(desk);
             }
         }
@@ -196,7 +303,10 @@ impl Polling {
             None => taken.noting("the bound was reached, the table was not full"),
         });
         desk.measured(rules("filling_rules", self.filled.there()));
-        for ((load, _), delays) in self.poll.loads.iter().zip(&self.delays) {
+        for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {
+            tell_load(load.name, loaded.as_ref(), desk);
+        }
+        for (Burden { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays) {
             for (kind, delays) in KINDS.iter().zip(delays) {
                 let word = kind.word();
                 if delays.asked() == 0 {
@@ -210,6 +320,7 @@ impl Polling {
                 let ratio = delays.answered() as f64 / delays.asked() as f64;
                 say("answered_ratio", "ratio", ratio);
                 say("unknown_count", "count", delays.unknown as f64);
+                say("endless_count", "count", delays.endless as f64);
                 say("reply_rows", "rows", delays.rows as f64);
                 if let Some(spread) = delays.spread() {
                     let name = format!("{load}_{}_{word}_share", self.poll.name);
@@ -217,6 +328,28 @@ impl Polling {
                 }
             }
         }
+    }
+}
+
+/// The rule that passes on from port to port what no other takes.
+fn passing((from, to): (u16, u16)) -> Message {
+    let matching = Match::ANY.with(Field::InPort, from);
+    let actions = vec![Action::output(to.into())];
+    Message::FlowMod(FlowMod::add(matching, PRIORITY_BESIDE, actions))
+}
+
+/// What a program says that it sent.
+fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut Desk) {
+    let Some(Loaded { program, sent, sent_bytes, seconds, lost }) = loaded else { return };
+    let mut say = |what: &str, unit: &'static str, value: f64| {
+        let told = Measured::new(format!("{name}_load_{what}"), unit, value, 0.0);
+        desk.measured(told.noting(format!("as {program} says")));
+    };
+    say("frames", "frames", *sent as f64);
+    say("pps", "pps", *sent as f64 / seconds);
+    say("bytes_per_s", "per_s", *sent_bytes as f64 / seconds);
+    if let Some(lost) = lost {
+        say("lost_frames", "frames", *lost as f64);
     }
 }
 
@@ -233,6 +366,7 @@ impl Module for Polling {
         match event.what {
             What::Start(facts) => self.prepare(facts.version(0), desk),
             What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            What::Errand(done) => self.loaded(done, desk),
             _ => {
                 if let What::Message { xid, message: Message::Error(error), .. } = event.what {
                     self.refuse(xid, &error.code.to_string());

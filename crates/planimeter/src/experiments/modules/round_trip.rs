@@ -3,11 +3,13 @@
 //! Claim: what a switch costs a packet shows in its round trip, once rules are there and no controller is
 //! asked. Method: rules for both ways are put in, over a table that is filled before where that is asked for;
 //! when packets come back, so many are sent, one at a time (the next when the last is back, as published) or
-//! at a set rate; client and server are the tester's two ports. A packet that goes to the controller
+//! at a set rate; client and server are the tester's two ports, or programs with sockets on hosts at the ends of its
+//! links, which send the same headers. A packet that goes to the controller
 //! instead marks the run. A target without a controller holds its entries already. Source: costa2017, section
 //! III. Invariants: what is counted began after the first packets had come back; a packet whose moments
 //! the tester does not know for sure counts as returned and has no time.
 
+use instrument::module::hosts::{Done, Errand, Talk, Talked};
 use instrument::module::{
     Arrival, Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Probe, Said, Span,
     TimerId, Watch, What,
@@ -69,6 +71,8 @@ pub struct Trip {
     pub ways: [Stream; 2],
     /// How those are to come out, where that is not as they are sent.
     pub comes_out: Option<[Stream; 2]>,
+    /// Who they are.
+    pub ends: Ends,
     /// How many packets.
     pub packets: u64,
     /// Packets in a second; none for one at a time.
@@ -79,6 +83,16 @@ pub struct Trip {
     pub patience: Nanos,
     /// When a packet counts as lost.
     pub wait: Nanos,
+}
+
+/// Who client and server are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ends {
+    /// The tester's two ports.
+    #[default]
+    Ports,
+    /// Programs with sockets, each on a host of its own; their packets go one at a time.
+    Sockets,
 }
 
 /// The module.
@@ -130,7 +144,6 @@ impl RoundTrip {
     /// The module for such a trip.
     pub fn new(trip: Trip) -> RoundTrip {
         RoundTrip {
-            trip,
             phase: Phase::Filling,
             version: None,
             filled: Filled::default(),
@@ -147,10 +160,11 @@ impl RoundTrip {
             is_answering: false,
             returned: 0,
             returned_before: 0,
-            times: Times::default(),
+            times: Times::new(trip.ends == Ends::Sockets),
             packet_ins: 0,
             expected: None,
             seen: Seen::default(),
+            trip,
         }
     }
 
@@ -245,6 +259,12 @@ impl RoundTrip {
     fn run(&mut self, desk: &mut Desk) {
         self.phase = Phase::Running;
         (self.sent_before, self.returned_before) = (self.sent, self.returned);
+        if self.trip.ends == Ends::Sockets {
+            self.timer.take().map(|timer| desk.cancel(timer));
+            let talk = Talk::of(&self.trip.ways, self.trip.packets, self.trip.wait);
+            let talk = Talk { lost_in_a_row_max: LOST_MAX, ..talk };
+            return desk.errand(Errand::Talk(talk));
+        }
         let Some(pps) = self.trip.pps else { return self.send(desk) };
         self.sent += self.trip.packets;
         desk.begin(THERE, Span::frames(self.trip.packets));
@@ -265,6 +285,17 @@ impl RoundTrip {
             Phase::Running if self.sent - self.sent_before >= self.trip.packets => self.end(desk),
             Phase::Running if self.lost_in_a_row >= LOST_MAX => desk.end_by_limit(LOST_IN_A_ROW),
             _ => self.send(desk),
+        }
+    }
+
+    /// The hosts have come back from their errand.
+    fn talked(&mut self, talked: &Talked, desk: &mut Desk) {
+        self.sent += talked.sent;
+        self.returned += talked.returned.len() as u64;
+        talked.returned.iter().for_each(|it| self.times.note(Returned::from(*it)));
+        match talked.is_given_up {
+            true => desk.end_by_limit(LOST_IN_A_ROW),
+            false => self.end(desk),
         }
     }
 
@@ -399,7 +430,9 @@ impl Module for RoundTrip {
         let batches = fill.as_ref().map_or(0, Fill::batches);
         let all = packets.saturating_mul(each).saturating_add(patience.0 * (batches + 4));
         let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
-        let needs = Needs::new(limit).in_versions(&self.trip.versions);
+        // The next packet waits for the one before.
+        let is_prompt = pps.is_none();
+        let needs = Needs { is_prompt, ..Needs::new(limit).in_versions(&self.trip.versions) };
         match rules {
             Some(_) => needs,
             None => Needs { connections: Vec::new(), ..needs },
@@ -409,6 +442,8 @@ impl Module for RoundTrip {
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
             What::Start(facts) => self.prepare(facts, desk),
+            // A frame of the tester's that comes late is nothing to hosts that are talking.
+            What::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
             What::Frame(arrival) => match &arrival.probe {
                 Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
                 Some(probe) => self.came_back(probe, arrival, desk),
@@ -418,8 +453,12 @@ impl Module for RoundTrip {
                 self.is_answering = false;
                 self.answer(desk);
             }
-            What::Message { message: Message::PacketIn(_), probe: Some(_), .. } => {
-                self.packet_ins += u64::from(self.phase == Phase::Running);
+            What::Errand(Done::Talked(talked)) => self.talked(talked, desk),
+            What::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            // Whatever hosts say is for each other.
+            What::Message { message: Message::PacketIn(_), probe, .. } => {
+                let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
+                self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);
             }
             What::Message { xid, message: Message::Error(error), .. } => {
                 self.refuse(xid, &error.to_string());

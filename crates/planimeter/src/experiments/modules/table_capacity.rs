@@ -107,7 +107,7 @@ pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules that the switch took, and those at work",
         &["accepted_rules", "acting_rules"],
-        &["is_full_count", "missing_rules", "unseen_rules", "reused_ratio"],
+        &["is_full_count", "is_silent_count", "missing_rules", "unseen_rules", "reused_ratio"],
     ),
     Show::values(
         "Time for a rule while the table fills",
@@ -144,6 +144,8 @@ pub struct TableCapacity {
     /// For each rule that was said, whether it was refused.
     refused: Vec<bool>,
     error: Option<String>,
+    /// Whether it gave no answer any more, or left.
+    is_silent: bool,
     is_reused: Option<bool>,
     /// The middle of each batch, and nanoseconds for a rule of it.
     times: Vec<(f64, f64)>,
@@ -196,6 +198,7 @@ impl TableCapacity {
             timer: None,
             refused: Vec::new(),
             error: None,
+            is_silent: false,
             is_reused: None,
             times: Vec::new(),
             seen: Vec::new(),
@@ -352,6 +355,7 @@ impl TableCapacity {
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1) as usize);
                 self.refused.truncate(self.refused.len() - count);
                 self.error.get_or_insert("a batch was not answered within the patience".into());
+                self.is_silent = true;
                 self.barrier = None;
                 self.look(desk);
             }
@@ -378,6 +382,8 @@ impl TableCapacity {
         });
         let full = f64::from(u8::from(self.is_full()));
         desk.measured(Measured::new("is_full_count", "count", full, 0.0));
+        let silent = f64::from(u8::from(self.is_silent));
+        desk.measured(Measured::new("is_silent_count", "count", silent, 0.0));
         if !self.seen.is_empty() {
             let count = |is: fn(&Seen) -> bool| self.seen.iter().filter(|it| is(it)).count();
             let all = self.seen.len() as u64;
@@ -490,7 +496,8 @@ impl Module for TableCapacity {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+        self.is_silent |= matches!(ended, Ended::Lost { .. });
         if !self.refused.is_empty() {
             self.tell(desk);
         }

@@ -14,7 +14,7 @@ use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, M
 use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
 use instrument::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
-use results::record::{self, Metric, Role};
+use results::record::{self, Metric, Name, Role};
 
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
@@ -163,12 +163,20 @@ impl Learner {
             Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
         };
         let x = f64::from(self.frame_bytes());
-        self.findings.push(Finding {
+        let mut values = vec![(metric, value)];
+        if self.sought == Sought::Capacity {
+            // Where the largest number was learned, the target may hold more.
+            let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
+            let is_full = !found.irregular.iter().any(is_met);
+            let metric = Metric::Named(Name::of("is_full_count"));
+            values.push((metric, f64::from(u8::from(is_full))));
+        }
+        self.findings.extend(values.into_iter().map(|(metric, value)| Finding {
             irregular: found.irregular.iter().any(is_broken),
             tester_limited: found.irregular.iter().any(is_limited),
             disturbed: found.irregular.iter().any(is_disturbed),
             ..Finding::new(self.done + 1, AXIS, x, metric, value)
-        });
+        }));
         (self.search, self.done) = (None, self.done + 1);
     }
 }

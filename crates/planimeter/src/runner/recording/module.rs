@@ -1,7 +1,8 @@
 //! A module's report as a line of the record, and back as far as a method needs it.
 //!
 //! The account is that of every trial: frames that left = frames that came back + drops by place and
-//! reason + unexplained, where a frame that came back inside a message came back too.
+//! reason + unexplained, where a frame that came back inside a message came back too. Where hosts sent frames of
+//! their own as well, what was lost may be theirs: it stands among the counters and is in no account.
 
 use instrument::account::Account;
 use instrument::module::{
@@ -30,7 +31,7 @@ pub fn trial(
     // Those that only a packet-out sent are in no account of what left.
     let received = sum(|it| (it.arrived + it.late + it.only_told).min(it.sent));
     let span = report.ended_at.since(report.started_at);
-    let drops = [own_drops(report), super::drops_around(around)].concat();
+    let (drops, beside) = whose(report, [own_drops(report), super::drops_around(around)].concat());
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
     let foreign = report.ports.iter().map(|port| port.foreign).sum();
     record::Trial {
@@ -68,7 +69,7 @@ pub fn trial(
         calibration: facts.calibration.clone(),
         seed: facts.seed,
         flags: flags(report),
-        counters: super::counters(around),
+        counters: super::counters(around).into_iter().chain(beside).collect(),
         cpu: super::cpu(around),
         work: super::work(around),
         orders: None,
@@ -78,6 +79,22 @@ pub fn trial(
         memory_bytes: around.after.memory_bytes,
         goal: None,
     }
+}
+
+/// What was lost of the tester's frames, and what stands beside as counters because hosts sent frames too.
+fn whose(
+    report: &StageReport,
+    drops: Vec<record::Drop>,
+) -> (Vec<record::Drop>, Vec<record::CounterChange>) {
+    if !report.has_sent_hosts {
+        return (drops, Vec::new());
+    }
+    let counter = |drop: record::Drop| {
+        let record::Drop { place, at, reason, frames } = drop;
+        let name = format!("lost beside hosts.{}.{at}.{reason}", place.word());
+        record::CounterChange { name, before: 0, after: frames }
+    };
+    (Vec::new(), drops.into_iter().map(counter).collect())
 }
 
 /// What the tester's ports lost.
@@ -284,6 +301,7 @@ pub fn restored(stored: &record::Trial) -> StageReport {
         ended_at: Nanos(stored.duration_ns_effective),
         ended: if is_irregular { Ended::Limit("stored") } else { Ended::Said },
         is_simulated: false,
+        has_sent_hosts: false,
         streams: Vec::new(),
         ports: Vec::new(),
         connections: Vec::new(),

@@ -1,13 +1,13 @@
 //! A device of the user's own, joined to the instrument by interfaces of this host.
 //!
 //! Nothing is started and nothing is made: interfaces are taken and given back, a switch is reached, asked
-//! what it is, and programmed by our controller; a bridge is only taught addresses by frames. What a device
+//! what it is, and programmed by our controller; a bridge is only taught addresses by frames, and a router's neighbours are
+//! played. What a device
 //! loses it does not tell us, so that only what the tester's own interfaces lost is told. Invariant: what a
 //! switch held when it was met it holds again in the end, unless it cannot be reached any more; and that is said.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use instrument::controller::{ControlError, Controller, RealTime};
 use instrument::module::{Module, StageReport};
@@ -16,32 +16,34 @@ use instrument::rig::{Rig, RigError};
 use instrument::stage::live::Dialer;
 use instrument::stream::Rate;
 use instrument::trial::{Trial, TrialReport};
+use lab::Namespace;
 use lab::account::Account;
 use lab::pin::Cores;
 use lab::taken::Taken;
-use lab::{LabError, Namespace};
 use openflow::model::multipart::FlowStats;
-use openflow::session::DownReason;
 use openflow::version::Version;
 use packet::time::Nanos;
 use ports::afpacket::Options;
-use ports::channel::ChannelError;
+use ports::channel::Url;
+use ports::channel::tap::Tap;
 use ports::clock;
 use ports::port::Port;
 
 use super::cables::Cables;
+use super::meeting::{interface_to, known_ports, not_reached, shown, take};
+use super::neighbours::Neighbours;
 use super::reach::{Kept, Reach};
 use super::switch::{self, Told};
 use super::{Device, Said};
 use crate::parameter::control::Capture;
-use crate::parameter::{Parameters, Table, Traffic, device};
+use crate::parameter::{Parameters, Table, Traffic};
 use crate::target::name::{Link, TargetKind, Technology};
 use crate::target::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
 use crate::target::{
     Description, LossPlace, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
-    scene, witness,
+    scene, tapped, witness,
 };
-use crate::workload::{Addresses, PORTS_MAX, Setup};
+use crate::workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
 /// Frames a second by which entries are seen to act: at first, and when some of them did not come back.
 const PROOF_PPS: [f64; 2] = [10_000.0, 1_000.0];
@@ -67,6 +69,8 @@ pub struct DeviceBench {
 
 /// A device that has been met: what is known of it, and the way to it.
 struct Met {
+    /// Of a router. It is let go before the interfaces are.
+    neighbours: Option<Neighbours>,
     taken: Taken,
     state: Mutex<State>,
     told: Told,
@@ -82,6 +86,8 @@ struct State {
     way: Option<Reach>,
     /// A connection that is held.
     kept: Option<Kept>,
+    /// Where its control channel is captured, and whether a file is wanted.
+    captured: Option<(String, bool)>,
     /// What it was told to hold.
     holds: Option<Setup>,
 }
@@ -103,10 +109,6 @@ impl DeviceBench {
         parameters: &Parameters,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
-        if parameters.control.capture != Capture::No {
-            let what = "a device's control channel is not captured in this version: leave --set control_capture= out";
-            return Err(TargetError::CannotHold(what.into()));
-        }
         let cores = Cores::of_machine().map_err(lab_error)?;
         let (parameters, stop) = (parameters.clone(), Arc::clone(stop));
         Ok(DeviceBench { link, cores, parameters, stop, met: Vec::new() })
@@ -176,12 +178,23 @@ impl DeviceBench {
         let names = names(said);
         let taken = take(&names, settings)?;
         let mut met = Met {
+            neighbours: None,
             taken,
             state: Mutex::default(),
             told: Told::default(),
             found: Vec::new(),
             remarks: Vec::new(),
         };
+        if let Some(given) = &said.router {
+            if self.link == Link::NicXdp {
+                let what = "a router is measured over --link nic: by AF_XDP nobody would hear what it asks by ARP";
+                return Err(TargetError::CannotHold(what.into()));
+            }
+            let ends = met.taken.interfaces.iter();
+            let ends: Vec<_> = ends.map(|it| (it.name.as_str(), station_mac(it.mac))).collect();
+            met.neighbours = Some(Neighbours::meet(&ends, given, settings.patience())?);
+            return Ok((met, None));
+        }
         let way = Reach::open(said, settings.patience(), &self.stop);
         let Some(mut way) = way.map_err(|error| not_reached(&error.into(), said))? else {
             self.look_after_cables(said, None)?;
@@ -191,7 +204,7 @@ impl DeviceBench {
         let mut controller = reached;
         let failed = |error| TargetError::failed("asking the device what it is", error);
         met.told = switch::ask(&mut controller).map_err(failed)?;
-        known_ports(&met.told, said)?;
+        known_ports(&met.told, said, &way)?;
         met.found = switch::flows(&mut controller).map_err(failed)?;
         if !met.found.is_empty() {
             let count = met.found.len();
@@ -199,7 +212,7 @@ impl DeviceBench {
                 return Err(TargetError::CannotHold(format!(
                     "it holds {count} flows of its own, the first of them {}: delete them, or give --set \
                      device_flows=overwrite, and they are deleted for the run and put back after it",
-                    shown(&met.found[0])
+                    shown(&met.found[0], &way)
                 )));
             }
             met.remarks.push(format!(
@@ -214,6 +227,10 @@ impl DeviceBench {
             // It is left as it was met; if that fails too, the first error says more.
             let _ = switch::put_back(&mut controller, &met.found);
             return Err(error);
+        }
+        let capture = self.parameters.control.capture;
+        if capture != Capture::No {
+            met.state().captured = Some((interface_to(way.url())?, capture == Capture::File));
         }
         met.state().way = Some(way);
         Ok((met, Some(controller)))
@@ -247,75 +264,6 @@ impl DeviceBench {
 
 fn names(said: &Said) -> Vec<&str> {
     said.ports.iter().map(|(_, name)| name.as_str()).collect()
-}
-
-fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetError> {
-    let patience = Duration::from_nanos(settings.patience().0);
-    Taken::take(names, settings.takes_used, patience).map_err(|error| match error {
-        LabError::NoInterface(_) => {
-            TargetError::CannotHold(format!("{error}: `ip link` shows those that there are"))
-        }
-        LabError::InterfaceUsed { .. } => TargetError::CannotHold(format!(
-            "{error}; it may be how this host is reached: name another one, or give --set device_interfaces=used"
-        )),
-        LabError::NoLink { .. } => TargetError::CannotHold(format!(
-            "{error}: plug the cable in and switch the device's port on"
-        )),
-        other => lab_error(other),
-    })
-}
-
-/// Why a switch is not reached, with what can be done.
-fn not_reached(error: &ControlError, said: &Said) -> TargetError {
-    let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
-    let remedy = match error {
-        ControlError::Nobody(_) => {
-            "let the switch's controller be this host, or give --set device_wait=SECONDS"
-        }
-        ControlError::Channel(ChannelError::AddressInUse(_)) => "end it, or choose another port",
-        ControlError::Channel(ChannelError::Credentials { .. } | ChannelError::Tls { .. }) => {
-            "look at private-key=, certificate= and ca-cert= behind the device"
-        }
-        ControlError::Down(
-            _,
-            DownReason::NoCommonVersion { .. } | DownReason::RefusedByPeer(_),
-        ) => "let the switch speak OpenFlow 1.0 to 1.5",
-        ControlError::Down(..) | ControlError::Garbage(..) | ControlError::Unframed(_) => {
-            "what is there may be no OpenFlow switch: look at the address"
-        }
-        _ if is_called => "look at the address that the switch is told",
-        _ => {
-            "look at the address, or at whether the switch lets this host in; one that connects by itself is \
-              named openflow:ptcp:PORT"
-        }
-    };
-    TargetError::CannotHold(format!("{error}: {remedy}"))
-}
-
-/// The device has the ports that it is said to have.
-fn known_ports(told: &Told, said: &Said) -> Result<(), TargetError> {
-    let missing = said.ports.iter().find(|(number, _)| !told.ports.contains(number));
-    if let Some((number, interface)) = missing {
-        let known: Vec<String> = told.ports.iter().map(ToString::to_string).collect();
-        return Err(TargetError::CannotHold(format!(
-            "{number}@{interface}: the switch has no port {number}; it has {}",
-            known.join(", ")
-        )));
-    }
-    // Experiments and modules call the ports that they use so.
-    let place = said.ports.iter().zip(1..).find(|((number, _), place)| number != place);
-    if let Some(((number, interface), place)) = place {
-        return Err(TargetError::CannotHold(format!(
-            "{number}@{interface}: this version measures a switch by its ports 1, 2, 3... in this order: cable \
-             port {place} to {interface} and write {place}@{interface}"
-        )));
-    }
-    Ok(())
-}
-
-/// An entry in a few words.
-fn shown(entry: &FlowStats) -> String {
-    format!("table={} priority={} {}", entry.table, entry.priority, entry.matching)
 }
 
 impl State {
@@ -389,18 +337,30 @@ impl DeviceTarget {
                 return Ok(());
             }
             if clock::now() >= deadline {
-                return Err(TargetError::CannotHold(format!(
-                    "its entries are confirmed by a barrier, but {:.0} s later {} of {offered} frames for them \
-                     still do not come back: they may not act; --set device_wait=SECONDS waits longer",
-                    self.patience.as_secs_f64(),
-                    offered.saturating_sub(forwarded)
-                )));
+                let (waited, missing) =
+                    (self.patience.as_secs_f64(), offered.saturating_sub(forwarded));
+                return Err(TargetError::CannotHold(match self.is_switch() {
+                    true => format!(
+                        "its entries are confirmed by a barrier, but {waited:.0} s later {missing} of {offered} \
+                         frames for them still do not come back: they may not act; --set device_wait=SECONDS \
+                         waits longer"
+                    ),
+                    false => format!(
+                        "{missing} of {offered} frames through the router do not come back within {waited:.0} s: give \
+                         it routes by {NEXT_HOP} to the {} networks of 24 bits from {FIRST_NETWORK} on, or one to \
+                         all of them",
+                        setup.entries
+                    ),
+                }));
             }
         }
     }
 
     /// Lets a bridge learn where the frames of the setup are to go.
     fn teach(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.kind.technology() == Technology::Routing {
+            return Ok(());
+        }
         let lesson = match (self.is_switch(), setup.table) {
             (true, _) | (_, Table::Mesh | Table::Empty) => *setup,
             (false, _) => Setup { table: Table::Learned, ..*setup },
@@ -465,6 +425,10 @@ impl Target for DeviceTarget {
         for (place, end) in self.met.taken.interfaces.iter().take(PORTS_MAX).enumerate() {
             addresses.instrument[place] = station_mac(end.mac);
         }
+        let macs = self.met.neighbours.iter().flat_map(|it| &it.macs);
+        for (own, mac) in addresses.target.iter_mut().zip(macs) {
+            *own = *mac;
+        }
         addresses
     }
 
@@ -473,8 +437,10 @@ impl Target for DeviceTarget {
             return Ok(());
         }
         self.met.state().holds = None;
-        if self.is_switch() {
-            self.program(setup)?;
+        match self.kind.technology() {
+            Technology::OpenFlow => self.program(setup)?,
+            Technology::Routing => self.see_acting(setup)?,
+            _ => {}
         }
         self.teach(setup)?;
         self.met.state().holds = Some(*setup);
@@ -501,13 +467,15 @@ impl Target for DeviceTarget {
             return Ok(self.rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
         }
         let mut state = self.met.state();
+        let state = &mut *state;
         state.holds = None;
         state.hang_up();
         let failed = |error: ControlError| TargetError::failed("connecting to the device", error);
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         if way.is_called() {
             // The first call is waited for before the module's time begins.
-            let mut first = Some(way.channel().map_err(failed)?);
+            // One that does not call is told by the module's end.
+            let mut first = way.channel().ok();
             return Ok(self.rig.stage(module, &scene, &mut |_, _| match first.take() {
                 Some(channel) => Ok(Some(channel)),
                 None => way.accept(),
@@ -515,7 +483,24 @@ impl Target for DeviceTarget {
         }
         let mut dialer = Dialer::new_with(&[way.url().clone()], way.tls())
             .map_err(|error| failed(error.into()))?;
-        Ok(self.rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
+        let tap = match (&state.captured, way.url()) {
+            (Some((interface, file)), Url::Tcp(address)) => {
+                let opened = Tap::open(interface, address.port(), *file);
+                Some(opened.map_err(|error| failed(error.into()))?)
+            }
+            _ => None,
+        };
+        let mut report = self.rig.stage(module, &scene, &mut |wanted, now| {
+            let made = dialer.connect(wanted, now)?;
+            Ok(made.map(|channel| match &tap {
+                Some(tap) => way.around(tap.around(channel)),
+                None => way.around(channel),
+            }))
+        });
+        if let Some(tap) = tap {
+            tapped::settle(&mut report, tap);
+        }
+        Ok(report)
     }
 
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {

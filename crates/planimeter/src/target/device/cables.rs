@@ -42,7 +42,7 @@ const STRANGER: [u8; 6] = [0x02, 0x53, 0x50, 0x4c, 0x41, 0x4e];
 pub struct Cables<'a> {
     /// The tester's.
     pub ports: &'a mut [Box<dyn Port>],
-    /// Numbers in the device, in the same order.
+    /// Numbers in the device, in the same order, for people.
     pub numbers: &'a [u32],
     /// Names of interfaces, in the same order.
     pub names: &'a [&'a str],
@@ -63,7 +63,7 @@ impl Cables<'_> {
                     _ => reserved::CONTROLLER,
                 },
                 fields: Match::ANY,
-                actions: vec![Action::output(number)],
+                actions: vec![Action::output(called(at))],
                 data: frame.clone(),
             });
             let seen = self.watch(&frame, |_| {
@@ -96,8 +96,8 @@ impl Cables<'_> {
     /// Sends a frame into the first port, has a rule lead it to the second, and looks whether it comes up there.
     pub fn check_rule(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing a rule by OpenFlow", error);
-        let matching = Match::ANY.with(Field::InPort, self.numbers[0]);
-        let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(self.numbers[1])]);
+        let matching = Match::ANY.with(Field::InPort, called(0));
+        let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(called(1))]);
         let meanwhile = &mut instrument::controller::RealTime::default();
         let installed = controller.install([rule], meanwhile).map_err(failed)?;
         crate::target::program::checked(&installed)?;
@@ -158,6 +158,11 @@ impl Cables<'_> {
             }
         }
     }
+}
+
+/// What the port of this cable is called in messages, whatever number it has in the device.
+fn called(at: usize) -> u32 {
+    at as u32 + 1
 }
 
 fn wrong(what: String) -> TargetError {

@@ -1,5 +1,6 @@
 //! How a switch that somebody else started is reached: at its address, or when it calls.
 //!
+//! Whoever speaks to it calls its ports 1, 2, 3 in the order of their cables, whatever numbers they have.
 //! A switch that calls has one connection at a time. Whoever wants one to begin anew gives the last one up
 //! and waits for the next call; calls that came meanwhile may be dead by then and are not answered.
 //! Invariant: every wait has an end, and Ctrl-C ends it too.
@@ -16,6 +17,7 @@ use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use ports::clock;
 
 use super::Said;
+use super::renumbered::Numbering;
 
 /// How long a switch may take for some progress with what it was told.
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
@@ -34,6 +36,8 @@ pub struct Reach {
     url: Url,
     tls: Option<Tls>,
     listener: Option<Listener>,
+    /// What the switch's ports are called, where that is not what it calls them.
+    numbering: Option<Arc<Numbering>>,
     patience: Nanos,
     stop: Arc<AtomicBool>,
 }
@@ -51,7 +55,9 @@ impl Reach {
             true => Some(Listener::open_with(&url, tls.as_ref())?),
             false => Tls::check(tls.as_ref(), &url).map(|()| None)?,
         };
-        Ok(Some(Reach { url, tls, listener, patience, stop: Arc::clone(stop) }))
+        let numbers: Vec<u32> = said.ports.iter().map(|(number, _)| *number).collect();
+        let (numbering, stop) = (Numbering::of(&numbers), Arc::clone(stop));
+        Ok(Some(Reach { url, tls, listener, numbering, patience, stop }))
     }
 
     /// As the user wrote it.
@@ -69,9 +75,23 @@ impl Reach {
         self.listener.is_some()
     }
 
+    /// The switch's number of a port that is called so here.
+    pub fn there(&self, here: u32) -> u32 {
+        self.numbering.as_ref().map_or(here, |numbering| numbering.there(here))
+    }
+
+    /// A channel on which the switch's ports are called 1, 2, 3 in the order of their cables.
+    pub fn around(&self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
+        match &self.numbering {
+            Some(numbering) => numbering.around(channel),
+            None => channel,
+        }
+    }
+
     /// The next call, without waiting; none where the switch is to be called.
     pub fn accept(&mut self) -> Result<Option<Box<dyn Channel>>, ChannelError> {
-        self.listener.as_mut().map_or(Ok(None), Listener::accept)
+        let called = self.listener.as_mut().map_or(Ok(None), Listener::accept)?;
+        Ok(called.map(|channel| self.around(channel)))
     }
 
     /// A new connection, waited for.
@@ -93,7 +113,7 @@ impl Reach {
                 false => {
                     let left = deadline.since(clock::now()).min(ATTEMPT);
                     match Connecting::wait_with(&url, self.tls.as_ref(), left) {
-                        Ok(channel) => return Ok(channel),
+                        Ok(channel) => return Ok(self.around(channel)),
                         Err(error) => error.into(),
                     }
                 }

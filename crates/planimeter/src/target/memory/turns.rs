@@ -24,7 +24,7 @@ pub(super) fn installed(
 ) -> Result<(Controller, Nanos), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let channel = adopted(node, now);
-    let settings = patient(controller::Settings::new());
+    let settings = patient(program::settings(setup));
     let mut turns = Turns { node, now, is_live };
     let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
     controller.delete_all(&mut turns).map_err(failed)?;

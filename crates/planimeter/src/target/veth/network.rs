@@ -80,9 +80,8 @@ impl VethBench {
             };
             members.push(Member { switch, peer, channel, site });
         }
-        let names: Vec<String> =
-            network.instrument.iter().map(|end| end_at(&members, *end).name.clone()).collect();
-        let ports = self.opened(&names)?;
+        let ends = network.instrument.iter().map(|end| end_at(&members, *end));
+        let ports = ends.map(|end| self.opened(end)).collect::<Result<_, _>>()?;
         lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = witness::of_network(&self.parameters.witness)?;

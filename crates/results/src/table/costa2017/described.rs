@@ -1,35 +1,24 @@
 //! Table I: the study's switches and the targets, by what they say of themselves.
 //!
-//! Source: costa2017, table I, as printed. Invariant: a target's row has what it said, or what the lab knows of
-//! it; nothing is guessed.
+//! Source: costa2017, table I, as printed, which the record holds. Invariant: a target's row has what it said, or what the
+//! lab knows of it; nothing is guessed.
 
 use super::{Entry, Table};
 use crate::links::Naming;
-use crate::record::{Experiment, Metric, Name, Record, Target, Trial};
+use crate::number;
+use crate::record::{
+    Experiment, Metric, Name, PROCESSOR, Published, Record, Target, Technology, Trial,
+};
 
 /// How to read it.
 pub(super) const READING: &str = "Targets tell their maker, hardware and software when they are asked (OpenFlow's description), ports by their \
-                                  features, versions by a connection of each; a processor is not told. What the \
+                                  features, versions by a connection of each; what has no OpenFlow is asked nothing, and \
+                                  has the lab's word for what it is. A processor is this host's for what runs here, that \
+                                  of the switch that a model is of, and else not told. What the \
                                   lab started itself has the lab's word for its version beside.";
 
-/// Brand and model, operating system, ports, processor, versions.
-const PRINTED: [[&str; 5]; 9] = [
-    ["Extreme Summit x460-24p", "ExtremeXOS 15.4.2.8", "28", "Single Core CPU 500 MHz", "1.0, 1.3"],
-    ["Extreme Summit x440-48p", "ExtremeXOS 15.4.2.8", "52", "Single Core CPU 500 MHz", "1.0, 1.3"],
-    [
-        "NetFPGA Xilinx Virtex-II Pro 50",
-        "CentOS 5.11, openvswitch.org OF FPGA",
-        "4",
-        "AMD Athlon II X4 800 MHz",
-        "1.0",
-    ],
-    ["Datacom DM4001 ETH24GX+2x10GX", "Datacom Flash 2.22", "26", "PowerPC e500 990 MHz", "1.0"],
-    ["Pica8 P-3297", "PicOS 2.1.5", "48", "P2020 Triumph2", "1.0, 1.4"],
-    ["Mikrotik Atheros AR9344", "RouterOS 6.34.2", "24", "Single Core CPU 600 MHz", "1.0"],
-    ["Open vSwitch OvS 2.3.0", "Linux Ubuntu 14.04", "", "Intel Core i7 2.80 GHz", "1.0"],
-    ["HP HP2920-24G", "Firmware K 15.5", "24", "Tri Core ARM1176 625 MHz", "1.0, 1.3"],
-    ["LinkSys WRT54GL", "OpenWRT + Pantou OF", "4", "Broadcom BCM5352 200 MHz", "1.0, 1.3"],
-];
+/// What nobody says.
+const NOT_TOLD: &str = "not told";
 
 /// The study's rows, and a row for each target that was asked.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
@@ -50,14 +39,40 @@ pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
         Some(row(record, experiment, target, trial, naming.of(&target.name)))
     });
     let asked: Vec<Vec<Entry>> = asked.collect();
-    let printed = PRINTED.iter().filter(|_| !asked.is_empty()).map(|[model, system, rest @ ..]| {
-        let mut row = vec![Entry::word(*model), Entry::word("the study"), Entry::word(*model)];
-        row.push(Entry::word(*system));
-        row.extend(rest.iter().map(|it| Entry::word(*it)));
-        row
-    });
-    let rows = printed.chain(asked.iter().cloned()).collect();
+    let mut rows = if asked.is_empty() { Vec::new() } else { printed(record) };
+    rows.extend(asked);
     Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// The study's rows, in its order.
+fn printed(record: &Record) -> Vec<Vec<Entry>> {
+    let here = |it: &&Published| it.study == "costa2017" && it.item == "table1";
+    let values: Vec<&Published> = record.published.iter().filter(here).collect();
+    let mut switches: Vec<&str> = values.iter().map(|it| it.subject.as_str()).collect();
+    switches.dedup();
+    let row = |switch: &&str| {
+        let of = |metric: &str| {
+            let found = values.iter().find(|it| it.subject == **switch && it.metric == metric);
+            found.map_or_else(Entry::default, |it| match &it.text {
+                Some(text) => Entry::word(text),
+                None => Entry::word(number::count(it.value as i64)),
+            })
+        };
+        let mut row = vec![Entry::word(*switch), Entry::word("the study")];
+        let told = ["hardware_bytes", "software_bytes", "ports_count", "processor_bytes"];
+        row.extend(told.into_iter().chain(["versions_count"]).map(of));
+        row
+    };
+    switches.iter().map(row).collect()
+}
+
+/// A target's processor, as far as anybody knows: in virtual time there is none but a model's.
+fn processor(record: &Record, target: &Target) -> String {
+    let model = target.settings.get(PROCESSOR).cloned();
+    let is_here = target.family != "device" && !target.name.contains(":model=");
+    let host = record.environment.cpu_model.clone().filter(|_| is_here);
+    let host = host.filter(|_| !record.environment.simulated);
+    model.or(host).unwrap_or_else(|| NOT_TOLD.into())
 }
 
 fn row(
@@ -78,16 +93,24 @@ fn row(
     let model = [note("manufacturer_bytes"), note("hardware_bytes")];
     let version = target.version.clone().unwrap_or_default();
     let system = [note("software_bytes"), version];
+    let mut versions = note("versions_count");
+    if target.technology != Technology::Openflow {
+        versions = "no OpenFlow".into();
+    }
     let joined = |texts: [String; 2]| {
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
     };
     vec![
         Entry::word(name),
         Entry::word("measured"),
-        Entry::word(joined(model)),
-        Entry::word(joined(system)),
+        Entry::word(or_not_told(joined(model))),
+        Entry::word(or_not_told(joined(system))),
         Entry::word(ports),
-        Entry::default(),
-        Entry::word(note("versions_count")),
+        Entry::word(processor(record, target)),
+        Entry::word(versions),
     ]
+}
+
+fn or_not_told(text: String) -> String {
+    if text.is_empty() { NOT_TOLD.into() } else { text }
 }

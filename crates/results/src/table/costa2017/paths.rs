@@ -3,7 +3,9 @@
 //! Source: costa2017, sections IV-A to IV-E, which infer the same from delays. A type goes by software where frames
 //! take longer than hardware does, where single ones take much longer than most, where rewriting or a full table
 //! costs time, or where the same device without OpenFlow is twice as fast. A type that is clearly faster than the
-//! slowest of the same device goes another way than that: by hardware, however slow it is. Invariants: what was not
+//! slowest of the same device goes another way than that: by hardware, however slow it is; if it is as slow as that one
+//! once the table is full, what did not fit went the other way. Rewriting and filling are tried with rules of one kind,
+//! and speak for the types whose round trips are like those of that kind. Invariants: what was not
 //! measured is no evidence; without a delay there is no verdict.
 
 use super::{equivalence, run_of};
@@ -25,6 +27,12 @@ const LEGACY_FACTOR: f64 = 2.0;
 
 /// A type that takes at most this share of the slowest goes another way.
 const FASTER_SHARE: f64 = 0.9;
+
+/// Round trips whose means and tails lie together no further apart, as logarithms, go the same way for all that is known.
+const LIKE_MAX: f64 = 0.10;
+
+/// The size in bytes at which both modes of a device are compared.
+const LEGACY_BYTES: f64 = 64.0;
 
 /// The study's types: their words, and what their cells are called by.
 const TYPES: [(&str, &str); 5] = [
@@ -65,16 +73,47 @@ pub struct Judged {
     pub evidence: Vec<String>,
 }
 
+/// What round trips by one kind of rule took.
+#[derive(Debug, Clone, Copy)]
+struct Trips<'a> {
+    mean: &'a Cell,
+    /// The 99th percentile over the median, less 1.
+    spread: Option<f64>,
+}
+
+/// Whether a target runs on this host's processors and stands for nothing else, as a model of hardware does.
+pub fn is_known_software(target: &Target) -> bool {
+    target.settings.contains_key("cores_target") && !target.spec.contains("model=")
+}
+
 /// The ways of a target's types, as far as they were measured.
 pub fn ways(record: &Record, target: &Target) -> Vec<Judged> {
     let evidence = Evidence { record, target };
-    let means: Vec<(&'static str, &'static str, &Cell)> = TYPES
+    let measured: Vec<(&'static str, &'static str, Trips<'_>)> = TYPES
         .into_iter()
-        .filter_map(|(word, prefix)| Some((word, prefix, evidence.of_type(prefix, "rtt_ns_mean")?)))
+        .filter_map(|(word, prefix)| Some((word, prefix, evidence.trips("table3", prefix, None)?)))
         .collect();
-    let slowest = means.iter().max_by(|a, b| a.2.value.total_cmp(&b.2.value)).map(|it| it.2);
-    let Some(slowest) = slowest else { return Vec::new() };
-    means.iter().map(|(word, prefix, mean)| evidence.judge(word, prefix, (mean, slowest))).collect()
+    let all: Vec<Trips<'_>> = measured.iter().map(|(_, _, trips)| *trips).collect();
+    measured
+        .iter()
+        .map(|(word, prefix, trips)| evidence.judge(word, *prefix == "exact_", *trips, &all))
+        .collect()
+}
+
+impl Trips<'_> {
+    /// How unlike others they are: the logarithms between means, and between tails, added up.
+    fn apart(&self, other: &Trips<'_>) -> f64 {
+        let means = (self.mean.value / other.mean.value).ln().abs();
+        let tail = |spread: f64| (1.0 + spread.max(0.0)).ln();
+        let tails = self.spread.zip(other.spread).map_or(0.0, |(a, b)| (tail(a) - tail(b)).abs());
+        means + tails
+    }
+
+    /// Whether no type is much more like `others` than this one is.
+    fn is_like(&self, others: &Trips<'_>, types: &[Trips<'_>]) -> bool {
+        let nearest = types.iter().map(|it| it.apart(others)).min_by(f64::total_cmp);
+        nearest.is_none_or(|nearest| self.apart(others) <= nearest + LIKE_MAX)
+    }
 }
 
 /// Where evidence is looked for.
@@ -84,9 +123,12 @@ struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// What was measured with a type of match, one packet at a time.
-    fn of_type(&self, prefix: &str, what: &str) -> Option<&'a Cell> {
-        self.cell("table3", &format!("{prefix}{what}"), None)
+    /// What was measured of round trips in an item, one packet at a time.
+    fn trips(&self, item: &str, prefix: &str, x: Option<f64>) -> Option<Trips<'a>> {
+        let of = |what: &str| self.cell(item, &format!("{prefix}{what}"), x);
+        let spread = of("rtt_ns_p99").zip(of("rtt_ns_p50"));
+        let spread = spread.map(|(high, middle)| high.value / middle.value - 1.0);
+        Some(Trips { mean: of("rtt_ns_mean")?, spread })
     }
 
     fn cell(&self, item: &str, name: &str, x: Option<f64>) -> Option<&'a Cell> {
@@ -99,54 +141,63 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    fn judge(&self, word: &'static str, prefix: &str, (mean, slowest): (&Cell, &Cell)) -> Judged {
-        let percent = |share: f64| number::text(share * 100.0);
-        let mut against = Vec::new();
+    fn judge(
+        &self,
+        word: &'static str,
+        is_exact: bool,
+        trips: Trips<'_>,
+        types: &[Trips<'_>],
+    ) -> Judged {
+        let mean = trips.mean;
         let one_way = mean.value / 2.0;
-        if one_way > HARDWARE_NS_MAX {
-            against.push(format!("{} µs one way", number::text(one_way / 1e3)));
-        }
-        if let Some(legacy) = self.legacy().filter(|ns| mean.value > LEGACY_FACTOR * ns) {
-            let times = number::text(mean.value / legacy);
-            against.push(format!("{times} times as long as without OpenFlow"));
-        }
-        let is_faster = equivalence(mean, slowest).is_some_and(|it| {
-            it.ratio <= FASTER_SHARE && it.interval.is_none_or(|interval| interval.high < 1.0)
-        });
-        let mut evidence = Vec::new();
+        let slowest = types.iter().max_by(|a, b| a.mean.value.total_cmp(&b.mean.value));
+        let slowest = slowest.map_or(mean, |it| it.mean);
+        let is_faster = is_faster(mean, slowest);
+        let (mut evidence, mut against) = (Vec::new(), Vec::new());
         if is_faster {
-            // Whatever it is, it is not what the slowest goes by.
-            against.clear();
             let share = percent(1.0 - mean.value / slowest.value);
             evidence.push(format!("{share} % faster than the slowest type of this target"));
+        } else {
+            // Whatever is faster is not what the slowest goes by, so that these say nothing of it.
+            if one_way > HARDWARE_NS_MAX {
+                against.push(format!("{} µs one way", number::text(one_way / 1e3)));
+            }
+            if let Some(legacy) = self.legacy().filter(|ns| mean.value > LEGACY_FACTOR * ns) {
+                let times = number::text(mean.value / legacy);
+                against.push(format!("{times} times as long as without OpenFlow"));
+            }
         }
-        let spread = self.of_type(prefix, "rtt_ns_p99").zip(self.of_type(prefix, "rtt_ns_p50"));
-        if let Some((p99, p50)) =
-            spread.filter(|(high, mid)| high.value > (1.0 + SPREAD_MAX) * mid.value)
-        {
-            let more = percent(p99.value / p50.value - 1.0);
+        if let Some(spread) = trips.spread.filter(|spread| *spread > SPREAD_MAX) {
+            let more = percent(spread);
             against.push(format!("the 99th percentile is {more} % above the median"));
         }
-        let kind = if prefix == "exact_" { "exact" } else { "wildcard" };
-        let [one, full] =
-            [0.0, 100.0].map(|x| self.cell("table5", &format!("{kind}_rtt_ns_mean"), Some(x)));
-        if let Some(more) = costs(full, one) {
-            against.push(format!("{} % slower with a full table", percent(more)));
+        let kind = if is_exact { "exact_" } else { "wildcard_" };
+        let [one, full] = [0.0, 100.0].map(|x| self.trips("table5", kind, Some(x)));
+        if let Some((more, one, full)) = costs(full, one)
+            && (is_exact || trips.is_like(&one, types))
+        {
+            // Is it the search that takes so long, or another way?
+            let is_other_way = is_faster && !is_slower(full.mean, slowest);
+            let more = format!("{} % slower with a full table", percent(more));
+            match is_other_way {
+                true => evidence.push(format!("{more}, like the slowest type: some did not fit")),
+                false => against.push(more),
+            }
         }
+        let plain = self.trips("table6", "none_", None);
         for rewrite in ["mac", "ip", "ip_tos", "udp_ports"] {
-            let [changed, plain] =
-                [rewrite, "none"].map(|it| self.cell("table6", &format!("{it}_rtt_ns_mean"), None));
-            if let Some(more) = costs(changed, plain) {
+            let changed = self.trips("table6", &format!("{rewrite}_"), None);
+            if let Some((more, plain, _)) = costs(changed, plain)
+                && trips.is_like(&plain, types)
+            {
                 against.push(format!("{} % slower with a rewrite ({rewrite})", percent(more)));
             }
         }
         let way = if against.is_empty() { Way::Hardware } else { Way::Software };
         evidence.extend(against);
         if evidence.is_empty() {
-            evidence.push(format!(
-                "{} µs one way, and nothing costs more",
-                number::text(one_way / 1e3)
-            ));
+            let one_way = number::text(one_way / 1e3);
+            evidence.push(format!("{one_way} µs one way, and nothing costs more"));
         }
         Judged { word, way, evidence }
     }
@@ -156,13 +207,53 @@ impl<'a> Evidence<'a> {
         let legacy = format!("{},mode=legacy", self.target.name);
         let target = self.record.targets.iter().find(|it| it.name == legacy)?;
         let beside = Evidence { target, ..*self };
-        beside.of_type("legacy_", "rtt_ns_mean").map(|cell| cell.value)
+        let name = "legacy_rtt_ns_mean";
+        let found = beside.cell("table3", name, None);
+        let found = found.or_else(|| beside.cell("fig6", name, Some(LEGACY_BYTES)));
+        found.map(|cell| cell.value)
     }
 }
 
-/// By how much one mean is above another, where that is more than [`COST_MAX`] beyond doubt.
-fn costs(of: Option<&Cell>, against: Option<&Cell>) -> Option<f64> {
-    let it = equivalence(of?, against?)?;
+fn percent(share: f64) -> String {
+    number::text(share * 100.0)
+}
+
+/// Whether one mean is below [`FASTER_SHARE`] of another beyond doubt.
+fn is_faster(mean: &Cell, than: &Cell) -> bool {
+    equivalence(mean, than).is_some_and(|it| {
+        it.ratio <= FASTER_SHARE && it.interval.is_none_or(|interval| interval.high < 1.0)
+    })
+}
+
+/// Whether one mean is above another by more than [`COST_MAX`].
+fn is_slower(mean: &Cell, than: &Cell) -> bool {
+    mean.value > (1.0 + COST_MAX) * than.value
+}
+
+/// By how much some round trips are above others, where that is more than [`COST_MAX`] beyond doubt; and both.
+fn costs<'a>(
+    of: Option<Trips<'a>>,
+    against: Option<Trips<'a>>,
+) -> Option<(f64, Trips<'a>, Trips<'a>)> {
+    let (of, against) = of.zip(against)?;
+    let it = equivalence(of.mean, against.mean)?;
     let is_sure = it.interval.is_none_or(|interval| interval.low > 1.0);
-    (is_sure && it.ratio > 1.0 + COST_MAX).then_some(it.ratio - 1.0)
+    (is_sure && it.ratio > 1.0 + COST_MAX).then_some((it.ratio - 1.0, against, of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_runs_here_is_software_unless_it_is_a_model_of_hardware() {
+        let mut target = sample::record().targets[0].clone();
+        target.settings.remove("cores_target");
+        assert!(!is_known_software(&target), "a device of somebody's");
+        target.settings.insert("cores_target".into(), "[1]".into());
+        assert!(is_known_software(&target));
+        target.spec = "ours:model=hp-2920".into();
+        assert!(!is_known_software(&target));
+    }
 }

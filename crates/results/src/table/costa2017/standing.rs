@@ -4,7 +4,7 @@
 //! application. The study's value is the middle of its interval. Invariant: a target has a place only where it
 //! was measured; equal values share the better place.
 
-use super::{Entry, Sheet, Table, conformance, filled, paths, run_of};
+use super::{Entry, Sheet, Table, conformance, endurance, filled, paths, run_of};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Name, Published, Record, Target};
@@ -109,8 +109,10 @@ const STANDING: &str = "Each target's place among the study's nine switches and 
 
 const WAYS: &str = "Software: more than 150 µs one way, a 99th percentile more than 25 % above the median, more than 10 % for a \
                     rewrite or a full table, or twice the time of the same device without OpenFlow. A type that takes \
-                    at most 90 % of the time of the slowest type goes another way than that: hardware. What was \
-                    not run says nothing. A processor that is fast and calm looks like hardware to all of this.";
+                    at most 90 % of the time of the slowest type goes another way than that: hardware, even if what \
+                    does not fit goes as slowly. Rewrites and full tables speak for the types whose round trips are \
+                    like those of the rules they were tried with. What was not run says nothing. A processor that is fast and calm looks like hardware \
+                    to all of this: what runs on this host's processors is software whatever it looks like.";
 
 /// What stands behind all tables: places, and ways.
 pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
@@ -129,6 +131,11 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
             title: "What it really has",
             reading: conformance::READING,
             tables: vec![conformance::table(record, experiment)],
+        },
+        Sheet {
+            title: "How much its control plane bears",
+            reading: endurance::READING,
+            tables: vec![endurance::table(record)],
         },
     ])
 }
@@ -228,11 +235,16 @@ fn ways(record: &Record, experiment: &Experiment) -> Table {
     let naming = Naming::within(record, &experiment.id);
     let rows = record.targets.iter().flat_map(|target| {
         let name = naming.of(&target.name);
+        let is_software = paths::is_known_software(target);
         paths::ways(record, target).into_iter().map(move |judged| {
+            let by = match judged.way {
+                paths::Way::Hardware if is_software => "software, though it looks like hardware",
+                way => way.word(),
+            };
             vec![
                 Entry::word(name.clone()),
                 Entry::word(judged.word),
-                Entry::word(judged.way.word()),
+                Entry::word(by),
                 Entry::word(judged.evidence.join("; ")),
             ]
         })

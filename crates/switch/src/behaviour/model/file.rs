@@ -117,6 +117,7 @@ impl Reader<'_> {
             match name.get_ref().as_ref() {
                 "name" => self.model.name = self.line("name", value),
                 "about" => self.model.about = self.line("about", value),
+                "processor" => self.model.processor = self.line("processor", value),
                 section => self.section(section, at, value),
             }
         }
@@ -157,7 +158,7 @@ impl Reader<'_> {
         let mut sections: Vec<_> = KEYS.iter().map(|key| key.section).collect();
         sections.dedup();
         if !sections.contains(&section) {
-            sections.extend(["name", "about"]);
+            sections.extend(["name", "about", "processor"]);
             return self.fault(at, Some(section.into()), Problem::Unknown(sections));
         }
         let Some(table) = value.get_ref().as_table() else {
@@ -246,6 +247,10 @@ impl Model {
     pub fn to_text(&self) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut text = format!("name = {}\nabout = {}\n", quoted(&self.name), quoted(&self.about));
+        if !self.processor.is_empty() {
+            writeln!(text, "processor = {}", quoted(&self.processor))
+                .expect("writing to a String cannot fail");
+        }
         let mut values = self.clone();
         let mut section = "";
         for key in KEYS {

@@ -39,6 +39,8 @@ pub const COUNT_MAX: u64 = 1 << 20;
 pub const BATCH_MAX: u64 = 4096;
 /// The most for each byte: a microsecond.
 pub const BYTE_PS_MAX: u64 = 1_000_000;
+/// The most for each entry: a millisecond.
+pub const RULE_PS_MAX: u64 = 1_000_000_000;
 
 macro_rules! keys {
     ($($section:literal { $($name:literal $takes:expr, $about:literal, $($field:ident).+;)* })*) => {
@@ -59,6 +61,7 @@ const BATCH: Takes = Takes::Number(BATCH_MAX);
 const RATE: Takes = Takes::Number(RATE_MAX);
 const COUNT: Takes = Takes::Number(COUNT_MAX);
 const BYTE: Takes = Takes::Number(BYTE_PS_MAX);
+const RULE: Takes = Takes::Number(RULE_PS_MAX);
 const PERCENT: Takes = Takes::Number(100);
 
 keys! {
@@ -96,8 +99,8 @@ keys! {
         "l2_rules" COUNT, "those of them that look at nothing above layer 2", capacity.l2_rules;
     }
     "tiers" {
-        "in_hardware" Takes::Word(&["all", "exact", "first", "used"]),
-            "the entries in hardware: all; those that name every field; as many as fit; those that a frame met",
+        "in_hardware" Takes::Word(&["all", "exact", "first", "used", "layer2", "layer3"]),
+            "the entries in hardware: all; those that name every field; as many as fit; those that a frame met; those that look at nothing above layer 2; those that do",
             tiers.in_hardware;
         "software" Takes::Word(&["forwards", "asks"]),
             "what becomes of frames that come to software: it forwards them, or they only ask for their entry to be put into hardware, which treats them by its last entry for all frames meanwhile",
@@ -109,6 +112,8 @@ keys! {
     "path_hardware" {
         "latency_ns" TIME, "the least time of a frame in hardware", paths.hardware.latency_ns;
         "byte_ps" BYTE, "more for each byte, in picoseconds", paths.hardware.byte_ps;
+        "rule_ps" RULE, "more for each entry there is, in picoseconds", paths.hardware.rule_ps;
+        "rewrite_ns" TIME, "more for a frame that leaves otherwise than it came", paths.hardware.rewrite_ns;
         "jitter_ns" TIME, "up to so much more", paths.hardware.jitter_ns;
         "slow_percent" PERCENT, "of so many in a hundred frames", paths.hardware.slow_percent;
         "slow_ns" TIME, "each takes so much more", paths.hardware.slow_ns;
@@ -119,6 +124,8 @@ keys! {
     "path_software" {
         "latency_ns" TIME, "the least time of a frame in software", paths.software.latency_ns;
         "byte_ps" BYTE, "more for each byte, in picoseconds", paths.software.byte_ps;
+        "rule_ps" RULE, "more for each entry there is, in picoseconds", paths.software.rule_ps;
+        "rewrite_ns" TIME, "more for a frame that leaves otherwise than it came", paths.software.rewrite_ns;
         "jitter_ns" TIME, "up to so much more", paths.software.jitter_ns;
         "slow_percent" PERCENT, "of so many in a hundred frames", paths.software.slow_percent;
         "slow_ns" TIME, "each takes so much more", paths.software.slow_ns;

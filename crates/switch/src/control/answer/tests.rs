@@ -112,6 +112,135 @@ fn the_ageing_time_of_a_bridge_is_set_while_it_runs() {
 }
 
 #[test]
+fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
+    let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
+    let source = progfe::xml::Source::new("bridge.fe.xml", text);
+    let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
+    let program = std::sync::Arc::new(program.unwrap_or_else(|| panic!("{problems}")));
+    let mut rig = Rig::new(Kind::ProGfe(crate::config::ProGfeConfig::new(program)));
+    assert_eq!(rig.ask(r#"{"get":"about"}"#)["kind"], "progfe");
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0]);
+    let learned = r#"{"get_component":{"instance":"fdb","path":"Learned"}}"#;
+    assert_eq!(rig.ask(learned), json!({"value": "2"}));
+    assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 2);
+    // An address behind port 1 is for nobody there, and that is a loss with its block and output.
+    assert_eq!(rig.arrive(1, &frame(1, 3)), [0, 0]);
+    let all = rig.ask(r#"{"get":"counters"}"#);
+    assert_eq!(all["drops"], json!({"block_unlinked": 1}));
+    assert_eq!(all["progfe"]["drops_by_block"], json!({"fdb": {"unlinked SamePortOut": 1}}));
+    assert_eq!((&all["progfe"]["received"], &all["progfe"]["left"]), (&json!(3), &json!(2)));
+    assert_eq!(all["bridge"]["macs"], 3);
+    // All of several changes or none.
+    let age =
+        |value: &str| format!(r#"{{"instance":"fdb","path":"AgeSeconds","value":"{value}"}}"#);
+    let wrong = format!(r#"{{"set_components":[{},{}]}}"#, age("60"), age("never"));
+    assert!(rig.ask(&wrong).as_str().unwrap().contains("fdb.AgeSeconds"));
+    let read = r#"{"get_component":{"instance":"fdb","path":"AgeSeconds"}}"#;
+    assert_eq!(rig.ask(read), json!({"value": "300"}));
+    let set = format!(r#"{{"set_components":[{}]}}"#, age("60"));
+    assert_eq!(rig.ask(&set), json!({"set": 1, "generation": 2}));
+    assert_eq!(rig.ask(read), json!({"value": "60"}));
+    let add = r#"{"add_macs":[{"mac":"02:00:00:00:00:09","port":1}]}"#;
+    assert_eq!(rig.ask(add), json!({"added": 1}));
+    assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
+    // The program as it was written: the static address is gone, what was learnt is not.
+    let load = |name: &str, text: &str| json!({"load": {"name": name, "text": text}}).to_string();
+    let loaded = rig.ask(&load("again", text));
+    assert_eq!((&loaded["program"], &loaded["revision"]), (&json!("bridge"), &json!(1)));
+    assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0]);
+    assert_eq!(rig.ask(read), json!({"value": "300"}));
+    assert!(rig.ask(&load("bad.xml", "<fe>")).as_str().unwrap().contains("bad.xml:1:1"));
+    assert!(rig.ask(r#"{"roll_back":{}}"#)["program"].is_string());
+    assert_eq!(rig.ask(read), json!({"value": "60"}));
+    assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no program is kept"));
+    let told = rig.ask(r#"{"get":"program"}"#);
+    assert!(told["text"].as_str().unwrap().contains("<fe "));
+    assert!(rig.ask(r#"{"get":"routes"}"#).as_str().unwrap().contains("cannot get routes"));
+    assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
+}
+
+fn element(text: &str) -> Rig {
+    let source = progfe::xml::Source::new("program.fe.xml", text);
+    let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
+    let program = std::sync::Arc::new(program.unwrap_or_else(|| panic!("{problems}")));
+    Rig::new(Kind::ProGfe(crate::config::ProGfeConfig::new(program)))
+}
+
+#[test]
+fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_is() {
+    let mut rig = element(include_str!("../../../../../examples/progfe/router.fe.xml"));
+    let packet = |to: [u8; 4], behind: u8| {
+        let ip = packet::header::ipv4::Header::new([10, 1, 0, 2].into(), to.into());
+        let builder = packet::build::Builder::new([2, 0x52, 0, 0, 0, behind], [2, 0, 0, 0, 0, 9]);
+        builder.ipv4(ip).udp(1, 2).payload(&[7; 20]).bytes()
+    };
+    let neighbour =
+        r#"{"add_neighbours":[{"port":2,"address":"10.0.2.2","mac":"02:00:00:00:00:22"}]}"#;
+    let interface = |port: u8| format!(r#"{{"port":{port},"mac":"02:52:00:00:00:0{port}"}}"#);
+    let interfaces = format!(r#"{{"set_interfaces":[{},{}]}}"#, interface(1), interface(2));
+    assert_eq!(rig.ask(&interfaces), json!({"set": 2}));
+    let route = |to: &str, rest: &str| format!(r#"{{"to":"{to}","via":"10.0.2.2"{rest}}}"#);
+    let routes = |all: &[String]| format!(r#"{{"add_routes":[{}]}}"#, all.join(","));
+    let early = rig.ask(&routes(&[route("16.0.0.0/8", "")]));
+    assert_eq!(early, json!("16.0.0.0/8: no neighbour 10.0.2.2 is known"));
+    assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
+    assert_eq!(rig.ask(neighbour), json!({"added": 1}));
+    let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
+    assert_eq!(rig.ask(&told), json!({"added": 2}));
+    // By a new route, by one that took another's place, and to the neighbour itself.
+    for to in [[16, 0, 0, 1], [10, 1, 9, 9], [10, 0, 2, 2]] {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&packet(to, 1));
+        rig.wires[0].transmit(&mut batch, rig.now).unwrap();
+        rig.node.turn(rig.now);
+        let mut left = Batch::new(4);
+        assert_eq!(rig.wires[1].receive(&mut left, rig.now).unwrap(), 1, "{to:?}");
+        let bytes = left.frames()[0].bytes();
+        assert_eq!(bytes[..12], [2, 0, 0, 0, 0, 0x22, 2, 0x52, 0, 0, 0, 2]);
+        assert_eq!(bytes[22], 63, "one hop less");
+    }
+    // Not for the interface that it came to.
+    assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 2)), [0, 0]);
+    let rows = |rig: &mut Rig, table: &str| {
+        let path =
+            json!({"get_component": {"instance": table, "path": "IPv4PrefixTable[2].HopSelector"}});
+        rig.ask(&path.to_string())
+    };
+    let before = rows(&mut rig, "lpm");
+    assert_eq!(rig.ask(neighbour), json!({"added": 1}));
+    assert_eq!(rows(&mut rig, "lpm"), before, "a neighbour that is known has the row that it had");
+    for (line, part) in [
+        (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
+        (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "leads to a neighbour"),
+        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no table that learns"),
+    ] {
+        let said = rig.ask(line);
+        assert!(said.as_str().is_some_and(|said| said.contains(part)), "{said} lacks {part:?}");
+    }
+    let mut bridge = element(include_str!("../../../../../examples/progfe/bridge.fe.xml"));
+    assert_eq!(bridge.ask(&interfaces), json!("the program has no IPv4NextHop"));
+}
+
+#[test]
+fn a_tagger_is_told_its_rules_and_tells_what_it_did() {
+    let mut rig = Rig::new(Kind::Tagger(crate::config::TaggerConfig::default()));
+    assert_eq!(rig.ask(r#"{"get":"about"}"#)["kind"], "tagger");
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    let rules =
+        json!([{"dscp": [40, 47], "vlan": 100, "priority": 5}, {"vlan": 200, "priority": 0}]);
+    let told = rig.ask(&json!({ "set_rules": rules }).to_string());
+    assert_eq!(told, json!({"rules": 2}));
+    assert_eq!(rig.ask(r#"{"get":"rules"}"#), rules);
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    let all = rig.ask(r#"{"get":"counters"}"#);
+    assert_eq!(all["tagger"], json!({"tagged": 1, "untagged": 0, "passed": 1}));
+    let wrong = rig.ask(r#"{"set_rules":[{"vlan":5000}]}"#);
+    assert!(wrong.as_str().unwrap().contains("vlan: 5000 is not between"), "{wrong}");
+    assert!(rig.ask(r#"{"get":"macs"}"#).as_str().unwrap().contains("a tagger cannot get macs"));
+}
+
+#[test]
 fn counters_account_for_every_frame() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     rig.arrive(1, &frame(2, 1));

@@ -2,6 +2,10 @@
 
 use std::os::unix::net::UnixListener;
 
+use openflow::model::multipart::{
+    FlowStatsRequest, MultipartReply, MultipartReplyBody, MultipartRequestBody,
+};
+
 use super::*;
 use crate::agent::connection::BACKLOG_BYTES_MAX;
 use crate::config::FailMode;
@@ -90,6 +94,42 @@ fn messages_that_cannot_be_understood_are_answered_and_logged_once() {
     theirs.transmit(&[1, 18, 0, 8, 0, 0, 0, 9]).unwrap();
     rig.settle();
     assert_eq!(theirs.receive(&mut answer).unwrap(), 8, "the connection goes on");
+}
+
+#[test]
+fn a_controller_that_reads_a_long_answer_slowly_is_not_given_up() {
+    let mut rig = Rig::new(OpenFlowConfig::default());
+    rig.connect(4000);
+    for flow in 0..600 {
+        rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
+        rig.settle();
+    }
+    let all = FlowStatsRequest::default();
+    rig.controllers[0].reads = false;
+    rig.send(0, &Message::ask(MultipartRequestBody::Flow(all)));
+    let rows = |rig: &Rig| -> usize {
+        let parts = rig.controllers[0].replies.iter().filter_map(|(_, message)| match message {
+            Message::MultipartReply(MultipartReply {
+                body: MultipartReplyBody::Flow(rows),
+                ..
+            }) => Some(rows.len()),
+            _ => None,
+        });
+        parts.sum()
+    };
+    // A bufferful every four seconds: the probe's echo waits behind the answer much longer than probes do.
+    let mut rounds = 0;
+    while rows(&rig) < 600 && rounds < 100 {
+        rig.pass(Nanos::from_secs(4));
+        rig.controllers[0].reads = true;
+        rig.step();
+        rig.controllers[0].reads = false;
+        rounds += 1;
+    }
+    assert_eq!(rows(&rig), 600, "after {rounds} rounds: {:?}", rig.log);
+    assert!(rounds > 5 && !rig.controllers[0].down, "{rounds}: {:?}", rig.log);
+    rig.pass(Nanos::from_secs(11));
+    assert!(rig.log.iter().any(|line| line.contains("echo")), "who reads no more is given up");
 }
 
 #[test]

@@ -285,6 +285,30 @@ fn frames_take_their_path_s_time_and_find_only_so_much_room() {
 }
 
 #[test]
+fn every_entry_and_a_change_of_the_frame_cost_what_their_path_says() {
+    let mut rig = modelled(
+        "tiers.in_hardware = \"exact\"; path_hardware.latency_ns = 1000; path_hardware.rule_ps = 2000000;
+         path_hardware.rewrite_ns = 300; path_software.latency_ns = 5000; path_software.rule_ps = 100000;
+         path_software.rewrite_ns = 70000",
+    );
+    (0..9).for_each(|number| rig.order(&flow(number)));
+    let changed = |matching: Match, port: u32| {
+        let to = [Action::set(Field::EthDst, 0x0200_0000_0009_u64), Action::output(port)];
+        Message::FlowMod(FlowMod::add(matching, 7, to.to_vec()))
+    };
+    rig.order(&changed(exact(9), 2));
+    rig.order(&changed(from_port(1), 3));
+    let mut took = |number: u16, port: usize| {
+        let start = rig.now;
+        rig.arrive(1, &udp(number, 60));
+        rig.leaves(port).since(start).0
+    };
+    assert_eq!(took(0, 2), 1_000 + 10 * 2_000, "ten entries are in hardware");
+    assert_eq!(took(9, 2), 1_000 + 10 * 2_000 + 300);
+    assert_eq!(took(10, 3), 5_000 + 11 * 100 + 70_000);
+}
+
+#[test]
 fn what_is_not_exact_is_done_in_software_behind_a_link() {
     let mut rig = modelled(
         "tiers.in_hardware = \"exact\"; path_software.latency_ns = 500000; path_hardware.latency_ns = 1000",
@@ -297,6 +321,25 @@ fn what_is_not_exact_is_done_in_software_behind_a_link() {
     let start = rig.now;
     rig.arrive(1, &udp(1, 60));
     assert_eq!(rig.leaves(3).since(start), Nanos(500_000));
+}
+
+#[test]
+fn the_layer_that_a_match_looks_at_may_say_who_forwards() {
+    for (word, in_hardware) in [("layer2", [true, false]), ("layer3", [false, true])] {
+        let mut rig = modelled(&format!(
+            "tiers.in_hardware = \"{word}\"; path_software.latency_ns = 500000; path_hardware.latency_ns = 1000"
+        ));
+        let by_mac = Match::ANY.with(Field::EthType, 0x0800u16);
+        let by_ip = by_mac.clone().with(Field::IpProto, 17u8);
+        for (matching, is_fast) in [by_mac, by_ip].into_iter().zip(in_hardware) {
+            rig.order(&Message::FlowMod(FlowMod::delete(0, Match::ANY)));
+            rig.order(&Message::FlowMod(add(matching, 3)));
+            let start = rig.now;
+            rig.arrive(1, &udp(1, 60));
+            let wanted = if is_fast { 1_000 } else { 500_000 };
+            assert_eq!(rig.leaves(3).since(start), Nanos(wanted), "{word}");
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Times of round trips: their mean with its interval, their distribution and their jitter.
 //!
 //! A round trip is the way there and the way back, without the time that the server, which is the tester too,
-//! took to answer; that is told beside. Neighbours in time resemble each other, so that the interval of the mean is
+//! took to answer; that is told beside. Of programs with sockets it is what the client sees, with that time, as in
+//! the study. Neighbours in time resemble each other, so that the interval of the mean is
 //! that of the means of batches (Student's t), not that of single packets, which would be too narrow. Jitter is how
 //! much one round trip differs from that of the packet before, as a size (RFC 3393's variation between
 //! neighbours, without its sign): costa2017 does not say which it means.
 
+use instrument::module::hosts::Exchange;
 use instrument::module::{Desk, Measured};
 use packet::time::Nanos;
 use results::interval;
@@ -41,6 +43,15 @@ pub struct Returned {
 #[derive(Debug, Clone, Default)]
 pub struct Times {
     rows: Vec<Returned>,
+    /// Whether the server's time is part of them.
+    is_whole: bool,
+}
+
+impl From<Exchange> for Returned {
+    fn from(it: Exchange) -> Returned {
+        let Exchange { number, sent_at, came_at, answered_at, back_at } = it;
+        Returned { number, sent_at, came_at, answered_at, back_at }
+    }
 }
 
 impl Returned {
@@ -52,17 +63,23 @@ impl Returned {
         self.back_at.since(self.answered_at).0 as f64
     }
 
-    /// There and back.
-    pub fn ns(&self) -> f64 {
-        self.there_ns() + self.back_ns()
-    }
-
     fn answering_ns(&self) -> f64 {
         self.answered_at.since(self.came_at).0 as f64
     }
 }
 
 impl Times {
+    /// None yet, of round trips with the server's time or without.
+    pub fn new(is_whole: bool) -> Times {
+        Times { rows: Vec::new(), is_whole }
+    }
+
+    /// There and back.
+    fn ns(&self, row: &Returned) -> f64 {
+        let own = if self.is_whole { row.answering_ns() } else { 0.0 };
+        row.there_ns() + own + row.back_ns()
+    }
+
     /// One more.
     pub fn note(&mut self, returned: Returned) {
         self.rows.push(returned);
@@ -76,13 +93,14 @@ impl Times {
     /// How much each differs from the packet before, where that came back too.
     fn jitter(&self) -> Vec<f64> {
         let pairs = self.rows.windows(2).filter(|pair| pair[1].number == pair[0].number + 1);
-        pairs.map(|pair| (pair[1].ns() - pair[0].ns()).abs()).collect()
+        pairs.map(|pair| (self.ns(&pair[1]) - self.ns(&pair[0])).abs()).collect()
     }
 
     /// Tells all of it; series have `name` before theirs.
     pub fn tell(&self, name: &str, desk: &mut Desk) {
         let all = |pick: fn(&Returned) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
-        let Some(spread) = Spread::of(all(Returned::ns)) else { return };
+        let rtts: Vec<f64> = self.rows.iter().map(|row| self.ns(row)).collect();
+        let Some(spread) = Spread::of(rtts.clone()) else { return };
         let (jitter, count) = (Spread::of(self.jitter()), self.count());
         let mut numbers = Vec::new();
         let mut keep = |measured: Measured| numbers.push(measured);
@@ -98,14 +116,14 @@ impl Times {
             let half = half_width(&values).unwrap_or(0.0);
             keep(Measured::new(what, "ns", mean(&values).unwrap_or(0.0), half).of(count));
         }
-        let half = half_width(&all(Returned::ns));
+        let half = half_width(&rtts);
         for mut measured in numbers {
             if measured.name == "rtt_ns_mean" {
                 measured.half_width = half;
             }
             desk.measured(measured);
         }
-        if let Some(deviation) = results::series::deviation(&all(Returned::ns)) {
+        if let Some(deviation) = results::series::deviation(&rtts) {
             desk.measured(Measured::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
         }
         desk.series(spread.distribution(format!("{name}_share"), "round_trip_ns"));
@@ -138,13 +156,15 @@ mod tests {
             let back_at = Nanos(number * 1000 + 7 + ns);
             Returned { number, sent_at: sent, came_at: came, answered_at: answered, back_at }
         };
-        Times { rows: rtts.iter().map(row).collect() }
+        Times { rows: rtts.iter().map(row).collect(), is_whole: false }
     }
 
     #[test]
     fn a_round_trip_is_both_ways_without_the_servers_time() {
         let times = times(&[(0, 100)]);
-        assert_eq!((times.rows[0].ns(), times.rows[0].answering_ns()), (100.0, 7.0));
+        let row = times.rows[0];
+        assert_eq!((times.ns(&row), row.answering_ns()), (100.0, 7.0));
+        assert_eq!(Times { is_whole: true, ..times }.ns(&row), 107.0);
     }
 
     #[test]

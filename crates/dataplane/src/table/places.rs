@@ -1,0 +1,68 @@
+//! A set of places, a bit for each.
+
+/// Places in a table: a bit for each, up to the highest that was ever in it.
+#[derive(Debug, Default)]
+pub(super) struct Places(Vec<u64>);
+
+impl Places {
+    /// Puts a place in, and says whether it was not there.
+    pub(super) fn insert(&mut self, place: u32) -> bool {
+        let (word, bit) = (place as usize / 64, 1 << (place % 64));
+        if word >= self.0.len() {
+            self.0.resize((word + 1).next_power_of_two(), 0);
+        }
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    /// Takes a place out, and says whether it was there.
+    pub(super) fn remove(&mut self, place: u32) -> bool {
+        let Some(word) = self.0.get_mut(place as usize / 64) else { return false };
+        let bit = 1 << (place % 64);
+        let was_there = *word & bit != 0;
+        *word &= !bit;
+        was_there
+    }
+
+    /// The places in it that are not below `from`, in their order.
+    pub(super) fn since(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = from / 64;
+        let words = self.0.iter().enumerate().skip(first);
+        words.flat_map(move |(at, &word)| {
+            let below = if at == first { (1 << (from % 64)) - 1 } else { 0 };
+            let mut left = word & !below;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(at * 64 + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_holds_what_a_set_holds(
+            changes in prop::collection::vec((any::<bool>(), 0u32..400), 0..200), from in 0usize..420,
+        ) {
+            let (mut places, mut set) = (Places::default(), BTreeSet::new());
+            for (comes, place) in changes {
+                match comes {
+                    true => prop_assert_eq!(places.insert(place), set.insert(place)),
+                    false => prop_assert_eq!(places.remove(place), set.remove(&place)),
+                }
+            }
+            let wanted: Vec<usize> = set.range(from as u32..).map(|&place| place as usize).collect();
+            prop_assert_eq!(places.since(from).collect::<Vec<_>>(), wanted);
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! A VLAN tagger: frames get a tag by conditions on their way to a trunk, and lose it on the way back.
+//!
+//! IEEE 802.1Q-2018 clauses 6.9 and 9: classification of untagged frames, and tags. A frame that comes in
+//! untagged by the access port gets the tag of the first rule that holds for it and leaves by the trunk. A
+//! frame that comes in by the trunk in a VLAN of a rule leaves by the access port without its outermost tag.
+//! All others pass as they are: tagged ones from the access port, those that no rule is for, and other VLANs.
+//!
+//! Frames may stay where they are: what is added or taken is in front of the types, so that only addresses move.
+//!
+//! Rules are made into a row of bits for each DSCP and for each UDP port that one names; the first bit that both
+//! have is the first rule that holds, however many there are.
+//!
+//! Invariant: every frame leaves by the other port, or is counted as dropped for one reason.
+
+use std::ops::RangeInclusive;
+
+use packet::frame::{Batch, FRAME_BYTES_MAX, PortNo};
+use packet::header::ethernet::{HEADER_BYTES, TYPE, TYPE_IPV4, TYPE_VLAN};
+use packet::header::{ipv4, u16_at, udp, vlan};
+use packet::time::Nanos;
+
+use crate::counter::{DropCounters, DropReason};
+use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+
+/// Rules that a tagger can have: as many as a row has bits.
+pub const RULES_MAX: usize = 64;
+
+/// The largest DSCP (RFC 2474 section 3).
+pub const DSCP_MAX: u8 = 63;
+
+/// Which frames get which tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The DSCPs of IPv4 packets that it is for; without any it is for all frames.
+    pub dscp: Option<RangeInclusive<u8>>,
+    /// The destination port of UDP over IPv4 that it is for; without one it is for all frames.
+    pub udp_destination: Option<u16>,
+    /// The VLAN, 0 to 4095.
+    pub vlan: u16,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+}
+
+/// How a tagger is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The port whose frames have no tags.
+    pub access: PortNo,
+    /// The port whose frames have them.
+    pub trunk: PortNo,
+    /// The rules, those that come first going before others; what is behind [`RULES_MAX`] is left out.
+    pub rules: Vec<Rule>,
+}
+
+/// Frames by what was done to them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaggerCounters {
+    /// Frames that got a tag.
+    pub tagged: u64,
+    /// Frames that lost one.
+    pub untagged: u64,
+    /// Frames that passed as they were.
+    pub passed: u64,
+}
+
+/// A VLAN tagger.
+#[derive(Debug)]
+pub struct Tagger {
+    settings: Settings,
+    rules: Rules,
+    /// Frames by what was done to them.
+    pub counters: TaggerCounters,
+    /// Frames that were lost.
+    pub drops: DropCounters,
+    /// What becomes of the frames that were decided last where they lie.
+    changes: [Change; SIGHTS_MAX],
+}
+
+/// What is done to a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// It gets a tag, in which this stands behind the type.
+    Push(u16),
+    /// It loses its outermost tag.
+    Pop,
+    /// Nothing.
+    Pass,
+}
+
+/// Rules as frames are held against them.
+#[derive(Debug)]
+struct Rules {
+    /// For each DSCP, and last for frames without one, the rules that it fits.
+    by_dscp: [u64; DSCP_MAX as usize + 2],
+    /// Rules that name no port.
+    of_any_port: u64,
+    /// Ports that are named, and the rules that name them.
+    by_port: Vec<(u16, u64)>,
+    /// By rule, what stands in the tag.
+    words: Vec<u16>,
+    /// A bit for each VLAN of a rule.
+    vlans: [u64; 64],
+}
+
+/// The place in `by_dscp` of frames that have none.
+const NO_DSCP: usize = DSCP_MAX as usize + 1;
+
+impl Rules {
+    fn new(rules: &[Rule]) -> Rules {
+        let mut all = Rules {
+            by_dscp: [0; DSCP_MAX as usize + 2],
+            of_any_port: 0,
+            by_port: Vec::new(),
+            words: Vec::new(),
+            vlans: [0; 64],
+        };
+        for (place, rule) in rules.iter().take(RULES_MAX).enumerate() {
+            let bit = 1 << place;
+            for (dscp, row) in all.by_dscp.iter_mut().enumerate() {
+                let fits =
+                    |range: &RangeInclusive<u8>| dscp != NO_DSCP && range.contains(&(dscp as u8));
+                *row |= if rule.dscp.as_ref().is_none_or(fits) { bit } else { 0 };
+            }
+            match rule.udp_destination {
+                None => all.of_any_port |= bit,
+                Some(port) => match all.by_port.iter_mut().find(|(known, _)| *known == port) {
+                    Some((_, row)) => *row |= bit,
+                    None => all.by_port.push((port, bit)),
+                },
+            }
+            let vlan = rule.vlan & vlan::VID_MASK;
+            all.words.push(u16::from(rule.priority & 7) << vlan::PCP_SHIFT | vlan);
+            all.vlans[usize::from(vlan) / 64] |= 1 << (vlan % 64);
+        }
+        all.by_port.sort_unstable();
+        all
+    }
+
+    /// What stands in the tag of an untagged frame of so many bytes that begins so, if it is to have one.
+    #[inline]
+    fn word(&self, head: &[u8], bytes: usize) -> Option<u16> {
+        let (dscp, port) = facts(head, bytes);
+        let named = |port| self.by_port.iter().find(|(known, _)| *known == port);
+        let named = port.and_then(named).map_or(0, |(_, row)| *row);
+        let row = self.by_dscp[dscp] & (self.of_any_port | named);
+        self.words.get(row.trailing_zeros() as usize).copied()
+    }
+
+    #[inline]
+    fn has_vlan(&self, word: u16) -> bool {
+        let vlan = word & vlan::VID_MASK;
+        self.vlans[usize::from(vlan) / 64] >> (vlan % 64) & 1 == 1
+    }
+}
+
+/// The place of a frame's DSCP, and the port that it is for if it is the first or only part of a datagram.
+#[inline]
+fn facts(head: &[u8], bytes: usize) -> (usize, Option<u16>) {
+    let packet = match head.split_at_checked(HEADER_BYTES) {
+        Some((header, packet)) if u16_at(header, TYPE.start) == TYPE_IPV4 => packet,
+        _ => return (NO_DSCP, None),
+    };
+    let Some(view) = ipv4::View::new(packet) else { return (NO_DSCP, None) };
+    let (begin, end) = (view.header_length(), usize::from(view.total_length()));
+    if view.version() != 4
+        || begin < ipv4::HEADER_BYTES
+        || end < begin
+        || end > bytes - HEADER_BYTES
+    {
+        return (NO_DSCP, None);
+    }
+    let is_datagram = view.protocol() == ipv4::PROTOCOL_UDP && view.fragment_offset() == 0;
+    let has_header = end - begin >= udp::HEADER_BYTES && begin + udp::HEADER_BYTES <= packet.len();
+    let port =
+        (is_datagram && has_header).then(|| u16_at(packet, begin + udp::DESTINATION_PORT_AT));
+    (usize::from(view.tos() >> 2), port)
+}
+
+impl Tagger {
+    /// A tagger.
+    pub fn new(settings: Settings) -> Tagger {
+        let rules = Rules::new(&settings.rules);
+        let (counters, drops) = (TaggerCounters::default(), DropCounters::default());
+        let changes = [Change::Pass; SIGHTS_MAX];
+        Tagger { settings, rules, counters, drops, changes }
+    }
+
+    /// How it is set up.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Puts other rules in place of those that it has.
+    pub fn set_rules(&mut self, rules: Vec<Rule>) {
+        self.rules = Rules::new(&rules);
+        self.settings.rules = rules;
+    }
+
+    /// The port on the other side.
+    #[inline]
+    fn other(&self, port: PortNo) -> Option<PortNo> {
+        match port {
+            port if port == self.settings.access => Some(self.settings.trunk),
+            port if port == self.settings.trunk => Some(self.settings.access),
+            _ => None,
+        }
+    }
+
+    /// What is done to a frame of so many bytes that begins so, and counts it.
+    #[inline]
+    fn judge(&mut self, port: PortNo, head: &[u8], bytes: usize) -> Result<Change, DropReason> {
+        if head.len() < HEADER_BYTES {
+            return Err(DropReason::TooShort);
+        }
+        let kind = u16_at(head, TYPE.start);
+        if port == self.settings.access {
+            let word = if vlan::is_tag(kind) { None } else { self.rules.word(head, bytes) };
+            let Some(word) = word else { return Ok(self.passed()) };
+            if bytes + vlan::TAG_BYTES > FRAME_BYTES_MAX {
+                return Err(DropReason::TooLong);
+            }
+            self.counters.tagged += 1;
+            return Ok(Change::Push(word));
+        }
+        let has_tag = kind == TYPE_VLAN && head.len() >= HEADER_BYTES + vlan::TAG_BYTES;
+        if !has_tag || !self.rules.has_vlan(u16_at(head, TYPE.end)) {
+            return Ok(self.passed());
+        }
+        self.counters.untagged += 1;
+        Ok(Change::Pop)
+    }
+
+    #[inline]
+    fn passed(&mut self) -> Change {
+        self.counters.passed += 1;
+        Change::Pass
+    }
+}
+
+/// Writes a tag.
+#[inline]
+fn write_tag(tag: &mut [u8], word: u16) {
+    tag[..2].copy_from_slice(&TYPE_VLAN.to_be_bytes());
+    tag[2..vlan::TAG_BYTES].copy_from_slice(&word.to_be_bytes());
+}
+
+impl Forwarder for Tagger {
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, _now: Nanos, out: &mut Outputs) {
+        let Some(to) = self.other(port) else {
+            return self.drops.add_many(DropReason::NoDestination, batch.len() as u64);
+        };
+        for frame in batch.frames_mut() {
+            match self.judge(port, frame.bytes(), frame.len()) {
+                Ok(Change::Pass) => {}
+                Ok(Change::Push(word)) => {
+                    // There was room just now.
+                    frame.insert(TYPE.start, vlan::TAG_BYTES);
+                    write_tag(&mut frame.bytes_mut()[TYPE.start..], word);
+                }
+                Ok(Change::Pop) => {
+                    frame.remove(TYPE.start, vlan::TAG_BYTES);
+                }
+                Err(why) => {
+                    self.drops.add(why);
+                    continue;
+                }
+            }
+            match out.send(to, frame) {
+                Sent::Queued => {}
+                Sent::QueueFull => self.drops.add(DropReason::OutputQueueFull),
+                Sent::NoSuchPort => self.drops.add(DropReason::NoSuchPort),
+            }
+        }
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        [sights, _]: [&[Sight<'_>]; 2],
+        _now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        let to = self.other(port);
+        for (place, sight) in sights.iter().enumerate() {
+            let judged = match to {
+                Some(to) => self.judge(port, sight.head, sight.bytes).map(|change| (to, change)),
+                None => Err(DropReason::NoDestination),
+            };
+            decisions[place] = match judged {
+                Ok((to, change)) => {
+                    self.changes[place] = change;
+                    Decision::Output(to)
+                }
+                Err(why) => {
+                    self.drops.add(why);
+                    Decision::Dropped
+                }
+            };
+        }
+        Decided::Done(sights.len())
+    }
+
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn grows(&self, place: usize) -> isize {
+        match self.changes[place] {
+            Change::Push(_) => vlan::TAG_BYTES as isize,
+            Change::Pop => -(vlan::TAG_BYTES as isize),
+            Change::Pass => 0,
+        }
+    }
+
+    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
+        const TAG: usize = vlan::TAG_BYTES;
+        match self.changes[place] {
+            Change::Push(word) => {
+                head.copy_within(TAG..TAG + TYPE.start, 0);
+                write_tag(&mut head[TYPE.start..], word);
+                bytes + TAG
+            }
+            Change::Pop => {
+                head.copy_within(0..TYPE.start, TAG);
+                bytes - TAG
+            }
+            Change::Pass => bytes,
+        }
+    }
+
+    fn tick(&mut self, _now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::build::Builder;
+    use packet::header::tcp;
+
+    use super::*;
+
+    const ACCESS: PortNo = 1;
+    const TRUNK: PortNo = 2;
+
+    fn rule(dscp: Option<RangeInclusive<u8>>, udp: Option<u16>, vlan: u16, priority: u8) -> Rule {
+        Rule { dscp, udp_destination: udp, vlan, priority }
+    }
+
+    fn tagger() -> Tagger {
+        let rules = vec![
+            rule(Some(46..=46), Some(5060), 300, 7),
+            rule(Some(40..=47), None, 100, 5),
+            rule(None, Some(5060), 101, 4),
+            rule(None, None, 200, 0),
+        ];
+        Tagger::new(Settings { access: ACCESS, trunk: TRUNK, rules })
+    }
+
+    fn plain() -> Builder {
+        Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
+    }
+
+    fn ip(dscp: u8) -> Builder {
+        let header = ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        plain().ipv4(ipv4::Header { tos: dscp << 2, ..header })
+    }
+
+    /// What leaves by which port if the frame stays where it lies and so many of its bytes are seen.
+    fn in_place(
+        tagger: &mut Tagger,
+        port: PortNo,
+        bytes: &[u8],
+        seen: usize,
+    ) -> Vec<(PortNo, Vec<u8>)> {
+        let seen = seen.min(bytes.len());
+        let sight = Sight { head: &bytes[..seen], bytes: bytes.len() };
+        let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+        let decided = tagger.decide(port, [&[sight], &[]], Nanos::ZERO, &mut decisions);
+        assert_eq!(decided, Decided::Done(1));
+        let Decision::Output(to) = decisions[0] else { return Vec::new() };
+        let grows = tagger.grows(0);
+        let mut head = [vec![0; grows.max(0) as usize], bytes[..seen].to_vec()].concat();
+        let left = tagger.rewrite(0, &mut head, bytes.len());
+        let head = &head[(-grows).max(0) as usize..];
+        let frame = [head, &bytes[seen..]].concat();
+        assert_eq!(frame.len(), left);
+        vec![(to, frame)]
+    }
+
+    /// What leaves, and by which port: the same whether frames stay where they lie or not.
+    fn passed(tagger: &mut Tagger, port: PortNo, bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
+        let before = tagger.counters;
+        let drops = tagger.drops.clone();
+        let moved = moved(tagger, port, bytes);
+        let after = (tagger.counters, tagger.drops.clone());
+        (tagger.counters, tagger.drops) = (before, drops);
+        assert_eq!(in_place(tagger, port, bytes, 128), moved);
+        assert_eq!((tagger.counters, tagger.drops.clone()), after);
+        moved
+    }
+
+    /// What leaves if frames are moved.
+    fn moved(tagger: &mut Tagger, port: PortNo, bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
+        let mut out = Outputs::new(&[ACCESS, TRUNK, 3]);
+        let mut batch = Batch::new(1);
+        batch.push_bytes(bytes);
+        tagger.forward(port, &mut batch, Nanos::ZERO, &mut out);
+        let all = |(port, queue): &(PortNo, Batch)| -> Vec<(PortNo, Vec<u8>)> {
+            queue.frames().iter().map(|frame| (*port, frame.bytes().to_vec())).collect()
+        };
+        out.queues().iter().flat_map(all).collect()
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_gives_the_tag_and_the_way_back_takes_it() {
+        let mut tagger = tagger();
+        let udp = |dscp, port| ip(dscp).udp(9, port).payload(b"abcdefghijklmnopqrst").bytes();
+        let tcp = ip(0).tcp(tcp::Header::new(9, 5060, tcp::SYN)).payload(b"abcdefgh").bytes();
+        let cut = [&udp(0, 5060)[..40], &[0; 20]].concat();
+        for (frame, vlan, priority) in [
+            (udp(46, 5060), 300, 7),
+            (udp(46, 53), 100, 5),
+            (udp(40, 5060), 100, 5),
+            (udp(39, 5060), 101, 4),
+            (udp(48, 53), 200, 0),
+            (tcp, 200, 0),
+            (cut, 200, 0),
+            (plain().payload(&[0; 46]).bytes(), 200, 0),
+        ] {
+            let word = (u16::from(priority as u8) << 13 | vlan).to_be_bytes();
+            let tagged = [&frame[..12], &[0x81, 0], &word, &frame[12..]].concat();
+            assert_eq!(passed(&mut tagger, ACCESS, &frame), [(TRUNK, tagged.clone())]);
+            assert_eq!(passed(&mut tagger, TRUNK, &tagged), [(ACCESS, frame)]);
+        }
+        assert_eq!(tagger.counters, TaggerCounters { tagged: 8, untagged: 8, passed: 0 });
+    }
+
+    #[test]
+    fn what_no_rule_is_for_passes_as_it_is() {
+        let mut tagger = tagger();
+        tagger.set_rules(vec![rule(Some(1..=1), None, 5, 0)]);
+        let frame = ip(0).udp(1, 2).payload(&[0; 20]).bytes();
+        let tagged = |kind: u16, word: u16| {
+            let tag = [kind.to_be_bytes(), word.to_be_bytes()].concat();
+            [&frame[..12], &tag, &frame[12..]].concat()
+        };
+        for (port, to, bytes) in [
+            (ACCESS, TRUNK, frame.clone()),
+            (ACCESS, TRUNK, tagged(0x8100, 5)),
+            (ACCESS, TRUNK, tagged(0x88a8, 5)),
+            (TRUNK, ACCESS, frame.clone()),
+            (TRUNK, ACCESS, tagged(0x8100, 6)),
+            (TRUNK, ACCESS, tagged(0x88a8, 5)),
+        ] {
+            assert_eq!(passed(&mut tagger, port, &bytes), [(to, bytes)]);
+        }
+        assert_eq!(tagger.counters.passed, 6);
+    }
+
+    #[test]
+    fn what_cannot_leave_is_counted() {
+        let mut tagger = tagger();
+        for (port, bytes, why) in [
+            (ACCESS, vec![1; 13], DropReason::TooShort),
+            (TRUNK, vec![], DropReason::TooShort),
+            (3, vec![0; 60], DropReason::NoDestination),
+            (ACCESS, vec![0; packet::frame::FRAME_BYTES_MAX], DropReason::TooLong),
+        ] {
+            let before = tagger.drops.of(why);
+            assert_eq!(passed(&mut tagger, port, &bytes), []);
+            assert_eq!(tagger.drops.of(why), before + 1, "{why:?}");
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! A forwarding element's end: associations with one or several control elements.
+//!
+//! Source: RFC 5810 sections 4.2 and 7, RFC 7121 for several. The element's owner makes and ends
+//! connections as [`FeEvent`]s ask, hands over what came and when, and sends what is queued:
+//!
+//! 1. [`Fe::connected`], [`Fe::connect_failed`], [`Fe::disconnected`] when that happens,
+//! 2. [`Fe::receive`] with each message that came, the most important channel first,
+//! 3. [`Fe::happened`] when something happens that events are about,
+//! 4. [`Fe::tick`] when [`Fe::next_timeout`] is due,
+//! 5. [`Fe::poll_event`] and [`Fe::poll_transmit`] until there is none.
+
+/// Configurations, queries, transactions.
+mod config;
+/// Subscriptions and what is told by itself.
+mod events;
+/// FEObject and FEPO.
+mod own;
+/// Losing a CE and finding another.
+mod failover;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::Moment;
+use super::channel::{self, Channel, Dropped, Queues};
+use super::element::{Change, Element, Place};
+use crate::value::Value;
+use crate::wire::{
+    Ack, Body, Flags, Header, Id, Message, MessageKind, Operation, OperationKind, PathData,
+    Redirect, ResultCode, Select, SetupResult, TeardownReason, decode,
+};
+use config::Transaction;
+pub use events::Happening;
+use events::Subscriptions;
+use own::Own;
+
+/// How long an answer to an association's setup is waited for.
+pub const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it takes to try again when no CE could be reached.
+pub const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Most control elements.
+pub const CES_MAX: usize = 16;
+
+/// What a forwarding element begins with.
+#[derive(Debug, Clone)]
+pub struct FeSettings {
+    /// Its id; [`Id::NONE`] if a CE is to give it one.
+    pub id: Id,
+    /// The primary CE.
+    pub primary: Id,
+    /// CEs that may become the primary one, the first first.
+    pub backups: Vec<Id>,
+    /// Whether it keeps to backups: 0 not, 1 to one after the other, 2 to all at once.
+    pub ha_mode: u8,
+    /// Whether it goes on for a while without a CE.
+    pub goes_on: bool,
+    /// For how long, in milliseconds: FEPO's CEFTI.
+    pub goes_on_for_ms: u32,
+    /// Whether it forwards before any CE has been there: one that was started with a program does.
+    pub forwards: bool,
+    /// Its name, at most 40 octets.
+    pub name: String,
+    /// Who made it, at most 40 octets.
+    pub vendor: String,
+    /// Which model it is, at most 40 octets.
+    pub model: String,
+}
+
+/// What the owner is to do, or to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeEvent {
+    /// Make a connection to this CE.
+    Connect(Id),
+    /// End the connection to this CE.
+    Disconnect(Id),
+    /// An association was made; whether the CE is the primary one.
+    Associated(Id, bool),
+    /// An association is over.
+    Lost(Id, TeardownReason),
+}
+
+/// How things stand with a CE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// Nothing was tried.
+    Idle,
+    /// The owner makes a connection.
+    Connecting,
+    /// The setup was sent, and is answered before this.
+    Asking {
+        until: Moment,
+    },
+    Associated,
+    /// There was an association.
+    Lost,
+    /// No connection could be made.
+    Unreachable,
+}
+
+#[derive(Debug)]
+struct Peer {
+    stand: Stand,
+    queues: Queues,
+    heard_at: Moment,
+    said_at: Moment,
+    counts: Counts,
+}
+
+/// What was exchanged with a CE, in the order of FEPO's StatisticsType.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts([u64; 8]);
+
+/// A forwarding element's end of its associations.
+#[derive(Debug)]
+pub struct Fe {
+    id: Id,
+    own: Own,
+    peers: BTreeMap<Id, Peer>,
+    subscriptions: Subscriptions,
+    transaction: Option<Transaction>,
+    events: VecDeque<FeEvent>,
+    now: Moment,
+    /// When the element stops forwarding, unless a CE is found.
+    stops_at: Option<Moment>,
+    /// When the next CE is tried.
+    retries_at: Option<Moment>,
+    next_correlator: u64,
+}
+
+/// An element with what is the protocol's own.
+pub(super) struct World<'a> {
+    pub own: &'a mut Own,
+    pub subscriptions: &'a mut Subscriptions,
+    pub element: &'a mut dyn Element,
+}
+
+impl Fe {
+    /// An element that has just started; it asks for a connection to its primary CE.
+    pub fn new(settings: &FeSettings, now: Moment) -> Fe {
+        let mut fe = Fe {
+            id: settings.id,
+            own: Own::new(settings),
+            peers: BTreeMap::new(),
+            subscriptions: Subscriptions::default(),
+            transaction: None,
+            events: VecDeque::new(),
+            now,
+            stops_at: None,
+            retries_at: None,
+            next_correlator: 1,
+        };
+        let all = std::iter::once(settings.primary).chain(settings.backups.iter().copied());
+        for id in all.take(CES_MAX) {
+            fe.peers.insert(id, Peer::new(now));
+        }
+        fe.try_ce(settings.primary);
+        fe
+    }
+
+    /// Its id.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// The primary CE, if it is associated with it.
+    pub fn primary(&self) -> Option<Id> {
+        let id = self.own.primary();
+        self.is_associated(id).then_some(id)
+    }
+
+    /// Whether it is associated with a CE.
+    pub fn is_associated(&self, ce: Id) -> bool {
+        self.peers.get(&ce).is_some_and(|peer| peer.stand == Stand::Associated)
+    }
+
+    /// What the owner is to do next, or to know.
+    pub fn poll_event(&mut self) -> Option<FeEvent> {
+        self.events.pop_front()
+    }
+
+    /// The next message for a CE, by strict priority, and its channel.
+    pub fn poll_transmit(&mut self, ce: Id) -> Option<(Channel, Vec<u8>)> {
+        self.peers.get_mut(&ce)?.queues.pop()
+    }
+
+    /// The next message for a CE by one channel.
+    pub fn poll_transmit_by(&mut self, ce: Id, channel: Channel) -> Option<Vec<u8>> {
+        self.peers.get_mut(&ce)?.queues.pop_of(channel)
+    }
+
+    /// Whether messages of a CE are to be read: not while it does not take its answers.
+    pub fn can_receive(&self, ce: Id) -> bool {
+        self.peers.get(&ce).is_none_or(|peer| !peer.queues.is_full())
+    }
+
+    /// A connection to a CE was made: its association is set up.
+    pub fn connected(&mut self, ce: Id, now: Moment) {
+        self.now = self.now.max(now);
+        let until = self.now + SETUP_TIMEOUT;
+        let now = self.now;
+        let Some(peer) = self.peers.get_mut(&ce) else { return };
+        if peer.stand == Stand::Connecting {
+            peer.stand = Stand::Asking { until };
+            (peer.heard_at, peer.said_at) = (now, now);
+            peer.queues = Queues::default();
+            let report = self.own.report();
+            let correlator = self.take_correlator();
+            self.send(ce, Body::AssociationSetup(report), correlator, Flags::default());
+        }
+    }
+
+    /// No connection to a CE could be made.
+    pub fn connect_failed(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
+        self.now = self.now.max(now);
+        if let Some(peer) = self.peers.get_mut(&ce)
+            && peer.stand == Stand::Connecting
+        {
+            peer.stand = Stand::Unreachable;
+            self.try_next(ce, element);
+        }
+    }
+
+    /// A connection to a CE is over.
+    pub fn disconnected(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
+        self.now = self.now.max(now);
+        self.lose(ce, TeardownReason::OTHER, element);
+    }
+
+    /// Takes one message that came from a CE by a channel.
+    pub fn receive(
+        &mut self,
+        ce: Id,
+        channel: Channel,
+        bytes: &[u8],
+        element: &mut dyn Element,
+        now: Moment,
+    ) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let Some(peer) = self.peers.get_mut(&ce) else { return };
+        peer.heard_at = now;
+        peer.counts.0[0] += 1;
+        peer.counts.0[2] += bytes.len() as u64;
+        let taken = self.take(ce, channel, bytes, element);
+        if taken.is_err()
+            && let Some(peer) = self.peers.get_mut(&ce)
+        {
+            // RFC 7121: what is wrong, and what is not the primary CE's to say, is counted.
+            peer.counts.0[1] += 1;
+            peer.counts.0[3] += bytes.len() as u64;
+        }
+        self.note_stands();
+    }
+
+    fn take(
+        &mut self,
+        ce: Id,
+        channel: Channel,
+        bytes: &[u8],
+        element: &mut dyn Element,
+    ) -> Result<(), Dropped> {
+        let (header, kind) = channel::received(channel, bytes)?;
+        let is_response = kind == MessageKind::AssociationSetupResponse;
+        if header.source != ce || !(is_response || self.own.is_for(header.destination, self.id)) {
+            return Err(Dropped::Misaddressed);
+        }
+        let stand = self.peers.get(&ce).map(|peer| peer.stand);
+        let is_primary = self.own.primary() == ce;
+        let message = decode(bytes).map_err(|_| Dropped::Malformed)?;
+        match (message.body, stand) {
+            (Body::AssociationSetupResponse(result), Some(Stand::Asking { .. })) => {
+                self.answered(ce, result, header.destination, element);
+            }
+            (Body::AssociationTeardown(reason), _) => {
+                // Who is told closes at once, so that nobody waits for the other.
+                self.lose(ce, reason, element);
+            }
+            (Body::Heartbeat, Some(Stand::Associated)) => {
+                if header.flags.ack == Ack::Always {
+                    let flags = Flags { priority: header.flags.priority, ..Flags::default() };
+                    self.send(ce, Body::Heartbeat, header.correlator, flags);
+                }
+            }
+            (Body::Query(selects), Some(Stand::Associated)) => {
+                self.query(ce, &header, &selects, element);
+            }
+            (Body::Config(selects), Some(Stand::Associated)) if is_primary => {
+                self.config(ce, &header, &selects, element);
+            }
+            (Body::PacketRedirect(all), Some(Stand::Associated)) if is_primary => {
+                all.into_iter().for_each(|one| element.redirect(one));
+            }
+            _ => return Err(Dropped::Unexpected),
+        }
+        Ok(())
+    }
+
+    /// Sends a packet to the primary CE; whether there is one.
+    pub fn redirect(&mut self, redirect: Redirect, now: Moment) -> bool {
+        self.now = self.now.max(now);
+        let Some(primary) = self.primary() else { return false };
+        self.send(primary, Body::PacketRedirect(vec![redirect]), 0, Flags::default())
+    }
+
+    /// Something happened to what an event watches; those that have subscribed are told, if the
+    /// event's conditions and filters let it pass.
+    pub fn happened(&mut self, happening: &Happening, element: &mut dyn Element, now: Moment) {
+        self.now = self.now.max(now);
+        let Some(class) = element.catalog().class_by_id(happening.class).cloned() else { return };
+        let Some(event) = class.event_by_id(happening.event) else { return };
+        if !self.subscriptions.passes(happening, event, self.now) {
+            return;
+        }
+        let world = World { own: &mut self.own, subscriptions: &mut self.subscriptions, element };
+        if let Some(select) = events::notification(&world, &class, event, happening) {
+            self.tell(&select);
+        }
+    }
+
+    /// Tells all associated CEs of an event.
+    fn tell(&mut self, select: &Select) {
+        let associated =
+            |(id, peer): (&Id, &Peer)| (peer.stand == Stand::Associated).then_some(*id);
+        let all: Vec<Id> = self.peers.iter().filter_map(associated).collect();
+        for ce in all {
+            self.send(ce, Body::EventNotification(vec![select.clone()]), 0, Flags::default());
+        }
+    }
+
+    /// Instances of which control elements want events, by class and number.
+    pub fn subscribed(&self) -> std::collections::BTreeSet<(u32, u32)> {
+        self.subscriptions.instances().collect()
+    }
+
+    /// When something is due if nothing comes before.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        let mut due: Vec<Moment> = self.stops_at.into_iter().chain(self.retries_at).collect();
+        due.extend(self.transaction.as_ref().map(|transaction| transaction.until));
+        for peer in self.peers.values() {
+            match peer.stand {
+                Stand::Asking { until } => due.push(until),
+                Stand::Associated => {
+                    due.extend(self.own.ce_dead_after().map(|after| peer.heard_at + after));
+                    due.extend(self.own.heartbeat_after().map(|after| peer.said_at + after));
+                }
+                _ => {}
+            }
+        }
+        due.into_iter().min()
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, element: &mut dyn Element, now: Moment) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        if self.transaction.as_ref().is_some_and(|transaction| transaction.until <= now) {
+            self.end_transaction(element);
+        }
+        for ce in self.peers.keys().copied().collect::<Vec<_>>() {
+            let Some(peer) = self.peers.get(&ce) else { continue };
+            match peer.stand {
+                Stand::Asking { until } if until <= now => {
+                    self.lose(ce, TeardownReason::OTHER, element);
+                }
+                Stand::Associated => {
+                    let dead = self.own.ce_dead_after();
+                    if dead.is_some_and(|after| peer.heard_at + after <= now) {
+                        self.teardown(ce, TeardownReason::HEARTBEATS, element);
+                        continue;
+                    }
+                    let due = self.own.heartbeat_after();
+                    if due.is_some_and(|after| peer.said_at + after <= now) {
+                        self.send(ce, Body::Heartbeat, 0, Flags::default());
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.time_failover(element);
+        self.note_stands();
+    }
+
+    /// Ends an association on purpose, or because it cannot go on. The teardown waits to be sent
+    /// when the owner is told to end the connection.
+    pub fn teardown(&mut self, ce: Id, reason: TeardownReason, element: &mut dyn Element) {
+        if self.is_associated(ce) {
+            self.send(ce, Body::AssociationTeardown(reason), 0, Flags::default());
+        }
+        self.lose(ce, reason, element);
+    }
+
+    fn take_correlator(&mut self) -> u64 {
+        let correlator = self.next_correlator;
+        self.next_correlator += 1;
+        correlator
+    }
+
+    /// Queues a message; whether it could be.
+    fn send(&mut self, ce: Id, body: Body, correlator: u64, mut flags: Flags) -> bool {
+        if flags.priority == 0 {
+            flags.priority = channel::priority(body.kind());
+        }
+        let header = Header { source: self.id, destination: ce, correlator, flags };
+        self.queue(ce, &Message { header, body })
+    }
+
+    fn queue(&mut self, ce: Id, message: &Message) -> bool {
+        let now = self.now;
+        let Some(peer) = self.peers.get_mut(&ce) else { return false };
+        match peer.queues.push(message) {
+            Ok(octets) if octets > 0 => {
+                peer.said_at = now;
+                peer.counts.0[4] += 1;
+                peer.counts.0[6] += octets as u64;
+                true
+            }
+            _ => {
+                peer.counts.0[5] += 1;
+                false
+            }
+        }
+    }
+}
+
+impl Peer {
+    fn new(now: Moment) -> Peer {
+        Peer {
+            stand: Stand::Idle,
+            queues: Queues::default(),
+            heard_at: now,
+            said_at: now,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl World<'_> {
+    pub(super) fn has_instance(&self, class: u32, instance: u32) -> bool {
+        match class {
+            1 | 2 => instance == 1,
+            _ => self.element.has_instance(class, instance),
+        }
+    }
+
+    pub(super) fn get(&self, place: &Place) -> Result<Value, ResultCode> {
+        if place.class == own::FE_OBJECT
+            && let Some(value) = own::supported(self.element.catalog(), &place.path)
+        {
+            return Ok(value);
+        }
+        match own::is_own(place) {
+            true => self.own.get(place),
+            false => self.element.get(place),
+        }
+    }
+
+    pub(super) fn find(&self, place: &Place, key: u32, content: &Value) -> Result<u32, ResultCode> {
+        match own::is_own(place) {
+            true => Err(ResultCode::NOT_SUPPORTED),
+            false => self.element.find(place, key, content),
+        }
+    }
+
+    pub(super) fn event_properties(&self, place: &Place) -> Value {
+        self.subscriptions.properties(place)
+    }
+
+    fn stage(&mut self, change: Change) -> ResultCode {
+        match own::is_own(change.place()) {
+            true => self.own.stage(change, self.element.catalog()),
+            false => self.element.stage(change),
+        }
+    }
+
+    fn unstage(&mut self) {
+        self.own.unstage();
+        self.subscriptions.unstage();
+        self.element.unstage();
+    }
+
+    fn commit(&mut self) -> ResultCode {
+        let code = self.element.commit();
+        match code.is_success() {
+            true => {
+                self.own.commit();
+                self.subscriptions.commit();
+            }
+            false => {
+                self.own.unstage();
+                self.subscriptions.unstage();
+            }
+        }
+        code
+    }
+
+    fn roll_back(&mut self) {
+        self.own.roll_back();
+        self.subscriptions.roll_back();
+        self.element.roll_back();
+    }
+
+    fn complete(&mut self) {
+        self.element.complete();
+    }
+}

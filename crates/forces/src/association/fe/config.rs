@@ -1,0 +1,335 @@
+//! Configurations, queries and transactions (RFC 5810 sections 4.3.1, 7.6 and 7.7).
+//!
+//! A message by itself is staged and committed as its mode says. Messages of a transaction are only
+//! staged, until one commits them; what was before is kept until the CE says that the transaction is
+//! complete, and comes back if it aborts. One that stays open for too long is given up.
+
+use std::time::Duration;
+
+use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, World, own};
+use crate::association::apply::{self, Plan, Work};
+use crate::association::{Moment, parts};
+use crate::wire::{Content, Mode, Operation, Outcome, Phase};
+
+/// How long a transaction may be without a message.
+pub const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A transaction that is open, or committed and not complete.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    /// Whose it is.
+    pub ce: Id,
+    /// When it is given up.
+    pub until: Moment,
+    /// Why it cannot be committed.
+    failed: Option<ResultCode>,
+    committed: bool,
+}
+
+/// What became of a message's operations.
+struct Done {
+    /// For each instance, each operation's plan and results; none for those without paths.
+    selects: Vec<(u32, u32, Vec<Ran>)>,
+    failed: Option<ResultCode>,
+}
+
+struct Ran {
+    kind: OperationKind,
+    plan: Option<Plan>,
+    results: Vec<ResultCode>,
+}
+
+impl World<'_> {
+    fn stage_work(&mut self, work: Work) -> ResultCode {
+        match work {
+            Work::Refused(code) => code,
+            Work::Event(place, value) => self.subscriptions.stage(place, &value),
+            Work::Changes(changes) => {
+                let codes = changes.into_iter().map(|change| self.stage(change));
+                codes.fold(
+                    ResultCode::SUCCESS,
+                    |first, code| {
+                        if first.is_success() { code } else { first }
+                    },
+                )
+            }
+        }
+    }
+
+    /// Stages the operations of a message. Behind the first failure the others are only tried if
+    /// the mode says so.
+    fn run(&mut self, selects: &[Select], mode: Mode) -> Done {
+        let mut done = Done { selects: Vec::new(), failed: None };
+        for select in selects {
+            let mut ran = Vec::new();
+            for operation in &select.operations {
+                if operation.kind.is_empty() {
+                    let (kind, results) = (operation.kind, Vec::new());
+                    ran.push(Ran { kind, plan: None, results });
+                    continue;
+                }
+                let mut plan = apply::plan(self, select, operation);
+                let mut results = Vec::new();
+                for work in std::mem::take(&mut plan.work) {
+                    let code = match done.failed {
+                        Some(_) if mode == Mode::UntilFailure => ResultCode::UNSPECIFIED,
+                        _ => self.stage_work(work),
+                    };
+                    if !code.is_success() {
+                        done.failed.get_or_insert(code);
+                    }
+                    results.push(code);
+                }
+                ran.push(Ran { kind: operation.kind, plan: Some(plan), results });
+            }
+            done.selects.push((select.class, select.instance, ran));
+        }
+        done
+    }
+}
+
+impl Done {
+    /// Replaces results of what went well.
+    fn undo(&mut self, code: ResultCode) {
+        let all = self.selects.iter_mut().flat_map(|(_, _, ran)| ran);
+        for result in all.flat_map(|ran| &mut ran.results).filter(|code| code.is_success()) {
+            *result = code;
+        }
+        self.failed.get_or_insert(code);
+    }
+
+    /// The response's instances: only failures if so wanted, COMMIT's result where it stood.
+    fn response(
+        &self,
+        extended: bool,
+        only_failures: bool,
+        commit: Option<ResultCode>,
+    ) -> Vec<Select> {
+        let operation = |ran: &Ran| {
+            let kind = ran.kind.response()?;
+            let content = match &ran.plan {
+                Some(plan) => Content::Paths(plan.response(&ran.results, extended, only_failures)),
+                None => Content::Outcome(Outcome::of(commit?, extended)),
+            };
+            (content != Content::Paths(Vec::new())).then_some(Operation { kind, content })
+        };
+        let select = |(class, instance, ran): &(u32, u32, Vec<Ran>)| {
+            let operations: Vec<_> = ran.iter().filter_map(operation).collect();
+            let (class, instance) = (*class, *instance);
+            (!operations.is_empty()).then_some(Select { class, instance, operations })
+        };
+        self.selects.iter().filter_map(select).collect()
+    }
+}
+
+impl Fe {
+    /// Answers a query; which mode it says does not matter.
+    pub(super) fn query(
+        &mut self,
+        ce: Id,
+        header: &Header,
+        selects: &[Select],
+        element: &mut dyn Element,
+    ) {
+        self.note_stands();
+        let extended = self.own.is_extended();
+        let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
+        let world = World { own, subscriptions, element };
+        let answer = |select: &Select| {
+            let operations = select.operations.iter();
+            let operations =
+                operations.map(|operation| apply::answer(&world, select, operation, extended));
+            Select {
+                class: select.class,
+                instance: select.instance,
+                operations: operations.collect(),
+            }
+        };
+        let selects: Vec<_> = selects.iter().map(answer).collect();
+        let header = self.response_header(ce, header);
+        let catalog = element.catalog();
+        let types = |select: &Select, path: &[u32]| own::type_at(catalog, select.class, path);
+        for message in parts::messages(header, selects, &types) {
+            self.queue(ce, &message);
+        }
+    }
+
+    fn response_header(&self, ce: Id, request: &Header) -> Header {
+        let Flags { priority, atomic, phase, .. } = request.flags;
+        Header {
+            source: self.id,
+            destination: ce,
+            correlator: request.correlator,
+            flags: Flags { priority, atomic, phase, ..Flags::default() },
+        }
+    }
+
+    /// Carries a configuration out, and answers as it wants to be answered.
+    pub(super) fn config(
+        &mut self,
+        ce: Id,
+        header: &Header,
+        selects: &[Select],
+        element: &mut dyn Element,
+    ) {
+        let before = (self.own.primary(), self.own.state());
+        let has = |kind: OperationKind| {
+            let all = selects.iter().flat_map(|select| &select.operations);
+            all.clone().any(|operation| operation.kind == kind)
+        };
+        if has(OperationKind::Complete) {
+            // Nobody answers this (RFC 5810 section 4.3.1.2.2).
+            if self.transaction.take_if(|transaction| transaction.committed).is_some() {
+                element.complete();
+            }
+            return;
+        }
+        let commits = has(OperationKind::Commit);
+        let (done, commit) = match header.flags.atomic {
+            true => self.transact(ce, header, selects, commits, element),
+            false => (self.at_once(header, selects, element), None),
+        };
+        let failed = done.failed.is_some() || commit.is_some_and(|code| !code.is_success());
+        let wanted = match header.flags.ack {
+            Ack::Never => false,
+            Ack::Success => !failed,
+            Ack::Failure => failed,
+            Ack::Always => true,
+        };
+        if wanted {
+            let only_failures = header.flags.ack == Ack::Failure;
+            let selects = done.response(self.own.is_extended(), only_failures, commit);
+            // Only an answer in parts is marked: what the request was of a transaction it is not itself.
+            let mut header = self.response_header(ce, header);
+            (header.flags.atomic, header.flags.phase) = (false, Phase::Start);
+            for message in parts::responses(header, selects) {
+                self.queue(ce, &message);
+            }
+        }
+        self.follow(before, element);
+    }
+
+    /// A message by itself.
+    fn at_once(&mut self, header: &Header, selects: &[Select], element: &mut dyn Element) -> Done {
+        let busy = self.transaction.is_some();
+        let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
+        let mut world = World { own, subscriptions, element };
+        if busy {
+            let mut done = refused(&world, selects, ResultCode::BUSY);
+            done.failed = Some(ResultCode::BUSY);
+            return done;
+        }
+        let mode = header.flags.mode;
+        let mut done = world.run(selects, mode);
+        let keeps = matches!(mode, Mode::Continue | Mode::UntilFailure);
+        if done.failed.is_some() && !keeps {
+            world.unstage();
+            done.undo(ResultCode::UNSPECIFIED);
+            return done;
+        }
+        let code = world.commit();
+        match code.is_success() {
+            true => world.complete(),
+            false => done.undo(code),
+        }
+        done
+    }
+
+    /// A message of a transaction; the second is what became of its COMMIT.
+    fn transact(
+        &mut self,
+        ce: Id,
+        header: &Header,
+        selects: &[Select],
+        commits: bool,
+        element: &mut dyn Element,
+    ) -> (Done, Option<ResultCode>) {
+        let until = self.now + TRANSACTION_TIMEOUT;
+        let phase = header.flags.phase;
+        if phase == Phase::Start {
+            match &self.transaction {
+                Some(transaction) if transaction.committed => {}
+                _ => {
+                    let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
+                    World { own, subscriptions, element }.unstage();
+                    let (failed, committed) = (None, false);
+                    self.transaction = Some(Transaction { ce, until, failed, committed });
+                }
+            }
+        }
+        let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
+        let mut world = World { own, subscriptions, element };
+        let Some(transaction) = &mut self.transaction else {
+            let code = ResultCode::INVALID_FLAGS;
+            return (refused(&world, selects, code), commits.then_some(code));
+        };
+        transaction.until = until;
+        if phase == Phase::Abort {
+            match transaction.committed {
+                true => world.roll_back(),
+                false => world.unstage(),
+            }
+            self.transaction = None;
+            let done = refused(&world, selects, ResultCode::UNSPECIFIED);
+            return (Done { failed: None, ..done }, Some(ResultCode::SUCCESS));
+        }
+        if transaction.committed {
+            let code = ResultCode::BUSY;
+            return (refused(&world, selects, code), commits.then_some(code));
+        }
+        let done = match header.flags.mode {
+            Mode::AllOrNone => world.run(selects, Mode::AllOrNone),
+            // Any other makes the whole transaction fail (RFC 5810 section 4.3.1.2.2).
+            _ => refused(&world, selects, ResultCode::INVALID_FLAGS),
+        };
+        if transaction.failed.is_none() {
+            transaction.failed = done.failed;
+        }
+        if !(phase == Phase::End && commits) {
+            return (done, commits.then_some(ResultCode::INVALID_FLAGS));
+        }
+        let code = match transaction.failed {
+            Some(code) => code,
+            None => world.commit(),
+        };
+        match code.is_success() {
+            true => transaction.committed = true,
+            false => {
+                world.unstage();
+                self.transaction = None;
+            }
+        }
+        (done, Some(code))
+    }
+
+    /// Gives a transaction up: what is staged is forgotten, what is committed stays.
+    pub(super) fn end_transaction(&mut self, element: &mut dyn Element) {
+        let Some(transaction) = self.transaction.take() else { return };
+        let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
+        let mut world = World { own, subscriptions, element };
+        match transaction.committed {
+            true => world.complete(),
+            false => world.unstage(),
+        }
+    }
+}
+
+/// A message of which nothing is carried out.
+fn refused(world: &World<'_>, selects: &[Select], code: ResultCode) -> Done {
+    let mut failed = None;
+    let select = |select: &Select| {
+        let operation = |operation: &Operation| {
+            let kind = operation.kind;
+            if kind.is_empty() {
+                return Ran { kind, plan: None, results: Vec::new() };
+            }
+            let plan = apply::plan(world, select, operation);
+            let results = vec![code; plan.work.len()];
+            Ran { kind, plan: Some(plan), results }
+        };
+        (select.class, select.instance, select.operations.iter().map(operation).collect())
+    };
+    let selects = selects.iter().map(select).collect();
+    failed.get_or_insert(code);
+    Done { selects, failed }
+}

@@ -1,0 +1,203 @@
+//! Losing a control element and finding another (RFC 5810 section 8, RFC 7121 sections 2 and 3).
+//!
+//! Without a primary CE the element stops at once, or goes on until FEPO's CEFTI is over. Backups
+//! are tried one after the other, or are associated already and one takes over.
+
+use super::own::{self, ADMIN_DISABLE, OPER_DISABLE, OPER_ENABLE};
+use super::{
+    Body, CES_MAX, Element, Fe, FeEvent, Flags, Id, Peer, RETRY_INTERVAL, SetupResult, Stand,
+    TeardownReason,
+};
+
+impl Fe {
+    /// Asks for a connection to a CE, unless there is one.
+    pub(super) fn try_ce(&mut self, ce: Id) {
+        let now = self.now;
+        if !self.peers.contains_key(&ce) && self.peers.len() >= CES_MAX {
+            return;
+        }
+        let peer = self.peers.entry(ce).or_insert_with(|| Peer::new(now));
+        if matches!(peer.stand, Stand::Idle | Stand::Lost | Stand::Unreachable) {
+            peer.stand = Stand::Connecting;
+            self.events.push_back(FeEvent::Connect(ce));
+        }
+    }
+
+    /// A CE has answered an association's setup.
+    pub(super) fn answered(
+        &mut self,
+        ce: Id,
+        result: SetupResult,
+        destination: Id,
+        element: &mut dyn Element,
+    ) {
+        if result != SetupResult::SUCCESS {
+            self.lose(ce, TeardownReason::OTHER, element);
+            return;
+        }
+        if self.id == Id::NONE && destination.is_fe() && destination != Id::NONE {
+            self.id = destination;
+            self.own.set_id(destination);
+        }
+        if let Some(peer) = self.peers.get_mut(&ce) {
+            peer.stand = Stand::Associated;
+        }
+        let is_primary = ce == self.own.primary();
+        self.events.push_back(FeEvent::Associated(ce, is_primary));
+        if is_primary {
+            self.has_primary(element);
+        }
+    }
+
+    /// There is an association with the primary CE, new or old.
+    fn has_primary(&mut self, element: &mut dyn Element) {
+        (self.stops_at, self.retries_at) = (None, None);
+        if self.own.state() != ADMIN_DISABLE {
+            self.own.set_state(OPER_ENABLE);
+            element.set_forwarding(true);
+        }
+        let (last, primary) = (self.own.last(), self.own.primary());
+        if last != Id::NONE && last != primary {
+            let told = [(own::PRIMARY_DOWN, last), (own::PRIMARY_CHANGED, primary)];
+            for (event, ce) in told {
+                if let Some(select) = own::notification(element.catalog(), event, ce) {
+                    self.tell(&select);
+                }
+            }
+        }
+        if self.own.is_hot() {
+            self.own.backups().into_iter().for_each(|ce| self.try_ce(ce));
+        }
+    }
+
+    /// An association, or the attempt at one, is over.
+    pub(super) fn lose(&mut self, ce: Id, reason: TeardownReason, element: &mut dyn Element) {
+        let Some(peer) = self.peers.get_mut(&ce) else { return };
+        let was_associated = match peer.stand {
+            Stand::Idle | Stand::Lost | Stand::Unreachable => return,
+            Stand::Associated => true,
+            Stand::Connecting | Stand::Asking { .. } => false,
+        };
+        peer.stand = if was_associated { Stand::Lost } else { Stand::Unreachable };
+        self.events.push_back(FeEvent::Disconnect(ce));
+        if !was_associated {
+            self.try_next(ce, element);
+            return;
+        }
+        self.events.push_back(FeEvent::Lost(ce, reason));
+        if self.transaction.as_ref().is_some_and(|transaction| transaction.ce == ce) {
+            self.end_transaction(element);
+        }
+        if ce == self.own.primary() {
+            self.own.set_last(ce);
+            self.without_primary(element);
+            self.try_next(ce, element);
+        }
+    }
+
+    /// There is no primary CE: the element stops, or goes on for a while.
+    fn without_primary(&mut self, element: &mut dyn Element) {
+        match self.own.goes_on() {
+            true => self.stops_at = Some(self.now + self.own.goes_on_for()),
+            false => {
+                self.subscriptions.clear();
+                self.stop(element);
+            }
+        }
+    }
+
+    fn stop(&mut self, element: &mut dyn Element) {
+        if self.own.state() != ADMIN_DISABLE {
+            self.own.set_state(OPER_DISABLE);
+        }
+        element.set_forwarding(false);
+    }
+
+    /// Goes on to the next CE, if it was the primary one that could not be had.
+    pub(super) fn try_next(&mut self, ce: Id, element: &mut dyn Element) {
+        if ce != self.own.primary() {
+            return;
+        }
+        for _ in 0..=self.own.backups().len() {
+            self.own.rotate();
+            if self.is_associated(self.own.primary()) {
+                self.events.push_back(FeEvent::Associated(self.own.primary(), true));
+                self.has_primary(element);
+                return;
+            }
+            if !self.own.is_hot() {
+                break;
+            }
+        }
+        let next = self.peers.get(&self.own.primary()).map(|peer| peer.stand);
+        match next {
+            // One that was just tried, or is the only one: not without a pause.
+            Some(Stand::Lost | Stand::Unreachable) => {
+                self.retries_at = Some(self.now + RETRY_INTERVAL);
+            }
+            _ => self.try_ce(self.own.primary()),
+        }
+    }
+
+    /// A CE has come by itself: the primary one is not waited for any longer.
+    pub fn came(&mut self, ce: Id, now: super::Moment) {
+        self.now = self.now.max(now);
+        if ce == self.own.primary() && self.retries_at.take().is_some() {
+            self.try_ce(ce);
+        }
+    }
+
+    /// Does what is due for want of a primary CE.
+    pub(super) fn time_failover(&mut self, element: &mut dyn Element) {
+        if self.retries_at.is_some_and(|at| at <= self.now) {
+            self.retries_at = None;
+            self.try_ce(self.own.primary());
+        }
+        if self.stops_at.is_some_and(|at| at <= self.now) {
+            self.stops_at = None;
+            self.subscriptions.clear();
+            self.stop(element);
+        }
+    }
+
+    /// Does what follows from a change of FEObject and FEPO: forwarding, and another primary CE.
+    pub(super) fn follow(&mut self, before: (Id, u64), element: &mut dyn Element) {
+        let (old, state) = before;
+        if self.own.state() != state {
+            element.set_forwarding(self.own.state() == OPER_ENABLE);
+        }
+        let new = self.own.primary();
+        if new == old {
+            return;
+        }
+        self.own.set_last(old);
+        self.own.demote(old);
+        if self.is_associated(new) {
+            self.events.push_back(FeEvent::Associated(new, true));
+            self.has_primary(element);
+            return;
+        }
+        self.send(old, Body::AssociationTeardown(TeardownReason::NORMAL), 0, Flags::default());
+        self.lose(old, TeardownReason::NORMAL, element);
+        self.without_primary(element);
+        self.try_ce(new);
+    }
+
+    /// Tells FEPO how things stand with the CEs.
+    pub(super) fn note_stands(&mut self) {
+        let primary = self.own.primary();
+        let row = |(id, peer): (&Id, &Peer)| {
+            let status = match peer.stand {
+                Stand::Idle | Stand::Connecting => 0,
+                Stand::Asking { .. } => 1,
+                Stand::Associated if *id == primary => 3,
+                Stand::Associated => 2,
+                Stand::Lost => 4,
+                Stand::Unreachable => 5,
+            };
+            (*id, status, peer.counts.0)
+        };
+        let rows: Vec<_> = self.peers.iter().map(row).collect();
+        self.own.set_all_ces(rows.into_iter());
+    }
+}

@@ -1,0 +1,158 @@
+//! Which definitions a library sees: its own and those of all libraries that it loads, directly or
+//! not.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Faults;
+use crate::model::Base;
+use crate::model::declared::Library;
+use crate::model::fault::{Place, Problem};
+
+/// What a name is a name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    Frame,
+    Type,
+    Metadata,
+    Class,
+}
+
+impl What {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            What::Frame => "frame",
+            What::Type => "data type",
+            What::Metadata => "metadatum",
+            What::Class => "class",
+        }
+    }
+}
+
+/// The names of all libraries, and which of them see which.
+pub(super) struct Scopes<'a> {
+    pub(super) libraries: &'a [Library],
+    /// For each library what its names are, as indices into its own rows.
+    own: Vec<HashMap<(What, &'a str), usize>>,
+    /// For each library those that it sees, itself first.
+    seen: Vec<Vec<usize>>,
+}
+
+impl<'a> Scopes<'a> {
+    pub(super) fn new(libraries: &'a [Library], faults: &mut Faults<'a>) -> Scopes<'a> {
+        let mut labels: HashMap<&str, usize> = HashMap::new();
+        for (at, library) in libraries.iter().enumerate() {
+            faults.enter(&library.provides, Place::default(), String::new());
+            if labels.insert(&library.provides, at).is_some() {
+                faults.add(Problem::LibraryTwice);
+            }
+        }
+        let own = libraries.iter().map(|library| own_names(library, faults)).collect();
+        let loads: Vec<Vec<usize>> =
+            libraries.iter().map(|library| loaded(library, &labels, faults)).collect();
+        let seen = (0..libraries.len()).map(|at| closure(at, &loads)).collect();
+        let scopes = Scopes { libraries, own, seen };
+        scopes.check_unique(faults);
+        scopes
+    }
+
+    /// Where a name that a library uses is defined: which library, which of its rows.
+    pub(super) fn find(&self, library: usize, what: What, name: &str) -> Option<(usize, usize)> {
+        let there = |at: &usize| Some((*at, *self.own[*at].get(&(what, name))?));
+        self.seen[library].iter().find_map(there)
+    }
+
+    /// The label of a library that has the name, seen or not.
+    pub(super) fn elsewhere(&self, what: What, name: &str) -> Option<String> {
+        let at = self.own.iter().position(|own| own.contains_key(&(what, name)))?;
+        Some(self.libraries[at].provides.clone())
+    }
+
+    /// Names are unique among all that a library sees. Classes are unique everywhere, and looked
+    /// after elsewhere.
+    fn check_unique(&self, faults: &mut Faults<'a>) {
+        for (at, seen) in self.seen.iter().enumerate() {
+            let library = &self.libraries[at];
+            faults.enter(&library.provides, Place::default(), String::new());
+            let mut names: HashMap<(What, &str), usize> = HashMap::new();
+            let mut twice = BTreeSet::new();
+            for &there in seen {
+                for &(what, name) in self.own[there].keys() {
+                    let other = *names.entry((what, name)).or_insert(there);
+                    // Two that are loaded and see each other say it themselves.
+                    let told =
+                        self.seen[other].contains(&there) || self.seen[there].contains(&other);
+                    if other != there && what != What::Class && (!told || other == at) {
+                        twice.insert((what.word(), name.to_string()));
+                    }
+                }
+            }
+            for (what, name) in twice {
+                faults.add(Problem::NameTwice { what, name });
+            }
+        }
+    }
+}
+
+/// The names that a library defines; the first of two with the same name.
+fn own_names<'a>(library: &'a Library, faults: &mut Faults<'a>) -> HashMap<(What, &'a str), usize> {
+    let frames = library.frames.iter().map(|def| (What::Frame, &def.name, def.place)).enumerate();
+    let types = library.data_types.iter().map(|def| (What::Type, &def.name, def.place)).enumerate();
+    let metadata =
+        library.metadata.iter().map(|def| (What::Metadata, &def.name, def.place)).enumerate();
+    let classes = library.classes.iter().map(|def| (What::Class, &def.name, def.place)).enumerate();
+    let mut own = HashMap::new();
+    for (index, (what, name, place)) in frames.chain(types).chain(metadata).chain(classes) {
+        faults.enter(&library.provides, place, String::new());
+        if !is_name(name) {
+            faults.add(Problem::NameWrong { name: name.clone() });
+        }
+        if what == What::Type && Base::parse(name).is_some() {
+            faults.add(Problem::NameTaken { name: name.clone() });
+        }
+        if own.contains_key(&(what, name.as_str())) {
+            faults.add(Problem::NameTwice { what: what.word(), name: name.clone() });
+            continue;
+        }
+        own.insert((what, name.as_str()), index);
+    }
+    own
+}
+
+/// Whether it is one of XML's NMTOKENs.
+pub(super) fn is_name(name: &str) -> bool {
+    let part = |part: char| part.is_alphanumeric() || matches!(part, '.' | '-' | '_' | ':');
+    !name.is_empty() && name.chars().all(part)
+}
+
+fn loaded<'a>(
+    library: &'a Library,
+    labels: &HashMap<&str, usize>,
+    faults: &mut Faults<'a>,
+) -> Vec<usize> {
+    let mut loaded = Vec::new();
+    for load in &library.loads {
+        match labels.get(load.library.as_str()) {
+            Some(&at) => loaded.push(at),
+            None => {
+                faults.enter(&library.provides, load.place, String::new());
+                faults.add(Problem::LoadUnknown { library: load.library.clone() });
+            }
+        }
+    }
+    loaded
+}
+
+/// A library and all that it loads, each once; libraries may load each other.
+fn closure(at: usize, loads: &[Vec<usize>]) -> Vec<usize> {
+    let mut seen = vec![at];
+    let mut next = 0;
+    while let Some(&library) = seen.get(next) {
+        for &loaded in &loads[library] {
+            if !seen.contains(&loaded) {
+                seen.push(loaded);
+            }
+        }
+        next += 1;
+    }
+    seen
+}

@@ -1,0 +1,118 @@
+//! Shared maps against the standard library's.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What can be done to a map.
+#[derive(Debug, Clone)]
+enum Step {
+    Insert(u16, u8),
+    Remove(u16),
+    Change(u16),
+    Copy,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Few keys, so that they are met again; many steps, so that chunks split and join.
+    let key = || 0u16..1500;
+    prop_oneof![
+        6 => (key(), any::<u8>()).prop_map(|(key, value)| Step::Insert(key, value)),
+        4 => key().prop_map(Step::Remove),
+        2 => key().prop_map(Step::Change),
+        1 => Just(Step::Copy),
+    ]
+}
+
+fn check(map: &Shared<u16, u8>, model: &BTreeMap<u16, u8>) {
+    assert!(map.iter().eq(model.iter()));
+    assert!(map.iter().rev().eq(model.iter().rev()));
+    assert_eq!(map.len(), model.len());
+    for (first, entries) in &map.chunks {
+        assert!(entries.len() <= CHUNK_MAX && entries.first().map(|(key, _)| key) == Some(first));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_map_is_what_the_standard_one_is_and_its_copies_stay_as_they_were(
+        begin in 0u16..2000,
+        steps in prop::collection::vec(step(), 0..2000),
+    ) {
+        let mut map: Shared<u16, u8> = (0..begin).map(|key| (key, 0)).collect();
+        let mut model: BTreeMap<u16, u8> = (0..begin).map(|key| (key, 0)).collect();
+        let mut copies = vec![(map.clone(), model.clone())];
+        for step in steps {
+            match step {
+                Step::Insert(key, value) => {
+                    prop_assert_eq!(map.insert(key, value), model.insert(key, value));
+                }
+                Step::Remove(key) => prop_assert_eq!(map.remove(&key), model.remove(&key)),
+                Step::Change(key) => {
+                    if let Some(value) = map.get_mut(&key) {
+                        *value ^= 1;
+                    }
+                    if let Some(value) = model.get_mut(&key) {
+                        *value ^= 1;
+                    }
+                    prop_assert_eq!(map.get(&key), model.get(&key));
+                }
+                Step::Copy if copies.len() < 8 => copies.push((map.clone(), model.clone())),
+                Step::Copy => {}
+            }
+        }
+        check(&map, &model);
+        prop_assert!(map.range(100..=700).eq(model.range(100..=700)));
+        prop_assert!(map.range(2000..).eq(model.range(2000..)));
+        for (copy, model_of_copy) in &copies {
+            check(copy, model_of_copy);
+            let mut told = Vec::new();
+            copy.differences(&map, |key, old, new| told.push((*key, old.copied(), new.copied())));
+            let keys: std::collections::BTreeSet<u16> =
+                model_of_copy.keys().chain(model.keys()).copied().collect();
+            let all = keys.into_iter().map(|key| {
+                (key, model_of_copy.get(&key).copied(), model.get(&key).copied())
+            });
+            let differ: Vec<_> = all.filter(|(_, old, new)| old != new).collect();
+            prop_assert_eq!(told, differ);
+            prop_assert_eq!(*copy == map, *model_of_copy == model);
+        }
+        let mut kept = map.clone();
+        kept.retain(|key, _| key % 3 == 0);
+        model.retain(|key, _| key % 3 == 0);
+        check(&kept, &model);
+        prop_assert!(kept.into_iter().eq(model));
+    }
+}
+
+#[test]
+fn of_what_two_maps_share_nothing_is_looked_at() {
+    /// A number that tells how often it was compared.
+    #[derive(Clone)]
+    struct Told<'a>(u32, &'a std::cell::Cell<usize>);
+    impl PartialEq for Told<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0 == other.0
+        }
+    }
+    let compared = std::cell::Cell::new(0);
+    let map: Shared<u32, Told<'_>> = (0..100_000).map(|key| (key, Told(0, &compared))).collect();
+    let mut other = map.clone();
+    other.insert(50_000, Told(1, &compared));
+    other.remove(&70_000);
+    let mut keys = Vec::new();
+    map.differences(&other, |key, _, _| keys.push(*key));
+    assert_eq!(keys, [50_000, 70_000]);
+    assert!(compared.get() <= 2 * CHUNK_MAX, "{} were compared", compared.get());
+}
+
+#[test]
+fn of_several_entries_with_one_key_the_last_one_stays() {
+    let map: Shared<u8, char> = [(2, 'a'), (1, 'b'), (2, 'c')].into();
+    assert!(map.iter().eq([(&1, &'b'), (&2, &'c')]));
+}

@@ -1,0 +1,20 @@
+//! Programs of others that a test needs: without them it says so and passes, except as root with
+//! CI set in the environment, where they have to be there.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
+
+/// Whether `program` can be run; if it has to be there, it is.
+#[allow(dead_code, reason = "not every test asks for one")]
+pub fn is_there(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let found = command.status().is_ok_and(|status| status.success());
+    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let needed = std::env::var_os("CI").is_some() && root;
+    assert!(found || !needed, "{program} is needed here, and is not installed");
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}

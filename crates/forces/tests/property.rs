@@ -1,0 +1,113 @@
+//! What holds for any message and for any bytes: a round trip loses nothing, hostile bytes do not
+//! panic, and what is read takes no more memory than a small multiple of them.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod generate;
+
+use forces::wire::{Body, Header, MessageKind, OperationKind, frame_octets};
+use forces::wire::{
+    Data, HEADER_OCTETS, Message, Operation, PATH_DEPTH_MAX, PathData, Select, TLV_OCTETS_MAX,
+    WireWhy, decode, encode,
+};
+use generate::message;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(message, &mut bytes).unwrap();
+    bytes
+}
+
+/// Decodes anything and checks what holds for all that decodes.
+fn check(bytes: &[u8]) {
+    match decode(bytes) {
+        Ok(message) => {
+            let again = encoded(&message);
+            assert!(again.len() <= bytes.len() + 3, "{message:?}");
+            assert_eq!(decode(&again), Ok(message));
+        }
+        Err(fault) => {
+            assert!(fault.at <= bytes.len(), "{fault}");
+            assert!(!fault.to_string().is_empty() && !fault.code().is_success());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_message_is_what_was_sent(message in message()) {
+        let bytes = encoded(&message);
+        prop_assert_eq!(bytes.len() % 4, 0);
+        prop_assert_eq!(frame_octets(&bytes), Ok(Some(bytes.len())));
+        prop_assert_eq!(decode(&bytes), Ok(message));
+    }
+
+    #[test]
+    fn changed_messages_are_read_or_refused(
+        message in message(),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = encoded(&message);
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        // Lengths right and wrong.
+        check(&bytes);
+        let words = (bytes.len() / 4) as u16;
+        bytes[2..4].copy_from_slice(&words.to_be_bytes());
+        check(&bytes);
+    }
+
+    #[test]
+    fn cut_messages_are_refused(message in message(), place in any::<prop::sample::Index>()) {
+        let mut bytes = encoded(&message);
+        bytes.truncate(place.index(bytes.len()));
+        prop_assert!(decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        kind in proptest::sample::select(&MessageKind::ALL[..]),
+        body in vec(prop_oneof![Just(0u8), Just(1), Just(0x10), Just(4), any::<u8>()], 0..200),
+    ) {
+        let mut bytes = vec![0x10, kind.wire(), 0, 0];
+        bytes.resize(HEADER_OCTETS, 0);
+        bytes.extend(&body);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let words = (bytes.len() / 4) as u16;
+        bytes[2..4].copy_from_slice(&words.to_be_bytes());
+        check(&bytes);
+        check(&body);
+    }
+}
+
+fn query(path: PathData) -> Message {
+    let operation = Operation::on(OperationKind::Get, vec![path]);
+    Message { header: Header::default(), body: Body::Query(vec![Select::one(1, 1, operation)]) }
+}
+
+#[test]
+fn paths_are_nested_so_deep_and_no_deeper() {
+    let nested = |depth: usize| {
+        (1..depth)
+            .fold(PathData::named([1]), |inner, _| PathData::with([1], Data::Paths(vec![inner])))
+    };
+    assert!(decode(&encoded(&query(nested(PATH_DEPTH_MAX)))).is_ok());
+    let fault = decode(&encoded(&query(nested(PATH_DEPTH_MAX + 1)))).unwrap_err();
+    assert_eq!(fault.why, WireWhy::PathDepth);
+}
+
+#[test]
+fn what_is_too_long_is_said_to_be() {
+    let long = |octets: usize| query(PathData::with([1], Data::Full(vec![0; octets])));
+    // PATH-DATA, the operation and LFBselect are around it.
+    let most = TLV_OCTETS_MAX - 4 - 12 - 4 - 12;
+    assert!(encode(&long(most / 4 * 4), &mut Vec::new()).is_ok());
+    let mut out = vec![7];
+    let fault = encode(&long(TLV_OCTETS_MAX), &mut out).unwrap_err();
+    assert_eq!((fault.what, fault.octets, out), ("FULLDATA", TLV_OCTETS_MAX + 4, vec![7]));
+    assert_eq!(encode(&long(TLV_OCTETS_MAX - 4), &mut Vec::new()).unwrap_err().what, "PATH-DATA");
+}

@@ -1,0 +1,228 @@
+//! A client that sends a datagram and waits for its echo, and the server that returns it, on two hosts.
+//!
+//! As studies do it whose client and server are programs: one datagram outstanding, blocking calls, the monotonic clock read
+//! around them. Both threads stay on the cores of the thread that calls. A datagram's first eight bytes are its number,
+//! so that an echo that comes late, or what anybody else sends, is not taken for another. Invariant: every datagram
+//! that was sent has come back or is lost; nothing waits for longer than it was told.
+
+#![allow(clippy::disallowed_methods)]
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Host;
+use crate::LabError;
+
+/// Bytes of a datagram's number.
+const NUMBER_BYTES: usize = 8;
+
+/// The most that UDP over IPv4 carries in a packet of 1,500 bytes.
+const PAYLOAD_BYTES_MAX: usize = 1472;
+
+/// How often a server that hears nothing looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Bytes of a datagram, 8 to 1,472.
+    pub payload_bytes: usize,
+    /// How many.
+    pub packets: u64,
+    /// When one is lost.
+    pub wait: Duration,
+    /// So many lost in a row end it.
+    pub lost_in_a_row_max: u64,
+}
+
+/// A datagram that came back; its moments are times since the talk began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Before the client sent it.
+    pub sent_at: Duration,
+    /// After the server had it.
+    pub came_at: Duration,
+    /// Before the server sent it back.
+    pub answered_at: Duration,
+    /// After the client had it again.
+    pub back_at: Duration,
+}
+
+/// What came of a talk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Talked {
+    /// Those that came back, in order.
+    pub returned: Vec<Exchange>,
+    /// How many were sent; the others are lost.
+    pub sent: u64,
+    /// Whether too many in a row were lost.
+    pub is_given_up: bool,
+}
+
+/// What a server notes of a datagram: its number, when it came, when it was sent back.
+type Answered = (u64, Duration, Duration);
+
+/// Has a client talk to a server until all is said, too much is lost, or `stop` is set.
+pub fn talk(
+    client: &Host,
+    server: &Host,
+    terms: &Terms,
+    stop: &AtomicBool,
+) -> Result<Talked, LabError> {
+    if !(NUMBER_BYTES..=PAYLOAD_BYTES_MAX).contains(&terms.payload_bytes) {
+        let value = terms.payload_bytes.to_string();
+        return Err(LabError::Argument { what: "bytes of a datagram", value });
+    }
+    let sockets = [opened(client, server, terms.wait)?, opened(server, client, LOOK)?];
+    let [near, far] = &sockets;
+    let (begun, is_over) = (Instant::now(), AtomicBool::new(false));
+    let (said, answered) = thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(far, begun, &is_over));
+        let said = say(near, terms, begun, stop);
+        is_over.store(true, Ordering::Relaxed);
+        (said, serving.join().expect("a server does not panic"))
+    });
+    let failed = |what: &'static str, host: &Host| {
+        let subject = host.socket_address().to_string();
+        move |error| LabError::system(what, subject, error)
+    };
+    let (rows, sent, is_given_up) = said.map_err(failed("talk from", client))?;
+    let answered = answered.map_err(failed("answer at", server))?;
+    Ok(Talked { returned: joined(&rows, &answered), sent, is_given_up })
+}
+
+/// A socket of a host that hears the other one only.
+fn opened(host: &Host, peer: &Host, patience: Duration) -> Result<UdpSocket, LabError> {
+    let open = || -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind(host.socket_address())?;
+        socket.connect(peer.socket_address())?;
+        socket.set_read_timeout(Some(patience))?;
+        Ok(socket)
+    };
+    let subject = || host.socket_address().to_string();
+    let opened = host.namespace().run(open)?;
+    opened.map_err(|error| LabError::system("open a socket at", subject(), error))
+}
+
+/// What a client notes: number, when it was sent, when it was back; how many were sent; whether it gave up.
+type Said = (Vec<(u64, Duration, Duration)>, u64, bool);
+
+fn say(socket: &UdpSocket, terms: &Terms, begun: Instant, stop: &AtomicBool) -> io::Result<Said> {
+    let (mut datagram, mut buffer) = (vec![0; terms.payload_bytes], [0; PAYLOAD_BYTES_MAX]);
+    let (mut rows, mut lost_in_a_row, mut sent) = (Vec::new(), 0, 0);
+    while sent < terms.packets && !stop.load(Ordering::Relaxed) {
+        let number = sent;
+        datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
+        let sent_at = begun.elapsed();
+        socket.send(&datagram)?;
+        sent += 1;
+        match echo(socket, number, &mut buffer, begun, sent_at + terms.wait)? {
+            Some(back_at) => {
+                rows.push((number, sent_at, back_at));
+                lost_in_a_row = 0;
+            }
+            None => lost_in_a_row += 1,
+        }
+        if lost_in_a_row >= terms.lost_in_a_row_max {
+            return Ok((rows, sent, true));
+        }
+    }
+    Ok((rows, sent, false))
+}
+
+/// When the datagram of this number was back, if it was in time.
+fn echo(
+    socket: &UdpSocket,
+    number: u64,
+    buffer: &mut [u8],
+    begun: Instant,
+    deadline: Duration,
+) -> io::Result<Option<Duration>> {
+    loop {
+        let came = received(socket, buffer)?;
+        let at = begun.elapsed();
+        if came == Some(number) {
+            return Ok(Some(at));
+        }
+        if at >= deadline {
+            return Ok(None);
+        }
+    }
+}
+
+/// The number of a datagram that came, if one did while it was waited for.
+fn received(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<u64>> {
+    match socket.recv(buffer) {
+        Ok(count) => {
+            let number = buffer[..count].first_chunk::<NUMBER_BYTES>();
+            Ok(number.map(|bytes| u64::from_be_bytes(*bytes)))
+        }
+        Err(error) if is_silence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Nothing came, a signal did, or the other host had no socket when an earlier datagram came to it.
+fn is_silence(error: &io::Error) -> bool {
+    let kinds = [
+        ErrorKind::WouldBlock,
+        ErrorKind::TimedOut,
+        ErrorKind::Interrupted,
+        ErrorKind::ConnectionRefused,
+    ];
+    kinds.contains(&error.kind())
+}
+
+fn serve(socket: &UdpSocket, begun: Instant, is_over: &AtomicBool) -> io::Result<Vec<Answered>> {
+    let (mut buffer, mut rows) = ([0; PAYLOAD_BYTES_MAX], Vec::new());
+    while !is_over.load(Ordering::Relaxed) {
+        let count = match socket.recv(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if is_silence(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let came_at = begun.elapsed();
+        let Some(number) = buffer[..count].first_chunk::<NUMBER_BYTES>() else { continue };
+        let number = u64::from_be_bytes(*number);
+        let answered_at = begun.elapsed();
+        match socket.send(&buffer[..count]) {
+            Ok(_) => rows.push((number, came_at, answered_at)),
+            Err(error) if is_silence(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rows)
+}
+
+/// Both ends' moments of each datagram that came back. A switch may make two of one: the first was answered first.
+fn joined(said: &[(u64, Duration, Duration)], answered: &[Answered]) -> Vec<Exchange> {
+    let mut answers = answered.iter().copied().peekable();
+    let mut row = |&(number, sent_at, back_at): &(u64, Duration, Duration)| {
+        while answers.next_if(|(other, ..)| *other < number).is_some() {}
+        let (_, came_at, answered_at) = *answers.peek().filter(|(other, ..)| *other == number)?;
+        Some(Exchange { number, sent_at, came_at, answered_at, back_at })
+    };
+    said.iter().filter_map(&mut row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_both_ends_are_joined_by_number() {
+        let at = Duration::from_micros;
+        let said = [(0, at(0), at(9)), (2, at(20), at(29)), (3, at(30), at(39))];
+        let answered =
+            [(0, at(3), at(4)), (1, at(13), at(14)), (2, at(23), at(24)), (2, at(25), at(26))];
+        let found = joined(&said, &answered);
+        let rows: Vec<_> = found.iter().map(|it| (it.number, it.came_at, it.back_at)).collect();
+        // One that nobody saw at the server has no moments there.
+        assert_eq!(rows, [(0, at(3), at(9)), (2, at(23), at(29))]);
+    }
+}

@@ -1,0 +1,367 @@
+//! `planimeter fe`: a control element for a moment, which asks a forwarding element over ForCES, or changes it.
+//!
+//! It dials an element that waits for control elements, or waits for one that dials. Parts of instances are
+//! named as programs name them (`lpm.IPv4PrefixTable[3].HopSelector`), or by class and number
+//! (`IPv4UcastLPM:1.IPv4UcastLPMStats`); elements that do not run our programs have only the latter.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use forces::association::{CeEvent, CeSettings, Channel};
+use forces::wire::{Data, Id, Operation, OperationKind, PathData, Select, TeardownReason, data};
+use forces::{Catalog, Rows, Value};
+use instrument::control_element::{CeError, ControlElement, Meanwhile, RealTime, rows_of};
+use packet::time::Nanos;
+use ports::channel::tls::Files;
+use ports::channel::{Tls, Url};
+
+use super::element::read;
+use super::failure::Failure;
+use super::out::say;
+use progfe::control::whole::{self, PART_OCTETS, component};
+
+/// Parts of instances by name.
+mod names;
+
+use names::{Names, Part};
+
+/// Arguments of `planimeter fe`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Dial an element that waits there: tcp:IP[:PORT], ssl:IP[:PORT] or unix:FILE
+    #[arg(long, value_name = "URL", required_unless_present = "listen")]
+    connect: Option<String>,
+    /// Wait for an element that dials: ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:FILE
+    #[arg(long, value_name = "URL", conflicts_with = "connect")]
+    listen: Option<String>,
+    /// The id of this control element, as the element knows it
+    #[arg(long, value_name = "ID", default_value = "0x40000001")]
+    id: String,
+    /// Seconds for the association to be made, and for each answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+    /// A class library beside those that ship
+    #[arg(long, value_name = "FILE")]
+    library: Vec<PathBuf>,
+    /// The private key of --certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// The certificate that ssl: and pssl: show to the element, in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The certificate of the CA that vouches for elements, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    #[command(subcommand)]
+    order: Order,
+}
+
+/// What is wanted of an element.
+#[derive(clap::Subcommand)]
+enum Order {
+    /// Print what parts of instances hold
+    Get {
+        /// Such as lpm.IPv4PrefixTable[3], FEPO.CEID or EtherMACIn:1.AdminStatus
+        #[arg(required = true)]
+        parts: Vec<String>,
+    },
+    /// Change parts of instances, all of them or none
+    Set {
+        /// Such as fdb.AgeSeconds=60; a part without = is a row or optional field that is taken away
+        #[arg(required_unless_present = "rows")]
+        changes: Vec<String>,
+        /// Rows of a table from a file, a line each: an index and the row's value
+        #[arg(long, value_name = "TABLE=FILE")]
+        rows: Vec<String>,
+    },
+    /// Print events as they are told
+    Watch {
+        /// Such as fdb.EntryLearned
+        #[arg(required = true)]
+        events: Vec<String>,
+        /// Stop after so many
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+    },
+    /// Have a frame go through the program, and print what happened to it
+    Trace {
+        /// Its bytes in hexadecimal, without frame check sequence
+        #[arg(long, value_name = "HEX")]
+        frame: String,
+        /// The port that it comes in on
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        port: u32,
+    },
+    /// Put another program in place of the one that runs
+    Load {
+        /// The program
+        file: PathBuf,
+    },
+}
+
+/// A control element at work.
+struct Work {
+    element: ControlElement,
+    names: Names,
+    meanwhile: RealTime,
+}
+
+/// Does what `planimeter fe` is asked.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let names = Names::new(catalog(&arguments.library)?);
+    let mut work = Work { element: associate(arguments)?, names, meanwhile: RealTime };
+    let done = match &arguments.order {
+        Order::Get { parts } => work.get(parts),
+        Order::Set { changes, rows } => work.set(changes, rows),
+        Order::Watch { events, count } => work.watch(events, *count),
+        Order::Trace { frame, port } => work.trace(frame, *port),
+        Order::Load { file } => work.load(file),
+    };
+    work.element.leave(&mut work.meanwhile);
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+fn associate(arguments: &Arguments) -> Result<ControlElement, Failure> {
+    let text = arguments.connect.as_ref().or(arguments.listen.as_ref());
+    let text = text.map(String::as_str).unwrap_or_default();
+    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let url = Url::with_default_port(text, Channel::High.port()).map_err(|error| usage(&error))?;
+    if url.is_passive() != arguments.listen.is_some() {
+        let hint = "--connect takes tcp:, ssl: and unix:, --listen takes ptcp:, pssl: and punix:";
+        return Err(Failure::usage(format!("{url}: {hint}")));
+    }
+    let digits = arguments.id.trim_start_matches("0x");
+    let id = u32::from_str_radix(digits, 16).ok().map(Id).filter(|id| id.is_ce());
+    let id = id.ok_or_else(|| {
+        Failure::usage(format!("--id {}: from 0x40000000 to 0x7fffffff", arguments.id))
+    })?;
+    let files = Files {
+        private_key: arguments.private_key.clone(),
+        certificate: arguments.certificate.clone(),
+        ca_cert: arguments.ca_cert.clone(),
+    };
+    let tls = if files.is_empty() { None } else { Some(Tls::load(&files)) };
+    let tls = tls.transpose().map_err(|error| usage(&error))?;
+    let patience = arguments.patience.clamp(1, 3600);
+    let mut settings = CeSettings::new(id);
+    settings.gives = Some(Id(1));
+    settings.answer_timeout = Duration::from_secs(patience);
+    let patience = Nanos::from_secs(patience);
+    ControlElement::associate(&url, tls.as_ref(), settings, patience, &mut RealTime)
+        .map_err(|error| Failure::usage(format!("{url}: {error}")))
+}
+
+/// The classes that ship, and those of further libraries.
+fn catalog(files: &[PathBuf]) -> Result<Catalog, Failure> {
+    let mut libraries = progfe::program::document::shipped();
+    let first = |file: &PathBuf, fault: Option<String>| {
+        Failure::usage(format!("{}: {}", file.display(), fault.unwrap_or_default()))
+    };
+    for file in files {
+        let library = forces::library::read(&read(file)?);
+        let library = library.map_err(|all| first(file, all.first().map(ToString::to_string)))?;
+        libraries.push(library);
+    }
+    Catalog::new(libraries)
+        .map_err(|all| Failure::usage(all.first().map(ToString::to_string).unwrap_or_default()))
+}
+
+fn failed(error: CeError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+impl Work {
+    /// What stands at a part, once it is there.
+    fn value(&mut self, part: &Part) -> Result<Value, Failure> {
+        let answer = self.element.get(&part.place, &mut self.meanwhile).map_err(failed)?;
+        if let Some((_, code)) = answer.failures().first() {
+            return Err(Failure::usage(format!("{}: {code}", part.text)));
+        }
+        let values = answer.values(&self.names.catalog);
+        let values = values.map_err(|fault| Failure::usage(format!("{}: {fault}", part.text)))?;
+        let value = values.into_values().next();
+        value
+            .ok_or_else(|| Failure::usage(format!("{}: the element says nothing of it", part.text)))
+    }
+
+    fn whole(&mut self, id: u32) -> Result<Value, Failure> {
+        let part = Part::of_program(id);
+        self.value(&part)
+    }
+
+    /// Learns the names of instances, if the element has any.
+    fn learn(&mut self) {
+        if self.names.instances.is_empty()
+            && let Ok(rows) = self.whole(component::INSTANCES)
+        {
+            self.names.learn(&rows);
+        }
+    }
+
+    fn part(&mut self, text: &str) -> Result<Part, Failure> {
+        if !self.names.is_numbered(text) {
+            self.learn();
+        }
+        self.names.part(text).map_err(Failure::usage)
+    }
+
+    fn get(&mut self, parts: &[String]) -> Result<(), Failure> {
+        for text in parts {
+            let part = self.part(text)?;
+            let value = self.value(&part)?;
+            let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
+            say!("{text} = {}", data_type.show(&value));
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, changes: &[String], rows: &[String]) -> Result<(), Failure> {
+        let mut all: Vec<Vec<Select>> = Vec::new();
+        for text in changes {
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (text.as_str(), None),
+            };
+            let part = self.part(name)?;
+            let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
+            let wrong =
+                |fault: forces::value::ValueFault| Failure::usage(format!("{name}: {fault}"));
+            let (kind, said) = match value {
+                Some(value) => {
+                    let value = data_type.parse(value).map_err(wrong)?;
+                    (OperationKind::Set, data::write(&data_type, &value).map_err(wrong)?)
+                }
+                None => (OperationKind::Delete, Data::None),
+            };
+            let path = PathData::with(part.place.path.clone(), said);
+            let operation = Operation::on(kind, vec![path]);
+            all.push(vec![Select::one(part.place.class, part.place.instance, operation)]);
+        }
+        for text in rows {
+            all.extend(self.rows(text)?);
+        }
+        self.transact(all)
+    }
+
+    /// Sets of the rows of a file.
+    fn rows(&mut self, text: &str) -> Result<Vec<Vec<Select>>, Failure> {
+        let (name, file) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(format!(
+                "--rows {text}: write TABLE=FILE, such as lpm.IPv4PrefixTable=routes.txt"
+            ))
+        })?;
+        let part = self.part(name)?;
+        let table = self.names.type_of(&part).map_err(Failure::usage)?;
+        let array = table.array();
+        let array = array.ok_or_else(|| Failure::usage(format!("{name} is no table")))?;
+        let mut rows = Rows::new();
+        for (at, line) in read(file.as_ref())?.lines().enumerate() {
+            let wrong = |what: String| Failure::usage(format!("{file}:{}: {what}", at + 1));
+            if line.trim().is_empty() {
+                continue;
+            }
+            let (index, row) = line.trim().split_once(char::is_whitespace).unwrap_or((line, ""));
+            let index = index.parse().map_err(|_| wrong("a line is an index and a row".into()))?;
+            let row = array.element.parse(row).map_err(|fault| wrong(fault.to_string()))?;
+            rows.insert(index, row);
+        }
+        let all = rows_of(&part.place, &table, &rows);
+        let all = all.map_err(|fault| Failure::usage(format!("{file}: {fault}")))?;
+        Ok(all.into_iter().map(|select| vec![select]).collect())
+    }
+
+    fn transact(&mut self, all: Vec<Vec<Select>>) -> Result<(), Failure> {
+        match self.element.transact(all, &mut self.meanwhile) {
+            Ok(()) => Ok(()),
+            Err(CeError::Failed(failures)) => {
+                let mut lines: Vec<String> = failures
+                    .iter()
+                    .take(20)
+                    .map(|(place, code)| self.names.failure(place, *code))
+                    .collect();
+                // The element says more of a program that it refuses.
+                if let Ok(problems) = self.whole(component::PROBLEMS) {
+                    let rows = problems.rows().into_iter().flat_map(|rows| rows.values());
+                    lines.extend(rows.filter_map(|row| Some(row.text()?.to_owned())));
+                }
+                Err(Failure::usage(lines.join("\n")))
+            }
+            Err(other) => Err(failed(other)),
+        }
+    }
+
+    fn watch(&mut self, events: &[String], count: Option<u64>) -> Result<(), Failure> {
+        let stop = super::stop::flag()?;
+        for text in events {
+            let part = self.part(text)?;
+            let asked = self.element.ce().subscribe(&part.place, &[(2, 1)]);
+            let correlator =
+                asked.map_err(|refused| Failure::usage(format!("{text}: {refused}")))?;
+            let answer = self.element.answer(correlator, &mut self.meanwhile).map_err(failed)?;
+            if let Some((_, code)) = answer.failures().first() {
+                return Err(Failure::usage(format!("{text}: {code}")));
+            }
+        }
+        let mut told = 0;
+        while count.is_none_or(|count| told < count) && !stop.load(Ordering::Relaxed) {
+            while let Some(event) = self.element.next_event() {
+                match event {
+                    CeEvent::Notified(selects) => {
+                        for line in self.names.notification(&selects) {
+                            say!("{line}");
+                            told += 1;
+                        }
+                    }
+                    CeEvent::Down(TeardownReason::NORMAL) => return Ok(()),
+                    CeEvent::Down(reason) => return Err(failed(CeError::Down(reason))),
+                    _ => {}
+                }
+            }
+            self.element.turn(self.meanwhile.now()).map_err(failed)?;
+            let soon = self.meanwhile.now().saturating_add(Nanos::from_millis(100));
+            self.element.rest(soon, &mut self.meanwhile);
+        }
+        Ok(())
+    }
+
+    fn trace(&mut self, hex: &str, port: u32) -> Result<(), Failure> {
+        let frame = super::progfe::bytes_of(hex)?;
+        let asked = Value::struct_of([(1, Value::Unsigned(port.into())), (2, Value::Bytes(frame))]);
+        let part = Part::of_program(component::TRACE_FRAME);
+        let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
+        let said = data::write(&data_type, &asked);
+        let said = said.map_err(|fault| Failure::usage(format!("--frame: {fault}")))?;
+        let path = PathData::with(part.place.path, said);
+        let operation = Operation::on(OperationKind::Set, vec![path]);
+        let select = Select::one(whole::CLASS, 1, operation);
+        self.element.configure(vec![select], &mut self.meanwhile).map_err(failed)?;
+        let steps = self.whole(component::TRACE)?;
+        for step in steps.rows().into_iter().flat_map(|rows| rows.values()) {
+            let text = |id| step.step(id).and_then(Value::text).unwrap_or_default();
+            let copy = step.step(1).and_then(Value::unsigned).unwrap_or(0);
+            let copy = if copy > 0 { format!("copy {copy} ") } else { String::new() };
+            say!("{copy}{}: {}", text(2), text(3));
+            for set in text(4).split_whitespace() {
+                say!("    {}", set.replacen('=', " = ", 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, file: &std::path::Path) -> Result<(), Failure> {
+        let text = read(file)?;
+        let part = Part::of_program(component::DOCUMENT);
+        let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
+        let parts = text.as_bytes().chunks(PART_OCTETS);
+        let rows: Rows = (0..).zip(parts.map(|part| Value::Bytes(part.to_vec()))).collect();
+        let all = rows_of(&part.place, &data_type, &rows);
+        let all = all.map_err(|fault| Failure::usage(format!("{}: {fault}", file.display())))?;
+        self.transact(all.into_iter().map(|select| vec![select]).collect())?;
+        let [name, generation] = [self.whole(component::NAME)?, self.whole(component::GENERATION)?];
+        let name = name.text().unwrap_or_default();
+        say!("{name} runs, program number {}", generation.unsigned().unwrap_or(0));
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! `planimeter progfe ask` and `events`: agents of a running element, by its control socket.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use packet::time::Nanos;
+use ports::clock;
+use serde_json::{Map, Value, json};
+
+use crate::cli::failure::Failure;
+use crate::cli::out::say;
+
+/// Time between two looks at a measurement that is under way.
+const PAUSE: Nanos = Nanos::from_millis(20);
+
+/// Arguments of `ask`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The element's control socket
+    control: PathBuf,
+    /// The agent's name in the program
+    agent: String,
+    /// What it is to do; of an agent for OAM: loopback, linktrace, delay, ccm
+    what: String,
+    /// With what: NAME=VALUE
+    with: Vec<String>,
+}
+
+struct Asking(BufReader<UnixStream>);
+
+impl Asking {
+    fn open(control: &Path) -> Result<Asking, Failure> {
+        let stream = UnixStream::connect(control);
+        let stream = stream.map_err(|error| {
+            Failure::usage(format!("{}: no element answers there: {error}", control.display()))
+        })?;
+        Ok(Asking(BufReader::new(stream)))
+    }
+
+    fn line(&mut self) -> Result<Value, Failure> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(1..) => serde_json::from_str(&line)
+                .map_err(|error| Failure::usage(format!("the element's answer is none: {error}"))),
+            Ok(0) => Err(Failure::usage("the element has ended".to_owned())),
+            Err(error) => Err(Failure::usage(format!("the element does not answer: {error}"))),
+        }
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
+        let sent = writeln!(self.0.get_mut(), "{request}");
+        sent.map_err(|error| Failure::usage(format!("the element takes nothing: {error}")))?;
+        let mut said = self.line()?;
+        match said["error"].as_str() {
+            Some(why) => Err(Failure::usage(why.to_owned())),
+            None => Ok(said["ok"].take()),
+        }
+    }
+}
+
+/// Asks, and waits for what is measured.
+pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut with = Map::new();
+    for text in &arguments.with {
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(Failure::usage(format!("{text}: write NAME=VALUE")));
+        };
+        with.insert(name.to_owned(), value.into());
+    }
+    let mut asking = Asking::open(&arguments.control)?;
+    let request = |what: &str, with: &Value| json!({ "ask_agent": { "agent": arguments.agent, "what": what, "with": with } });
+    let mut said = asking.ask(&request(&arguments.what, &Value::Object(with)))?;
+    // What is measured has a number, by which it is asked for until it is done.
+    let begun = said.clone();
+    if arguments.what != "result" && begun.get("id").is_some() {
+        while said["done"] != true {
+            clock::sleep_until(clock::now().saturating_add(PAUSE));
+            said = asking.ask(&request("result", &begun))?;
+        }
+    }
+    say!("{said:#}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints events until the element ends.
+pub fn events(control: &Path) -> Result<ExitCode, Failure> {
+    let mut asking = Asking::open(control)?;
+    asking.ask(&json!({ "watch": {} }))?;
+    loop {
+        let event = asking.line()?;
+        say!("{event}");
+    }
+}

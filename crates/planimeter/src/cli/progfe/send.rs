@@ -1,0 +1,89 @@
+//! `planimeter progfe send`: a program to an element that takes programs by Ethernet.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use packet::frame::Batch;
+use packet::header::ethernet::{self, Mac};
+use packet::time::Nanos;
+use ports::afpacket::Options;
+use ports::clock::{self, Wait};
+use switch::services::ethernet::sender::{Outcome, Sender};
+
+use crate::cli::failure::{EXIT_USAGE, Failure};
+use crate::cli::out::say;
+
+/// Its arguments.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The program
+    file: PathBuf,
+    /// The port that leads to the element, such as afpacket:eth1
+    #[arg(long, value_name = "SPEC")]
+    port: String,
+    /// The hardware address of the element's port; otherwise whoever is there
+    #[arg(long, value_name = "MAC", value_parser = mac)]
+    to: Option<Mac>,
+}
+
+fn mac(text: &str) -> Result<Mac, String> {
+    ethernet::mac_from_text(text).ok_or_else(|| "write it as 02:00:00:00:01:01".to_owned())
+}
+
+/// Sends, and says what became of it.
+pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let program = crate::cli::element::read(&arguments.file)?;
+    let opened = ports::open::open(&arguments.port, &Options::monitor());
+    let mut port = opened.map_err(|error| Failure::usage(error.to_string()))?;
+    let own = switch::forward::mac_of(1, port.as_ref());
+    let to = arguments.to.unwrap_or(ethernet::BROADCAST);
+    // Told apart from what this host sent before.
+    let session = clock::since_1970().0 as u32 ^ std::process::id().rotate_left(16);
+    let sender = Sender::new(own, to, session, program.as_bytes(), clock::now());
+    let mut sender = sender.ok_or_else(|| Failure::usage("the program is too long".to_owned()))?;
+    let broken = |error: ports::port::PortError| Failure::usage(error.to_string());
+    let (mut batch, mut wait) = (Batch::new(64), Wait::new());
+    let outcome = loop {
+        let now = clock::now();
+        batch.clear();
+        while batch.room() > 0
+            && let Some(frame) = sender.next_frame(now)
+        {
+            batch.push_bytes(&frame);
+        }
+        // What the port does not take now is sent again like what is lost.
+        port.transmit(&mut batch, now).map_err(broken)?;
+        batch.clear();
+        if port.receive(&mut batch, now).map_err(broken)? == 0 {
+            wait.clear();
+            match port.descriptor() {
+                Some(descriptor) => {
+                    wait.add(descriptor, false);
+                    let _ = wait.until(Some(sender.due()));
+                }
+                None => clock::sleep_until(now.saturating_add(Nanos::from_millis(1))),
+            }
+        }
+        batch.frames().iter().for_each(|frame| sender.frame_came(frame.bytes(), now));
+        if let Some(outcome) = sender.outcome() {
+            break outcome;
+        }
+    };
+    match outcome {
+        Outcome::Accepted(said) => {
+            say!("{said}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::Refused(problems) => {
+            say!("{}", problems.trim_end());
+            Ok(ExitCode::from(EXIT_USAGE))
+        }
+        Outcome::Busy => {
+            Err(Failure::usage("the element takes other programs now; try again later".to_owned()))
+        }
+        Outcome::Silent => Err(Failure::usage(format!(
+            "no element answers on {}; start it with --ethernet N for the port that leads here",
+            arguments.port
+        ))),
+    }
+}

@@ -1,0 +1,169 @@
+//! Table IV, legacy mode of routers: how many routes fit.
+//!
+//! Method: a router is given as many routes as the bound says, and a frame to each shows which forward. If one does not
+//! come out where it should, or the router refused them, fewer are tried, halving the interval down to one route, each
+//! time on a router that begins without any. A number that missed is tried again, more slowly each time, before that is
+//! believed, since a frame lost on the way for want of speed would count against the router. Every route of the number
+//! found was proved by its frame.
+
+use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::stream::Rate;
+use instrument::trial::Trial;
+use packet::time::Nanos;
+use results::record::{Metric, Name, Role};
+
+use super::super::{Context, Finding, Method, Tag};
+use super::filling::bound;
+use super::matching::AXIS;
+use crate::parameter::Traffic;
+use crate::workload::Setup;
+
+/// Size of the frames that look for routes.
+const FRAME_BYTES: u16 = 64;
+
+/// Frames a second that look for routes, at first, and as a share of what link and tester carry.
+const LOOKING_PPS: f64 = 25_000.0;
+const LOOKING_SHARE: f64 = 0.25;
+
+/// How much more slowly a number is tried again.
+const SLOWER: f64 = 5.0;
+
+/// The longest that looking for all routes may take for that, in seconds.
+const LOOKING_S_MAX: f64 = 60.0;
+
+/// How often a number is tried again that missed, at the least.
+const VERIFICATIONS_MIN: u32 = 2;
+
+/// A search at work, again and again.
+pub struct Routes {
+    context: Context,
+    most: u32,
+    search: Option<BinarySearch>,
+    /// How many routes the router was given last.
+    given: Option<u32>,
+    /// How often they were looked for since.
+    looked: u32,
+    done: u32,
+    findings: Vec<Finding>,
+}
+
+impl Routes {
+    /// The search on one router.
+    pub fn new(context: &Context) -> Routes {
+        let (context, most) = (context.clone(), bound(context).max(1));
+        let (search, given, looked, done) = (None, None, 0, 0);
+        Routes { context, most, search, given, looked, done, findings: Vec::new() }
+    }
+
+    fn goal(&self) -> Goal {
+        Goal {
+            loss_ratio: 0.0,
+            rate_pps_min: 1.0,
+            rate_pps_max: f64::from(self.most),
+            resolution_pps: 1.0,
+            is_confirmed: false,
+            verifications: self.context.parameters.verify.max(VERIFICATIONS_MIN),
+        }
+    }
+
+    fn setup(&self, entries: u32) -> Setup {
+        Setup { entries, traffic: Traffic::Sequential, ..self.context.setup() }
+    }
+
+    /// How fast frames look for so many routes, the more slowly the more often they did.
+    fn pps(&self, entries: u32) -> f64 {
+        let first = LOOKING_PPS.min(self.context.most_pps(FRAME_BYTES) * LOOKING_SHARE);
+        let slower = first / SLOWER.powi(self.looked as i32);
+        slower.max(f64::from(entries) / LOOKING_S_MAX).min(first)
+    }
+
+    /// One frame to each route; one that is late is sent all the same.
+    fn trial(&self, entries: u32) -> Trial {
+        let pps = self.pps(entries);
+        let rate = Rate::FramesPerSecond(pps);
+        let trial = self.context.trial(&self.setup(entries), FRAME_BYTES, rate);
+        let duration = Nanos::from_secs_f64((f64::from(entries) - 0.5) / pps);
+        Trial { warmup: Nanos::ZERO, duration, catch_up_frames: u32::MAX, ..trial }
+    }
+
+    fn finish(&mut self, found: &Found) {
+        let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
+        let is_limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { .. });
+        let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
+        let is_broken = |it: &Irregularity| !is_met(it) && !is_limited(it) && !is_disturbed(it);
+        let is_full = !found.irregular.iter().any(is_met);
+        self.done += 1;
+        let values = [
+            ("routes_count", found.rate_pps.floor()),
+            ("is_full_count", f64::from(u8::from(is_full))),
+        ];
+        for (name, value) in values {
+            let metric = Metric::Named(Name::of(name));
+            self.findings.push(Finding {
+                irregular: found.irregular.iter().any(is_broken),
+                tester_limited: found.irregular.iter().any(is_limited),
+                disturbed: found.irregular.iter().any(is_disturbed),
+                ..Finding::new(self.done, AXIS, f64::from(FRAME_BYTES), metric, value)
+            });
+        }
+        (self.search, self.given) = (None, None);
+    }
+}
+
+impl Experiment for Routes {
+    type Setup = Setup;
+
+    fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
+        if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
+            search.record(Measured::from(report.as_ref()));
+        }
+        loop {
+            if self.done == self.context.parameters.repeats {
+                return Step::Done;
+            }
+            let goal = self.goal();
+            match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
+                Ask::Found(found) => self.finish(&found),
+                Ask::Search { rate_pps: tried } | Ask::Confirm { rate_pps: tried } => {
+                    let entries = tried as u32;
+                    if self.given.replace(entries) != Some(entries) {
+                        self.looked = 0;
+                        return Step::Install(self.setup(entries));
+                    }
+                    let point = Point::new(&[(AXIS, f64::from(FRAME_BYTES))]);
+                    let trial = self.trial(entries);
+                    self.looked += 1;
+                    return Step::Trial { point, trial };
+                }
+            }
+        }
+    }
+}
+
+impl Method for Routes {
+    fn tag(&self) -> Tag {
+        Tag { role: Role::Search, repeat: self.done + 1 }
+    }
+
+    fn allowed(&self) -> Vec<f64> {
+        vec![0.0]
+    }
+
+    fn bears_refusal(&self) -> bool {
+        true
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn trials_expected(&self) -> u64 {
+        // Where all of them fit, the first trial is the only one.
+        self.context.parameters.repeats.into()
+    }
+
+    fn trial_seconds(&self) -> Option<f64> {
+        Some(f64::from(self.most) / LOOKING_PPS)
+    }
+}

@@ -1,0 +1,87 @@
+//! Figure 3: bridges as code for the one task and as programs, latency beside throughput.
+//!
+//! Claim: on a network processor a bridge that is a program takes about 5 microseconds more than one that was written for it, and
+//! about 5 more when it is configured for more than forty other workloads; what they carry is the same. Method: at each
+//! frame size a trial at full nominal load, for the rate, and one of so many frames a second as every target carries, for
+//! the latency. The study's bridges had a network processor; the link that is most like it here is shared memory:
+//! `--link memif`. Parameters: `--set latency_pps=`, `--set frame=`.
+
+use instrument::stream::Rate;
+use instrument::trial::{Trial, TrialReport};
+use results::record::{Metric, Name};
+
+use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::{Context, Method};
+use super::latency::{AXIS, RATE};
+use crate::catalog::Show;
+use crate::parameter::own::Declared;
+
+/// Frame sizes.
+const FRAMES: [u16; 6] = [64, 128, 256, 512, 1024, 1518];
+
+/// What curves lie on: whether the load is low or full, and its numbers.
+const CURVE: &str = "trial_load";
+const LOW: f64 = 0.0;
+const FULL: f64 = 1.0;
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[RATE];
+
+/// What is shown.
+pub const SHOWS: &[Show] = &[
+    Show {
+        is_logarithmic: true,
+        ..Show::values(
+            "Latency of bridges by frame size, under a low load",
+            &["bridge_latency_ns_p50"],
+            &["bridge_latency_ns_mean", "bridge_latency_ns_p99", "bridge_latency_ns_max"],
+        )
+    },
+    Show::values(
+        "Rate of bridges by frame size, at full load",
+        &["bridge_rate_pps"],
+        &["bridge_loss_ratio"],
+    ),
+];
+
+/// The figure on one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let setup = context.setup();
+    let pps = context.parameters.own.number(&RATE);
+    let mut points = Vec::new();
+    for frame_bytes in context.frames_or(&FRAMES) {
+        let low = Rate::FramesPerSecond(pps.min(context.most_pps(frame_bytes)));
+        for (load, rate) in [(LOW, low), (FULL, context.link_percent(100.0))] {
+            points.push(SweepPoint {
+                x: f64::from(frame_bytes),
+                curve: Some((CURVE, load)),
+                setup,
+                trial: context.trial(&setup, frame_bytes, rate),
+            });
+        }
+    }
+    Box::new(Sweep::new(AXIS, points, context.parameters.repeats).reading(read))
+}
+
+/// Of a low load its latency counts, of the full load what was carried.
+fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
+    let is_full = trial.streams.iter().any(|it| matches!(it.rate, Rate::LinkPercent { .. }));
+    let delays = &report.latency.from_sent;
+    let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let found = match is_full {
+        true => vec![
+            ("bridge_rate_pps", Some(report.total.pps_forwarded())),
+            ("bridge_loss_ratio", Some(report.total.loss_ratio())),
+        ],
+        false => vec![
+            ("bridge_latency_ns_p50", whole(delays.ns_at_quantile(0.5))),
+            ("bridge_latency_ns_mean", delays.ns_mean()),
+            ("bridge_latency_ns_p99", whole(delays.ns_at_quantile(0.99))),
+            ("bridge_latency_ns_max", whole(delays.ns_max())),
+        ],
+    };
+    let reading = |(name, value): (&'static str, Option<f64>)| {
+        Some(Reading { metric: Metric::Named(Name::of(name)), value: value?, is_irregular: false })
+    };
+    found.into_iter().filter_map(reading).collect()
+}

@@ -1,0 +1,136 @@
+//! Figures 5, 6 and 8: latency by frame size for each workload, and how much it varies.
+//!
+//! Claim: ProGFE takes slightly less than OpenFlow to route and about as much to tag; its delays vary hardly more than
+//! the kernel's, OpenFlow's much more, and what is asked of a target changes that little. Method: one flow of frames that carry their
+//! send times, so many a second as every target carries; the study does not say its own load. Figure 5 has switching and routing,
+//! figure 8 VLAN tagging. Variation is RFC 5481's: a frame's delay less the least of its trial. The study says
+//! neither its formula nor which share of frames it looked at, so the mean, the 99th percentile (the 99.9th too, where there
+//! are frames enough) and the greatest stand side by side, and RFC 3393's difference between successive frames beside them.
+//! Parameters: `--set frame=` the sizes.
+
+use instrument::stream::Rate;
+use instrument::trial::{Trial, TrialReport};
+use results::record::{Metric, Name};
+
+use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::{Context, Method};
+use super::workload::{CURVE, Work};
+use crate::catalog::Show;
+use crate::parameter::own::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Frame sizes of the figures about latency.
+const FRAMES: [u16; 6] = [64, 128, 256, 512, 1024, 1518];
+
+/// Frame sizes of the figure about variation.
+const FRAMES_VARIED: [u16; 3] = [64, 512, 1518];
+
+/// How many frames a second latency is taken of.
+pub const RATE: Declared = Declared {
+    key: "latency_pps",
+    takes: Takes::Number(1.0, 1e6),
+    default: "20000",
+    unit: "frames/s",
+    help: "frames that latency is taken of, at every size",
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[RATE];
+
+/// What a frame's delay is above the least: of all but one in a hundred, on average, and at most.
+const VARIATION: &str = "pdv_ns_p99";
+const VARIATION_MEAN: &str = "pdv_ns_mean";
+const VARIATION_MOST: &str = "pdv_ns_max";
+
+/// What it differs from that of the frame before, on average.
+const DIFFERENCE_MEAN: &str = "ipdv_ns_mean";
+
+/// What figures 5 and 8 show.
+pub const LATENCIES: &[Show] = &[Show {
+    is_logarithmic: true,
+    ..Show::values(
+        "Latency by frame size",
+        &["latency_ns_p50"],
+        &["latency_ns_mean", "latency_ns_p99", "latency_ns_max", "rate_pps_offered", "loss_ratio"],
+    )
+}];
+
+/// What figure 6 shows.
+pub const VARIATIONS: &[Show] = &[
+    Show {
+        is_logarithmic: true,
+        ..Show::values(
+            "Packet delay variation by frame size: 99.9th percentile above the least",
+            &["pdv_ns_p999"],
+            &[
+                VARIATION_MEAN,
+                VARIATION_MOST,
+                DIFFERENCE_MEAN,
+                "latency_ns_min",
+                "rate_pps_offered",
+            ],
+        )
+    },
+    Show {
+        is_logarithmic: true,
+        ..Show::values(
+            "Packet delay variation on average, by frame size",
+            &[VARIATION_MEAN],
+            &["loss_ratio"],
+        )
+    },
+];
+
+/// Figure 5 on one target.
+pub fn routing(context: &Context) -> Box<dyn Method> {
+    by_size(context, &FRAMES, |work| work != Work::Tagging)
+}
+
+/// Figure 8 on one target.
+pub fn tagging(context: &Context) -> Box<dyn Method> {
+    by_size(context, &FRAMES, |work| work == Work::Tagging)
+}
+
+/// Figure 6 on one target.
+pub fn variation(context: &Context) -> Box<dyn Method> {
+    by_size(context, &FRAMES_VARIED, |_| true)
+}
+
+fn by_size(context: &Context, sizes: &[u16], is_meant: fn(Work) -> bool) -> Box<dyn Method> {
+    let pps = context.parameters.own.number(&RATE);
+    let works = Work::of(context.technology).iter().copied().filter(|work| is_meant(*work));
+    let points = works.flat_map(|work| {
+        let point = move |frame_bytes: u16| SweepPoint {
+            x: f64::from(frame_bytes),
+            curve: Some((CURVE, work.number())),
+            setup: work.setup(context),
+            trial: {
+                let rate = Rate::FramesPerSecond(pps.min(context.most_pps(frame_bytes)));
+                context.trial(&work.setup(context), frame_bytes, rate)
+            },
+        };
+        context.frames_or(sizes).into_iter().map(point)
+    });
+    let sweep = Sweep::new(AXIS, points.collect(), context.parameters.repeats);
+    Box::new(sweep.reading(varied))
+}
+
+/// What a trial's delays were above the least of them.
+fn varied(_: &Trial, report: &TrialReport) -> Vec<Reading> {
+    let delays = &report.latency.from_sent;
+    let Some((least, most)) = delays.ns_min().zip(delays.ns_max()) else { return Vec::new() };
+    let Some(mean) = delays.ns_mean() else { return Vec::new() };
+    let reading =
+        |name, value| Reading { metric: Metric::Named(Name::of(name)), value, is_irregular: false };
+    let above = |ns: f64| (ns - least as f64).max(0.0);
+    let high = delays.ns_at_quantile(0.99).unwrap_or(most);
+    let of_all = [
+        (VARIATION, above(high as f64)),
+        (VARIATION_MEAN, above(mean)),
+        (VARIATION_MOST, above(most as f64)),
+    ];
+    let of_flow = report.streams.first().map(|flow| (DIFFERENCE_MEAN, flow.jitter.ipdv_ns_mean));
+    of_all.into_iter().chain(of_flow).map(|(name, value)| reading(name, value)).collect()
+}

@@ -1,0 +1,151 @@
+//! The study's three workloads: what a target is asked to do with packets, and who sends them.
+//!
+//! Source: gelberger2013, section III-A ("IP routing, as a rather simple task, and VLAN tagging, which represented a
+//! more complicated task"), III-C.2 ("switching, routing, and VLAN"). A bridge switches and a router routes; an OpenFlow switch does
+//! any of them by its rules: by destination address, or with both hardware addresses set and the time to live taken down, or with a
+//! tag pushed. A cable is the reference of all. Tags are put on by [`RULES`] conditions, which the study does not print.
+
+use instrument::module::hosts::Host;
+use openflow::model::message::Message;
+use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
+
+use super::super::Context;
+use super::super::costa2017::setting::ways;
+use super::super::modules::rules::{FAR, NEAR};
+use crate::parameter::{Table, Traffic};
+use crate::target::name::Technology;
+use crate::target::program::{PORT_IN, PORT_OUT, flows, routing};
+use crate::workload::{Setup, tags};
+
+/// What curves lie on: which workload, by its number.
+pub const CURVE: &str = "workload";
+
+/// Ethernet's numbers for IPv4.
+const IPV4: u16 = 0x0800;
+
+/// What a target is asked to do with packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Send them on by the frame's destination.
+    Switching,
+    /// Send them on by the packet's destination, as a router does.
+    Routing,
+    /// Give them a VLAN tag.
+    Tagging,
+}
+
+impl Work {
+    /// The number by which it is a curve; the report has its name.
+    pub fn number(self) -> f64 {
+        match self {
+            Work::Switching => 1.0,
+            Work::Routing => 2.0,
+            Work::Tagging => 3.0,
+        }
+    }
+
+    /// Those that a target can be asked to do.
+    pub fn of(technology: Technology) -> &'static [Work] {
+        match technology {
+            Technology::Bridging | Technology::Wire => &[Work::Switching],
+            Technology::Routing => &[Work::Routing],
+            Technology::Tagging => &[Work::Tagging],
+            Technology::OpenFlow => &[Work::Switching, Work::Routing, Work::Tagging],
+        }
+    }
+
+    /// What a target holds that is to do it.
+    pub fn setup(self, context: &Context) -> Setup {
+        let own = context.setup();
+        match (self, context.technology) {
+            (Work::Tagging, _) => {
+                let entries = context.entries_or(&[RULES])[0];
+                Setup { table: Table::Tags, entries, traffic: Traffic::Sequential, ..own }
+            }
+            (Work::Routing, Technology::OpenFlow) => Setup { table: Table::Routed, ..own },
+            _ => own,
+        }
+    }
+
+    /// The hosts that it is between: who begins, and who answers.
+    pub fn hosts(self, context: &Context) -> [Host; 2] {
+        let (technology, addresses) = match (self, context.technology) {
+            // An OpenFlow switch that routes is a router to both ends.
+            (Work::Routing, Technology::OpenFlow) => {
+                (Technology::Routing, context.addresses.routed())
+            }
+            (_, own) => (own, context.addresses),
+        };
+        let context = Context { technology, addresses, ..context.clone() };
+        ways(&context, FRAME_BYTES).each_ref().map(Host::sending)
+    }
+
+    /// The rules by which an OpenFlow switch does it, both ways; none for a target without a controller.
+    pub fn rules(self, context: &Context) -> Option<Vec<Message>> {
+        if context.technology != Technology::OpenFlow {
+            return None;
+        }
+        if self == Work::Tagging {
+            return Some(self.tagging(context));
+        }
+        let [near, far] = self.hosts(context);
+        let ways = [(far, PORT_IN, PORT_OUT, FAR), (near, PORT_OUT, PORT_IN, NEAR)];
+        Some(
+            ways.map(|(to, port_in, port_out, end)| {
+                self.rule(context, to, (port_in, port_out), end)
+            })
+            .into(),
+        )
+    }
+
+    /// The rules by which packets get tags, and those without one pass on their way back.
+    fn tagging(self, context: &Context) -> Vec<Message> {
+        let tagging = flows(&self.setup(context), &context.addresses);
+        let back = Match::ANY.with(Field::InPort, PORT_OUT).untagged();
+        let back = FlowMod::add(back, PRIORITY_DEFAULT, vec![Action::output(PORT_IN.into())]);
+        tagging.chain([back]).map(Message::FlowMod).collect()
+    }
+
+    /// The VLANs of whose tags a host at the far end has to rid its packets: it has no device for them.
+    pub fn vlans(self, context: &Context) -> Vec<u16> {
+        match self {
+            Work::Tagging if context.technology != Technology::Wire => {
+                let rules = tags::rules(self.setup(context).entries);
+                let mut vlans: Vec<u16> = rules.iter().map(|rule| rule.vlan).collect();
+                vlans.sort_unstable();
+                vlans.dedup();
+                vlans
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The rule for packets to a host at this end.
+    fn rule(
+        self,
+        context: &Context,
+        to: Host,
+        (port_in, port_out): (u16, u16),
+        end: usize,
+    ) -> Message {
+        let by_port = Match::ANY.with(Field::InPort, port_in);
+        let out = Action::output(port_out.into());
+        let (matching, actions) = match self {
+            Work::Switching | Work::Tagging => (by_port.with_mac(Field::EthDst, to.mac), vec![out]),
+            Work::Routing => {
+                let packets = by_port.with(Field::EthType, IPV4);
+                let matching = packets.with(Field::Ipv4Dst, to.address.to_bits());
+                let mut actions = routing((context.addresses.routed().target[end], to.mac));
+                actions.push(out);
+                (matching, actions)
+            }
+        };
+        Message::FlowMod(FlowMod::add(matching, PRIORITY_DEFAULT, actions))
+    }
+}
+
+/// Conditions by which frames get tags: all of them are looked at for packets of TCP, which only the last one is for.
+const RULES: u32 = tags::RULES_MAX;
+
+/// Bytes of the frames from whose headers hosts are made, which do not depend on it.
+const FRAME_BYTES: usize = 64;

@@ -1,0 +1,114 @@
+//! A controller that does for a switch what an element could do itself: it learns where stations are, or looks into packets.
+//!
+//! Source: gelberger2013, section II-C ("learning and searching tasks ... which OpenFlow shifts to the control plane").
+//! Invariants: what is learned is bounded by [`STATIONS_MAX`], beyond which stations are flooded to; a frame that is too short
+//! to have addresses goes nowhere.
+
+use std::collections::HashMap;
+
+use openflow::model::{PortNo, reserved};
+
+/// Stations that are remembered.
+const STATIONS_MAX: usize = 1 << 16;
+
+/// Bytes of an Ethernet address.
+const ADDRESS: usize = 6;
+
+/// What is looked for in packets: names that a domain's server is not to be asked for.
+pub const PATTERNS: [&[u8]; 2] = [b"\x03bad\x07example", b"cryptopool"];
+
+/// Bytes of headers before what UDP carries.
+const BEFORE_PAYLOAD: usize = 14 + 20 + 8;
+
+/// Bytes of what UDP carries that are looked at.
+const DEPTH: usize = 512;
+
+/// What is done for the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Stations are learned by their frames, and frames go where their station is.
+    Learn,
+    /// Frames are sent on unless a pattern is in what they carry.
+    Inspect,
+}
+
+/// The controller's memory.
+#[derive(Debug, Default)]
+pub struct Deciding {
+    stations: HashMap<[u8; ADDRESS], PortNo>,
+}
+
+impl Deciding {
+    /// The port by which a frame that came in by this one is to leave; none for nowhere.
+    pub fn port(
+        &mut self,
+        task: Task,
+        frame: &[u8],
+        port_in: PortNo,
+        onward: PortNo,
+    ) -> Option<PortNo> {
+        match task {
+            Task::Learn => self.learned(frame, port_in),
+            Task::Inspect => (!is_found(frame)).then_some(onward),
+        }
+    }
+
+    fn learned(&mut self, frame: &[u8], port_in: PortNo) -> Option<PortNo> {
+        let to: [u8; ADDRESS] = *frame.first_chunk()?;
+        let from: [u8; ADDRESS] = *frame.get(ADDRESS..)?.first_chunk()?;
+        if self.stations.len() < STATIONS_MAX || self.stations.contains_key(&from) {
+            self.stations.insert(from, port_in);
+        }
+        let known = self.stations.get(&to).copied();
+        let port = known.unwrap_or(reserved::FLOOD);
+        (port != port_in).then_some(port)
+    }
+}
+
+/// Whether a pattern is in what a frame carries.
+fn is_found(frame: &[u8]) -> bool {
+    let carried = frame.get(BEFORE_PAYLOAD..).unwrap_or_default();
+    let carried = &carried[..carried.len().min(DEPTH)];
+    PATTERNS.iter().any(|pattern| carried.windows(pattern.len()).any(|it| it == *pattern))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(to: u8, from: u8, carried: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; BEFORE_PAYLOAD];
+        bytes[..ADDRESS].fill(to);
+        bytes[ADDRESS..2 * ADDRESS].fill(from);
+        bytes.extend_from_slice(carried);
+        bytes
+    }
+
+    #[test]
+    fn a_station_is_found_where_it_was_heard_last() {
+        let mut deciding = Deciding::default();
+        let mut port =
+            |to, from, port_in| deciding.port(Task::Learn, &frame(to, from, &[]), port_in, 9);
+        assert_eq!(port(2, 1, 1), Some(reserved::FLOOD));
+        assert_eq!(port(1, 2, 2), Some(1));
+        assert_eq!(port(2, 1, 1), Some(2));
+        // It moved; and who is on the sender's own side needs nobody.
+        assert_eq!(port(1, 2, 1), None);
+        assert_eq!(port(2, 1, 3), Some(1));
+        assert_eq!(deciding.port(Task::Learn, &[1; 11], 1, 9), None, "too short");
+    }
+
+    #[test]
+    fn what_carries_a_pattern_goes_nowhere() {
+        let mut deciding = Deciding::default();
+        let mut passes =
+            |carried: &[u8]| deciding.port(Task::Inspect, &frame(2, 1, carried), 1, 2).is_some();
+        assert!(passes(b"www.example"));
+        assert!(!passes(b"xx\x03bad\x07example"));
+        assert!(!passes(b"cryptopool"));
+        let mut deep = vec![b'.'; DEPTH];
+        deep.extend_from_slice(b"cryptopool");
+        assert!(passes(&deep), "deeper than is looked");
+        assert!(passes(&[]));
+    }
+}

@@ -1,0 +1,343 @@
+//! A control channel to a switch whose data ports have other numbers than 1, 2, 3: in between they are called so.
+//!
+//! Experiments and modules call the ports that they use 1, 2, 3 in the order of the cables. Numbers are exchanged in
+//! the bytes of messages as they pass ([`openflow::renumber`]), so that whoever speaks, with bytes made before or
+//! not, needs to know nothing of it, and the wire's stamps stay where they are, since no message changes its length. Ports
+//! of the switch that have such a number without being cabled get the numbers that have become free.
+//!
+//! Invariants: numbers are exchanged and never two made one, so that what was read of a switch can be put back by the
+//! same channel; bytes that are no messages pass as they are; at most one message and what one read brings is held back.
+
+use std::net::IpAddr;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use openflow::header::{HEADER_BYTES, Header};
+use openflow::renumber::renumber;
+use packet::time::Stamp;
+use ports::channel::wire::{Direction, Remarks, Unseen};
+use ports::channel::{Channel, ChannelError, Progress};
+
+/// Bytes of messages that are looked at before some of them are handed on; a message may be longer.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Which numbers are exchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbering {
+    /// The switch's, and what they are called here.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Numbering {
+    /// These ports of a switch are called 1, 2, 3 in this order; none where they have these numbers already.
+    pub fn of(ports: &[u32]) -> Option<Arc<Numbering>> {
+        let here = |place: usize| place as u32 + 1;
+        let named = ports.iter().enumerate().map(|(place, number)| (*number, here(place)));
+        let mut pairs: Vec<(u32, u32)> = named.collect();
+        // Others that have one of our numbers get one that has become free.
+        let taken = (1..=here(ports.len()) - 1).filter(|number| !ports.contains(number));
+        let free = ports.iter().copied().filter(|number| *number as usize > ports.len());
+        pairs.extend(taken.zip(free).collect::<Vec<_>>());
+        pairs.retain(|(there, here)| there != here);
+        (!pairs.is_empty()).then(|| Arc::new(Numbering { pairs }))
+    }
+
+    /// What a port of the switch is called here.
+    pub fn here(&self, there: u32) -> u32 {
+        self.pairs.iter().find(|pair| pair.0 == there).map_or(there, |pair| pair.1)
+    }
+
+    /// The switch's number of a port that is called so here.
+    pub fn there(&self, here: u32) -> u32 {
+        self.pairs.iter().find(|pair| pair.1 == here).map_or(here, |pair| pair.0)
+    }
+
+    /// The channel, with the numbers exchanged.
+    pub fn around(self: &Arc<Self>, channel: Box<dyn Channel>) -> Box<dyn Channel> {
+        Box::new(Renumbered {
+            channel,
+            numbering: Arc::clone(self),
+            leaving: Leaving::default(),
+            coming: Coming::default(),
+        })
+    }
+}
+
+/// A channel whose ports have other names.
+struct Renumbered {
+    channel: Box<dyn Channel>,
+    numbering: Arc<Numbering>,
+    leaving: Leaving,
+    coming: Coming,
+}
+
+/// What is handed to the channel.
+#[derive(Default)]
+struct Leaving {
+    /// Messages with the switch's numbers, of which the channel has not taken the rest yet. Whoever speaks still has them
+    /// too, in front of what it hands over next.
+    ready: Vec<u8>,
+    /// Bytes that are no message of their own, and pass as they are.
+    raw: usize,
+    /// Whether nothing tells messages apart any more.
+    is_lost: bool,
+}
+
+/// What has come by the channel.
+#[derive(Default)]
+struct Coming {
+    bytes: Vec<u8>,
+    /// Up to where they have been handed over, and up to where they can be.
+    taken: usize,
+    ready: usize,
+    is_lost: bool,
+    /// How the channel ended, told when everything has been handed over.
+    ended: Option<ChannelError>,
+}
+
+/// How long the message in front is: none if that is not known yet; an error where nothing tells.
+fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
+    if bytes.len() < HEADER_BYTES {
+        return Ok(None);
+    }
+    Header::parse(bytes).map(|header| Some(usize::from(header.length))).map_err(drop)
+}
+
+impl Leaving {
+    /// Makes more of the bytes ready, unless some are.
+    fn prepare(&mut self, bytes: &[u8], numbering: &Numbering) {
+        if !self.ready.is_empty() {
+            return;
+        }
+        let raw = self.raw.min(bytes.len());
+        self.raw -= raw;
+        let mut at = raw;
+        while at < bytes.len().min(PIECE_BYTES) && !self.is_lost {
+            match length(&bytes[at..]) {
+                Ok(Some(length)) if at + length <= bytes.len() => at += length,
+                // The rest of it comes with the next piece, if more stands in front of it.
+                Ok(_) if at > 0 => break,
+                // Half a message is said as it is, and so is its other half.
+                Ok(length) => {
+                    self.raw = length.map_or(0, |length| length - bytes.len());
+                    self.is_lost = length.is_none();
+                    return self.ready.extend_from_slice(bytes);
+                }
+                Err(()) => self.is_lost = true,
+            }
+        }
+        self.ready.extend_from_slice(&bytes[..at]);
+        exchange(&mut self.ready[raw..], |here| numbering.there(here));
+        if self.is_lost {
+            let piece = bytes.len().min(PIECE_BYTES).max(at);
+            self.ready.extend_from_slice(&bytes[at..piece]);
+        }
+    }
+}
+
+/// Exchanges the numbers in every whole message.
+fn exchange(mut bytes: &mut [u8], to: impl Fn(u32) -> u32) {
+    while let Ok(Some(length)) = length(bytes)
+        && length <= bytes.len()
+    {
+        let (message, rest) = bytes.split_at_mut(length);
+        renumber(message, &to);
+        bytes = rest;
+    }
+}
+
+impl Coming {
+    /// Takes what was read.
+    fn read(&mut self, bytes: &[u8], numbering: &Numbering) {
+        if self.taken == self.ready {
+            self.bytes.drain(..self.taken);
+            (self.ready, self.taken) = (0, 0);
+        }
+        self.bytes.extend_from_slice(bytes);
+        while !self.is_lost {
+            match length(&self.bytes[self.ready..]) {
+                Ok(Some(length)) if self.ready + length <= self.bytes.len() => {
+                    let message = &mut self.bytes[self.ready..self.ready + length];
+                    renumber(message, &|there| numbering.here(there));
+                    self.ready += length;
+                }
+                Ok(_) => break,
+                Err(()) => self.is_lost = true,
+            }
+        }
+        if self.is_lost {
+            self.ready = self.bytes.len();
+        }
+    }
+
+    fn hand_over(&mut self, buffer: &mut [u8]) -> usize {
+        let waiting = &self.bytes[self.taken..self.ready];
+        let count = waiting.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&waiting[..count]);
+        self.taken += count;
+        count
+    }
+}
+
+impl Channel for Renumbered {
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        let waiting = self.coming.hand_over(buffer);
+        if waiting > 0 || buffer.is_empty() {
+            return Ok(waiting);
+        }
+        if let Some(ended) = self.coming.ended.take() {
+            return Err(ended);
+        }
+        match self.channel.receive(buffer) {
+            Ok(0) => return Ok(0),
+            Ok(count) => self.coming.read(&buffer[..count], &self.numbering),
+            Err(error) => {
+                // Half a message was the last that came.
+                self.coming.ready = self.coming.bytes.len();
+                self.coming.ended = Some(error);
+            }
+        }
+        match self.coming.hand_over(buffer) {
+            0 => self.coming.ended.take().map_or(Ok(0), Err),
+            count => Ok(count),
+        }
+    }
+
+    fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
+        self.leaving.prepare(bytes, &self.numbering);
+        // Who asks only that what a channel holds back should go on hands over nothing.
+        let most = bytes.len().min(self.leaving.ready.len());
+        let count = self.channel.transmit(&self.leaving.ready[..most])?;
+        self.leaving.ready.drain(..count);
+        Ok(count)
+    }
+
+    fn finish(&mut self) -> bool {
+        self.channel.finish()
+    }
+
+    fn abort(&mut self) {
+        self.channel.abort();
+    }
+
+    fn was_reset(&self) -> bool {
+        self.channel.was_reset()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        self.channel.descriptor()
+    }
+
+    fn waits_for_room(&self, owes: bool) -> bool {
+        self.channel.waits_for_room(owes)
+    }
+
+    fn holds_received(&self) -> bool {
+        let coming = &self.coming;
+        coming.taken < coming.ready || coming.ended.is_some() || self.channel.holds_received()
+    }
+
+    fn progress(&self) -> Progress {
+        self.channel.progress()
+    }
+
+    fn source(&self) -> Option<IpAddr> {
+        self.channel.source()
+    }
+
+    fn peer(&self) -> &str {
+        self.channel.peer()
+    }
+
+    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, Unseen>> {
+        self.channel.passed(direction, end)
+    }
+
+    fn remarks(&self) -> Option<Remarks> {
+        self.channel.remarks()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow::codec::{decode, encode};
+    use openflow::model::message::Message;
+    use openflow::model::{Action, Field, FlowMod, Match};
+    use openflow::version::Version;
+    use ports::channel::memory;
+
+    use super::*;
+
+    fn bytes_of(port: u32) -> Vec<u8> {
+        let matching = Match::ANY.with(Field::InPort, port);
+        let message = Message::FlowMod(FlowMod::add(matching, 5, vec![Action::output(port)]));
+        let mut bytes = Vec::new();
+        encode(Version::V1_3, 7, &message, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn numbers_are_exchanged_and_stay_different() {
+        assert_eq!(Numbering::of(&[1, 2, 3]), None);
+        for ports in [&[5, 17][..], &[2, 1], &[3, 1], &[2, 3, 9], &[17, 2, 5]] {
+            let numbering = Numbering::of(ports).unwrap();
+            for (here, there) in (1..).zip(ports) {
+                assert_eq!((numbering.here(*there), numbering.there(here)), (here, *there));
+            }
+            let mut all: Vec<u32> = (1..=20).map(|there| numbering.here(there)).collect();
+            assert!((1..=20).all(|number| numbering.there(numbering.here(number)) == number));
+            all.sort_unstable();
+            assert_eq!(all, (1..=20).collect::<Vec<_>>(), "{ports:?}");
+        }
+    }
+
+    #[test]
+    fn messages_pass_in_pieces_of_any_size_with_the_other_numbers() {
+        let numbering = Numbering::of(&[5, 17]).unwrap();
+        let messages = |ports: [u32; 3]| ports.map(bytes_of).concat();
+        // Which pieces the channel takes, and in which it gives.
+        for room in [1, 7, 100, 10_000] {
+            let (near, mut far) = memory::pair(room, "switch");
+            let mut near = numbering.around(Box::new(near));
+            let (said, mut heard) = (messages([1, 2, 9]), Vec::new());
+            let mut sent = 0;
+            let mut buffer = [0; 64];
+            while heard.len() < said.len() {
+                sent += near.transmit(&said[sent..]).unwrap();
+                let count = far.receive(&mut buffer).unwrap();
+                heard.extend_from_slice(&buffer[..count]);
+            }
+            assert_eq!((sent, heard), (said.len(), messages([5, 17, 9])), "{room}");
+            let (answered, mut heard) = (messages([17, 1, 5]), Vec::new());
+            let mut sent = 0;
+            while heard.len() < answered.len() {
+                sent += far.transmit(&answered[sent..]).unwrap();
+                let count = near.receive(&mut buffer[..5]).unwrap();
+                heard.extend_from_slice(&buffer[..count]);
+            }
+            assert_eq!(heard, messages([2, 5, 1]), "{room}");
+            assert!(decode(&heard[..bytes_of(2).len()]).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_passes_as_it_is() {
+        let numbering = Numbering::of(&[5, 17]).unwrap();
+        let half = bytes_of(1)[..30].to_vec();
+        for bytes in [vec![4, 14, 0, 2, 0, 0, 0, 0, 1, 1, 1], half, vec![4, 14, 0]] {
+            let (near, mut far) = memory::pair(100, "switch");
+            let mut near = numbering.around(Box::new(near));
+            assert_eq!(near.transmit(&bytes).unwrap(), bytes.len());
+            let mut buffer = [0; 64];
+            let count = far.receive(&mut buffer).unwrap();
+            assert_eq!(buffer[..count], bytes);
+            assert_eq!(far.transmit(&bytes).unwrap(), bytes.len());
+            drop(far);
+            let mut heard = Vec::new();
+            while let Ok(count) = near.receive(&mut buffer) {
+                heard.extend_from_slice(&buffer[..count]);
+            }
+            assert_eq!(heard, bytes);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Hosts at the ends of a site's links, sent on errands by modules: a thread of their own for as long as one takes.
+//!
+//! It is started by the thread that measures, and stays on its cores as the programs do: the target's are left to the target.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use instrument::module::hosts::{
+    Done, Errand, Exchange, Load, Loaded, Program, Talk, Talked, Transfer, Transferred,
+};
+use instrument::stage::hosts::Hosts;
+use lab::host::iperf::{self, Iperf, Place, transfer};
+use lab::host::talk::{self, Terms};
+use lab::host::{Host, HostSettings};
+use lab::veth::Interface;
+use lab::{LabError, Site};
+use packet::time::Nanos;
+use ports::clock;
+use ports::tagging::Tagging;
+
+use super::veth::lab_error;
+
+/// How often a load is looked after.
+const LOOK: Nanos = Nanos::from_millis(10);
+
+/// The hosts of a site whose ends stand apart.
+pub struct SiteHosts {
+    ends: Vec<Interface>,
+    place: Place,
+    errand: Option<UnderWay>,
+}
+
+/// An errand under way.
+struct UnderWay {
+    stop: Arc<AtomicBool>,
+    told: Receiver<Done>,
+    thread: JoinHandle<()>,
+}
+
+impl SiteHosts {
+    /// Hosts at the ends of this site's links; nobody stands there yet.
+    pub fn new(site: &Site) -> SiteHosts {
+        let (path, folder) = (site.path.clone(), site.folder.clone());
+        let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
+        SiteHosts { ends: site.instrument.clone(), place, errand: None }
+    }
+}
+
+impl Hosts for SiteHosts {
+    fn begin(&mut self, errand: Errand) {
+        self.stop();
+        let (tell, told) = mpsc::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ends, place, seen) = (self.ends.clone(), self.place.clone(), Arc::clone(&stop));
+        let work = move || {
+            let done = match &errand {
+                Errand::Talk(it) => talked(&ends, it, &seen),
+                Errand::Load(it) => loaded(&ends, it, &place, (&seen, &tell)),
+                Errand::Transfer(it) => transferred(&ends, it, &place, &seen),
+            };
+            // Whoever has stopped listening wants to know nothing.
+            let _ = tell.send(done.unwrap_or_else(|why| Done::Failed(lab_error(why).to_string())));
+        };
+        self.errand = Some(UnderWay { stop, told, thread: thread::spawn(work) });
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        let done = self.errand.as_ref()?.told.try_recv().ok()?;
+        if done != Done::Loading {
+            // It has nothing more to do than to end.
+            self.stop();
+        }
+        Some(done)
+    }
+
+    fn stop(&mut self) -> Option<Done> {
+        let UnderWay { stop, told, thread } = self.errand.take()?;
+        stop.store(true, Ordering::Relaxed);
+        let joined = thread.join();
+        let last = told.try_iter().last();
+        joined.map_or_else(|_| Some(Done::Failed("a host's thread panicked".into())), |()| last)
+    }
+}
+
+impl Drop for SiteHosts {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Settles both hosts of an errand.
+fn settled(
+    ends: &[Interface],
+    hosts: &[instrument::module::hosts::Host; 2],
+) -> Result<[Host; 2], LabError> {
+    let settle = |place: usize| {
+        let (host, other) = (hosts[place], hosts[1 - place]);
+        let value = || (host.port + 1).to_string();
+        let end = ends.get(host.port);
+        let end = end.ok_or_else(|| LabError::Argument { what: "a port", value: value() })?;
+        let settings = HostSettings {
+            mac: host.mac,
+            address: host.address,
+            port: host.udp_port,
+            peer: other.address,
+            next_hop: host.next_hop,
+        };
+        Host::settle(end, settings)
+    };
+    Ok([settle(0)?, settle(1)?])
+}
+
+fn talked(ends: &[Interface], it: &Talk, stop: &AtomicBool) -> Result<Done, LabError> {
+    let [client, server] = settled(ends, &it.hosts)?;
+    let terms = Terms {
+        payload_bytes: it.payload_bytes,
+        packets: it.packets,
+        wait: Duration::from_nanos(it.wait.0),
+        lost_in_a_row_max: it.lost_in_a_row_max,
+    };
+    let found = talk::talk(&client, &server, &terms, stop)?;
+    let at = |moment: Duration| Nanos(moment.as_nanos() as u64);
+    let row = |it: &talk::Exchange| Exchange {
+        number: it.number,
+        sent_at: at(it.sent_at),
+        came_at: at(it.came_at),
+        answered_at: at(it.answered_at),
+        back_at: at(it.back_at),
+    };
+    let returned = found.returned.iter().map(row).collect();
+    Ok(Done::Talked(Talked { returned, sent: found.sent, is_given_up: found.is_given_up }))
+}
+
+fn loaded(
+    ends: &[Interface],
+    it: &Load,
+    place: &Place,
+    (stop, tell): (&AtomicBool, &Sender<Done>),
+) -> Result<Done, LabError> {
+    let Program::Iperf3 = it.program;
+    let [from, to] = settled(ends, &it.hosts)?;
+    let terms = iperf::Terms {
+        payload_bytes: it.payload_bytes,
+        bytes_per_s: it.bytes_per_s,
+        limit: Duration::from_nanos(it.limit.0),
+    };
+    let mut iperf = Iperf::start(&from, &to, &terms, place)?;
+    let mut is_told = false;
+    let report = loop {
+        if let Some(report) = iperf.ended()? {
+            break report;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break iperf.stop()?;
+        }
+        if !is_told && iperf.is_sending()? {
+            is_told = tell.send(Done::Loading).is_ok();
+        }
+        clock::sleep_until(clock::now().saturating_add(LOOK));
+    };
+    let iperf::Report { program, sent, sent_bytes, seconds, lost } = report;
+    Ok(Done::Loaded(Loaded { program, sent, sent_bytes, seconds, lost }))
+}
+
+fn transferred(
+    ends: &[Interface],
+    it: &Transfer,
+    place: &Place,
+    stop: &AtomicBool,
+) -> Result<Done, LabError> {
+    let Program::Iperf3 = it.program;
+    let [from, to] = settled(ends, &it.hosts)?;
+    let _untagged = Untagged::at(&ends[it.hosts[1].port], &it.untags)?;
+    let terms = transfer::Terms {
+        window_bytes: it.window_bytes,
+        frame_bytes: it.frame_bytes,
+        span: Duration::from_nanos(it.span.0),
+    };
+    let mut transfer = transfer::Transfer::start(&from, &to, &terms, place)?;
+    let found = loop {
+        if let Some(found) = transfer.ended()? {
+            break found;
+        }
+        if stop.load(Ordering::Relaxed) {
+            // What it has to say of a part is no result.
+            return Ok(Done::Failed("it was ended before its time".into()));
+        }
+        clock::sleep_until(clock::now().saturating_add(LOOK));
+    };
+    Ok(Done::Transferred(Transferred {
+        program: found.program,
+        congestion: found.congestion,
+        received_bytes: found.received_bytes,
+        seconds: found.seconds,
+        retransmits: found.retransmits,
+        timeouts: found.counts.timeouts,
+        timeouts_spurious: found.counts.spurious,
+        retransmits_fast: found.counts.resent_fast,
+        window_bytes: found.window_bytes,
+        congestion_bytes: found.congestion_bytes,
+        round_trip_us: found.round_trip_us,
+        segment_bytes: found.segment_bytes,
+    }))
+}
+
+/// A program at an interface that takes tags off what comes in, since small kernels have no devices for VLANs. It goes
+/// when this is dropped.
+struct Untagged(Option<Interface>);
+
+impl Untagged {
+    fn at(end: &Interface, vlans: &[u16]) -> Result<Untagged, LabError> {
+        if vlans.is_empty() {
+            return Ok(Untagged(None));
+        }
+        let refused = |error| LabError::System {
+            what: "load a program that takes tags off",
+            subject: "the kernel (it takes such programs from root, or CAP_BPF and CAP_NET_ADMIN)"
+                .into(),
+            error,
+        };
+        let program = Tagging::taking_off_here(vlans).map_err(refused)?;
+        let mut netlink = end.namespace.netlink()?;
+        netlink.ingress_program(end.index, program.descriptor(), "untag")?;
+        Ok(Untagged(Some(end.clone())))
+    }
+}
+
+impl Drop for Untagged {
+    fn drop(&mut self) {
+        if let Some(end) = &self.0 {
+            // What is gone already, with its namespace, is what dropping wants.
+            let _ = end.namespace.netlink().and_then(|mut it| it.ingress_clear(end.index));
+        }
+    }
+}

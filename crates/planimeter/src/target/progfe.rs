@@ -1,0 +1,164 @@
+//! Targets that are programmed by a graph: their names on the command line, kept for the process's life.
+//!
+//! A name is `progfe:FILE`, the file a program that can be run. What it is measured as, bridge, router or tagger, its
+//! classes say.
+//! Invariant: one text is one
+//! [`ProGfeTarget`], however often it is asked for, so that a target's kind stays a small value that is
+//! copied.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use progfe::program::Program;
+use progfe::role::Role;
+use progfe::xml::Source;
+
+/// A setup tried on a program.
+mod rehearsal;
+
+/// What a name of such a target begins with.
+pub const PREFIX: &str = "progfe:";
+
+/// Names that one process keeps.
+const TARGETS_MAX: usize = 1024;
+
+/// A target that is programmed by a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProGfeTarget(u16);
+
+/// Why there is no such target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProGfeError {
+    /// The file cannot be read: its name, and why.
+    Unreadable(String, String),
+    /// The program is refused: all that is wrong with it.
+    Refused(String),
+    /// It can be asked to be nothing that is measured.
+    NoRole(String),
+    /// So many names are kept already.
+    TooMany(usize),
+}
+
+impl fmt::Display for ProGfeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProGfeError::Unreadable(file, why) => write!(f, "cannot read {file}: {why}"),
+            ProGfeError::Refused(problems) => f.write_str(problems),
+            ProGfeError::NoRole(file) => write!(
+                f,
+                "{file}: a target is a program with one LearnSearch, as a bridge is, with one IPv4UcastLPM, IPv4NextHop \
+                 and EtherEncap each, as a router is, or with Match and Edit, as a tagger is"
+            ),
+            ProGfeError::TooMany(most) => write!(f, "at most {most} programs in one run"),
+        }
+    }
+}
+
+struct Kept {
+    text: &'static str,
+    file: PathBuf,
+    site: &'static str,
+    about: &'static str,
+    program: Arc<Program>,
+    role: Role,
+}
+
+/// A name is never forgotten, as what it names is copied everywhere.
+static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+
+impl ProGfeTarget {
+    /// The target that this text names, which begins with [`PREFIX`].
+    pub fn parse(text: &str) -> Result<ProGfeTarget, ProGfeError> {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = kept.iter().position(|it| it.text == text) {
+            return Ok(ProGfeTarget(place as u16));
+        }
+        if kept.len() >= TARGETS_MAX {
+            return Err(ProGfeError::TooMany(TARGETS_MAX));
+        }
+        let said = text.strip_prefix(PREFIX).unwrap_or(text);
+        let program = read(said)?;
+        let role = Role::of(&program).ok_or_else(|| ProGfeError::NoRole(said.into()))?;
+        // A process in the lab may stand in another folder.
+        let file = Path::new(said).canonicalize();
+        let file = file.map_err(|error| ProGfeError::Unreadable(said.into(), error.to_string()))?;
+        let place = kept.len() as u16;
+        kept.push(Box::leak(Box::new(Kept {
+            text: text.to_owned().leak(),
+            file,
+            site: format!("progfe{place}").leak(),
+            about: format!("our element with the program {}", program.name).leak(),
+            program: Arc::new(program),
+            role,
+        })));
+        Ok(ProGfeTarget(place))
+    }
+
+    fn kept(self) -> &'static Kept {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.kept().text
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        self.kept().about
+    }
+
+    /// What a place of its own in the lab is called.
+    pub fn site(self) -> &'static str {
+        self.kept().site
+    }
+
+    /// The program's file.
+    pub fn file(self) -> &'static Path {
+        &self.kept().file
+    }
+
+    /// What it is measured as.
+    pub fn role(self) -> Role {
+        self.kept().role
+    }
+
+    /// The program.
+    pub fn program(self) -> Arc<Program> {
+        Arc::clone(&self.kept().program)
+    }
+}
+
+/// Reads and checks a program, which may name files beside it.
+fn read(file: &str) -> Result<Program, ProGfeError> {
+    let unreadable =
+        |error: std::io::Error| ProGfeError::Unreadable(file.into(), error.to_string());
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let beside =
+        |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    let (program, problems) = Program::load(&Source::new(file, &text), &beside);
+    program.ok_or_else(|| ProGfeError::Refused(problems.to_string().trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_target_with_the_role_of_its_program() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
+        let text = format!("{PREFIX}{folder}/bridge.fe.xml");
+        let target = ProGfeTarget::parse(&text).unwrap();
+        assert_eq!(ProGfeTarget::parse(&text), Ok(target));
+        assert_eq!((target.name(), target.program().name.as_str()), (text.as_str(), "bridge"));
+        let router = ProGfeTarget::parse(&format!("{PREFIX}{folder}/router.fe.xml"));
+        assert_eq!(router.map(ProGfeTarget::role), Ok(Role::Router));
+        let vlan = ProGfeTarget::parse(&format!("{PREFIX}{folder}/vlan.fe.xml"));
+        assert_eq!(vlan.map(ProGfeTarget::role), Ok(Role::Tagger));
+        let missing = ProGfeTarget::parse("progfe:nothing.fe.xml");
+        assert!(matches!(missing, Err(ProGfeError::Unreadable(..))), "{missing:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! What a setup asks of a program, tried in this process before it is measured.
+//!
+//! A program says by its classes what it can be asked to be, but not that frames of port 1 leave by port 2 as the setup
+//! has them. So a frame of each kind goes through it first: what the monitor would not take for right ends the
+//! run with one line and not with a report of losses.
+
+use dataplane::forwarder::{Forwarder, Outputs};
+use instrument::generate::templates::Templates;
+use instrument::signature::{Sent, Sequence};
+use instrument::stream::{Rate, Stream};
+use packet::frame::{Batch, PortNo};
+use packet::time::Nanos;
+use progfe::element::Element;
+use progfe::role::routing::{Neighbour, Route};
+use progfe::role::{Role, Routing};
+
+use super::ProGfeTarget;
+use crate::parameter::Traffic;
+use crate::target::name::{TargetKind, Technology};
+use crate::target::{TargetError, veth};
+use crate::workload::{Addresses, Setup};
+
+/// The size of the frames, frame check sequence included.
+const FRAME_BYTES: u16 = 128;
+
+/// Frames that are tried at most: one of each rule that tags, and a few of other kinds of entries.
+const FRAMES_MAX: u64 = 16;
+
+impl ProGfeTarget {
+    /// Tries a setup on the program.
+    pub fn rehearse(self, setup: &Setup, addresses: &Addresses) -> Result<(), TargetError> {
+        let refused = |why: String| {
+            TargetError::CannotHold(format!("its program does not do what is asked for: {why}"))
+        };
+        let technology = TargetKind::ProGfe(self).technology();
+        // A bridge learns, and floods what it has not learnt.
+        if self.role() == Role::Bridge {
+            return Ok(());
+        }
+        let entries = if self.role() == Role::Tagger { setup.entries } else { 1 };
+        let few = Setup { entries, traffic: Traffic::Sequential, ..*setup };
+        let mut element: Element = Element::start(Clone::clone(&self.program()), setup.seed)
+            .map_err(|problems| refused(problems.to_string().trim_end().to_owned()))?;
+        let ports: Vec<PortNo> = self.program().ports.iter().map(|port| port.number).collect();
+        let mut out = Outputs::new(&ports);
+        if self.role() == Role::Router {
+            tell(&mut element, &few, addresses, &mut out).map_err(refused)?;
+        }
+        let rate = Rate::FramesPerSecond(1.0);
+        let mut streams = vec![few.stream(technology, addresses, FRAME_BYTES, rate)];
+        if self.role() == Role::Tagger {
+            streams.push(few.stream_back(technology, addresses, FRAME_BYTES, rate));
+        }
+        for stream in streams {
+            // The rig's ports count from 0.
+            let [from, to] = [stream.from, stream.to].map(|port| port as PortNo + 1);
+            let (sent, wanted) = frames(&stream);
+            for (number, (bytes, wanted)) in sent.iter().zip(&wanted).enumerate() {
+                let mut batch = Batch::new(1);
+                batch.push_bytes(bytes);
+                element.forward(from, &mut batch, Nanos::ZERO, &mut out);
+                let left: Vec<(PortNo, Vec<u8>)> =
+                    out.queues_mut().iter_mut().flat_map(taken).collect();
+                if left != [(to, wanted.clone())] {
+                    let what = match (technology, from) {
+                        (Technology::Tagging, 1) => {
+                            format!("the frame of rule {} of {entries} (--set entries)", number + 1)
+                        }
+                        (Technology::Tagging, _) => "a tagged frame on its way back".to_owned(),
+                        _ => "a frame to be routed".to_owned(),
+                    };
+                    let became = became(bytes, (to, wanted), &left);
+                    return Err(refused(format!("{what} {became}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells a program that routes what a router is told.
+fn tell(
+    element: &mut Element,
+    setup: &Setup,
+    addresses: &Addresses,
+    out: &mut Outputs,
+) -> Result<(), String> {
+    let plan = veth::plan(Technology::Routing, addresses, setup);
+    let routing = Routing::of(element.program())?;
+    let declared = element.program().ports.iter().map(|port| port.number);
+    let macs: Vec<_> = declared.zip(addresses.target).collect();
+    let mut change = |element: &mut Element, changes: &[_]| {
+        element.change(changes, Nanos::ZERO, out).map_err(|error| error.to_string())
+    };
+    change(element, &routing.interfaces(&macs)?)?;
+    let neighbours = plan.neighbors.iter().map(|it| Neighbour {
+        port: it.port,
+        address: it.address,
+        mac: it.mac,
+        mtu: 0,
+    });
+    let neighbours: Vec<Neighbour> = neighbours.collect();
+    let changes = routing.neighbours(element.program(), &neighbours)?;
+    change(element, &changes)?;
+    let routes = plan.routes.iter().map(|it| Route {
+        network: it.prefix,
+        length: it.length,
+        via: it.via,
+        port: Some(it.port),
+    });
+    let routes: Vec<Route> = routes.collect();
+    let changes = routing.routes(element.program(), &routes)?;
+    change(element, &changes)
+}
+
+/// The first frames of a stream, as they leave and as they are to arrive.
+fn frames(stream: &Stream) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let made = |templates: &Templates, number: u64| {
+        let (mut indices, template) = (Vec::new(), templates.of(number));
+        let mut frame = template.bytes().to_vec();
+        template.draw(number, &mut indices);
+        let sequence = Sequence { is_warmup: false, epoch: 0, number };
+        template.write(sequence, Sent::new(Nanos::ZERO), &indices, &mut frame);
+        frame
+    };
+    let [leaving, arriving] = Templates::both(stream, veth::RIG_KEY);
+    let numbers = 0..stream.flow_count().min(FRAMES_MAX);
+    numbers.map(|number| (made(&leaving, number), made(&arriving, number))).unzip()
+}
+
+fn taken((port, queue): &mut (PortNo, Batch)) -> Vec<(PortNo, Vec<u8>)> {
+    let frames = queue.frames().iter().map(|frame| (*port, frame.bytes().to_vec())).collect();
+    queue.clear();
+    frames
+}
+
+/// In words, what became of a frame that was to leave by a port like this.
+fn became(bytes: &[u8], wanted: (PortNo, &[u8]), left: &[(PortNo, Vec<u8>)]) -> String {
+    match left {
+        [] => "leaves by no port".to_owned(),
+        [(port, have)] if *have == bytes => format!("leaves by port {port} as it came"),
+        [(port, have)] if *port == wanted.0 => {
+            let both = wanted.1.iter().zip(have);
+            let at = both.take_while(|(want, have)| want == have).count();
+            let [want, have] = [wanted.1, have].map(|all| hex(&all[at.min(all.len())..]));
+            format!("leaves by port {port} with {have} at byte {at} where {want} was to be")
+        }
+        [(port, _)] => format!("leaves by port {port}"),
+        several => format!("leaves {} times", several.len()),
+    }
+}
+
+/// The first bytes in hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Table;
+    use crate::target::ADDRESSES;
+
+    fn rehearsed(program: &str, table: Table, entries: u32) -> Result<(), String> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
+        let target = ProGfeTarget::parse(&format!("progfe:{folder}/{program}")).unwrap();
+        let setup = Setup { table, entries, ..Setup::single(1) };
+        target.rehearse(&setup, &ADDRESSES).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_program_that_does_what_is_asked_passes_and_another_is_told_where_it_differs() {
+        assert_eq!(rehearsed("router.fe.xml", Table::Lpm, 1000), Ok(()));
+        assert_eq!(rehearsed("vlan.fe.xml", Table::Tags, 3), Ok(()));
+        assert_eq!(rehearsed("vlan16.fe.xml", Table::Tags, 16), Ok(()));
+        let said = rehearsed("vlan.fe.xml", Table::Tags, 4).unwrap_err();
+        assert!(
+            said.contains("the frame of rule 3 of 4 (--set entries) leaves by port 2 with"),
+            "{said}"
+        );
+        assert!(!said.contains('\n'), "{said}");
+        // A tagger tags, whatever else is asked for: the rule for every frame is what it has in common.
+        assert_eq!(rehearsed("vlan.fe.xml", Table::Exact, 1), Ok(()));
+    }
+}

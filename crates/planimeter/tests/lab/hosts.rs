@@ -1,0 +1,111 @@
+//! Client and server as programs on hosts of their own, beside the tester's ports: every packet is accounted for, on targets of
+//! every kind; and iperf3 as the load of statistics.
+
+use lab::need::{self, Need};
+use serde_json::Value;
+
+use super::common::{only_run, record};
+use super::{Place, System, lab_needs};
+
+/// Targets with rules, with addresses and with routes, ours and the kernel's.
+const TARGETS: [&str; 6] =
+    ["ours", "bridge", "router", "linux-bridge", "linux-router", "ours:model=hp-2920,mode=legacy"];
+
+/// Packets of each run.
+const PACKETS: u64 = 60;
+
+/// iperf3, beside what the lab needs.
+pub fn iperf_needs() -> Result<(), Need> {
+    lab_needs()?;
+    need::tool("iperf3", "iperf3").map(drop)
+}
+
+fn measured(trial: &Value, name: &str) -> Option<f64> {
+    let all = trial["module"]["measured"].as_array()?;
+    all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
+}
+
+/// A packet is waited for so long that none is lost for want of time.
+pub fn client_and_server_exist_twice() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec!["run", "costa2017/sockets", "--effort", "quick", "--link", "veth"];
+    let packets = format!("packets={PACKETS}");
+    let set = ["repeats=2", "wait=20", "match_types=port,exact", "frame=64,256", &packets];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let folder = only_run(&place.path().join("runs"));
+    let record = record(&folder);
+    let trials = record["trials"].as_array().unwrap();
+    // By port and by all fields at the smallest size, by all fields at the other; without OpenFlow one a size.
+    assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
+    for trial in trials {
+        let module = &trial["module"];
+        assert_eq!(module["ended"], "said", "{trial}");
+        let names: Vec<&str> = (module["measured"].as_array().unwrap().iter())
+            .filter_map(|it| it["metric"].as_str())
+            .collect();
+        let returned = names.iter().find(|name| name.ends_with("returned_ratio")).unwrap();
+        let prefix = returned.strip_suffix("returned_ratio").unwrap();
+        let told = |what: &str| measured(trial, &format!("{prefix}{what}"));
+        assert_eq!(told("returned_ratio"), Some(1.0), "{trial}");
+        assert_eq!(told("packet_ins_count"), Some(0.0), "{trial}");
+        if prefix.ends_with("sockets_") {
+            // Nobody but the hosts was there to see when.
+            assert_eq!(told("unknown_count"), Some(0.0), "{trial}");
+            let [whole, there, back, own] = ["rtt", "there", "back", "answering"]
+                .map(|it| told(&format!("{it}_ns_mean")).unwrap());
+            assert!((whole - there - back - own).abs() < 1.0 && there > 0.0, "{trial}");
+        }
+    }
+    // A difference for each target, type and size, told in words.
+    let summary = std::fs::read_to_string(folder.join("summary.md")).unwrap();
+    let rows = summary.split("What client and server take themselves").nth(1).unwrap();
+    let rows = rows.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    assert_eq!(rows.count(), 3 + 5 * 2, "{summary}");
+}
+
+/// Over other links no host can stand there.
+pub fn other_links_have_no_hosts() {
+    let place = Place::new();
+    let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
+    assert_eq!(said.code, Some(2), "{}", said.errors);
+    assert!(said.errors.contains("give --link veth"), "{}", said.errors);
+}
+
+/// It says what it sent, both at a rate and as much as it can, and is gone when the run is over.
+pub fn iperf_makes_the_load() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec!["run", "costa2017/table7", "--effort", "quick", "--link", "veth"];
+    let set =
+        ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(["--on", "ours"]);
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        assert_eq!(trial["module"]["ended"], "said", "{trial}");
+        for load in ["light", "heavy"] {
+            let told = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
+            assert!(told("load_frames") > 0.0, "{trial}");
+            assert_eq!(told("flow_answered_ratio"), 1.0, "{trial}");
+        }
+        // What hosts sent is in no account of the tester's, nor what was lost of it.
+        assert_eq!(
+            (&trial["frames_unexplained"], &trial["frames_offered"]),
+            (&0.into(), &0.into())
+        );
+        // A light load is what was asked for at the most, but for what it may send ahead.
+        let light = measured(trial, "light_load_bytes_per_s").unwrap();
+        assert!(light <= 1.3e6, "{trial}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Connections by TCP between hosts, through targets of every kind: what they say, and that limits are what they were.
+
+use serde_json::Value;
+
+use super::common::{only_run, record};
+use super::{Place, System};
+
+/// Targets with rules, with addresses, with routes and with tags.
+const TARGETS: [&str; 5] = ["ours", "bridge", "linux-bridge", "linux-router", "linux-tagger"];
+
+fn measured(trial: &Value, name: &str) -> Option<f64> {
+    let all = trial["module"]["measured"].as_array()?;
+    all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
+}
+
+/// The smallest window keeps a connection down, and the frames are as small as was asked for.
+pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
+    let place = Place::new();
+    let before = System::now();
+    let mut arguments = vec![
+        "run",
+        "gelberger2013/fig4",
+        "gelberger2013/fig7",
+        "--effort",
+        "quick",
+        "--link",
+        "veth",
+    ];
+    let set = ["repeats=1", "window=5000,4000000", "frame=256"];
+    arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+    arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
+    let said = place.planimeter(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    place.assert_clean(&before);
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    // Our switch is asked to switch, to route and to tag.
+    assert_eq!(trials.len(), 7 * 2 + 7);
+    for trial in trials {
+        assert_eq!(trial["module"]["ended"], "said", "{trial}");
+        let told = |name: &str| measured(trial, name).unwrap_or_else(|| panic!("{name}: {trial}"));
+        assert!(told("tcp_throughput_bps") > 0.0, "{trial}");
+        assert!(told("retransmits_count") >= 0.0 && told("timeouts_count") >= 0.0);
+        let asked = trial["point"]["value"].as_f64().unwrap();
+        let obtained = told("window_obtained_bytes");
+        match trial["experiment"].as_str() {
+            Some("gelberger2013/fig4") => {
+                // The system keeps a part of a buffer for itself, and counts what is behind by whole segments.
+                assert!((0.5..2.0).contains(&(obtained / asked)), "{obtained} for {asked}");
+                assert_eq!(told("segment_payload_bytes"), 1448.0, "{trial}");
+            }
+            // A frame's headers and check sequence, and TCP's option with time stamps.
+            _ => assert_eq!(told("segment_payload_bytes"), 256.0 - 18.0 - 40.0 - 12.0, "{trial}"),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How many messages switches take whose limit is known, and what is said of those that do wrong near it.
+
+use instrument::module::{Ended, StageReport};
+use packet::time::Nanos;
+use planimeter::target::name::TargetKind;
+use results::record::{Metric, Name, Record};
+use switch::behaviour::model::Model;
+
+use super::super::common::Folder;
+use super::super::models::modelled;
+use super::super::one_switch::{OneSwitch, Vice, said};
+use super::super::{measure, plan};
+
+/// An agent that takes 150 us for a rule, 50 us for a barrier and a millisecond for statistics.
+const AGENT: &str = "agent.flow_mod_ns = { value = 150_000, source = \"assumed\" }\n\
+                     agent.message_ns = { value = 50_000, source = \"assumed\" }\n\
+                     agent.port_stats_ns = { value = 1_000_000, source = \"assumed\" }\n\
+                     barrier.answers = { value = \"taken\", source = \"assumed\" }\n";
+
+const RULES_PER_S: f64 = 5_000.0;
+const STATISTICS_PER_S: f64 = 1_000.0;
+
+fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
+    let experiment = record.experiments.last().unwrap();
+    let sheets = results::table::sheets(record, experiment);
+    let sheet = sheets.iter().find(|it| it.title == "How much its control plane bears").unwrap();
+    let rows = sheet.tables[0].rows.iter().filter(|row| row[0].text == kind.name());
+    rows.map(|row| row.iter().map(|it| it.text.clone()).collect()).collect()
+}
+
+#[test]
+fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
+    let [stable, small] = [Folder::new(), Folder::new()];
+    let kind = modelled(&stable, AGENT);
+    // Half of the rules that are added are refused, at any rate.
+    let full = format!("{AGENT}capacity.rules = {{ value = 50, source = \"assumed\" }}\n");
+    let refusing = modelled(&small, &full);
+    let items = ["costa2017/table3", "costa2017/messages", "costa2017/discussion"];
+    let set = ["packets=100", "open_pps=0", "match_types=port", "wait=0.01", "lasts=1"];
+    let record = measure(&plan(&items, &[kind, refusing], &set, 1));
+    let of = |kind: TargetKind, name: &str| {
+        let metric = Metric::Named(Name::read(name).unwrap());
+        let cell = record.cells_of("costa2017/messages", kind.name(), metric).next();
+        cell.unwrap_or_else(|| panic!("{name} is not told")).value
+    };
+    for (word, truth) in [("flow_mod", RULES_PER_S), ("port_stats", STATISTICS_PER_S)] {
+        let told = |what: &str| of(kind, &format!("{word}_{what}"));
+        let taken = told("taken_per_s");
+        // Those that are under way at the end are counted neither way.
+        assert!((taken / truth - 1.0).abs() < 64.0 / (0.2 * truth), "{word}: {taken} of {truth}");
+        assert_eq!(told("near_answered_ratio"), 1.0, "{word}");
+        assert_eq!((told("near_errors_count"), told("lost_count")), (0.0, 0.0), "{word}");
+        assert!((told("near_per_s") / taken - 0.9).abs() < 1e-9, "{word}");
+        assert!((told("beyond_per_s") / taken - 1.2).abs() < 1e-9, "{word}");
+    }
+    assert!(of(refusing, "flow_mod_near_errors_count") > 100.0);
+    let shown = |kind: TargetKind| {
+        bears(&record, kind).iter().map(|row| row[8].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(kind), ["stable"; 3]);
+    assert_eq!(shown(refusing), ["stable", "unstable near its limit", "stable"]);
+}
+
+/// What is said of a switch with this vice, whose agent is the one above.
+fn near_its_limit(vice: Vice) -> StageReport {
+    let mut model = Model::default();
+    model.agent.flow_mod_ns = 150_000;
+    model.agent.message_ns = 50_000;
+    model.barrier.answers = 2;
+    let set = ["messages=flow_mod", "lasts=2", "patience=0.5"].map(String::from);
+    let mut switch = OneSwitch::like(&model, 1).with(vice);
+    let mut reports = switch.run("costa2017/messages", &set, 1);
+    assert_eq!(reports.len(), 1);
+    reports.remove(0)
+}
+
+#[test]
+fn a_switch_that_fails_near_its_limit_is_said_to() {
+    let value = |report: &StageReport, name: &str| said(report, name).map(|it| it.value);
+    // Some 0.2 s are for the limit, the next two seconds are near it.
+    let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
+    assert_eq!(silent.ended, Ended::Said);
+    let near = value(&silent, "near_answered_ratio").unwrap();
+    assert!((0.3..0.7).contains(&near), "{near}");
+    assert_eq!(value(&silent, "beyond_answered_ratio"), Some(0.0));
+    assert_eq!(value(&silent, "lost_count"), Some(0.0));
+    let leaving = near_its_limit(Vice::Leaves(Nanos::from_millis(1200)));
+    assert!(matches!(leaving.ended, Ended::Lost { .. }), "{:?}", leaving.ended);
+    assert_eq!(value(&leaving, "lost_count"), Some(1.0));
+    let why = said(&leaving, "lost_count").unwrap().note.clone().unwrap();
+    assert!(why.starts_with("near"), "{why}");
+    assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "it never came to that");
+}
+
+#[test]
+fn statistics_whose_pieces_never_end_are_given_up_and_the_run_goes_on() {
+    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "rules_bound=20"];
+    let mut switch = OneSwitch::like(&Model::default(), 1).with(Vice::NeverEnds);
+    let reports = switch.run("costa2017/table7", &set.map(String::from), 1);
+    assert_eq!(reports.len(), 2, "one rule, and many");
+    for report in &reports {
+        assert_eq!(report.ended, Ended::Said);
+        let value = |name: &str| said(report, name).map(|it| it.value);
+        for load in ["light", "heavy"] {
+            assert_eq!(value(&format!("{load}_flow_endless_count")), Some(2.0));
+            assert_eq!(value(&format!("{load}_flow_answered_ratio")), Some(0.0));
+            assert_eq!(value(&format!("{load}_port_answered_ratio")), Some(1.0));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! gelberger2013 in virtual time, where the truth is the model's: every target takes as long for a frame whatever it is
+//! asked to do, so nothing costs more than anything else and no delay varies.
+
+use std::sync::LazyLock;
+
+use planimeter::target::name::TargetKind;
+use results::record::{Cell, Metric, Name, Record, Verdict};
+
+use super::{CAPACITY_PPS, SLOW, measure, plan};
+
+/// Targets of all kinds.
+const TARGETS: [TargetKind; 4] =
+    [TargetKind::Bridge, TargetKind::Ours, TargetKind::Router, TargetKind::Tagger];
+
+/// What a target takes for a frame, and what 64 bytes take on a link of 1 Gbit/s, in ns.
+const SERVICE_NS: f64 = 2000.0;
+const LINK_NS: f64 = 672.0;
+
+/// The study once, for all tests.
+static STUDY: LazyLock<Record> = LazyLock::new(|| {
+    let set = [
+        SLOW,
+        "frame=64,1518",
+        "repeats=3",
+        "capacity=1G",
+        "seconds=0.06",
+        "samples=50",
+        "rate_max=20000",
+        "step=0.01",
+    ];
+    measure(&plan(&["gelberger2013"], &TARGETS, &set, 1))
+});
+
+fn named(name: &'static str) -> Metric {
+    let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    listed.unwrap_or(Metric::Named(Name::of(name)))
+}
+
+/// A target's cell at 64 bytes in a workload.
+fn cell<'a>(
+    record: &'a Record,
+    item: &str,
+    target: &str,
+    name: &'static str,
+    work: f64,
+) -> &'a Cell {
+    let id = format!("gelberger2013/{item}");
+    let mut cells = record.cells.iter().filter(|cell| {
+        cell.experiment == id
+            && cell.target == target
+            && cell.metric == named(name)
+            && cell.point.value == 64.0
+            && cell.point.within.as_ref().is_some_and(|curve| curve.value == work)
+    });
+    cells.next().unwrap_or_else(|| panic!("{item}: no {name} of {target} in workload {work}"))
+}
+
+fn near(have: f64, want: f64, what: &str) {
+    assert!((have / want - 1.0).abs() < 0.05, "{what}: {have}, not {want}");
+}
+
+#[test]
+fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_claim() {
+    let record = &*STUDY;
+    // Switching, routing, tagging; an OpenFlow switch does any of them.
+    let works = [
+        ("bridge", &[1.0][..]),
+        ("ours", &[1.0, 2.0, 3.0]),
+        ("router", &[2.0]),
+        ("tagger", &[3.0]),
+    ];
+    for (target, works) in works {
+        for &work in works {
+            let rate = cell(record, "discussion", target, "rate_pps_forwarded", work).value;
+            near(rate, CAPACITY_PPS, target);
+            let item = if work == 3.0 { "fig8" } else { "fig5" };
+            let delay = cell(record, item, target, "latency_ns_p50", work).value;
+            // A tag takes time on the link too.
+            near(delay, SERVICE_NS + LINK_NS, target);
+            for name in ["pdv_ns_p99", "pdv_ns_mean", "pdv_ns_max", "ipdv_ns_mean"] {
+                let varied = cell(record, "fig6", target, name, work).value;
+                assert!(varied < 50.0, "{target}: {name} {varied}");
+            }
+        }
+    }
+    let bridged = |name| {
+        cell(record, "fig3", "bridge", name, if name == "bridge_rate_pps" { 1.0 } else { 0.0 })
+    };
+    near(bridged("bridge_rate_pps").value, CAPACITY_PPS, "fig3");
+    near(bridged("bridge_latency_ns_p50").value, SERVICE_NS + LINK_NS, "fig3");
+    // Learning is nothing to a bridge; a switch has two messages for each frame.
+    for (target, messages) in [("bridge", 0.0), ("ours", 2.0)] {
+        let each =
+            cell(record, "offload", target, "controller_messages_for_frame_count", 1.0).value;
+        assert!((each - messages).abs() < 0.2, "{target}: {each}");
+        assert!(cell(record, "offload", target, "frames_per_s_lossfree", 1.0).value > 0.0);
+    }
+    cell(record, "offload", "ours", "frames_per_s_lossfree", 2.0);
+    // What a router does to a frame the switch did by its rules: each came as it ought to, or was lost to the load.
+    for trial in &record.trials {
+        assert_eq!(
+            (trial.classes.corrupt, trial.classes.misrouted),
+            (0, 0),
+            "{}",
+            trial.experiment
+        );
+    }
+    for item in record.experiments.iter().filter_map(|it| it.item.as_deref()) {
+        assert!(record.claims.iter().any(|line| line.claim.item == item), "{item} has no claim");
+    }
+}
+
+#[test]
+fn what_has_no_system_says_why_it_is_left_out() {
+    let record = &*STUDY;
+    let ids: Vec<&str> = record.experiments.iter().map(|it| it.id.as_str()).collect();
+    let told: Vec<&str> = (record.experiments.iter())
+        .flat_map(|it| &it.left_out)
+        .filter(|(_, why)| why.contains("no host"))
+        .map(|(target, _)| target.as_str())
+        .collect();
+    assert!(!ids.contains(&"gelberger2013/fig4") || told.contains(&"ours"), "{ids:?} {told:?}");
+}
+
+#[test]
+fn a_workload_that_costs_nothing_is_told_so() {
+    let record = &*STUDY;
+    let answer = |text: &str, target: &str| {
+        let line = record.claims.iter().find(|line| {
+            line.claim.claim.contains(text) && line.targets.iter().any(|name| name == target)
+        });
+        line.unwrap_or_else(|| panic!("{text} on {target}")).verdict.clone()
+    };
+    assert_eq!(answer("complexity of the workload does impact", "ours"), Verdict::DoesNot);
+    // No connection by TCP, no answer about what makes its timers run out.
+    let cause = record.claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
+    assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
+}

@@ -1,0 +1,43 @@
+//! VLAN tagging by conditions: every target that can do it puts the same tags on, and takes them off again.
+
+use std::path::Path;
+
+use super::*;
+
+/// The target of a program that ships.
+fn program(name: &str) -> TargetKind {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
+    format!("progfe:{}", folder.join(name).display()).parse().unwrap()
+}
+
+#[test]
+fn each_target_gives_every_frame_the_tag_of_its_rule_and_takes_it_off_again() {
+    let kinds =
+        [program("vlan16.fe.xml"), TargetKind::Tagger, TargetKind::Ours, TargetKind::Direct];
+    for traffic in ["sequential", "random"] {
+        let traffic = format!("traffic={traffic}");
+        let set = ["table=tags", "entries=16", &traffic, "load=5", "repeats=1"];
+        let record = measure(&plan(&["forwarding-rate"], &kinds, &set, 1));
+        for kind in kinds {
+            let trials = record.trials.iter().filter(|trial| trial.target == kind.name());
+            let counts: Vec<_> = trials.map(|it| (it.frames_offered, it.classes.correct)).collect();
+            let is_right = |&(offered, correct): &(u64, u64)| offered > 200 && offered == correct;
+            assert!(
+                counts.len() == 2 && counts.iter().all(is_right),
+                "{}: {counts:?}",
+                kind.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_is_a_router_beside_ours() {
+    let kinds = [program("router.fe.xml"), TargetKind::Router];
+    let set = ["table=lpm", "entries=1000", "traffic=random", "load=5", "repeats=1"];
+    let record = measure(&plan(&["forwarding-rate"], &kinds, &set, 1));
+    for trial in &record.trials {
+        assert_eq!(trial.frames_offered, trial.classes.correct, "{}", trial.target);
+        assert!(trial.frames_offered > 200);
+    }
+}

@@ -1,0 +1,281 @@
+//! Several channels to one other end, each for messages of its own importance.
+//!
+//! One end dials them one after the other, the last one first; the other listens, and what comes from one
+//! host belongs together in the order in which it came. Invariant: at most one attempt at a time, and at
+//! most [`GUESTS_MAX`] accepted channels of which others are missing, none for longer than
+//! [`PATIENCE`].
+
+use std::net::IpAddr;
+use std::os::fd::RawFd;
+
+use packet::time::Nanos;
+
+use super::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+
+/// Channels to one other end.
+pub const CHANNELS: usize = 3;
+/// How long all of them may take to be made.
+pub const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Channels of which others are missing.
+pub const GUESTS_MAX: usize = 64;
+/// Channels that are accepted in one turn.
+const ACCEPTS_A_TURN: usize = 16;
+
+/// The channels to one other end, the most important first.
+pub type Channels = [Box<dyn Channel>; CHANNELS];
+
+/// Channels that are being dialled.
+pub struct Dialling {
+    urls: [Url; CHANNELS],
+    tls: Option<Tls>,
+    /// Those that are made, the last one first.
+    made: Vec<Box<dyn Channel>>,
+    attempt: Option<Connecting>,
+    until: Nanos,
+}
+
+impl Dialling {
+    /// Starts to dial active addresses.
+    pub fn start(
+        urls: [Url; CHANNELS],
+        tls: Option<&Tls>,
+        now: Nanos,
+    ) -> Result<Dialling, ChannelError> {
+        let until = now.saturating_add(PATIENCE);
+        let tls = tls.cloned();
+        let mut dialling = Dialling { urls, tls, made: Vec::new(), attempt: None, until };
+        dialling.next(now)?;
+        Ok(dialling)
+    }
+
+    fn next(&mut self, now: Nanos) -> Result<(), ChannelError> {
+        let url = &self.urls[CHANNELS - 1 - self.made.len()];
+        let patience = Nanos(self.until.0.saturating_sub(now.0));
+        self.attempt = Some(Connecting::start_with(url, self.tls.as_ref(), now, patience)?);
+        Ok(())
+    }
+
+    /// All channels, once they are made; `None` as long as one is not.
+    pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
+        while let Some(attempt) = &mut self.attempt {
+            let Some(channel) = attempt.finish(now)? else { return Ok(None) };
+            self.made.push(channel);
+            self.attempt = None;
+            if self.made.len() < CHANNELS {
+                self.next(now)?;
+            }
+        }
+        let mut made = std::mem::take(&mut self.made);
+        made.reverse();
+        Ok(made.try_into().ok())
+    }
+
+    /// The descriptor that becomes writable when the attempt at hand has ended.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.attempt.as_ref().and_then(Connecting::descriptor)
+    }
+
+    /// When it is given up.
+    pub fn deadline(&self) -> Nanos {
+        self.until
+    }
+}
+
+/// Sockets that others dial.
+pub struct Doors {
+    listeners: [Listener; CHANNELS],
+    guests: Vec<Guest>,
+    /// Channels that were closed because others of theirs did not come, or too many waited.
+    pub turned_away: u64,
+}
+
+struct Guest {
+    door: usize,
+    source: Option<IpAddr>,
+    since: Nanos,
+    channel: Box<dyn Channel>,
+}
+
+impl Doors {
+    /// Listens on passive addresses.
+    pub fn open(urls: &[Url; CHANNELS], tls: Option<&Tls>) -> Result<Doors, ChannelError> {
+        let [first, second, third] = urls;
+        let open = |url| Listener::open_with(url, tls);
+        let listeners = [open(first)?, open(second)?, open(third)?];
+        Ok(Doors { listeners, guests: Vec::new(), turned_away: 0 })
+    }
+
+    /// Accepts what came; all channels of an other end once they are there.
+    pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
+        let before = self.guests.len();
+        self.guests.retain(|guest| now < guest.since.saturating_add(PATIENCE));
+        self.turned_away += (before - self.guests.len()) as u64;
+        for (door, listener) in self.listeners.iter_mut().enumerate() {
+            for _ in 0..ACCEPTS_A_TURN {
+                let Some(channel) = listener.accept()? else { break };
+                if self.guests.len() >= GUESTS_MAX {
+                    self.guests.remove(0);
+                    self.turned_away += 1;
+                }
+                let source = channel.source();
+                self.guests.push(Guest { door, source, since: now, channel });
+            }
+        }
+        Ok(self.complete())
+    }
+
+    /// The channels of the first host of which all are there.
+    fn complete(&mut self) -> Option<Channels> {
+        let place = |guests: &[Guest], door, source| {
+            guests.iter().position(|guest| guest.door == door && guest.source == source)
+        };
+        let first = self.guests.iter().filter(|guest| guest.door == 0);
+        let source = first.map(|guest| guest.source).find(|source| {
+            (1..CHANNELS).all(|door| place(&self.guests, door, *source).is_some())
+        })?;
+        let mut channels = Vec::new();
+        for door in 0..CHANNELS {
+            let at = place(&self.guests, door, source)?;
+            channels.push(self.guests.remove(at).channel);
+        }
+        channels.try_into().ok()
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> [Url; CHANNELS] {
+        self.listeners.each_ref().map(|listener| listener.address().clone())
+    }
+
+    /// Where a process on this host reaches it.
+    pub fn addresses_to_connect(&self) -> [Url; CHANNELS] {
+        self.listeners.each_ref().map(Listener::address_to_connect)
+    }
+
+    /// The descriptors that become readable when somebody knocks.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.listeners.iter().map(Listener::descriptor)
+    }
+
+    /// When a guest has waited for too long.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.guests.iter().map(|guest| guest.since.saturating_add(PATIENCE)).min()
+    }
+}
+
+impl Url {
+    /// The addresses of several channels from that of the first: ports in a row (0 stays 0), or files with
+    /// `.1` and `.2` behind their names. `None` if there are no more ports, or the name gets too long.
+    pub fn in_a_row(&self) -> Option<[Url; CHANNELS]> {
+        let one = |at: usize| -> Option<Url> {
+            let mut url = self.clone();
+            match &mut url {
+                Url::Tcp(address)
+                | Url::PassiveTcp(address)
+                | Url::Sctp(address)
+                | Url::PassiveSctp(address)
+                | Url::Tls(address)
+                | Url::PassiveTls(address) => {
+                    let port = address.port();
+                    let port = if port == 0 { 0 } else { port.checked_add(at as u16)? };
+                    address.set_port(port);
+                }
+                Url::Unix(path) | Url::PassiveUnix(path) if at > 0 => {
+                    path.as_mut_os_string().push(format!(".{at}"));
+                    if path.as_os_str().len() > super::url::PATH_BYTES_MAX {
+                        return None;
+                    }
+                }
+                Url::Unix(_) | Url::PassiveUnix(_) => {}
+            }
+            Some(url)
+        };
+        Some([one(0)?, one(1)?, one(2)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    fn met(doors: &mut Doors, mut dialling: Dialling) -> (Channels, Channels) {
+        let (mut near, mut far) = (None, None);
+        let until = clock::now() + Nanos::from_secs(20);
+        while near.is_none() || far.is_none() {
+            assert!(clock::now() < until, "they do not meet");
+            let now = clock::now();
+            if near.is_none() {
+                near = dialling.turn(now).unwrap();
+            }
+            if far.is_none() {
+                far = doors.turn(now).unwrap();
+            }
+        }
+        (near.unwrap(), far.unwrap())
+    }
+
+    #[test]
+    fn each_channel_leads_to_its_counterpart() {
+        let folder = std::env::temp_dir().join(format!("planimeter-group-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for url in ["ptcp:0:127.0.0.1".to_owned(), format!("punix:{}/s", folder.display())] {
+            let urls = url.parse::<Url>().unwrap().in_a_row().unwrap();
+            let mut doors = Doors::open(&urls, None).unwrap();
+            let to = doors.addresses_to_connect();
+            let dialling = Dialling::start(to.clone(), None, clock::now()).unwrap();
+            let (mut near, mut far) = met(&mut doors, dialling);
+            for (at, channel) in near.iter_mut().enumerate() {
+                channel.transmit(&[at as u8]).unwrap();
+            }
+            for (at, channel) in far.iter_mut().enumerate() {
+                let mut byte = [9];
+                while channel.receive(&mut byte).unwrap() == 0 {
+                    std::thread::yield_now();
+                }
+                assert_eq!(usize::from(byte[0]), at, "{url}");
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn whoever_knocks_at_one_door_only_is_turned_away() {
+        let urls = "ptcp:0:127.0.0.1".parse::<Url>().unwrap().in_a_row().unwrap();
+        let mut doors = Doors::open(&urls, None).unwrap();
+        let to = doors.addresses_to_connect();
+        let _one = Connecting::wait(&to[0], PATIENCE).unwrap();
+        let now = clock::now();
+        while doors.guests.is_empty() {
+            assert!(doors.turn(now).unwrap().is_none());
+        }
+        let due = doors.next_event().unwrap();
+        assert!(doors.turn(due).unwrap().is_none());
+        assert_eq!((doors.guests.len(), doors.turned_away), (0, 1));
+        // Many of them are bounded.
+        let strangers: Vec<_> =
+            (0..GUESTS_MAX + 5).map(|_| Connecting::wait(&to[1], PATIENCE).unwrap()).collect();
+        for _ in 0..100 {
+            assert!(doors.turn(now).unwrap().is_none());
+        }
+        assert!(doors.guests.len() <= GUESTS_MAX);
+        drop(strangers);
+    }
+
+    #[test]
+    fn addresses_in_a_row() {
+        for (text, all) in [
+            (
+                "tcp:1.2.3.4:6704",
+                Some(["tcp:1.2.3.4:6704", "tcp:1.2.3.4:6705", "tcp:1.2.3.4:6706"]),
+            ),
+            ("unix:/x", Some(["unix:/x", "unix:/x.1", "unix:/x.2"])),
+            ("tcp:1.2.3.4:65534", None),
+        ] {
+            let urls = text.parse::<Url>().unwrap().in_a_row();
+            assert_eq!(
+                urls.map(|urls| urls.map(|url| url.to_string())),
+                all.map(|all| all.map(str::to_owned))
+            );
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! VLAN tagging in the kernel: programs for the ingress of two interfaces, which put a tag on by rules or take one
+//! off and send the frame on by the other interface.
+//!
+//! Source: Linux `include/uapi/linux/bpf.h` (`struct __sk_buff`; `bpf_skb_load_bytes`, `bpf_skb_vlan_push`,
+//! `bpf_skb_vlan_pop`, `bpf_redirect`), programs of classifiers that decide themselves. Where such a program
+//! runs the kernel has taken the outermost tag out of the bytes already, and what it puts on stays beside them until
+//! the interface that the frame leaves by writes it or whoever receives the frame does.
+//!
+//! Registers: R6 the context, R7 the type of service without its last two bits or [`NONE`], R8 the destination port of
+//! UDP as it lies in memory or [`NONE`].
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::fd::RawFd;
+
+use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Label, Register, Width};
+use crate::bpf::program::Program;
+use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+
+/// Which frames get which tag. What is left out is asked of no frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagRule {
+    /// The DSCPs of IPv4 that it is for, up to 63.
+    pub dscp: Option<RangeInclusive<u8>>,
+    /// The destination port of UDP over IPv4 that it is for.
+    pub udp_destination: Option<u16>,
+    /// The VLAN, up to 4095.
+    pub vlan: u16,
+    /// The priority, up to 7.
+    pub priority: u8,
+}
+
+/// A program for the ingress of an interface. It goes when this is dropped and it is attached nowhere.
+#[derive(Debug)]
+pub struct Tagging {
+    program: Program,
+}
+
+/// In `struct __sk_buff`: bytes of the frame, whether there is a tag, what is in it, and its type.
+const LENGTH: i16 = 0;
+const VLAN_PRESENT: i16 = 20;
+const VLAN_TCI: i16 = 24;
+const VLAN_PROTO: i16 = 28;
+
+/// What a register holds that has no value: above all values of 16 bits.
+const NONE: i32 = 0x1_0000;
+
+/// Where the frame's bytes from its type on are put: type, and the first 20 bytes of IPv4.
+const HEAD: i16 = -24;
+const HEAD_AT: i32 = 12;
+const HEAD_BYTES: i32 = 22;
+const IP: i16 = HEAD + 2;
+/// Where its UDP port is put.
+const PORT: i16 = -32;
+
+const ETHERNET_BYTES: i32 = 14;
+const UDP_BYTES: i32 = 8;
+const UDP: i32 = 17;
+const IPV4: i32 = 0x0800;
+/// 802.1Q, as it lies in memory.
+const TYPE_VLAN: i32 = u16::to_be(0x8100) as i32;
+const VID_MASK: u32 = 0xfff;
+
+/// The answer of a classifier by which a frame goes on as if there were none (`TC_ACT_OK`).
+const GO_ON: i32 = 0;
+
+/// The license of the programs; helpers that they call want none.
+const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
+
+impl Tagging {
+    /// A program that gives untagged frames the tag of the first rule that holds, and sends all frames on by an
+    /// interface, by its number.
+    pub fn putting_on(rules: &[TagRule], to: u32) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&put_on(rules, to), LICENSE)? })
+    }
+
+    /// A program that takes the tags of these VLANs off frames, and sends all frames on by an interface.
+    pub fn taking_off(vlans: &[u16], to: u32) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&take_off(vlans, Some(to)), LICENSE)? })
+    }
+
+    /// A program that takes the tags of these VLANs off frames, and leaves all frames to the interface that they came in by.
+    pub fn taking_off_here(vlans: &[u16]) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&take_off(vlans, None), LICENSE)? })
+    }
+
+    /// By which it is attached.
+    pub fn descriptor(&self) -> RawFd {
+        self.program.descriptor()
+    }
+}
+
+fn put_on(rules: &[TagRule], to: u32) -> Vec<Instruction> {
+    let mut program = Assembly::new();
+    let (judge, send) = (program.label(), program.label());
+    program.copy(R6, R1);
+    program.set(R7, NONE);
+    program.set(R8, NONE);
+    program.load(Width::Word, R0, R6, VLAN_PRESENT);
+    program.jump_if(R0, Condition::NotEqual, 0, send);
+    read(&mut program, judge);
+    program.place(judge);
+    for rule in rules {
+        let next = program.label();
+        compare(&mut program, rule, next);
+        program.copy(R1, R6);
+        program.set(R2, TYPE_VLAN);
+        program
+            .set(R3, i32::from(u16::from(rule.priority & 7) << 13 | rule.vlan & VID_MASK as u16));
+        program.call(Helper::VlanPush);
+        program.jump(send);
+        if rule.dscp.is_none() && rule.udp_destination.is_none() {
+            // No frame goes on to the rules behind it, and the kernel takes no instruction that is never reached.
+            break;
+        }
+        program.place(next);
+    }
+    finished(program, send, Some(to))
+}
+
+fn take_off(vlans: &[u16], to: Option<u32>) -> Vec<Instruction> {
+    let mut program = Assembly::new();
+    let (found, send) = (program.label(), program.label());
+    program.copy(R6, R1);
+    program.load(Width::Word, R0, R6, VLAN_PRESENT);
+    program.jump_if(R0, Condition::Equal, 0, send);
+    program.load(Width::Word, R0, R6, VLAN_PROTO);
+    program.jump_if(R0, Condition::NotEqual, TYPE_VLAN, send);
+    program.load(Width::Word, R7, R6, VLAN_TCI);
+    program.and_word(R7, VID_MASK);
+    for vlan in vlans {
+        program.jump_if(R7, Condition::Equal, i32::from(*vlan), found);
+    }
+    program.jump(send);
+    if !vlans.is_empty() {
+        program.place(found);
+        program.copy(R1, R6);
+        program.call(Helper::VlanPop);
+    }
+    finished(program, send, to)
+}
+
+/// Sends the frame on, or leaves it where it is.
+fn finished(mut program: Assembly, send: Label, to: Option<u32>) -> Vec<Instruction> {
+    program.place(send);
+    match to {
+        Some(to) => {
+            program.set(R1, to as i32);
+            program.set(R2, 0);
+            program.call(Helper::Redirect);
+        }
+        None => program.set(R0, GO_ON),
+    }
+    program.exit();
+    program.finish().expect("all labels are placed ahead")
+}
+
+/// Goes on at `next` unless a rule holds.
+fn compare(program: &mut Assembly, rule: &TagRule, next: Label) {
+    if let Some(range) = &rule.dscp {
+        let [first, last] = [range.start(), range.end()].map(|dscp| i32::from(*dscp) << 2);
+        // What has none is above all.
+        program.jump_if(R7, Condition::Greater, last, next);
+        if first > 0 {
+            let reached = program.label();
+            program.jump_if(R7, Condition::Greater, first - 1, reached);
+            program.jump(next);
+            program.place(reached);
+        }
+    }
+    if let Some(port) = rule.udp_destination {
+        program.jump_if(R8, Condition::NotEqual, i32::from(port.to_be()), next);
+    }
+}
+
+/// Reads what rules ask for, if the frame has it, and goes on at `judge`.
+fn read(program: &mut Assembly, judge: Label) {
+    program.copy(R1, R6);
+    program.set(R2, HEAD_AT);
+    program.copy(R3, R10);
+    program.add(R3, i32::from(HEAD));
+    program.set(R4, HEAD_BYTES);
+    program.call(Helper::LoadBytes);
+    program.jump_if(R0, Condition::NotEqual, 0, judge);
+    program.load(Width::Half, R0, R10, HEAD);
+    program.network_half(R0);
+    program.jump_if(R0, Condition::NotEqual, IPV4, judge);
+    // Version 4, and a header of R9 bytes, five words at least.
+    program.load(Width::Byte, R9, R10, IP);
+    program.copy(R0, R9);
+    program.and_word(R0, 0xf0);
+    program.jump_if(R0, Condition::NotEqual, 0x40, judge);
+    program.and_word(R9, 0x0f);
+    let is_long = program.label();
+    program.jump_if(R9, Condition::Greater, 4, is_long);
+    program.jump(judge);
+    program.place(is_long);
+    program.shift_left(R9, 2);
+    // R3 bytes of packet, which the frame has and which have the header.
+    program.load(Width::Half, R3, R10, IP + 2);
+    program.network_half(R3);
+    program.jump_if_both(R9, Condition::Greater, R3, judge);
+    program.load(Width::Word, R4, R6, LENGTH);
+    program.copy(R0, R3);
+    program.add(R0, ETHERNET_BYTES);
+    program.jump_if_both(R0, Condition::Greater, R4, judge);
+    program.load(Width::Byte, R7, R10, IP + 1);
+    program.and_word(R7, 0xfc);
+    // The first part of a datagram, and its header.
+    program.load(Width::Byte, R0, R10, IP + 9);
+    program.jump_if(R0, Condition::NotEqual, UDP, judge);
+    program.load(Width::Half, R0, R10, IP + 6);
+    program.network_half(R0);
+    program.and_word(R0, 0x1fff);
+    program.jump_if(R0, Condition::NotEqual, 0, judge);
+    program.copy(R0, R9);
+    program.add(R0, UDP_BYTES);
+    program.jump_if_both(R0, Condition::Greater, R3, judge);
+    program.copy(R1, R6);
+    program.copy(R2, R9);
+    program.add(R2, ETHERNET_BYTES + 2);
+    program.copy(R3, R10);
+    program.add(R3, i32::from(PORT));
+    program.set(R4, 2);
+    program.call(Helper::LoadBytes);
+    program.jump_if(R0, Condition::NotEqual, 0, judge);
+    program.load(Width::Half, R8, R10, PORT);
+}

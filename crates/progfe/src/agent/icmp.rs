@@ -1,0 +1,214 @@
+//! ICMP for a router: echo for its own addresses, and what senders are told of packets that go no further.
+//!
+//! Packets come here by Divert, without link-layer header, with the ExceptionID that says why; what is said
+//! goes in by output 0 of Inject where it is IPv4 and by output 1 where it is IPv6, which lead to the longest
+//! prefix, and pieces of a packet that was too long too. RFC 1812 section 4.3 and RFC 4443 section 2.4 say whom nothing is said to; a token bucket limits
+//! the rest.
+
+use core::net::IpAddr;
+
+use packet::frame::Frame;
+use packet::header::{ethernet, ipv4};
+use packet::time::Nanos;
+
+use super::interface::{Interface, is_host};
+use super::{Agent, Around, Fact, Sent, Setup};
+use crate::lfb::meter::Bucket;
+use crate::lfb::told::ToldFrame;
+use crate::lfb::{exception, meta_id};
+use crate::program::base_id;
+
+/// Packets as they are said of.
+mod message;
+
+use message::{Fault, Whole};
+
+/// Errors in a second unless the program says otherwise.
+const ERRORS_PER_S: u64 = 100;
+/// The least that every link carries (RFC 791, RFC 8200).
+const MTU_MIN_V4: u64 = 68;
+const MTU_MIN_V6: u64 = 1280;
+
+/// The agent.
+#[derive(Debug)]
+pub struct Icmp {
+    interfaces: Vec<Interface>,
+    /// The blocks that know how much links carry.
+    next_hops: Vec<String>,
+    errors: Bucket,
+    counters: Counters,
+}
+
+/// Packets by what became of them.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counters {
+    echo_replies: u64,
+    errors: u64,
+    errors_limited: u64,
+    fragmented: u64,
+    fragments: u64,
+    not_told: u64,
+    not_read: u64,
+}
+
+impl Icmp {
+    /// As the program says.
+    pub fn new(setup: &mut Setup<'_>) -> Option<Icmp> {
+        let own = setup.own(&["errors_per_s"]);
+        let rate = setup.number(own, "errors_per_s", Some(ERRORS_PER_S), 1..=1_000_000)?;
+        let (mut interfaces, mut next_hops) = (Vec::new(), Vec::new());
+        for setting in setup.elements(&["interface", "next-hops"]) {
+            if setting.name == "interface" {
+                interfaces.extend(Interface::read(setup, setting));
+                continue;
+            }
+            let fields = setup.fields(setting, &["v4", "v6"]);
+            next_hops.extend(setup.instance(fields, "v4", base_id::NEXT_HOP_V4));
+            next_hops.extend(setup.instance(fields, "v6", base_id::NEXT_HOP_V6));
+        }
+        if interfaces.is_empty() {
+            let hint = "write <interface port=\"1\" address=\"10.1.0.1/24\"/>";
+            setup.lacks("it has no interface", hint);
+        }
+        let errors = Bucket::new(rate, rate.min(50));
+        Some(Icmp { interfaces, next_hops, errors, counters: Counters::default() })
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        self.interfaces.iter().any(|interface| interface.has(address))
+    }
+
+    /// Deals with a packet for this router itself.
+    fn receive(&mut self, packet: &Whole, port: u32, around: &mut Around<'_>) {
+        let source = packet.ends().map(|(source, _)| source);
+        if let Some(reply) = packet.echo_reply().filter(|_| source.is_some_and(is_host)) {
+            self.counters.echo_replies += 1;
+            return put_in(&reply, around);
+        }
+        match packet.fault_here() {
+            Some(fault) => self.tell(packet, fault, port, around),
+            None => self.counters.not_told += 1,
+        }
+    }
+
+    /// Tells the sender of a packet, if it may be told, and not too many were.
+    fn tell(&mut self, packet: &Whole, fault: Fault, port: u32, around: &mut Around<'_>) {
+        let sender = packet.ends().filter(|_| packet.may_be_told()).map(|(sender, _)| sender);
+        let broadcast = |to: IpAddr| {
+            let mut networks = self.interfaces.iter().flat_map(|it| &it.networks);
+            networks.any(|network| network.is_broadcast(to))
+        };
+        let sender = sender.filter(|it| !broadcast(*it) && !self.has(*it));
+        let about_all = packet.ends().is_some_and(|(_, to)| broadcast(to));
+        let from = sender.filter(|_| !about_all).and_then(|sender| self.source_for(sender, port));
+        let error = from.and_then(|from| packet.error(fault, from));
+        let Some(error) = error else {
+            self.counters.not_told += 1;
+            return;
+        };
+        if !self.errors.has(1, around.now) {
+            self.counters.errors_limited += 1;
+            return;
+        }
+        self.errors.take(1);
+        self.counters.errors += 1;
+        put_in(&error, around);
+    }
+
+    /// The address to speak from: that of the sender's own network, or of the port by which it came.
+    fn source_for(&self, sender: IpAddr, port: u32) -> Option<IpAddr> {
+        let near = self.interfaces.iter().find(|interface| interface.reaches(sender));
+        let came = self.interfaces.iter().find(|interface| interface.port == port);
+        near.or(came)?.source_for(sender)
+    }
+
+    /// Deals with a packet that is longer than its next link carries.
+    fn too_big(&mut self, packet: &Whole, told: &ToldFrame, port: u32, around: &mut Around<'_>) {
+        let selector = told.meta.iter().find(|(id, _)| *id == meta_id::HOP_SELECTOR);
+        let is_v4 = packet.ends().is_some_and(|(source, _)| source.is_ipv4());
+        let table = if is_v4 { "IPv4NextHopTable" } else { "IPv6NextHopTable" };
+        let mtu = selector.and_then(|(_, row)| {
+            let path = format!("{table}[{row}].MTU");
+            self.next_hops.iter().find_map(|name| around.tables.number(name, &path, around.now))
+        });
+        let least = if is_v4 { MTU_MIN_V4 } else { MTU_MIN_V6 };
+        let mtu = mtu.filter(|mtu| (least..=u16::MAX.into()).contains(mtu));
+        let Some(mtu) = mtu.map(|mtu| mtu as u16) else {
+            self.counters.not_told += 1;
+            return;
+        };
+        if packet.stays_whole() {
+            return self.tell(packet, Fault::TooBig { mtu }, port, around);
+        }
+        let pieces = dataplane::router::fragment::cut(told.frame.bytes(), mtu.into());
+        let Some(pieces) = pieces else {
+            self.counters.not_read += 1;
+            return;
+        };
+        self.counters.fragmented += 1;
+        self.counters.fragments += pieces.len() as u64;
+        for piece in pieces {
+            let bytes = &piece.bytes()[ethernet::HEADER_BYTES..];
+            let length = ipv4::View::new(bytes).map_or(0, |view| view.total_length().into());
+            put_in(&bytes[..bytes.len().min(length)], around);
+        }
+    }
+}
+
+/// Puts a packet in where its way is looked up.
+fn put_in(packet: &[u8], around: &mut Around<'_>) {
+    let frame = Frame::from_bytes(packet);
+    let output = u32::from(packet.first().is_some_and(|first| first >> 4 == 6));
+    around.sent.push(Sent { output, meta: Vec::new(), frame });
+}
+
+impl Agent for Icmp {
+    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+        let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
+        let port = meta(meta_id::PHY_PORT).unwrap_or(0) as u32;
+        // What was for everybody on the link is not answered.
+        let to_group = meta(meta_id::DST_MAC).is_some_and(|mac| mac >> 40 & 1 == 1);
+        let Some(packet) = Whole::new(told.frame.bytes()) else {
+            self.counters.not_read += 1;
+            return;
+        };
+        if to_group {
+            self.counters.not_told += 1;
+            return;
+        }
+        if packet.ends().is_some_and(|(_, destination)| self.has(destination)) {
+            return self.receive(&packet, port, around);
+        }
+        let fault = match meta(meta_id::EXCEPTION) {
+            Some(exception::BAD_TTL | exception::HOP_LIMIT_ZERO) => Fault::TimeExceeded,
+            Some(
+                exception::LPM_FAILED
+                | exception::HOP_SELECTOR_INVALID
+                | exception::NEXT_HOP_FAILED,
+            ) => Fault::NoRoute,
+            Some(exception::ENCAP_INDEX_INVALID | exception::ENCAP_LOOKUP_FAILED) => Fault::NoHost,
+            Some(exception::FRAGMENTATION) => return self.too_big(&packet, &told, port, around),
+            _ => {
+                self.counters.not_told += 1;
+                return;
+            }
+        };
+        self.tell(&packet, fault, port, around);
+    }
+
+    fn facts(&self, _now: Nanos) -> Fact {
+        let counts = &self.counters;
+        Fact::from([
+            ("echo_replies", counts.echo_replies.into()),
+            ("errors", counts.errors.into()),
+            ("errors_limited", counts.errors_limited.into()),
+            ("fragmented", counts.fragmented.into()),
+            ("fragments", counts.fragments.into()),
+            ("not_told", counts.not_told.into()),
+            ("not_read", counts.not_read.into()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Interfaces of a router as agents know them: a port, its hardware address, and networks.
+
+use core::net::IpAddr;
+
+use packet::header::ethernet::Mac;
+
+use super::{Around, Setup};
+use crate::program::AgentSetting;
+
+/// An address and how many bits of it are the network's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// The interface's own address.
+    pub own: IpAddr,
+    /// Bits of the network.
+    pub bits: u8,
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its port.
+    pub port: u32,
+    /// Its VLAN; zero without tags.
+    pub vid: u16,
+    /// Its hardware address, if it is not its port's.
+    pub mac: Option<Mac>,
+    /// Its addresses, the one to speak from first.
+    pub networks: Vec<Network>,
+}
+
+impl Network {
+    /// Reads `10.1.0.1/24` or `fd00::1/64`.
+    fn read(text: &str) -> Option<Network> {
+        let (address, bits) = text.split_once('/')?;
+        let (own, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+        let most = if own.is_ipv4() { 32 } else { 128 };
+        (bits <= most && is_host(own)).then_some(Network { own, bits })
+    }
+
+    /// Whether an address is of the network.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        let (own, wide) = number(self.own);
+        let (other, same) = number(address);
+        let shift = wide - u32::from(self.bits);
+        wide == same && own.checked_shr(shift) == other.checked_shr(shift)
+    }
+
+    /// Whether it is the address for all of the network (IPv4 only).
+    pub fn is_broadcast(&self, address: IpAddr) -> bool {
+        let shift = 32 - u32::from(self.bits.min(32));
+        let last = |number: u128| shift > 1 && number & ((1 << shift) - 1) == (1 << shift) - 1;
+        address.is_ipv4() && self.holds(address) && last(number(address).0)
+    }
+}
+
+/// An address as a number, and its bits.
+fn number(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    }
+}
+
+/// Whether an address can be one host's (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5).
+pub fn is_host(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(it) => {
+            !(it.octets()[0] == 0 || it.is_loopback() || it.is_multicast() || it.octets()[0] >= 240)
+        }
+        IpAddr::V6(it) => !(it.is_unspecified() || it.is_loopback() || it.is_multicast()),
+    }
+}
+
+impl Interface {
+    /// As `<interface port="1" address="10.1.0.1/24 fd00::1/64"/>` says.
+    pub fn read<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Interface> {
+        let fields = setup.fields(setting, &["port", "address", "mac", "vlan"]);
+        let (port, mac) = (setup.port(fields), setup.mac(fields, "mac"));
+        let vid = setup.number(fields, "vlan", Some(0), 0..=4094);
+        let mut networks = Vec::new();
+        for text in setup.needed(fields, "address")?.split_ascii_whitespace() {
+            match Network::read(text) {
+                Some(network) => networks.push(network),
+                None => setup.wrong(
+                    fields,
+                    "address",
+                    format!("\"{text}\" is no host's address with the bits of its network"),
+                    "write 10.1.0.1/24 or fd00::1/64",
+                ),
+            }
+        }
+        Some(Interface { port: port?, vid: vid? as u16, mac, networks })
+    }
+
+    /// Its hardware address.
+    pub fn mac(&self, around: &Around<'_>) -> Mac {
+        self.mac.unwrap_or_else(|| around.mac_of(self.port))
+    }
+
+    /// Whether this is one of its addresses.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.own == address)
+    }
+
+    /// Whether an address is of one of its networks.
+    pub fn reaches(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.holds(address))
+    }
+
+    /// The address to speak from to another one: that of the same network, or the first of its kind.
+    pub fn source_for(&self, address: IpAddr) -> Option<IpAddr> {
+        let near = self.networks.iter().find(|network| network.holds(address));
+        let same = self.networks.iter().find(|it| it.own.is_ipv4() == address.is_ipv4());
+        near.or(same).map(|network| network.own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_what_they_should() {
+        let network = |text| Network::read(text).unwrap();
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (text, inside, outside) in [
+            ("10.1.0.1/24", "10.1.0.255", "10.1.1.0"),
+            ("10.1.0.1/32", "10.1.0.1", "10.1.0.2"),
+            ("10.1.0.1/0", "200.0.0.1", "::1"),
+            ("fd00::1/64", "fd00::ffff:0:0:1", "fd00:0:0:1::1"),
+            ("fd00::1/128", "fd00::1", "fd00::2"),
+        ] {
+            assert!(network(text).holds(address(inside)), "{text} {inside}");
+            assert!(!network(text).holds(address(outside)), "{text} {outside}");
+        }
+        assert!(network("10.1.0.1/24").is_broadcast(address("10.1.0.255")));
+        assert!(!network("10.1.0.1/31").is_broadcast(address("10.1.0.1")));
+        for wrong in ["10.1.0.1", "10.1.0.1/33", "224.0.0.1/4", "::1/128", "fd00::1/129", "x/1"] {
+            assert_eq!(Network::read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What an agent says to a program outside, and hears from it: bytes of a stream that somebody else carries.
+//!
+//! Both directions are bounded: what finds no room in the [`Outbox`] is dropped whole and counted, and a message
+//! that says more than [`MESSAGE_BYTES_MAX`] ends the conversation.
+
+use std::collections::VecDeque;
+
+use super::Around;
+
+/// Bytes of one message.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Bytes that wait to be carried.
+pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
+
+/// The end of a stream of bytes.
+pub trait Wire {
+    /// Somebody is at the other end now.
+    fn connected(&mut self, around: &mut Around<'_>);
+
+    /// Whether it was told of somebody at the other end, who is there still.
+    fn is_connected(&self) -> bool;
+
+    /// Bytes came. An error ends the conversation.
+    fn received(&mut self, bytes: &[u8], around: &mut Around<'_>) -> Result<(), String>;
+
+    /// Nobody is at the other end any more.
+    fn closed(&mut self);
+
+    /// What is to be carried.
+    fn outbox(&mut self) -> &mut Outbox;
+}
+
+/// Messages that wait to be carried, each with its length before it (four bytes, the highest first).
+#[derive(Debug, Default)]
+pub struct Outbox {
+    bytes: VecDeque<u8>,
+    /// Bytes of each message that waits, the first one less what is carried already.
+    messages: VecDeque<usize>,
+}
+
+impl Outbox {
+    /// Adds a message, unless so many wait already or it has no room.
+    pub fn put(&mut self, message: &[u8], messages_max: usize) -> bool {
+        let whole = message.len() + 4;
+        let fits = self.messages.len() < messages_max
+            && message.len() <= MESSAGE_BYTES_MAX
+            && self.bytes.len() + whole <= OUTBOX_BYTES_MAX;
+        if fits {
+            self.bytes.extend((message.len() as u32).to_be_bytes());
+            self.bytes.extend(message);
+            self.messages.push_back(whole);
+        }
+        fits
+    }
+
+    /// Messages that wait, a part of one among them.
+    pub fn waiting(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// The first bytes that are to be carried.
+    pub fn front(&self) -> &[u8] {
+        self.bytes.as_slices().0
+    }
+
+    /// So many bytes were carried.
+    pub fn carried(&mut self, mut count: usize) {
+        self.bytes.drain(..count);
+        while count > 0
+            && let Some(first) = self.messages.front_mut()
+        {
+            let part = count.min(*first);
+            (*first, count) = (*first - part, count - part);
+            if *first == 0 {
+                self.messages.pop_front();
+            }
+        }
+    }
+
+    /// Forgets all of it.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+}
+
+/// Messages out of bytes that come in parts.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Inbox {
+    /// Bytes came.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..std::mem::take(&mut self.at));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole message.
+    pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, String> {
+        let rest = &self.bytes[self.at..];
+        let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > MESSAGE_BYTES_MAX {
+            return Err(format!("a message of {length} bytes, more than {MESSAGE_BYTES_MAX}"));
+        }
+        let Some(message) = rest.get(..length) else { return Ok(None) };
+        self.at += 4 + length;
+        Ok(Some(message.to_vec()))
+    }
+
+    /// Forgets what came.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.at = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_pass_whole_however_they_are_cut() {
+        let (mut outbox, mut inbox, mut got) = (Outbox::default(), Inbox::default(), Vec::new());
+        let messages: Vec<Vec<u8>> = (0..50).map(|n| vec![n as u8; n * 7]).collect();
+        assert!(messages.iter().all(|message| outbox.put(message, 100)));
+        let mut step = 1;
+        while outbox.waiting() > 0 {
+            let part = outbox.front().len().min(step);
+            inbox.extend(&outbox.front()[..part]);
+            outbox.carried(part);
+            step = step % 13 + 1;
+            while let Some(message) = inbox.next_message().unwrap() {
+                got.push(message);
+            }
+        }
+        assert_eq!(got, messages);
+        inbox.extend(&u32::MAX.to_be_bytes());
+        assert!(inbox.next_message().unwrap_err().contains("4294967295 bytes"));
+    }
+
+    #[test]
+    fn an_outbox_has_an_end() {
+        let mut outbox = Outbox::default();
+        assert!(outbox.put(&[0; 10], 2) && outbox.put(&[0; 10], 2));
+        assert!(!outbox.put(&[0; 10], 2));
+        outbox.carried(15);
+        assert_eq!(outbox.waiting(), 1);
+        assert!(outbox.put(&[0; 10], 2));
+        let big = vec![0; MESSAGE_BYTES_MAX];
+        let fitted = (0..100).take_while(|_| outbox.put(&big, 1000)).count();
+        assert_eq!(fitted, (OUTBOX_BYTES_MAX - 23) / (MESSAGE_BYTES_MAX + 4));
+        assert!(!outbox.put(&[0; MESSAGE_BYTES_MAX + 1], 1000));
+    }
+}

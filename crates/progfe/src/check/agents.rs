@@ -1,0 +1,26 @@
+//! Service agents: their types, what they are set to, and events of theirs that are watched.
+
+use crate::agent::{KINDS, made};
+use crate::problem::{Code, Problems};
+use crate::program::{Program, Source};
+
+/// Adds what is wrong with agents.
+pub fn check(program: &Program, problems: &mut Problems) {
+    for agent in &program.agents {
+        made(program, agent, problems);
+    }
+    for watch in &program.watches {
+        let Source::Agent(name) = &watch.source else { continue };
+        let agent = program.agents.iter().find(|agent| agent.name == *name);
+        let kind = agent.and_then(|agent| KINDS.iter().find(|(kind, _)| *kind == agent.kind));
+        let Some((kind, events)) = kind else { continue };
+        if !events.contains(&watch.event.as_str()) {
+            let what = format!("an agent of type {kind} has no event \"{}\"", watch.event);
+            let hint = match events {
+                [] => "it has none".to_owned(),
+                events => format!("it has: {}", events.join(", ")),
+            };
+            problems.add(Code::UnknownEvent, &watch.place, format!("agent {name}"), what, hint);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Operations of Edit: what they name is there, what they write fits, what they push has room.
+
+use std::collections::BTreeMap;
+
+use forces::Value;
+
+use packet::frame::HEADROOM;
+
+use super::About;
+use super::graph::{begins, links_out};
+use crate::condition::{Operand, literal};
+use crate::frames::{FieldRef, FormatId, FrameSet, Part, bits};
+use crate::problem::{Code, Problems};
+use crate::program::{Program, base_id, class_id, text};
+
+/// Bytes of a packet that networks carry usually.
+const USUAL_MTU: usize = 1500;
+
+/// What an operation does, by the numbers of `EditDoType`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Fresh headers behind another, or in front of all.
+    Push {
+        /// The headers, the outermost first.
+        formats: Vec<FormatId>,
+        /// The one before them.
+        after: Option<FieldRef>,
+    },
+    /// Headers removed, one behind the other.
+    Pop {
+        /// The first of them.
+        first: FieldRef,
+        /// The formats of all.
+        formats: Vec<FormatId>,
+        /// What the header before says of what follows, where the headers do not.
+        next: Option<u128>,
+    },
+    /// A value written.
+    Set(FieldRef, u128),
+    /// A value added, modulo the width.
+    Add(FieldRef, u128),
+    /// A field or metadatum written to a field.
+    Copy(FieldRef, Operand),
+    /// A checksum made anew, whatever it was.
+    Checksum(FieldRef),
+}
+
+/// What is wrong with an operation: the field of the row, what and how to mend it.
+pub type OperationFault = (u32, Code, String, &'static str);
+
+impl Operation {
+    /// Reads a row of Edit's table `Ops`.
+    pub fn read(row: &Value, program: &Program) -> Result<Operation, OperationFault> {
+        let frames = &program.frames;
+        let text = |field| row.step(field).and_then(Value::text).unwrap_or_default().trim();
+        let unknown = |field| move |what| (field, Code::FrameUnknown, what, "");
+        let field = || {
+            let found = frames.resolve(text(4)).map_err(unknown(4))?;
+            match frames.field(found).and_then(|field| field.number_bits()) {
+                Some(width) => Ok((found, width)),
+                None => {
+                    let what = format!("\"{}\" is no field that can be written", text(4));
+                    Err((4, Code::EditOperation, what, "name a field of at most 128 bits"))
+                }
+            }
+        };
+        let value = |column: u32, width: u32| match literal::read(text(column)) {
+            Some(value) if value.value <= bits::most(width) => Ok(value.value),
+            Some(_) => {
+                let what = format!("{} does not fit into {width} bits", text(column));
+                Err((column, Code::Value, what, ""))
+            }
+            None => {
+                let what = format!("\"{}\" is no value", text(column));
+                Err((column, Code::Value, what, "decimal, 0x..., MAC, IPv4 or IPv6 address"))
+            }
+        };
+        match row.step(1).and_then(Value::unsigned) {
+            Some(1) => {
+                let formats = formats(frames, text(2)).map_err(unknown(2))?;
+                let after = match text(3) {
+                    "" => None,
+                    name => Some(frames.resolve(name).map_err(unknown(3))?.header()),
+                };
+                linked(frames, &formats, after)?;
+                Ok(Operation::Push { formats, after })
+            }
+            Some(2) => {
+                let first = text(2).split_whitespace().next().unwrap_or_default();
+                let first = frames.resolve(first).map_err(unknown(2))?;
+                let formats = formats(frames, text(2)).map_err(unknown(2))?;
+                let next = match text(7) {
+                    "" => None,
+                    _ => Some(value(7, 128)?),
+                };
+                Ok(Operation::Pop { first, formats, next })
+            }
+            Some(3) => {
+                let (field, width) = field()?;
+                Ok(Operation::Set(field, value(5, width)?))
+            }
+            Some(4) => {
+                let (field, width) = field()?;
+                Ok(Operation::Add(field, value(5, width)?))
+            }
+            Some(5) => {
+                let (field, width) = field()?;
+                let from = text::operand(text(6), frames, &program.catalog)
+                    .map_err(|what| (6, Code::EditOperation, what, "name a field or meta:NAME"))?;
+                if from.bits() > width {
+                    let what = format!("{from} has {} bits, more than {width}", from.bits());
+                    return Err((6, Code::EditOperation, what, ""));
+                }
+                Ok(Operation::Copy(field, from))
+            }
+            Some(6) => {
+                let (field, _) = field()?;
+                match frames.field(field).and_then(|field| field.checksum) {
+                    Some(_) => Ok(Operation::Checksum(field)),
+                    None => {
+                        let what = format!("\"{}\" is no checksum", text(4));
+                        Err((4, Code::EditOperation, what, ""))
+                    }
+                }
+            }
+            _ => Err((1, Code::EditOperation, "no such operation".to_owned(), "")),
+        }
+    }
+}
+
+/// The formats of headers that are named one after the other.
+fn formats(frames: &FrameSet, names: &str) -> Result<Vec<FormatId>, String> {
+    let headers: Vec<FieldRef> =
+        names.split_whitespace().map(|name| frames.resolve(name)).collect::<Result<_, _>>()?;
+    if headers.is_empty() {
+        return Err("the name of a frame is missing".to_owned());
+    }
+    match headers.iter().all(|header| header.part == Part::Header) {
+        true => Ok(headers.into_iter().map(|header| header.format).collect()),
+        false => Err(format!("\"{names}\" names a field, not a frame")),
+    }
+}
+
+/// Every pushed header can be told from the one before it, and its length is settled.
+fn linked(
+    frames: &FrameSet,
+    formats: &[FormatId],
+    after: Option<FieldRef>,
+) -> Result<(), OperationFault> {
+    let chain: Vec<FormatId> =
+        after.map(|after| after.format).into_iter().chain(formats.iter().copied()).collect();
+    for pair in chain.windows(2) {
+        let [outer, inner] = [pair[0], pair[1]].map(|id| frames.format(id));
+        if outer.leads_to(pair[1]).is_none() {
+            let what = format!("\"{}\" never follows \"{}\"", inner.name, outer.name);
+            return Err((2, Code::EditOperation, what, "add a <case> to its <next>"));
+        }
+    }
+    for id in formats {
+        if frames.blank(*id).is_none() {
+            let what =
+                format!("the length of a fresh \"{}\" is not settled", frames.format(*id).name);
+            return Err((
+                2,
+                Code::EditOperation,
+                what,
+                "preset its length fields with set=\"...\"",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Adds blocks before which, on one way at least, others have used up the room for what they push.
+pub fn ways(program: &Program, problems: &mut Problems) {
+    let out = links_out(program);
+    let own: Vec<usize> = (0..program.instances.len()).map(|at| growth(program, at)).collect();
+    let mut grown: Vec<Option<usize>> = vec![None; program.instances.len()];
+    let mut told = vec![false; program.instances.len()];
+    let mut mtus: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
+    let mut waiting: Vec<usize> = (0..grown.len()).filter(|at| begins(program, *at)).collect();
+    while let Some(at) = waiting.pop() {
+        let behind = grown[at].unwrap_or(0) + own[at];
+        if behind > HEADROOM {
+            // What is behind it is not looked at, so that there is an end even where queues make
+            // rounds; a block that pushes too much by itself is told of by itself.
+            if own[at] <= HEADROOM && !std::mem::replace(&mut told[at], true) {
+                let what = format!("{behind} bytes are pushed on a way that ends here");
+                let hint = "a frame has room for 64 bytes more";
+                About::new(program, at, problems).wrong(Code::EditRoom, &[], what, hint);
+            }
+            continue;
+        }
+        if behind > 0 && program.instances[at].class == base_id::MAC_OUT {
+            mtu(program, at, behind, &mut mtus);
+        }
+        for link in &out[at] {
+            let to = program.links[*link].to.instance;
+            if grown[to].is_none_or(|known| known < behind) && !begins(program, to) {
+                grown[to] = Some(behind);
+                waiting.push(to);
+            }
+        }
+    }
+    for (at, (set, behind)) in mtus {
+        let id = program.class_of(at).component("MTU").map_or(0, |component| component.id);
+        let large = USUAL_MTU + behind;
+        let what = format!("packets of {USUAL_MTU} bytes leave with {large}, more than {set}");
+        About::new(program, at, problems).wrong(Code::EditMtu, &[id], what, "set a larger MTU");
+    }
+}
+
+/// Notes an EtherMACOut whose MTU is set, and too small for what comes to it.
+fn mtu(program: &Program, at: usize, behind: usize, mtus: &mut BTreeMap<usize, (u64, usize)>) {
+    let Some(component) = program.class_of(at).component("MTU") else { return };
+    let set = program.instances[at].components.get(&component.id).and_then(Value::unsigned);
+    if let Some(set) = set.filter(|set| *set < (USUAL_MTU + behind) as u64) {
+        mtus.insert(at, (set, behind));
+    }
+}
+
+/// Bytes that an instance adds to a frame.
+fn growth(program: &Program, at: usize) -> usize {
+    if program.instances[at].class != class_id::EDIT {
+        return 0;
+    }
+    let Some(Value::Array(rows)) = program.component(at, "Ops") else { return 0 };
+    let (mut pushed, mut popped) = (0usize, 0usize);
+    for row in rows.values() {
+        match Operation::read(row, program) {
+            Ok(Operation::Push { formats, .. }) => {
+                let fresh = formats.iter().filter_map(|id| program.frames.blank(*id));
+                pushed += fresh.map(|bytes| bytes.len()).sum::<usize>();
+            }
+            Ok(Operation::Pop { formats, .. }) => {
+                let sizes =
+                    formats.iter().filter_map(|id| program.frames.format(*id).fixed_bytes());
+                popped += sizes.sum::<u32>() as usize;
+            }
+            _ => {}
+        }
+    }
+    pushed.saturating_sub(popped)
+}
+
+/// Adds what is wrong with the operations of all instances.
+pub fn check(program: &Program, problems: &mut Problems) {
+    for at in 0..program.instances.len() {
+        if program.instances[at].class != class_id::EDIT {
+            continue;
+        }
+        let mut about = About::new(program, at, problems);
+        let Some(Value::Array(rows)) = program.component(at, "Ops") else { continue };
+        let (mut pushed, mut popped) = (0usize, 0usize);
+        for (index, row) in &rows {
+            match Operation::read(row, program) {
+                Err((field, code, what, hint)) => {
+                    about.wrong(code, &[1, *index, field], what, hint)
+                }
+                Ok(Operation::Push { formats, .. }) => {
+                    let bytes = formats.iter().filter_map(|id| program.frames.blank(*id));
+                    pushed += bytes.map(|bytes| bytes.len()).sum::<usize>();
+                    if pushed.saturating_sub(popped) > HEADROOM {
+                        let what = format!("{} bytes are pushed", pushed - popped);
+                        let hint = "a frame has room for 64 bytes more";
+                        about.wrong(Code::EditRoom, &[1, *index], what, hint);
+                        break;
+                    }
+                }
+                Ok(Operation::Pop { formats, .. }) => {
+                    let sizes =
+                        formats.iter().filter_map(|id| program.frames.format(*id).fixed_bytes());
+                    popped += sizes.sum::<u32>() as usize;
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}

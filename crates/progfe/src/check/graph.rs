@@ -1,0 +1,125 @@
+//! Cycles, and what no frame reaches.
+//!
+//! A frame that comes back to a block it was in could go round for ever within one batch; only where a
+//! queue stands on the cycle does it end (`GenericScheduler`). A port's two directions are no way
+//! through it.
+
+use crate::problem::{Code, Problems};
+use crate::program::{Program, base_id};
+
+/// Adds cycles and what is never reached.
+pub fn check(program: &Program, problems: &mut Problems) {
+    cycles(program, problems);
+    unreachable(program, problems);
+}
+
+/// Whether what comes in at an instance goes on to its outputs at once.
+fn passes(program: &Program, instance: usize) -> bool {
+    !matches!(program.instances[instance].class, base_id::PHY | base_id::SCHEDULER)
+}
+
+/// Whether frames begin at an instance.
+pub fn begins(program: &Program, instance: usize) -> bool {
+    let class = program.class_of(instance);
+    program.instances[instance].class == base_id::PHY
+        || (class.inputs.is_empty() && !class.outputs.is_empty())
+}
+
+/// Links out of each instance.
+pub fn links_out(program: &Program) -> Vec<Vec<usize>> {
+    let mut out = vec![Vec::new(); program.instances.len()];
+    for (at, link) in program.links.iter().enumerate() {
+        out[link.from.instance].push(at);
+    }
+    out
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Fresh,
+    Open,
+    Done,
+}
+
+fn cycles(program: &Program, problems: &mut Problems) {
+    let out = links_out(program);
+    let mut marks = vec![Mark::Fresh; program.instances.len()];
+    for start in 0..program.instances.len() {
+        if marks[start] != Mark::Fresh {
+            continue;
+        }
+        // Instances on the way, each with how many of its links were followed.
+        let mut way: Vec<(usize, usize)> = vec![(start, 0)];
+        marks[start] = Mark::Open;
+        while let Some((at, followed)) = way.last_mut() {
+            let at = *at;
+            let link = out[at].get(*followed).filter(|_| passes(program, at));
+            *followed += 1;
+            let Some(link) = link else {
+                marks[at] = Mark::Done;
+                way.pop();
+                continue;
+            };
+            let link = &program.links[*link];
+            let to = link.to.instance;
+            match marks[to] {
+                Mark::Done => {}
+                Mark::Fresh => {
+                    marks[to] = Mark::Open;
+                    way.push((to, 0));
+                }
+                Mark::Open if problems.is_full() => return,
+                Mark::Open => {
+                    let from = way.iter().position(|(known, _)| *known == to).unwrap_or(0);
+                    let names =
+                        way[from..].iter().map(|(at, _)| program.instances[*at].name.as_str());
+                    let names: Vec<String> = names
+                        .chain([program.instances[to].name.as_str()])
+                        .map(str::to_owned)
+                        .collect();
+                    let what = format!("frames can go round: {}", shown(&names));
+                    let hint = "a GenericScheduler on the way ends the round";
+                    problems.add(
+                        Code::Cycle,
+                        &link.place,
+                        program.output_name(link.from),
+                        what,
+                        hint,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Names on a way; of a long one the first and the last.
+pub fn shown(names: &[String]) -> String {
+    const NAMES_MAX: usize = 32;
+    if names.len() <= NAMES_MAX {
+        return names.join(" > ");
+    }
+    let (first, last) = (&names[..NAMES_MAX / 2], &names[names.len() - NAMES_MAX / 2..]);
+    format!("{} > ... > {}", first.join(" > "), last.join(" > "))
+}
+
+fn unreachable(program: &Program, problems: &mut Problems) {
+    let out = links_out(program);
+    let mut reached: Vec<bool> =
+        (0..program.instances.len()).map(|at| begins(program, at)).collect();
+    let mut waiting: Vec<usize> = (0..reached.len()).filter(|at| reached[*at]).collect();
+    while let Some(at) = waiting.pop() {
+        for link in &out[at] {
+            let to = program.links[*link].to.instance;
+            if !std::mem::replace(&mut reached[to], true) {
+                waiting.push(to);
+            }
+        }
+    }
+    for (at, instance) in program.instances.iter().enumerate() {
+        if !reached[at] && !program.class_of(at).inputs.is_empty() {
+            let what = "no frame comes here".to_owned();
+            let hint = "link an output to it, or remove it";
+            problems.add(Code::Unreachable, &instance.place, &instance.name, what, hint);
+        }
+    }
+}

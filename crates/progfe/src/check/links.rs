@@ -1,0 +1,67 @@
+//! Links and outputs without one.
+//!
+//! An output leads to one input (RFC 5812 section 3.2.1); any number of outputs may lead to an input.
+//! What goes to an output without a link is dropped: on purpose where the output is for what went
+//! wrong, or behind Count; anywhere else the author is asked.
+
+use std::collections::BTreeMap;
+
+use forces::Value;
+
+use crate::problem::{Code, Problems};
+use crate::program::{End, Program, base_id, class_id};
+
+/// Outputs at which frames are dropped on purpose.
+const DROPS: &[&str] = &[
+    "ExceptionOut",
+    "FailOut",
+    "MissOut",
+    "FullOut",
+    "SamePortOut",
+    "ExceedOut",
+    "PassOut",
+    "ECMPOut",
+];
+
+/// Adds what is wrong with links.
+pub fn check(program: &Program, problems: &mut Problems) {
+    let mut first: BTreeMap<End, usize> = BTreeMap::new();
+    for (at, link) in program.links.iter().enumerate() {
+        if let Some(before) = first.get(&link.from) {
+            let other = &program.links[*before];
+            let what =
+                format!("it leads to {} already ({})", program.input_name(other.to), other.place);
+            let hint = "an output leads to one input; Replicate copies to several";
+            problems.add(Code::LinkSecond, &link.place, program.output_name(link.from), what, hint);
+        } else {
+            first.insert(link.from, at);
+        }
+    }
+    let linked = |instance: usize, port: u32| {
+        let from = End { instance, port, index: 0 };
+        let until = End { instance, port, index: u32::MAX };
+        first.range(from..=until).next().is_some()
+    };
+    for instance in 0..program.instances.len() {
+        let class = program.class_of(instance);
+        for (port, output) in (0..).zip(&class.outputs) {
+            let meant = DROPS.contains(&output.name.as_str())
+                || class.id == class_id::COUNT
+                || (class.id == base_id::MAC_IN && is_off(program, instance, &output.name));
+            if meant || linked(instance, port) {
+                continue;
+            }
+            let path = format!("{}.{}", program.instances[instance].name, output.name);
+            let what = "nothing is linked to it: what goes there is dropped".to_owned();
+            let hint = "link it, if only to a Count";
+            let place = &program.instances[instance].place;
+            problems.add(Code::Unconnected, place, path, what, hint);
+        }
+    }
+}
+
+/// Whether an output of EtherMACIn is not in use.
+fn is_off(program: &Program, instance: usize, output: &str) -> bool {
+    let enabled = program.component(instance, "L2BridgingPathEnable");
+    output == "L2BridgingPathOut" && enabled != Some(Value::Boolean(true))
+}

@@ -1,0 +1,213 @@
+//! Edits as decisions.
+//!
+//! A header that is pushed or popped where lengths and checksums around do not notice, and a field written
+//! that says nothing of what follows, are what most programs do to most frames. What the
+//! [`Editor`](crate::frames::edit::Editor) would do to these is known beforehand; it does all else, and all
+//! that can fail.
+
+use packet::frame::FRAME_BYTES_MAX;
+
+use super::grow::{Grower, Then};
+use super::parse::Place;
+use super::tree::NodeId;
+use super::way::{Header, Headers, Next, Way};
+use crate::frames::locate::HEADERS_MAX;
+use crate::frames::{FieldRef, Format, FormatId, Item, On, Part, Variable, Width};
+use crate::lfb::edit::Operation;
+
+impl<'a> Grower<'a> {
+    /// Goes on with frames to which all of some operations were done.
+    pub fn edit(&mut self, mut way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
+        let Some((operation, rest)) = operations.split_first() else { return done(self, way) };
+        if way.start.is_none() {
+            return self.stand(way);
+        }
+        if way.headers.next == Next::Other {
+            way.headers = Headers::from(way.start);
+        }
+        let header = match operation {
+            Operation::Push(formats, Some(after)) if formats.len() == 1 => *after,
+            Operation::Pop(headers, None) if headers.len() == 1 => headers[0],
+            Operation::Set(field, _) => field.header(),
+            _ => return self.stand(way),
+        };
+        let at = match self.place(&way, header) {
+            Place::Here(at, ..) => at,
+            Place::Further => return self.edit_further(way, operations, done),
+            Place::Nowhere | Place::Hidden => return self.stand(way),
+        };
+        if let Operation::Set(field, value) = operation {
+            return match self.write(&mut way, at, *field, *value) {
+                true => self.edit(way, rest, done),
+                false => self.stand(way),
+            };
+        }
+        match self.has_bound(&way) {
+            true => {}
+            false if way.headers.next == Next::Nothing => return self.stand(way),
+            false => return self.edit_further(way, operations, done),
+        }
+        let outer = way.headers.list[..=at].to_vec();
+        if !outer.iter().all(|header| is_plain(self.frames.format(header.format))) {
+            return self.stand(way);
+        }
+        // Whether there is room, and what lengths say, is asked before anything changes.
+        let most = FRAME_BYTES_MAX - crate::frames::edit::PUSH_BYTES_MAX;
+        let done = std::cell::RefCell::new(done);
+        let fits = &mut |grower: &mut Grower<'a>, way: Way| {
+            grower.unlimited(way, &outer, &mut |grower, mut way| {
+                let changed = match operation {
+                    Operation::Push(formats, _) => grower.push(&mut way, &outer[at], formats[0]),
+                    _ if at > 0 => grower.pop(&mut way, &outer[at - 1], &outer[at]),
+                    _ => false,
+                };
+                if !changed {
+                    return grower.stand(way);
+                }
+                way.headers = Headers::from(way.start);
+                let last = at - usize::from(matches!(operation, Operation::Pop(..)));
+                grower.unlimited(way, &outer[..=last], &mut |grower, way| {
+                    grower.edit(way, rest, &mut **done.borrow_mut())
+                })
+            })
+        };
+        self.length(way, most + 1, &mut |grower, way| grower.stand(way), fits)
+    }
+
+    /// The same with the next header known.
+    fn edit_further(&mut self, way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
+        let all = vec![true; self.frames.formats().count()];
+        self.next_header(way, &all, &mut |grower, way| grower.edit(way, operations, done))
+    }
+
+    /// Whether there are surely no more headers than are looked at, one more included.
+    fn has_bound(&self, way: &Way) -> bool {
+        let more = match way.headers.next {
+            Next::Nothing => Some(0),
+            Next::Maybe(format) => self.depth_of(format),
+            Next::Other => None,
+        };
+        more.is_some_and(|more| way.headers.list.len() + more < HEADERS_MAX)
+    }
+
+    /// Puts a header behind another one that tells what follows as the new one does.
+    fn push(&self, way: &mut Way, previous: &Header, fresh: FormatId) -> bool {
+        let (format, before) = (self.frames.format(fresh), self.frames.format(previous.format));
+        let mut push = || {
+            let bytes = self.frames.blank(fresh).filter(|_| is_plain(format))?;
+            if format.ends.is_some() || !tell_alike(self, previous.format, fresh) {
+                return None;
+            }
+            let (item, own) = (before.next_field()?, format.next_field()?);
+            let (told, bits) = previous.items[usize::from(item)]?;
+            let offset = format.fixed_offset(own)? as usize;
+            let own_bits = format.items[usize::from(own)].field()?.number_bits()? as usize;
+            let (_, Some((to, value))) = before.leads_to(fresh)? else { return None };
+            let is_whole = [told, bits, offset].iter().all(|it| it % 8 == 0);
+            if !is_whole || own_bits != bits || to != item {
+                return None;
+            }
+            let value = u64::try_from(value).ok()?;
+            let view = &mut way.view;
+            let at = previous.end;
+            (view.insert(at, &bytes)
+                && view.copy(told / 8, at + offset / 8, bits / 8)
+                && view.write(told, bits, value))
+            .then_some(())
+        };
+        push().is_some()
+    }
+
+    /// Takes a header out from behind another one that tells what follows as it does.
+    fn pop(&self, way: &mut Way, previous: &Header, header: &Header) -> bool {
+        let mut pop = || {
+            let (format, before) =
+                (self.frames.format(header.format), self.frames.format(previous.format));
+            if !tell_alike(self, previous.format, header.format) {
+                return None;
+            }
+            let (told, bits) = previous.items[usize::from(before.next_field()?)]?;
+            let (own, own_bits) = header.items[usize::from(format.next_field()?)]?;
+            if own_bits != bits || [told, own, bits].iter().any(|it| it % 8 != 0) {
+                return None;
+            }
+            let view = &mut way.view;
+            (view.copy(own / 8, told / 8, bits / 8)
+                && view.remove(header.at, header.end - header.at))
+            .then_some(())
+        };
+        pop().is_some()
+    }
+
+    /// Writes a field of the header at a place, if nothing else follows from it.
+    fn write(&self, way: &mut Way, at: usize, field: FieldRef, value: u128) -> bool {
+        let outer = &way.headers.list[..=at];
+        let has_sum = |header: &Header| {
+            let items = self.frames.format(header.format).items.iter();
+            items.filter_map(Item::field).any(|field| field.checksum.is_some())
+        };
+        let Part::Item(item) = field.part else { return false };
+        let format = self.frames.format(field.format);
+        let is_free = format.items[usize::from(item)]
+            .field()
+            .is_some_and(|field| field.is.is_none() && !field.pseudo);
+        if !is_free || outer.iter().any(has_sum) || says_more(format, item) {
+            return false;
+        }
+        let Some((bit, bits)) = outer[at].items[usize::from(item)] else { return false };
+        u64::try_from(value).is_ok_and(|value| way.view.write(bit, bits, value))
+    }
+}
+
+/// Whether neither lengths nor checksums notice what a header of a format encloses, and checksums behind it
+/// do not cover it.
+fn is_plain(format: &Format) -> bool {
+    let plain =
+        |item: &Item| item.field().is_some_and(|field| field.checksum.is_none() && !field.pseudo);
+    format.total.is_none()
+        && format.ends.as_ref().is_none_or(|ends| ends.linear().is_none())
+        && format.items.iter().all(plain)
+}
+
+/// Whether two formats say by one field, with the same numbers, what follows them.
+fn tell_alike(grower: &Grower<'_>, one: FormatId, other: FormatId) -> bool {
+    let frames = grower.frames;
+    let ([a], [b]) = (&frames.format(one).next[..], &frames.format(other).next[..]) else {
+        return false;
+    };
+    let space = frames.number_space(one);
+    let cases = |next: &crate::frames::Next| {
+        next.cases.iter().map(|case| (case.low, case.high, case.format)).collect::<Vec<_>>()
+    };
+    space.is_some()
+        && space == frames.number_space(other)
+        && a.unless.is_none()
+        && b.unless.is_none()
+        && a.default == b.default
+        && cases(a) == cases(b)
+}
+
+/// Whether something of a header, or what follows it, depends on an item.
+fn says_more(format: &Format, item: u16) -> bool {
+    let mut says = format.next.iter().any(|next| next.on == On::Field(item));
+    let mut look = |variable: Variable| says |= variable == Variable::Item(item);
+    for next in &format.next {
+        next.unless.iter().for_each(|it| it.fields(&mut look));
+    }
+    format.total.iter().chain(&format.ends).for_each(|it| it.fields(&mut look));
+    for of in &format.items {
+        match of {
+            Item::Field(field) => {
+                field.when.iter().for_each(|it| it.fields(&mut look));
+                if let Width::Bytes { length, .. } = &field.width {
+                    length.fields(&mut look);
+                }
+            }
+            Item::Repeat(repeat) => {
+                let all = [&repeat.bytes, &repeat.count, &repeat.until];
+                all.into_iter().flatten().for_each(|it| it.fields(&mut look));
+            }
+        }
+    }
+    says
+}

@@ -1,0 +1,98 @@
+//! Frames that are decided while they stay where they lie, by their first bytes.
+
+use dataplane::forwarder::{Decided, Decision, Outputs, SIGHTS_MAX, Sight};
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+
+use super::Compiled;
+use super::tree::{End, Fate};
+use super::view::VIEW_BYTES;
+
+impl Compiled {
+    /// As [`dataplane::forwarder::Forwarder::decide`]: all of a row, or none of it.
+    pub(super) fn decide_in_place(
+        &mut self,
+        port: PortNo,
+        [sights, next]: [&[Sight<'_>]; 2],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        let (root, told_max) = match (self.tree.root(port), &self.plan) {
+            (Some(root), Some(plan)) => (root, plan.told_max),
+            _ => return self.leave_it(),
+        };
+        let is_seen = |sight: &Sight<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
+        if !self.has_room(told_max, sights.len())
+            || !sights.iter().chain(next).all(is_seen)
+            || !self.tree.leaves_by(&self.ports)
+        {
+            return self.leave_it();
+        }
+        if !self.is_ahead {
+            self.ahead.see(&self.tree, root, sights, &self.one_by_one);
+            self.ahead.guess(&self.tree, &self.one_by_one);
+        }
+        std::mem::swap(&mut self.row, &mut self.ahead);
+        self.is_ahead = !next.is_empty();
+        if self.is_ahead {
+            self.ahead.see(&self.tree, root, next, &self.one_by_one);
+        }
+        let mut nowhere = std::mem::replace(&mut self.nowhere, Outputs::new(&[]));
+        let is_plain = self.conclude(sights, now, &mut nowhere);
+        self.nowhere = nowhere;
+        if self.is_ahead {
+            self.ahead.guess(&self.tree, &self.one_by_one);
+        }
+        let Compiled { row, tree, one_by_one, walk, .. } = self;
+        let mut left = 0;
+        let mut can_stay = is_plain;
+        for ((place, sight), decision) in sights.iter().enumerate().zip(decisions) {
+            let End { fate, change, .. } = &tree.ends[row.end(place) as usize];
+            *decision = match fate {
+                Fate::Leaves(to, _) => {
+                    left += 1;
+                    // What leaves by the port that it came by needs a buffer of its own.
+                    can_stay &= *to != port && change.reach() <= sight.head.len();
+                    Decision::Output(*to)
+                }
+                Fate::Gone | Fate::Goes => Decision::Dropped,
+            };
+        }
+        tree.settle(one_by_one);
+        if !can_stay {
+            return Decided::Needs(sights.len());
+        }
+        one_by_one.account.received += sights.len() as u64;
+        one_by_one.account.left += left;
+        walk.tell_plain(one_by_one, sights.len());
+        Decided::Done(sights.len())
+    }
+
+    /// Frames go the way of all frames.
+    fn leave_it(&mut self) -> Decided {
+        self.is_ahead = false;
+        Decided::Done(0)
+    }
+
+    /// As [`dataplane::forwarder::Forwarder::resume`].
+    pub(super) fn resume_in_place(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.go_on(frames, now, out);
+        self.serve(now, out);
+    }
+
+    /// As [`dataplane::forwarder::Forwarder::grows`].
+    #[inline]
+    pub(super) fn grows_in_place(&self, place: usize) -> isize {
+        self.tree.ends[self.row.end(place) as usize].change.grown as isize
+    }
+
+    /// As [`dataplane::forwarder::Forwarder::rewrite`].
+    #[inline]
+    pub(super) fn rewrite_in_place(&self, place: usize, head: &mut [u8], bytes: usize) -> usize {
+        let change = &self.tree.ends[self.row.end(place) as usize].change;
+        if !change.is_none() {
+            change.rewrite(head);
+        }
+        bytes.saturating_add_signed(change.grown as isize)
+    }
+}

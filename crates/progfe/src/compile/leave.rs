@@ -1,0 +1,139 @@
+//! Frames that leave the tree: by a port, or on as frames.
+
+use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, Sight};
+use packet::frame::Frame;
+use packet::header::ipv4;
+use packet::time::Nanos;
+
+use super::Compiled;
+use super::tree::{End, Fate, NodeId, Step, Tree, Value};
+use crate::lfb::told::TOLD_FRAMES_MAX;
+use crate::lfb::{Lfb, Packet, Reason};
+use crate::loaded::Loaded;
+
+impl Compiled {
+    /// Whether all that so many frames can become finds room among what is told.
+    pub(super) fn has_room(&self, told_max: u64, frames: usize) -> bool {
+        let room = TOLD_FRAMES_MAX.saturating_sub(self.one_by_one.told.frames.len());
+        told_max.saturating_mul(frames as u64) <= room as u64
+    }
+
+    /// Frames, at most [`SIGHTS_MAX`], from the first node of their port on.
+    pub(super) fn decide_row(
+        &mut self,
+        root: NodeId,
+        frames: &mut [Frame],
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        let mut sights = [Sight { head: &[], bytes: 0 }; SIGHTS_MAX];
+        for (sight, frame) in sights.iter_mut().zip(&*frames) {
+            *sight = Sight { head: frame.bytes(), bytes: frame.len() };
+        }
+        let sights = &sights[..frames.len()];
+        self.row.see(&self.tree, root, sights, &self.one_by_one);
+        self.row.guess(&self.tree, &self.one_by_one);
+        if self.conclude(sights, now, out) {
+            self.send(frames, out);
+        } else {
+            self.go_on(frames, now, out);
+        }
+    }
+
+    /// Brings the frames of the row to their ends, and says whether none has to go on as a frame.
+    #[inline]
+    pub(super) fn conclude(&mut self, sights: &[Sight<'_>], now: Nanos, out: &mut Outputs) -> bool {
+        let Compiled { row, tree, one_by_one, walk, .. } = self;
+        let (told, happened_by) = walk.told();
+        let is_plain = row.conclude(tree, sights, one_by_one, (told, out), now);
+        happened_by.append(&mut row.happened_by);
+        is_plain
+    }
+
+    /// Sends the frames of a row of which none goes on as a frame.
+    #[inline]
+    fn send(&mut self, frames: &mut [Frame], out: &mut Outputs) {
+        let Compiled { row, tree, one_by_one, walk, .. } = self;
+        one_by_one.account.received += frames.len() as u64;
+        let mut left = 0;
+        let mut place = 0;
+        while place < frames.len() {
+            let at = row.end(place);
+            let end = &tree.ends[at as usize];
+            let first = place;
+            while place < frames.len() && row.end(place) == at {
+                place += 1;
+            }
+            let Fate::Leaves(port, instance) = end.fate else { continue };
+            for frame in &mut frames[first..place] {
+                let is_done = end.change.apply(frame);
+                debug_assert!(is_done, "whoever grew the tree saw to it that there is room");
+                match out.send(port, frame) {
+                    Sent::Queued => left += 1,
+                    Sent::NoSuchPort => one_by_one.drop(instance as usize, Reason::NoPort, 0),
+                    Sent::QueueFull => {
+                        one_by_one.drop(instance as usize, Reason::PortQueueFull, 0);
+                    }
+                }
+            }
+        }
+        one_by_one.account.left += left;
+        walk.tell_plain(one_by_one, frames.len());
+    }
+
+    /// Lets the frames of a row go on as frames.
+    pub(super) fn go_on(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        let Compiled { row, tree, one_by_one, walk, plan, .. } = self;
+        let Some(plan) = plan else { return };
+        let enter = |place: usize, packet: &mut Packet, loaded: &Loaded| {
+            let end = &tree.ends[row.end(place) as usize];
+            if end.fate == Fate::Gone {
+                return None;
+            }
+            become_as(end, tree, packet, loaded, row.found(place));
+            Some(end.link)
+        };
+        walk.go_on((one_by_one, plan), frames, enter, now, out);
+    }
+
+    /// Serves queues that hold frames.
+    pub(super) fn serve(&mut self, now: Nanos, out: &mut Outputs) {
+        let Compiled { plan, one_by_one, .. } = self;
+        for &queue in plan.iter().flat_map(|plan| &plan.queues) {
+            if one_by_one.loaded.block(queue).is_some_and(|block| block.held() > 0) {
+                one_by_one.tick_block(queue, now, out);
+            }
+        }
+    }
+}
+
+/// Makes a packet what it is at an end.
+fn become_as(end: &End, tree: &Tree, packet: &mut Packet, loaded: &Loaded, found: u32) {
+    let frames = &loaded.program.frames;
+    for step in &end.steps {
+        match *step {
+            Step::Meta(slot, value) => {
+                let value = match value {
+                    Value::Constant(value) => value,
+                    Value::Field(word) => word.read(packet.bytes()).into(),
+                    Value::Found => found.into(),
+                };
+                packet.meta.set(usize::from(slot), value);
+            }
+            Step::Strip(count) => {
+                packet.strip(usize::from(count), frames);
+            }
+            Step::Prepend(header) => {
+                packet.prepend(&tree.headers[header as usize], frames);
+            }
+            Step::Lessen => {
+                ipv4::decrement_ttl(packet.frame_mut().bytes_mut());
+            }
+            Step::Edit(instance) => {
+                if let Some(Lfb::Edit(edit)) = loaded.block(instance as usize) {
+                    edit.apply(packet, frames);
+                }
+            }
+        }
+    }
+}

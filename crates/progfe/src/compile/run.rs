@@ -1,0 +1,359 @@
+//! Frames that go through a program's tree together, where they lie.
+//!
+//! All go as far as the first table that they ask; what the tables will read is fetched for all of them, then
+//! each gets its answer and goes on to the next one. A frame that asks the same as the one before it gets
+//! the same answer.
+//!
+//! Invariant: a row is of frames that one port received, in the order in which they came, and tables that
+//! learn are asked in this order.
+
+use core::net::Ipv4Addr;
+
+use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sight};
+use dataplane::mac_table::{Hint, MacKey};
+use packet::header::ethernet::Mac;
+use packet::time::Nanos;
+
+use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, Question, RouteQuestion, Tree};
+use crate::interpret::Interpreter;
+use crate::lfb::learn_search::LearnSearch;
+use crate::lfb::{Env, Lfb, Told};
+use crate::loaded::Loaded;
+
+/// Frames in the tree.
+#[derive(Debug)]
+pub struct Row {
+    /// Where each is.
+    at: [NodeId; SIGHTS_MAX],
+    count: usize,
+    /// A bit for each that asks a table.
+    asking: u32,
+    /// Whether one stands where frames come to a table that learns.
+    goes_back: bool,
+    asked: [Asked; SIGHTS_MAX],
+    /// What a table knew for each.
+    found: [u32; SIGHTS_MAX],
+    /// Places of those by whom events happened.
+    pub(super) happened_by: Vec<u32>,
+}
+
+/// What a frame asks of a bridge's table, and how far the lookups have come.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    learn: MacKey,
+    search: MacKey,
+    hints: [Hint; 2],
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        let key = MacKey::new([0; 6], 0);
+        let asked = Asked { learn: key, search: key, hints: [Hint::NONE; 2] };
+        Row {
+            at: [0; SIGHTS_MAX],
+            count: 0,
+            asking: 0,
+            goes_back: false,
+            asked: [asked; SIGHTS_MAX],
+            found: [0; SIGHTS_MAX],
+            happened_by: Vec::new(),
+        }
+    }
+}
+
+impl MacAt {
+    #[inline]
+    fn key(&self, head: &[u8]) -> MacKey {
+        let [_, _, mac @ ..] = self.mac.read(head).to_be_bytes();
+        let mac: Mac = mac;
+        MacKey::new(mac, self.vid.map_or(0, |vid| vid.read(head) as u16))
+    }
+}
+
+impl Row {
+    /// Takes in frames, and asks for what their first lookups will read first.
+    #[inline]
+    pub fn see(&mut self, tree: &Tree, root: NodeId, sights: &[Sight<'_>], inner: &Interpreter) {
+        self.count = sights.len();
+        (self.asking, self.goes_back) = (0, false);
+        for (place, sight) in sights.iter().enumerate() {
+            self.come(tree, root, place, sight);
+        }
+        self.prepare(tree, sights, inner);
+    }
+
+    /// Brings a frame from a node to the next table, or to its end.
+    #[inline(always)]
+    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sight: &Sight<'_>) {
+        let node = tree.descend(from, sight.head, sight.bytes);
+        self.at[place] = node;
+        let at = &tree.nodes[node as usize];
+        self.asking |= u32::from(matches!(at, Node::Ask(_))) << place;
+        self.goes_back |= matches!(at, Node::Back(_));
+    }
+
+    /// The next frames that ask the same, of those that ask: their node, and a bit for each.
+    #[inline]
+    fn run(&self, asking: u32) -> (NodeId, u32) {
+        let node = self.at[asking.trailing_zeros() as usize];
+        let (mut left, mut these) = (asking, 0);
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            if self.at[place] != node {
+                break;
+            }
+            these |= 1 << place;
+            left &= left - 1;
+        }
+        (node, these)
+    }
+
+    /// Reads what frames ask tables, and asks for what the lookups will read first.
+    #[inline]
+    fn prepare(&mut self, tree: &Tree, sights: &[Sight<'_>], inner: &Interpreter) {
+        let mut left = self.asking;
+        while left != 0 {
+            let (node, mut these) = self.run(left);
+            left &= !these;
+            let Some((of, block)) = learning(tree, node, inner) else { continue };
+            let mut before: Option<Asked> = None;
+            while these != 0 {
+                let place = these.trailing_zeros() as usize;
+                these &= these - 1;
+                let head = sights[place].head;
+                let (learn, search) = (of.learn.key(head), of.search.key(head));
+                // Frames of one station in a row are many, and so are those for one.
+                let known = |key: MacKey, of: fn(&Asked) -> (MacKey, Hint)| {
+                    let same = before.as_ref().map(of).filter(|(other, _)| *other == key);
+                    same.map_or_else(|| block.hint(key), |(_, hint)| hint)
+                };
+                let source = known(learn, |it| (it.learn, it.hints[0]));
+                let destination = known(search, |it| (it.search, it.hints[1]));
+                let asked = Asked { learn, search, hints: [source, destination] };
+                self.asked[place] = asked;
+                before = Some(asked);
+            }
+        }
+    }
+
+    /// Asks for what lookups will read then.
+    #[inline]
+    pub fn guess(&mut self, tree: &Tree, inner: &Interpreter) {
+        let mut left = self.asking;
+        while left != 0 {
+            let (node, mut these) = self.run(left);
+            left &= !these;
+            let Some((_, block)) = learning(tree, node, inner) else { continue };
+            while these != 0 {
+                let asked = &mut self.asked[these.trailing_zeros() as usize];
+                these &= these - 1;
+                asked.hints.iter_mut().for_each(|hint| block.guess(hint));
+            }
+        }
+    }
+
+    /// Brings all frames to their ends, and says whether none has to go on as a frame.
+    #[inline]
+    pub fn conclude(
+        &mut self,
+        tree: &mut Tree,
+        sights: &[Sight<'_>],
+        inner: &mut Interpreter,
+        (told, outputs): (&mut Told, &mut Outputs),
+        now: Nanos,
+    ) -> bool {
+        while self.asking != 0 {
+            self.answer(tree, sights, inner, (told, outputs), now);
+            if self.asking != 0 {
+                self.prepare(tree, sights, inner);
+                self.guess(tree, inner);
+            }
+        }
+        let mut is_plain = true;
+        let (mut place, count) = (0, sights.len());
+        while place < count {
+            let node = self.at[place];
+            let (Node::End(end) | Node::Back(end)) = tree.nodes[node as usize] else { break };
+            let (mut frames, mut bytes) = (0, 0);
+            while place < count && self.at[place] == node {
+                self.at[place] = end;
+                (frames, bytes) = (frames + 1, bytes + sights[place].bytes as u64);
+                place += 1;
+            }
+            is_plain &= tree.count(end, frames, bytes) != Fate::Goes;
+        }
+        is_plain
+    }
+
+    /// Gives every frame that asks an answer, and brings it to its next table or its end.
+    #[inline]
+    fn answer(
+        &mut self,
+        tree: &Tree,
+        sights: &[Sight<'_>],
+        inner: &mut Interpreter,
+        (told, outputs): (&mut Told, &mut Outputs),
+        now: Nanos,
+    ) {
+        let mut left = std::mem::take(&mut self.asking);
+        while left != 0 {
+            let (node, these) = self.run(left);
+            let Node::Ask(question) = &tree.nodes[node as usize] else { break };
+            match &**question {
+                Question::Route(of) => left = self.answer_routes(tree, of, left, sights, inner),
+                Question::Learn(of) if self.goes_back => {
+                    left &= !these;
+                    let mut these = these;
+                    while these != 0 {
+                        self.at[these.trailing_zeros() as usize] = of.stand;
+                        these &= these - 1;
+                    }
+                }
+                Question::Learn(of) => {
+                    left &= !these;
+                    self.learn(tree, of, these, sights, inner, (&mut *told, &mut *outputs), now);
+                }
+            }
+        }
+    }
+
+    /// Has a bridge's table learn from some frames and answer them, one after the other.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "they are what a block has at hand, apart")]
+    fn learn(
+        &mut self,
+        tree: &Tree,
+        of: &LearnQuestion,
+        mut these: u32,
+        sights: &[Sight<'_>],
+        inner: &mut Interpreter,
+        (told, outputs): (&mut Told, &mut Outputs),
+        now: Nanos,
+    ) {
+        let Interpreter { loaded, made, spare, .. } = inner;
+        let Loaded { program, slots, blocks, watched, .. } = loaded;
+        let instance = of.instance as usize;
+        let Some(Lfb::LearnSearch(block)) = &mut blocks[instance] else { return };
+        let mut env = Env {
+            frames: &program.frames,
+            slots,
+            now,
+            instance,
+            watched: watched[instance],
+            made,
+            spare,
+            told,
+            outputs,
+            copies_told: 0,
+        };
+        // The last answer, as long as it would be the same.
+        let mut last: Option<(MacKey, MacKey, NodeId, u32)> = None;
+        while these != 0 {
+            let place = these.trailing_zeros() as usize;
+            these &= these - 1;
+            let Asked { learn, search, hints } = self.asked[place];
+            let (to, found) = match last {
+                Some((source, destination, to, found))
+                    if (source, destination) == (learn, search) =>
+                {
+                    (to, found)
+                }
+                _ => {
+                    let before = env.told.happenings.len();
+                    let stays = block.learn_key(learn, hints[0], of.value, &mut env);
+                    let events = env.told.happenings.len() - before;
+                    if events > 0 {
+                        self.happened_by.resize(self.happened_by.len() + events, place as u32);
+                    }
+                    let found = block.find_key(search, hints[1], now);
+                    let to = found.map_or(of.unknown, |found| {
+                        of.known.get(found as usize).copied().unwrap_or(of.other)
+                    });
+                    let found = found.unwrap_or_default();
+                    last = stays.then_some((learn, search, to, found));
+                    (to, found)
+                }
+            };
+            self.found[place] = found;
+            self.come(tree, to, place, &sights[place]);
+        }
+    }
+
+    /// Finds the routes of all frames that ask one block, and returns those that asked another one.
+    #[inline]
+    fn answer_routes(
+        &mut self,
+        tree: &Tree,
+        of: &RouteQuestion,
+        asking: u32,
+        sights: &[Sight<'_>],
+        inner: &Interpreter,
+    ) -> u32 {
+        let instance = of.instance;
+        let mut questions: [&RouteQuestion; SIGHTS_MAX] = [of; SIGHTS_MAX];
+        let mut places = [0_u8; SIGHTS_MAX];
+        let mut addresses = [Ipv4Addr::UNSPECIFIED; SIGHTS_MAX];
+        let (mut count, mut left, mut others) = (0, asking, 0);
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Node::Ask(question) = &tree.nodes[self.at[place] as usize] else { continue };
+            match &**question {
+                Question::Route(of) if of.instance == instance => {
+                    let address = of.address.read(sights[place].head) as u32;
+                    addresses[count] = Ipv4Addr::from(address);
+                    (places[count], questions[count]) = (place as u8, of);
+                    count += 1;
+                }
+                _ => others |= 1 << place,
+            }
+        }
+        let Some(Lfb::Ipv4Lpm(block)) = &inner.loaded.blocks[instance as usize] else {
+            return others;
+        };
+        let mut hops = [None; SIGHTS_MAX];
+        block.routes().lookup_many(&addresses[..count], &mut hops);
+        for ((place, of), hop) in places.iter().zip(questions).zip(hops).take(count) {
+            let to = match hop {
+                None => of.none,
+                Some(hop) => of.hops.get(hop.0 as usize).copied().unwrap_or(of.other),
+            };
+            let place = usize::from(*place);
+            self.come(tree, to, place, &sights[place]);
+        }
+        others
+    }
+
+    /// The end that the frame at a place came to.
+    #[inline]
+    pub fn end(&self, place: usize) -> u32 {
+        self.at[place]
+    }
+
+    /// What the table that the frame at a place asked last knew.
+    #[inline]
+    pub fn found(&self, place: usize) -> u32 {
+        self.found[place]
+    }
+
+    /// How many frames there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// The question that a bridge's table is asked at a node, and the table's block.
+#[inline]
+fn learning<'t>(
+    tree: &'t Tree,
+    node: NodeId,
+    inner: &'t Interpreter,
+) -> Option<(&'t LearnQuestion, &'t LearnSearch)> {
+    let Node::Ask(question) = &tree.nodes[node as usize] else { return None };
+    let Question::Learn(of) = &**question else { return None };
+    match &inner.loaded.blocks[of.instance as usize] {
+        Some(Lfb::LearnSearch(block)) => Some((of, block)),
+        _ => None,
+    }
+}

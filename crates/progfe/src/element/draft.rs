@@ -1,0 +1,259 @@
+//! A program as it is to be: a copy of one that runs, changed step by step until it takes its place.
+//!
+//! Each change is looked at by itself when it is made, so that whoever makes many learns which one
+//! cannot be; what concerns the graph as a whole is [checked](crate::check) when the draft is made ready.
+
+use std::collections::BTreeMap;
+
+use forces::model::Target;
+use forces::{Class, DataType, Rows, Value};
+
+use super::{Change, ElementError};
+use crate::lfb::Lfb;
+use crate::lfb::learn_search::LEARNT_FROM;
+use crate::problem::Place;
+use crate::program::{End, Instance, Link, PREFIX, Program, Source};
+
+/// A program that is being changed.
+#[derive(Debug)]
+pub struct Draft {
+    /// As it is so far.
+    pub program: Program,
+    /// Counters that are set back with it: instances by name, and components.
+    pub(super) resets: Vec<(String, u32)>,
+    /// Rows that blocks are to forget: instances by name, components, indices.
+    pub(super) forgets: Vec<(String, u32, u32)>,
+    /// Components that were changed, by the instance's name.
+    touched: BTreeMap<(String, u32), Part>,
+    /// Blocks that are made ahead, by the instance's name; none where that cannot be.
+    pub(super) ahead: BTreeMap<String, Option<Following>>,
+}
+
+/// What of a component was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// Whole rows of a table, each looked at when it was changed.
+    Rows,
+    /// Anything else.
+    Fields,
+}
+
+/// A block that follows one that runs, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Following {
+    block: Lfb,
+    /// The one component whose rows change.
+    component: u32,
+    /// The rows that the block has.
+    rows: Rows,
+}
+
+impl Following {
+    /// The block, as it is to run.
+    pub(super) fn block(self) -> Option<Lfb> {
+        Some(self.block)
+    }
+
+    /// Goes on to other rows; false if it cannot.
+    fn go_on(&mut self, rows: &Rows) -> bool {
+        let Following { block, component, rows: before } = self;
+        let mut done = true;
+        before.differences(rows, |_, old, new| {
+            done = done && block.change_row(*component, old, new);
+        });
+        *before = rows.clone();
+        done
+    }
+}
+
+/// The type of a component.
+fn data_type_of(class: &Class, id: u32) -> Option<&DataType> {
+    class.component_by_id(id).map(|component| &*component.data_type)
+}
+
+impl Draft {
+    /// One that changes nothing yet.
+    pub fn of(program: &Program) -> Draft {
+        Draft {
+            program: program.clone(),
+            resets: Vec::new(),
+            forgets: Vec::new(),
+            touched: BTreeMap::new(),
+            ahead: BTreeMap::new(),
+        }
+    }
+
+    /// Makes one change of what an instance is set to.
+    pub fn change(&mut self, change: Change) -> Result<(), ElementError> {
+        let (Change::Set { instance, path, .. }
+        | Change::Merge { instance, path, .. }
+        | Change::Delete { instance, path }) = &change;
+        let instance = *instance;
+        if instance >= self.program.instances.len() {
+            return Err(ElementError::Instance(instance));
+        }
+        let class = self.program.class_of(instance).clone();
+        let target = class.target(path).map_err(ElementError::Path)?;
+        let Target::Value { component, data_type, access } = target else {
+            return Err(ElementError::Access);
+        };
+        let name = || self.program.instances[instance].name.clone();
+        if access.is_resettable() && !matches!(change, Change::Delete { .. }) {
+            self.resets.push((name(), component.id));
+            return Ok(());
+        }
+        if !access.is_writable() || data_type.is_alias() {
+            return Err(ElementError::Access);
+        }
+        if let (Change::Delete { .. }, [id, index]) = (&change, &path[..])
+            && *index >= LEARNT_FROM
+            && data_type_of(&class, *id).is_some_and(|it| it.array().is_some())
+        {
+            let set = self.program.instances[instance].components.get(id);
+            if set.and_then(Value::rows).is_none_or(|rows| !rows.contains_key(index)) {
+                self.forgets.push((name(), *id, *index));
+                return Ok(());
+            }
+        }
+        let touched = (name(), component.id);
+        let components = &mut self.program.instances[instance].components;
+        let whole = components.entry(component.id).or_insert_with(|| component.default_value());
+        match change {
+            Change::Set { path, value, .. } => {
+                data_type.check(&value).map_err(ElementError::Value)?;
+                let part = if path.len() == 2 { Part::Rows } else { Part::Fields };
+                self.touched.entry(touched).and_modify(|it| *it = part.max(*it)).or_insert(part);
+                whole.put(&path[1..], value).map_err(|_| ElementError::NotThere)?;
+            }
+            Change::Merge { path, value, .. } => {
+                let is_row = |row: &Value| {
+                    data_type.array().is_some_and(|array| array.element.check(row).is_ok())
+                };
+                let all =
+                    path.len() == 1 && value.rows().is_some_and(|all| all.values().all(is_row));
+                let part = if all { Part::Rows } else { Part::Fields };
+                if !all {
+                    data_type.check_partial(&value).map_err(ElementError::Value)?;
+                }
+                self.touched.entry(touched).and_modify(|it| *it = part.max(*it)).or_insert(part);
+                whole.at_mut(&path[1..]).ok_or(ElementError::NotThere)?.merge(value);
+            }
+            Change::Delete { path, .. } => {
+                let part = if path.len() == 2 { Part::Rows } else { Part::Fields };
+                self.touched.entry(touched).and_modify(|it| *it = part.max(*it)).or_insert(part);
+                whole.take(&path[1..]).ok_or(ElementError::NotThere)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an instance of a class, with what the class says. Its name is made of the class's and its
+    /// number.
+    pub fn add_instance(&mut self, class: u32, number: u32) -> Result<(), ElementError> {
+        let known = self.program.catalog.class_by_id(class).ok_or(ElementError::NotThere)?;
+        let short = known.name.strip_prefix(PREFIX).unwrap_or(&known.name);
+        let name = format!("{short}#{number}");
+        if self.program.place_of_instance(class, number).is_some()
+            || self.program.find(&name).is_some()
+        {
+            return Err(ElementError::There);
+        }
+        self.program.instances.push(Instance {
+            name,
+            class,
+            number,
+            components: Default::default(),
+            reset: false,
+            place: Place::none(),
+            places: Default::default(),
+        });
+        Ok(())
+    }
+
+    /// Takes an instance away, with its links and watches (RFC 5812 section 5.1).
+    pub fn remove_instance(&mut self, class: u32, number: u32) -> Result<(), ElementError> {
+        let Program { instances, links, watches, .. } = &mut self.program;
+        let at = instances.iter().position(|it| (it.class, it.number) == (class, number));
+        let at = at.ok_or(ElementError::NotThere)?;
+        instances.remove(at);
+        links.retain(|link| link.from.instance != at && link.to.instance != at);
+        watches.retain(|watch| watch.source != Source::Instance(at));
+        let moved = |instance: &mut usize| *instance -= usize::from(*instance > at);
+        for link in links {
+            moved(&mut link.from.instance);
+            moved(&mut link.to.instance);
+        }
+        for watch in watches {
+            if let Source::Instance(instance) = &mut watch.source {
+                moved(instance);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a link from an output that has none.
+    pub fn add_link(&mut self, from: End, to: End) -> Result<(), ElementError> {
+        if self.program.link_of(from).is_some() {
+            return Err(ElementError::There);
+        }
+        let outputs = &self.program.class_of(from.instance).outputs;
+        let inputs = &self.program.class_of(to.instance).inputs;
+        let output = outputs.get(from.port as usize).map(|port| port.group);
+        let input = inputs.get(to.port as usize).map(|port| port.group);
+        let fits = |group: Option<bool>, end: End| {
+            group.is_some_and(|group| {
+                end.index == 0 || group && end.index < crate::program::GROUP_MAX
+            })
+        };
+        if !fits(output, from) || !fits(input, to) {
+            return Err(ElementError::NotThere);
+        }
+        self.program.links.push(Link { from, to, place: Place::none() });
+        Ok(())
+    }
+
+    /// Takes the link of an output away.
+    pub fn remove_link(&mut self, from: End) -> Result<(), ElementError> {
+        let at = self.program.link_of(from).ok_or(ElementError::NotThere)?;
+        self.program.links.remove(at);
+        Ok(())
+    }
+
+    /// Brings blocks whose tables were changed to what these are now. `follow` gives one that follows the
+    /// block at a place of the program that runs.
+    pub(super) fn go_ahead(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
+        for (name, id) in self.touched.keys() {
+            let rows_of = |program: &Program| {
+                let instance = &program.instances[program.find(name)?];
+                Some(instance.components.get(id).and_then(Value::rows).cloned().unwrap_or_default())
+            };
+            let Some(rows) = rows_of(&self.program) else { continue };
+            let ahead = self.ahead.entry(name.clone()).or_insert_with(|| {
+                let block = follow(running.find(name)?)?;
+                Some(Following { block, component: *id, rows: rows_of(running)? })
+            });
+            let goes_on = |it: &mut Following| it.component == *id && it.go_on(&rows);
+            if !ahead.as_mut().is_some_and(goes_on) {
+                *ahead = None;
+            }
+        }
+    }
+
+    /// Looks at what was changed as a whole: keys, and parts that must not be missing.
+    pub(super) fn is_whole(&self, before: &Program) -> Result<(), ElementError> {
+        for ((name, id), part) in &self.touched {
+            let Some(instance) = self.program.find(name) else { continue };
+            let component = self.program.class_of(instance).component_by_id(*id);
+            let value = self.program.instances[instance].components.get(id);
+            let (Some(component), Some(value)) = (component, value) else { continue };
+            let old = before.find(name).and_then(|at| before.instances[at].components.get(id));
+            let checked = match old {
+                Some(_) if *part == Part::Rows => component.data_type.check_rows(value),
+                Some(old) => component.data_type.check_changed(old, value),
+                None => component.data_type.check(value),
+            };
+            checked.map_err(ElementError::Value)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Sums over what a checksum covers.
+//!
+//! A checksum is made anew only for a header that was pushed. In a header that came with the frame
+//! it is changed by what changed under it (RFC 1624), so that a wrong checksum stays wrong and a
+//! fragment, which does not hold all that its checksum covers, keeps a right one.
+
+use packet::checksum::{Sum, update_u16, update_udp_u16};
+
+use super::{Checksum, Cover, FrameSet, Item, Located};
+
+/// A checksum field of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site {
+    /// Its first byte.
+    pub at: usize,
+    /// Its kind.
+    pub kind: Checksum,
+}
+
+impl Site {
+    /// What it holds.
+    pub fn value(self, bytes: &[u8]) -> u16 {
+        u16::from_be_bytes([bytes[self.at], bytes[self.at + 1]])
+    }
+
+    /// What it must hold after the sum under it went from `old` to `new`.
+    pub fn updated(self, bytes: &[u8], old: u16, new: u16) -> u16 {
+        let update = if self.kind.optional { update_udp_u16 } else { update_u16 };
+        if old == new { self.value(bytes) } else { update(self.value(bytes), old, new) }
+    }
+
+    /// What it must hold over a sum.
+    pub fn fresh(self, sum: u16) -> u16 {
+        let sum = Sum::default().u16(sum);
+        if self.kind.optional { sum.checksum_udp() } else { sum.checksum() }
+    }
+}
+
+impl FrameSet {
+    /// The checksum field of a header, the place of which among the headers is given.
+    pub fn checksum_site(&self, located: &Located, position: usize) -> Option<Site> {
+        let header = located.headers.get(position)?;
+        let items = self.format(header.format).items.iter().enumerate();
+        let mut kinds = items.filter_map(|(at, item)| match item {
+            Item::Field(field) => field.checksum.map(|kind| (at as u16, kind)),
+            Item::Repeat(_) => None,
+        });
+        let (item, kind) = kinds.next()?;
+        let span = header.item(item)?;
+        Some(Site { at: span.at as usize / 8, kind })
+    }
+
+    /// The sum of all that a header's checksum covers but itself; `None` without checksum, or
+    /// without the header whose pseudo-header it needs.
+    pub fn checksum_sum(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<u16> {
+        let site = self.checksum_site(located, position)?;
+        let header = &located.headers[position];
+        let end = if site.kind.cover == Cover::Header { header.end } else { header.limit };
+        let covered = bytes.get(header.at..end)?;
+        let mut sum = Sum::default().bytes_around(covered, site.at - header.at);
+        if let Cover::Pseudo(protocol) = site.kind.cover {
+            let length = (end - header.at) as u32;
+            sum = sum.plus(self.pseudo(located, position, bytes)?).u16(protocol.into()).u32(length);
+        }
+        Some(sum.fold())
+    }
+
+    /// The sum of the marked fields of the nearest header outside that has such.
+    fn pseudo(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<Sum> {
+        located.headers[..position].iter().rev().find_map(|header| {
+            let items = self.format(header.format).items.iter().enumerate();
+            let marked = items.filter(|(_, item)| item.field().is_some_and(|field| field.pseudo));
+            let spans = marked.filter_map(|(at, _)| header.item(at as u16));
+            let parts = spans.filter_map(|span| {
+                bytes.get(span.at as usize / 8..(span.at + span.bits) as usize / 8)
+            });
+            parts.fold(None, |sum: Option<Sum>, part| Some(sum.unwrap_or_default().bytes(part)))
+        })
+    }
+
+    /// Whether a header's checksum is right; `None` where there is none to check.
+    pub fn checksum_holds(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<bool> {
+        let site = self.checksum_site(located, position)?;
+        let value = site.value(bytes);
+        if site.kind.optional && value == 0 {
+            return None;
+        }
+        let sum = self.checksum_sum(located, position, bytes)?;
+        Some(Sum::default().u16(sum).u16(value).fold() == 0xffff)
+    }
+}

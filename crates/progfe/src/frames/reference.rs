@@ -1,0 +1,141 @@
+//! Which field of which header a name means: `IPv4.dscp`, `Vlan[1].vid`, `IPv4.options[0].kind`.
+//!
+//! Headers of one format are counted from the outermost, which is number zero and may be left out.
+
+use super::{Field, FormatId, FrameSet, Item, ROUNDS_MAX};
+
+/// Headers of one format that a name can tell apart.
+pub const INSTANCES_MAX: u8 = 32;
+
+/// A header of a frame, or something in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldRef {
+    /// Which format.
+    pub format: FormatId,
+    /// Which header of that format, the outermost first.
+    pub instance: u8,
+    /// What of it.
+    pub part: Part,
+}
+
+/// A part of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The header itself.
+    Header,
+    /// A field, by its place in the format.
+    Item(u16),
+    /// A field of a round of a repeated part.
+    Round {
+        /// The repeated part, by its place in the format.
+        item: u16,
+        /// Which round, from zero.
+        round: u16,
+        /// The field, by its place in the round; none means the round itself.
+        field: Option<u16>,
+    },
+}
+
+impl FieldRef {
+    /// The header that the field is in.
+    pub fn header(self) -> FieldRef {
+        FieldRef { part: Part::Header, ..self }
+    }
+}
+
+impl FrameSet {
+    /// What a name means, or why it means nothing.
+    pub fn resolve(&self, name: &str) -> Result<FieldRef, String> {
+        let mut pieces = name.split('.');
+        let (format_name, instance) = indexed(pieces.next().unwrap_or_default())?;
+        let Some(format) = self.find(format_name) else {
+            return Err(format!("no frame is called \"{format_name}\""));
+        };
+        let instance = instance.unwrap_or(0);
+        if instance >= u16::from(INSTANCES_MAX) {
+            return Err(format!("a frame has at most {INSTANCES_MAX} headers of one format"));
+        }
+        let header = FieldRef { format, instance: instance as u8, part: Part::Header };
+        let Some(piece) = pieces.next() else { return Ok(header) };
+        let (item_name, round) = indexed(piece)?;
+        let definition = self.format(format);
+        let missing = || format!("\"{format_name}\" has no field \"{item_name}\"");
+        let item = definition.item(item_name).ok_or_else(missing)?;
+        let part = match (&definition.items[usize::from(item)], round, pieces.next()) {
+            (Item::Field(_), None, None) => Part::Item(item),
+            (Item::Field(_), ..) => return Err(format!("\"{item_name}\" is one field")),
+            (Item::Repeat(_), Some(round), None) => {
+                Part::Round { item, round: bounded(round)?, field: None }
+            }
+            (Item::Repeat(_), None, _) => {
+                return Err(format!(
+                    "\"{item_name}\" comes several times: {item_name}[0] is the first"
+                ));
+            }
+            (Item::Repeat(repeat), Some(round), Some(last)) => {
+                let at = repeat.fields.iter().position(|field| field.name == last);
+                let missing = || format!("\"{item_name}\" has no field \"{last}\"");
+                let field = Some(at.ok_or_else(missing)? as u16);
+                Part::Round { item, round: bounded(round)?, field }
+            }
+        };
+        match pieces.next() {
+            None => Ok(FieldRef { part, ..header }),
+            Some(more) => Err(format!("\"{more}\" is one name too many")),
+        }
+    }
+
+    /// The name that means this.
+    pub fn name_of(&self, reference: FieldRef) -> String {
+        let format = self.format(reference.format);
+        let mut name = format.name.clone();
+        if reference.instance > 0 {
+            name.push_str(&format!("[{}]", reference.instance));
+        }
+        match reference.part {
+            Part::Header => {}
+            Part::Item(item) => {
+                name.push('.');
+                name.push_str(format.items[usize::from(item)].name());
+            }
+            Part::Round { item, round, field } => {
+                let item = &format.items[usize::from(item)];
+                name.push_str(&format!(".{}[{round}]", item.name()));
+                if let (Item::Repeat(repeat), Some(field)) = (item, field) {
+                    name.push('.');
+                    name.push_str(&repeat.fields[usize::from(field)].name);
+                }
+            }
+        }
+        name
+    }
+
+    /// The definition of the field that is meant; `None` for a header or a round as such.
+    pub fn field(&self, reference: FieldRef) -> Option<&Field> {
+        let format = self.format(reference.format);
+        match reference.part {
+            Part::Header => None,
+            Part::Item(item) => format.items[usize::from(item)].field(),
+            Part::Round { item, field, .. } => match &format.items[usize::from(item)] {
+                Item::Repeat(repeat) => repeat.fields.get(usize::from(field?)),
+                Item::Field(_) => None,
+            },
+        }
+    }
+}
+
+fn bounded(round: u16) -> Result<u16, String> {
+    if round < ROUNDS_MAX { Ok(round) } else { Err(format!("rounds go to {}", ROUNDS_MAX - 1)) }
+}
+
+/// `name[3]` in its parts.
+fn indexed(piece: &str) -> Result<(&str, Option<u16>), String> {
+    let Some((name, index)) = piece.split_once('[') else { return Ok((piece, None)) };
+    let digits = index
+        .strip_suffix(']')
+        .filter(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+    match digits.and_then(|digits| digits.parse().ok()) {
+        Some(index) => Ok((name, Some(index))),
+        None => Err(format!("\"[{index}\" is no index")),
+    }
+}

@@ -1,0 +1,83 @@
+//! Links as a block's frames follow them: from an output, and which of its group, to an input.
+
+use std::collections::BTreeMap;
+
+use packet::frame::PortNo;
+
+use crate::lfb::At;
+use crate::program::{End, Program, base_id};
+
+/// The links of a program, found from their outputs.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// For each block, each output and each index: the link there.
+    outputs: Vec<Vec<Vec<Option<u32>>>>,
+    /// For each block and each output: indices with a link, ascending.
+    linked: Vec<Vec<Vec<u32>>>,
+    /// Where each link leads.
+    targets: Vec<(usize, At)>,
+    /// The block of each port.
+    ports: BTreeMap<PortNo, usize>,
+}
+
+impl Graph {
+    /// The links of a program, whose numbers are their places there.
+    pub fn of(program: &Program) -> Graph {
+        let mut graph = Graph::default();
+        for (at, instance) in program.instances.iter().enumerate() {
+            let class = program.class_of(at);
+            graph.outputs.push(vec![Vec::new(); class.outputs.len()]);
+            graph.linked.push(vec![Vec::new(); class.outputs.len()]);
+            if class.is_a(base_id::PHY) {
+                graph.ports.entry(instance.number).or_insert(at);
+            }
+        }
+        for (number, link) in program.links.iter().enumerate() {
+            let End { instance, port, index } = link.to;
+            graph.targets.push((instance, At { port, index }));
+            let End { instance, port, index } = link.from;
+            let slots = &mut graph.outputs[instance][port as usize];
+            if slots.len() <= index as usize {
+                slots.resize(index as usize + 1, None);
+            }
+            slots[index as usize].get_or_insert(number as u32);
+            let linked = &mut graph.linked[instance][port as usize];
+            if let Err(place) = linked.binary_search(&index) {
+                linked.insert(place, index);
+            }
+        }
+        graph
+    }
+
+    /// The link at an output of a block.
+    #[inline]
+    pub fn link(&self, instance: usize, output: u32, index: u32) -> Option<u32> {
+        *self.outputs[instance].get(output as usize)?.get(index as usize)?
+    }
+
+    /// The block that a link leads to, and by which input.
+    #[inline]
+    pub fn target(&self, link: u32) -> (usize, At) {
+        self.targets[link as usize]
+    }
+
+    /// Indices with a link, for each output of a block.
+    pub fn linked(&self, instance: usize) -> &[Vec<u32>] {
+        &self.linked[instance]
+    }
+
+    /// The block of a port of the element.
+    pub fn port(&self, port: PortNo) -> Option<usize> {
+        self.ports.get(&port).copied()
+    }
+
+    /// Ports of the element that have a block.
+    pub fn ports(&self) -> impl Iterator<Item = PortNo> + '_ {
+        self.ports.keys().copied()
+    }
+
+    /// How many links there are.
+    pub fn links(&self) -> usize {
+        self.targets.len()
+    }
+}

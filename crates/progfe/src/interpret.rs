@@ -1,0 +1,365 @@
+//! The oracle: frames go through the graph one at a time, block by block.
+//!
+//! Every link counts frames and bytes, and every block what it let go no further, by reason; an output
+//! without a link is one. Nothing is fast here, and nothing is skipped: whatever else runs a program has to
+//! do the same to every frame.
+//!
+//! Invariant, for every program and all frames: received + injected + copies made = left + told +
+//! dropped + held ([`Account::is_even`]).
+
+use dataplane::forwarder::Outputs;
+use packet::frame::{Batch, Frame, PortNo};
+use packet::time::Nanos;
+
+use crate::lfb::{At, Env, Lfb, Packet, Reason, Slots, Told, Verdict};
+use crate::loaded::Loaded;
+use crate::trace::{Step, Trace};
+
+/// Steps that a frame and all copies of it may take.
+pub const STEPS_MAX: usize = 16_384;
+/// Rounds of queues that are served when a program is replaced; frames in queues that feed each other
+/// for longer are dropped.
+const DRAIN_ROUNDS_MAX: usize = 64;
+
+/// Frames by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Frames that ports received.
+    pub received: u64,
+    /// Frames that control elements and agents put in.
+    pub injected: u64,
+    /// Copies that blocks made.
+    pub copies: u64,
+    /// Frames and copies in the queues of ports.
+    pub left: u64,
+    /// Those for control elements and agents.
+    pub told: u64,
+    /// Those that went no further.
+    pub dropped: u64,
+}
+
+impl Account {
+    /// Whether every frame is accounted for, if so many wait in queues of blocks.
+    pub fn is_even(&self, held: u64) -> bool {
+        self.received + self.injected + self.copies == self.left + self.told + self.dropped + held
+    }
+}
+
+/// A frame on its way into a block.
+#[derive(Debug)]
+struct Work {
+    instance: usize,
+    at: At,
+    packet: Packet,
+    copy: u32,
+}
+
+/// Runs a program frame by frame.
+#[derive(Debug)]
+pub struct Interpreter {
+    /// The program.
+    pub loaded: Loaded,
+    /// What waits to be told.
+    pub told: Told,
+    /// Frames by what became of them, whichever program it was.
+    pub account: Account,
+    /// Frames for ports that no block is for.
+    pub no_port: u64,
+    work: Vec<Work>,
+    pub(crate) made: Vec<(u32, u32, Packet)>,
+    pub(crate) spare: Vec<Packet>,
+    /// Numbers of copies of the frame at hand.
+    copies: u32,
+}
+
+/// How a frame enters a block.
+enum Entry<'f> {
+    /// A port received it.
+    Port,
+    /// It came by an input.
+    Input(At),
+    /// Somebody puts it in, with metadata.
+    Injected(&'f [(u32, u128)]),
+}
+
+impl Interpreter {
+    /// Runs a program.
+    pub fn new(loaded: Loaded) -> Interpreter {
+        let (work, made, spare) = (Vec::new(), Vec::new(), Vec::new());
+        let (told, account) = (Told::default(), Account::default());
+        Interpreter { loaded, told, account, no_port: 0, work, made, spare, copies: 0 }
+    }
+
+    /// Sends what a port received through the graph. The batch's frames are used up.
+    pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        for frame in batch.frames_mut() {
+            self.receive(port, frame, now, out, None);
+        }
+        self.serve(now, out);
+    }
+
+    /// Sends one frame that a port received through the graph, and notes each step if asked to.
+    pub fn receive(
+        &mut self,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+        trace: Option<&mut Trace>,
+    ) {
+        self.account.received += 1;
+        match self.loaded.graph.port(port) {
+            Some(instance) => self.enter(instance, Entry::Port, frame, now, (out, trace)),
+            None => {
+                self.account.dropped += 1;
+                self.no_port += 1;
+            }
+        }
+    }
+
+    /// Puts a frame with metadata into a block that has no inputs: RedirectIn, Inject.
+    pub fn inject(
+        &mut self,
+        instance: usize,
+        (frame, meta): (&mut Frame, &[(u32, u128)]),
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        self.account.injected += 1;
+        self.enter(instance, Entry::Injected(meta), frame, now, (out, None));
+        self.serve(now, out);
+    }
+
+    fn enter(
+        &mut self,
+        instance: usize,
+        entry: Entry<'_>,
+        frame: &mut Frame,
+        now: Nanos,
+        (out, mut trace): (&mut Outputs, Option<&mut Trace>),
+    ) {
+        let slots = &self.loaded.slots;
+        let mut packet = self.spare.pop().unwrap_or_else(|| Packet::new(slots));
+        let came = frame.stamp.map_or(now, |stamp| stamp.at);
+        packet.begin(frame, self.loaded.program.frames.start, slots.ids().len(), came);
+        packet.generation = self.loaded.generation;
+        if let Entry::Injected(meta) = entry {
+            meta.iter().for_each(|(id, value)| packet.set_meta(slots, *id, *value));
+        }
+        self.copies = 0;
+        self.step(instance, entry, (packet, 0), now, (out, trace.as_deref_mut()));
+        self.run(now, out, trace);
+    }
+
+    /// Goes on with what is under way until nothing is.
+    fn run(&mut self, now: Nanos, out: &mut Outputs, mut trace: Option<&mut Trace>) {
+        let mut steps = 0;
+        while let Some(work) = self.work.pop() {
+            let Work { instance, at, packet, copy } = work;
+            steps += 1;
+            if steps > STEPS_MAX {
+                self.drop(instance, Reason::TooManySteps, 0);
+                self.spare.push(packet);
+                continue;
+            }
+            let trace = trace.as_deref_mut();
+            self.step(instance, Entry::Input(at), (packet, copy), now, (out, trace));
+        }
+    }
+
+    /// One frame in one block.
+    fn step(
+        &mut self,
+        instance: usize,
+        entry: Entry<'_>,
+        (mut packet, copy): (Packet, u32),
+        now: Nanos,
+        (out, trace): (&mut Outputs, Option<&mut Trace>),
+    ) {
+        let before =
+            trace.is_some().then(|| (listed(&packet, &self.loaded.slots), packet.bytes().to_vec()));
+        let mut verdict = Verdict::Dropped(Reason::NoPort);
+        let mut told = 0;
+        self.with(instance, now, out, |block, env| {
+            verdict = match (block, &entry) {
+                (Lfb::Phy(phy), Entry::Port) => phy.receive(&mut packet, env),
+                (block, Entry::Input(at)) => block.process(*at, &mut packet, env),
+                (block, _) => block.process(At::default(), &mut packet, env),
+            };
+            told = env.copies_told;
+        });
+        self.account.told += told;
+        self.account.copies += told + self.made.len() as u64;
+        if let (Some(trace), Some((before, bytes))) = (trace, before) {
+            let link = match verdict {
+                Verdict::Out(output, index) => self.loaded.graph.link(instance, output, index),
+                _ => None,
+            };
+            let is_here = matches!(verdict, Verdict::Out(..) | Verdict::Dropped(_) | Verdict::Told);
+            trace.add(Step {
+                copy,
+                instance,
+                input: match entry {
+                    Entry::Input(at) => Some(at),
+                    _ => None,
+                },
+                after: if is_here { listed(&packet, &self.loaded.slots) } else { before.clone() },
+                before,
+                bytes: (is_here && packet.bytes() != bytes).then(|| packet.bytes().to_vec()),
+                verdict,
+                link,
+                copies: (1..=self.made.len() as u32).map(|nth| self.copies + nth).collect(),
+            });
+        }
+        self.settle(instance, verdict, (packet, copy));
+    }
+
+    /// Brings a frame, and what its block made, where they go next; what the block made goes first.
+    fn settle(&mut self, instance: usize, verdict: Verdict, (packet, copy): (Packet, u32)) {
+        match verdict {
+            Verdict::Out(output, index) => self.lead(instance, (output, index), packet, copy),
+            Verdict::Left(_) => self.account.left += 1,
+            Verdict::Told => self.account.told += 1,
+            Verdict::Held => {}
+            Verdict::Dropped(reason) => {
+                self.drop(instance, reason, 0);
+                self.spare.push(packet);
+            }
+        }
+        let first = self.copies + 1;
+        self.copies += self.made.len() as u32;
+        // The last of them first, so that the first is on top of what is to be done.
+        let mut made = std::mem::take(&mut self.made);
+        let mut copy = first + made.len() as u32;
+        while let Some((output, index, packet)) = made.pop() {
+            copy -= 1;
+            self.lead(instance, (output, index), packet, copy);
+        }
+        self.made = made;
+    }
+
+    /// Lets a frame go by an output of a block.
+    fn lead(&mut self, instance: usize, (output, index): (u32, u32), packet: Packet, copy: u32) {
+        let Some(link) = self.loaded.graph.link(instance, output, index) else {
+            self.drop(instance, Reason::Unlinked, output);
+            self.spare.push(packet);
+            return;
+        };
+        self.loaded.links[link as usize].add(packet.bytes().len());
+        let (instance, at) = self.loaded.graph.target(link);
+        self.work.push(Work { instance, at, packet, copy });
+    }
+
+    pub(crate) fn drop(&mut self, instance: usize, reason: Reason, output: u32) {
+        self.account.dropped += 1;
+        self.loaded.drops[instance].add(reason, output);
+    }
+
+    /// Does something with a block and all that it has at hand.
+    fn with(
+        &mut self,
+        instance: usize,
+        now: Nanos,
+        outputs: &mut Outputs,
+        act: impl FnOnce(&mut Lfb, &mut Env<'_>),
+    ) {
+        let Loaded { program, slots, blocks, watched, .. } = &mut self.loaded;
+        let mut env = Env {
+            frames: &program.frames,
+            slots,
+            now,
+            instance,
+            watched: watched[instance],
+            made: &mut self.made,
+            spare: &mut self.spare,
+            told: &mut self.told,
+            outputs,
+            copies_told: 0,
+        };
+        if let Some(block) = &mut blocks[instance] {
+            act(block, &mut env);
+        }
+    }
+
+    /// Serves queues that hold frames.
+    fn serve(&mut self, now: Nanos, out: &mut Outputs) {
+        for instance in 0..self.loaded.blocks.len() {
+            if self.loaded.block(instance).is_some_and(|block| block.held() > 0) {
+                self.tick_block(instance, now, out);
+            }
+        }
+    }
+
+    pub(crate) fn tick_block(
+        &mut self,
+        instance: usize,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Option<Nanos> {
+        let mut due = None;
+        self.with(instance, now, out, |block, env| due = block.tick(env));
+        let mut made = std::mem::take(&mut self.made);
+        for (output, index, packet) in made.drain(..) {
+            self.lead(instance, (output, index), packet, 0);
+            self.run(now, out, None);
+        }
+        self.made = made;
+        due
+    }
+
+    /// Does what is due in every block, and says when to come back.
+    pub fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        let mut due: Option<Nanos> = None;
+        for instance in 0..self.loaded.blocks.len() {
+            due = due.into_iter().chain(self.tick_block(instance, now, out)).min();
+        }
+        // Queues that feed each other may hold frames still.
+        let waits = (self.loaded.held() > 0).then_some(now);
+        due.into_iter().chain(waits).min()
+    }
+
+    /// Says whether a port's link carries frames.
+    pub fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
+        if let Some(instance) = self.loaded.graph.port(port) {
+            self.with(instance, now, out, |block, env| {
+                if let Lfb::Phy(phy) = block {
+                    phy.set_link(up, env);
+                }
+            });
+        }
+    }
+
+    /// Runs another program from now on: what waits in queues goes the old one's way first, so that no
+    /// frame is half under each. Afterwards `other` holds the program that ran.
+    pub fn exchange(&mut self, other: &mut Loaded, now: Nanos, out: &mut Outputs) {
+        for _ in 0..DRAIN_ROUNDS_MAX {
+            if self.loaded.held() == 0 {
+                break;
+            }
+            self.serve(now, out);
+        }
+        for instance in 0..self.loaded.blocks.len() {
+            self.with(instance, now, out, |block, env| {
+                if block.held() > 0 {
+                    block.tick(env);
+                }
+            });
+            for (_, _, packet) in std::mem::take(&mut self.made) {
+                self.drop(instance, Reason::QueueFull, 0);
+                self.spare.push(packet);
+            }
+        }
+        let is_back = other.generation < self.loaded.generation;
+        let (newer, older) =
+            if is_back { (&mut self.loaded, &mut *other) } else { (&mut *other, &mut self.loaded) };
+        newer.take_over(older);
+        std::mem::swap(&mut self.loaded, other);
+        // Packets that are not in use have the old program's room for metadata.
+        self.spare.clear();
+    }
+}
+
+/// Metadata by number.
+fn listed(packet: &Packet, slots: &Slots) -> Vec<(u32, u128)> {
+    packet.meta.iter().map(|(slot, value)| (slots.ids()[slot], value)).collect()
+}

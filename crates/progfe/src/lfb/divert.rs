@@ -1,0 +1,108 @@
+//! Ext-PG-Divert: frames for a service agent.
+//!
+//! At most RatePps frames a second are told to the agent (a second's worth at once); with Copy the
+//! frame goes on by PassOut, else only those beyond the rate do.
+
+use std::sync::Arc;
+
+use forces::Value;
+use packet::time::Nanos;
+
+use super::meter::Bucket;
+use super::redirect_out::tell;
+use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict, meta_id};
+
+const PASS: u32 = 0;
+/// Components.
+const DIVERTED: u32 = 5;
+const LIMITED: u32 = 6;
+
+/// To a service agent.
+#[derive(Debug)]
+pub struct Divert {
+    agent: Arc<str>,
+    bucket: Bucket,
+    copies: bool,
+    stamps: bool,
+    /// Whether anything follows PassOut.
+    passes: bool,
+    diverted: u64,
+    limited: u64,
+}
+
+impl Block for Divert {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let (agent, rate) = (setup.text(1), setup.unsigned(2));
+        if agent.is_empty() {
+            setup.wrong(&[1], "no agent is named", "set Agent to the name of one in <agents>");
+        }
+        Divert {
+            agent: agent.into(),
+            bucket: Bucket::new(rate, rate),
+            copies: setup.flag(3),
+            stamps: setup.flag(4),
+            passes: !setup.linked[PASS as usize].is_empty(),
+            diverted: 0,
+            limited: 0,
+        }
+    }
+
+    fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
+        if !self.bucket.has(1, env.now) {
+            self.limited += 1;
+            let on = if self.passes {
+                Verdict::Out(PASS, 0)
+            } else {
+                Verdict::Dropped(Reason::OverRate)
+            };
+            return on;
+        }
+        if self.stamps {
+            let (came, second) = (packet.came.0, 1_000_000_000);
+            packet.set_meta(env.slots, meta_id::RECEIVE_SECONDS, (came / second).into());
+            packet.set_meta(env.slots, meta_id::RECEIVE_NANOS, (came % second).into());
+        }
+        if !self.copies {
+            if !tell(ToldTo::Agent(self.agent.clone()), packet, env) {
+                return Verdict::Dropped(Reason::ToldQueueFull);
+            }
+            self.bucket.take(1);
+            self.diverted += 1;
+            return Verdict::Told;
+        }
+        // The agent's is a copy: it is made by the one who counts copies.
+        let mut copy = env.fresh();
+        copy.copy_from(packet);
+        if tell(ToldTo::Agent(self.agent.clone()), &mut copy, env) {
+            self.bucket.take(1);
+            self.diverted += 1;
+            env.copies_told += 1;
+        } else {
+            self.limited += 1;
+        }
+        env.spare.push(copy);
+        Verdict::Out(PASS, 0)
+    }
+
+    fn keep(&mut self, old: &mut Self) {
+        self.bucket.keep(&mut old.bucket);
+        std::mem::swap(&mut self.diverted, &mut old.diverted);
+        std::mem::swap(&mut self.limited, &mut old.limited);
+    }
+
+    fn get(&self, component: u32, _now: Nanos) -> Option<Value> {
+        match component {
+            DIVERTED => Some(Value::Unsigned(self.diverted)),
+            LIMITED => Some(Value::Unsigned(self.limited)),
+            _ => None,
+        }
+    }
+
+    fn reset(&mut self, component: u32) {
+        match component {
+            DIVERTED => self.diverted = 0,
+            LIMITED => self.limited = 0,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! EtherMACIn (RFC 6956 section 5.1.2): which received frames are taken, and by which path they go.
+//!
+//! A frame is taken if it is for a group, for one of the local addresses, or if the port is
+//! promiscuous or bridges. Where bridging is enabled, frames for a local address take the normal path and
+//! all others the bridging path; where it is not, all that are taken take the normal path.
+
+use forces::Value;
+use packet::header::ethernet::{self, Mac};
+use packet::time::Nanos;
+
+use super::phy::UP;
+use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters};
+use crate::compile::grow::Grower;
+use crate::compile::tree::NodeId;
+use crate::compile::way::{Ranges, Way, others};
+
+const NORMAL: u32 = 0;
+const BRIDGING: u32 = 1;
+/// The component MACInStats.
+const STATS: u32 = 7;
+
+/// Which received frames are taken.
+#[derive(Debug)]
+pub struct MacIn {
+    is_enabled: bool,
+    local: Vec<Mac>,
+    bridges: bool,
+    is_promiscuous: bool,
+    received: u64,
+    dropped: u64,
+}
+
+impl MacIn {
+    fn path(&self, packet: &Packet) -> Result<u32, Reason> {
+        if !self.is_enabled {
+            return Err(Reason::Disabled);
+        }
+        let bytes = packet.bytes();
+        let (Some(&destination), true) =
+            (bytes.first_chunk::<6>(), bytes.len() >= ethernet::HEADER_BYTES)
+        else {
+            return Err(Reason::TooShort);
+        };
+        if self.local.contains(&destination) {
+            Ok(NORMAL)
+        } else if self.bridges {
+            Ok(BRIDGING)
+        } else if self.is_promiscuous || ethernet::is_group(&destination) {
+            Ok(NORMAL)
+        } else {
+            Err(Reason::NotForUs)
+        }
+    }
+}
+
+/// What is counted of frames that go through a tree: taken, or not.
+const TAKEN: u32 = 0;
+const LEFT_OUT: u32 = 1;
+
+impl Block for MacIn {
+    const IS_PLAIN: bool = true;
+
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let addresses = setup.value(2);
+        let rows = addresses.as_ref().and_then(Value::rows);
+        MacIn {
+            is_enabled: setup.unsigned(1) == UP,
+            local: rows
+                .into_iter()
+                .flat_map(|rows| rows.values())
+                .filter_map(Value::octets)
+                .collect(),
+            bridges: setup.flag(3),
+            is_promiscuous: setup.flag(4),
+            received: 0,
+            dropped: 0,
+        }
+    }
+
+    fn process(&mut self, _at: At, packet: &mut Packet, _env: &mut Env<'_>) -> Verdict {
+        self.received += 1;
+        match self.path(packet) {
+            Ok(output) => Verdict::Out(output, 0),
+            Err(reason) => {
+                self.dropped += 1;
+                Verdict::Dropped(reason)
+            }
+        }
+    }
+
+    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+        let (destination, group) = (way.read(0, 48)?, way.read(7, 1)?);
+        let drop = |grower: &mut Grower<'_>, mut way: Way, reason| {
+            grower.meet(&mut way, LEFT_OUT);
+            grower.drop(way, reason, 0)
+        };
+        let take = |grower: &mut Grower<'_>, mut way: Way, output| {
+            grower.meet(&mut way, TAKEN);
+            grower.go(way, output, 0)
+        };
+        if !self.is_enabled {
+            return Some(drop(grower, way, Reason::Disabled));
+        }
+        let number = |mac: &Mac| mac.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+        let local: Ranges = self.local.iter().map(|mac| (number(mac), number(mac))).collect();
+        let foreign = others(&local, u64::MAX);
+        let takes_all = self.is_promiscuous && !self.bridges;
+        let long = &mut |grower: &mut Grower<'_>, way: Way| {
+            if takes_all {
+                return take(grower, way, NORMAL);
+            }
+            let groups = [local.clone(), foreign.clone()];
+            grower.choose(way, destination, &groups, &mut |grower, way, at| match at {
+                0 => take(grower, way, NORMAL),
+                _ if self.bridges => take(grower, way, BRIDGING),
+                _ => grower.is(
+                    way,
+                    group,
+                    1,
+                    &mut |grower, way| take(grower, way, NORMAL),
+                    &mut |grower, way| drop(grower, way, Reason::NotForUs),
+                ),
+            })
+        };
+        let short = &mut |grower: &mut Grower<'_>, way: Way| drop(grower, way, Reason::TooShort);
+        Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
+    }
+
+    fn met(&mut self, what: u32, frames: u64, _bytes: u64) {
+        self.received += frames;
+        if what == LEFT_OUT {
+            self.dropped += frames;
+        }
+    }
+
+    fn keep(&mut self, old: &mut Self) {
+        std::mem::swap(&mut self.received, &mut old.received);
+        std::mem::swap(&mut self.dropped, &mut old.dropped);
+    }
+
+    fn get(&self, component: u32, _now: Nanos) -> Option<Value> {
+        (component == STATS).then(|| counters(&[self.received, self.dropped]))
+    }
+
+    fn reset(&mut self, component: u32) {
+        if component == STATS {
+            (self.received, self.dropped) = (0, 0);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! EtherMACOut (RFC 6956 section 5.1.5): what is sent by a port.
+//!
+//! An instance stands before the port of its own number, and PHYPortID says so behind it. Its
+//! AdminStatus is an alias of that of the EtherMACIn of the same number; where there is none, or where it
+//! is set itself, it has its own. A frame whose payload is longer than MTU, unless that is zero, is
+//! dropped.
+
+use forces::Value;
+use packet::header::{ethernet, u16_at, vlan};
+use packet::time::Nanos;
+
+use super::phy::UP;
+use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters, meta_id};
+use crate::compile::grow::Grower;
+use crate::compile::tree::NodeId;
+use crate::compile::way::{Known, Way, others, tags};
+use crate::program::base_id;
+
+/// The component MACOutStats.
+const STATS: u32 = 5;
+
+/// What is sent by a port.
+#[derive(Debug)]
+pub struct MacOut {
+    port: u32,
+    is_enabled: bool,
+    mtu: usize,
+    transmitted: u64,
+    dropped: u64,
+}
+
+impl MacOut {
+    fn hindrance(&self, bytes: &[u8]) -> Option<Reason> {
+        if !self.is_enabled {
+            return Some(Reason::Disabled);
+        }
+        if bytes.len() < ethernet::HEADER_BYTES {
+            return Some(Reason::TooShort);
+        }
+        let is_tagged = vlan::is_tag(u16_at(bytes, ethernet::TYPE.start));
+        let header = ethernet::HEADER_BYTES + if is_tagged { vlan::TAG_BYTES } else { 0 };
+        (self.mtu > 0 && bytes.len() > header + self.mtu).then_some(Reason::TooLong)
+    }
+}
+
+/// What is counted of frames that go through a tree: sent on, or not.
+const PASSED: u32 = 0;
+const LEFT_OUT: u32 = 1;
+
+impl Block for MacOut {
+    const IS_PLAIN: bool = true;
+
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let port = setup.number_of_instance();
+        let instances = &setup.program.instances;
+        let own = instances[setup.instance].components.get(&1).and_then(Value::unsigned);
+        let twin =
+            |of: &&crate::program::Instance| (of.class, of.number) == (base_id::MAC_IN, port);
+        let alias = instances.iter().find(twin).and_then(|twin| twin.components.get(&1));
+        MacOut {
+            port,
+            is_enabled: own.or(alias.and_then(Value::unsigned)) == Some(UP),
+            mtu: setup.number(2) as usize,
+            transmitted: 0,
+            dropped: 0,
+        }
+    }
+
+    fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
+        if let Some(reason) = self.hindrance(packet.bytes()) {
+            self.dropped += 1;
+            return Verdict::Dropped(reason);
+        }
+        self.transmitted += 1;
+        packet.set_meta(env.slots, meta_id::PHY_PORT, self.port.into());
+        Verdict::Out(0, 0)
+    }
+
+    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+        let ether_type = way.read(ethernet::TYPE.start * 8, 16)?;
+        let drop = |grower: &mut Grower<'_>, mut way: Way, reason| {
+            grower.meet(&mut way, LEFT_OUT);
+            grower.drop(way, reason, 0)
+        };
+        let pass = &mut |grower: &mut Grower<'_>, mut way: Way| {
+            grower.meet(&mut way, PASSED);
+            let slot = grower.slots.slot(meta_id::PHY_PORT);
+            way.set(slot, Known::Constant(self.port.into()));
+            grower.go(way, 0, 0)
+        };
+        if !self.is_enabled {
+            return Some(drop(grower, way, Reason::Disabled));
+        }
+        let tags = tags();
+        let plain = others(&tags, u64::MAX);
+        let long = &mut |grower: &mut Grower<'_>, way: Way| {
+            if self.mtu == 0 {
+                return pass(grower, way);
+            }
+            let groups = [plain.clone(), tags.clone()];
+            grower.choose(way, ether_type, &groups, &mut |grower, way, tagged| {
+                let most = ethernet::HEADER_BYTES + tagged * vlan::TAG_BYTES + self.mtu;
+                let too_long =
+                    &mut |grower: &mut Grower<'_>, way| drop(grower, way, Reason::TooLong);
+                grower.length(way, most + 1, too_long, &mut *pass)
+            })
+        };
+        let short = &mut |grower: &mut Grower<'_>, way: Way| drop(grower, way, Reason::TooShort);
+        Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
+    }
+
+    fn met(&mut self, what: u32, frames: u64, _bytes: u64) {
+        match what {
+            PASSED => self.transmitted += frames,
+            _ => self.dropped += frames,
+        }
+    }
+
+    fn keep(&mut self, old: &mut Self) {
+        std::mem::swap(&mut self.transmitted, &mut old.transmitted);
+        std::mem::swap(&mut self.dropped, &mut old.dropped);
+    }
+
+    fn get(&self, component: u32, _now: Nanos) -> Option<Value> {
+        match component {
+            1 => Some(Value::Unsigned(if self.is_enabled { UP } else { super::phy::DOWN })),
+            STATS => Some(counters(&[self.transmitted, self.dropped])),
+            _ => None,
+        }
+    }
+
+    fn reset(&mut self, component: u32) {
+        if component == STATS {
+            (self.transmitted, self.dropped) = (0, 0);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! RedirectOut (RFC 6956 section 5.4.2): packets for the control element, with all metadata that they
+//! have.
+
+use forces::Value;
+use packet::time::Nanos;
+
+use super::told::ToldFrame;
+use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict};
+
+/// The component NumPacketsSent.
+const SENT: u32 = 1;
+
+/// To the control element.
+#[derive(Debug)]
+pub struct RedirectOut {
+    sent: u64,
+}
+
+/// Puts a packet into the queue of what is told; false if that is full.
+pub(super) fn tell(to: ToldTo, packet: &mut Packet, env: &mut Env<'_>) -> bool {
+    if !env.told.has_room() {
+        return false;
+    }
+    let ids = env.slots.ids();
+    let meta = packet.meta.iter().map(|(slot, value)| (ids[slot], value)).collect();
+    let (instance, came) = (env.instance, packet.came);
+    let frame = packet.frame().clone();
+    env.told.frames.push_back(ToldFrame { to, instance, meta, came, frame });
+    true
+}
+
+impl Block for RedirectOut {
+    fn new(_setup: &mut Setup<'_>) -> Self {
+        RedirectOut { sent: 0 }
+    }
+
+    fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
+        if !tell(ToldTo::Control, packet, env) {
+            return Verdict::Dropped(Reason::ToldQueueFull);
+        }
+        self.sent += 1;
+        Verdict::Told
+    }
+
+    fn keep(&mut self, old: &mut Self) {
+        std::mem::swap(&mut self.sent, &mut old.sent);
+    }
+
+    fn get(&self, component: u32, _now: Nanos) -> Option<Value> {
+        (component == SENT).then_some(Value::Unsigned(self.sent))
+    }
+
+    fn reset(&mut self, component: u32) {
+        if component == SENT {
+            self.sent = 0;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A program made ready to run: its blocks, its links, and what is counted of both.
+//!
+//! All that can fail or take memory happens when it is made, apart from the frames' path. Blocks that
+//! are set up as those of the program that runs now are not made anew but taken over when it is
+//! [exchanged](Loaded::take_over) for that; tables and counters of the others are too, by instance
+//! name, unless the program says `reset`. Exchanging is its own inverse, which is how a program is rolled
+//! back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dataplane::counter::Traffic;
+use packet::time::Nanos;
+
+use crate::graph::Graph;
+use crate::lfb::{Lfb, Reason, Setup, Slots};
+use crate::problem::{Code, Problems};
+use crate::program::{Program, Source};
+
+/// A program made ready to run.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Its links.
+    pub graph: Graph,
+    /// Where its metadata are.
+    pub slots: Slots,
+    /// Its blocks. Those that are taken over are none until then.
+    pub blocks: Vec<Option<Lfb>>,
+    /// Whether somebody watches events of each block.
+    pub watched: Vec<bool>,
+    /// What went over each link.
+    pub links: Vec<Traffic>,
+    /// What each block let go no further.
+    pub drops: Vec<Drops>,
+    /// Its number among those that this element ran.
+    pub generation: u64,
+    /// The number of the one that it was made to replace.
+    pub replaces: Option<u64>,
+    /// Instances of this program and the one that it replaces: which is which.
+    same_blocks: Vec<(usize, usize, Kept)>,
+    /// The same for links.
+    same_links: Vec<(usize, usize)>,
+}
+
+/// Blocks that follow those that run, by their places in the new program.
+pub type Ahead = HashMap<usize, Lfb>;
+
+/// What is kept of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// The block itself, which is set up the same.
+    Whole,
+    /// Its tables and counters.
+    State,
+}
+
+/// Frames that a block let go no further: why, and by which output if that leads nowhere.
+#[derive(Debug, Clone, Default)]
+pub struct Drops(Vec<(Reason, u32, u64)>);
+
+impl Drops {
+    /// Counts one.
+    pub fn add(&mut self, reason: Reason, output: u32) {
+        self.add_many(reason, output, 1);
+    }
+
+    /// Counts many.
+    pub fn add_many(&mut self, reason: Reason, output: u32, frames: u64) {
+        match self.0.iter_mut().find(|(why, at, _)| (*why, *at) == (reason, output)) {
+            Some((_, _, count)) => *count += frames,
+            None => self.0.push((reason, output, frames)),
+        }
+    }
+
+    /// Reasons, outputs and frames.
+    pub fn iter(&self) -> impl Iterator<Item = (Reason, u32, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, _, count)| count).sum()
+    }
+
+    /// Those for one reason.
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.0.iter().filter(|(why, _, _)| *why == reason).map(|(_, _, count)| count).sum()
+    }
+}
+
+impl Loaded {
+    /// Makes a program ready as the one of a generation, to replace `running` if there is one, with
+    /// blocks that [follow](Lfb::follow) its blocks. Every
+    /// problem of its blocks.
+    pub fn new(
+        program: Arc<Program>,
+        running: Option<&Loaded>,
+        generation: u64,
+        seed: u64,
+        mut ahead: Ahead,
+    ) -> Result<Loaded, Problems> {
+        let mut problems = Problems::default();
+        let Some(slots) = Slots::of(&program.catalog) else {
+            let what = "the libraries define more metadata than an element has room for";
+            let most = format!("at most {}", crate::lfb::passing::METADATA_MAX);
+            problems.add(Code::Resources, &program.place, "", what, most);
+            return Err(problems);
+        };
+        let graph = Graph::of(&program);
+        let same_blocks = running.map(|running| same_blocks(&program, &graph, running));
+        let same_blocks = same_blocks.unwrap_or_default();
+        let same_links = running.map(|running| same_links(&program, running)).unwrap_or_default();
+        let taken: std::collections::HashSet<usize> = same_blocks
+            .iter()
+            .filter(|(_, _, kept)| *kept == Kept::Whole)
+            .map(|(new, _, _)| *new)
+            .collect();
+        let mut blocks = Vec::with_capacity(program.instances.len());
+        for at in 0..program.instances.len() {
+            if taken.contains(&at) {
+                blocks.push(None);
+                continue;
+            }
+            let followed = |running: &Loaded| can_follow(&program, &graph, running, at);
+            if let Some(block) = ahead.remove(&at)
+                && running.is_some_and(followed)
+            {
+                blocks.push(Some(block));
+                continue;
+            }
+            let mut setup = Setup {
+                program: &program,
+                instance: at,
+                linked: graph.linked(at),
+                slots: &slots,
+                seed,
+                problems: &mut problems,
+            };
+            blocks.push(block(&mut setup));
+        }
+        if problems.refuses() {
+            return Err(problems);
+        }
+        let watched = (0..program.instances.len())
+            .map(|at| program.watches.iter().any(|watch| watch.source == Source::Instance(at)));
+        Ok(Loaded {
+            watched: watched.collect(),
+            links: vec![Traffic::default(); program.links.len()],
+            drops: vec![Drops::default(); program.instances.len()],
+            generation,
+            replaces: running.map(|running| running.generation),
+            program,
+            graph,
+            slots,
+            blocks,
+            same_blocks,
+            same_links,
+        })
+    }
+
+    /// Takes over from the program that runs what is kept, or gives it back to that.
+    pub fn take_over(&mut self, running: &mut Loaded) {
+        for (new, old, kept) in &self.same_blocks {
+            let (new, old) = (&mut self.blocks[*new], &mut running.blocks[*old]);
+            match (kept, &mut *new, &mut *old) {
+                (Kept::State, Some(new), Some(old)) => new.keep(old),
+                (Kept::State, ..) => {}
+                (Kept::Whole, ..) => std::mem::swap(new, old),
+            }
+        }
+        for (new, old, _) in &self.same_blocks {
+            std::mem::swap(&mut self.drops[*new], &mut running.drops[*old]);
+        }
+        for (new, old) in &self.same_links {
+            std::mem::swap(&mut self.links[*new], &mut running.links[*old]);
+        }
+    }
+
+    /// A block, unless it is at home in another program now.
+    pub fn block(&self, instance: usize) -> Option<&Lfb> {
+        self.blocks.get(instance)?.as_ref()
+    }
+
+    /// A block, or the one that is taken over for it from the program that runs.
+    pub fn at_home<'l>(&'l self, instance: usize, running: Option<&'l Loaded>) -> Option<&'l Lfb> {
+        let kept = |running: &'l Loaded| {
+            let mut same = self.same_blocks.iter();
+            let (_, old, _) =
+                same.find(|(new, _, kept)| (*new, *kept) == (instance, Kept::Whole))?;
+            running.block(*old)
+        };
+        self.block(instance).or_else(|| kept(running?))
+    }
+
+    /// Frames that wait in blocks.
+    pub fn held(&self) -> u64 {
+        self.blocks.iter().flatten().map(Lfb::held).sum()
+    }
+
+    /// What a component of an instance holds now.
+    pub fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<forces::Value> {
+        let own = self.block(instance).and_then(|block| block.get(component, now));
+        let class = self.program.class_of(instance);
+        let set = || self.program.instances[instance].components.get(&component).cloned();
+        let default = || Some(class.component_by_id(component)?.default_value());
+        own.or_else(set).or_else(default)
+    }
+}
+
+/// Makes a block of an instance's class, or of the nearest one that this adds to.
+fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
+    let (program, instance) = (setup.program, setup.instance);
+    let class = program.class_of(instance);
+    let known = std::iter::once(class.id).chain(class.parents.iter().copied());
+    let Some(id) = known.into_iter().find(|id| Lfb::CLASSES.contains(id)) else {
+        let what = format!("this element cannot run blocks of class {}", class.name);
+        let place = &program.instances[instance].place;
+        let name = &program.instances[instance].name;
+        setup.problems.add(Code::UnknownClass, place, name, what, "use a class that it knows");
+        return None;
+    };
+    Lfb::new(id, setup)
+}
+
+/// Which blocks of a program are the same as those of the one that runs.
+fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize, usize, Kept)> {
+    let olds = running.program.instances.iter().enumerate();
+    let olds: HashMap<&str, usize> = olds.map(|(at, it)| (it.name.as_str(), at)).collect();
+    // Blocks read fields and metadata by what the whole program defines.
+    let same_words = Arc::ptr_eq(&program.catalog, &running.program.catalog)
+        && program.frames == running.program.frames;
+    let mut same = Vec::new();
+    for (new, instance) in program.instances.iter().enumerate() {
+        let Some(&old) = olds.get(instance.name.as_str()) else { continue };
+        let before = &running.program.instances[old];
+        if instance.reset || instance.class != before.class {
+            continue;
+        }
+        let whole = same_words
+            && instance.number == before.number
+            && instance.components == before.components
+            && graph.linked(new) == running.graph.linked(old)
+            && running.blocks[old].is_some()
+            && !is_alias_user(program, new);
+        same.push((new, old, if whole { Kept::Whole } else { Kept::State }));
+    }
+    same
+}
+
+/// Whether a block that follows one of those that run can do what one made anew would.
+fn can_follow(program: &Program, graph: &Graph, running: &Loaded, at: usize) -> bool {
+    let instance = &program.instances[at];
+    let old = running.program.find(&instance.name);
+    old.is_some_and(|old| {
+        let before = &running.program.instances[old];
+        Arc::ptr_eq(&program.catalog, &running.program.catalog)
+            && program.frames == running.program.frames
+            && !instance.reset
+            && (instance.class, instance.number) == (before.class, before.number)
+            && graph.linked(at) == running.graph.linked(old)
+    })
+}
+
+/// Whether a block reads components of others.
+fn is_alias_user(program: &Program, instance: usize) -> bool {
+    program.class_of(instance).components.iter().any(|it| it.data_type.is_alias())
+}
+
+/// Which links of a program join the same ends as links of the one that runs.
+fn same_links(program: &Program, running: &Loaded) -> Vec<(usize, usize)> {
+    let old = &running.program;
+    let name = |program: &Program, link: &crate::program::Link| {
+        (program.output_name(link.from), program.input_name(link.to))
+    };
+    let olds = old.links.iter().enumerate().map(|(at, link)| (name(old, link), at));
+    let olds: HashMap<(String, String), usize> = olds.collect();
+    let news = program.links.iter().enumerate();
+    news.filter_map(|(at, link)| Some((at, *olds.get(&name(program, link))?))).collect()
+}

@@ -1,0 +1,178 @@
+//! What would change if one program took the place of another, before it does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::program::{Instance, Program};
+
+/// One thing that would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// A block that is new.
+    Added(String),
+    /// A block that is gone, with its tables and counters.
+    Removed(String),
+    /// A block of another class: what it held is gone.
+    Replaced(String),
+    /// A block whose tables and counters begin anew, as the program says.
+    Reset(String),
+    /// A component that is set otherwise.
+    Set {
+        /// The block.
+        instance: String,
+        /// The component's name.
+        component: String,
+    },
+    /// A link that is new.
+    Linked(String, String),
+    /// A link that is gone.
+    Unlinked(String, String),
+    /// An agent that is new, or begins anew because it is set otherwise.
+    AgentBegins(String),
+    /// An agent that is gone.
+    AgentEnds(String),
+    /// Frame formats differ: every block reads frames anew.
+    Frames,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Added(name) => write!(f, "+ {name}"),
+            Difference::Removed(name) => write!(f, "- {name}, with what it holds"),
+            Difference::Replaced(name) => {
+                write!(f, "~ {name} is of another class, and begins anew")
+            }
+            Difference::Reset(name) => write!(f, "~ {name} begins anew"),
+            Difference::Set { instance, component } => write!(f, "~ {instance}.{component}"),
+            Difference::Linked(from, to) => write!(f, "+ {from} -> {to}"),
+            Difference::Unlinked(from, to) => write!(f, "- {from} -> {to}"),
+            Difference::AgentBegins(name) => write!(f, "+ agent {name} begins anew"),
+            Difference::AgentEnds(name) => write!(f, "- agent {name}"),
+            Difference::Frames => f.write_str("~ frame formats"),
+        }
+    }
+}
+
+/// What would change: blocks first, then agents, then links, blocks and links in the order of names.
+pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
+    fn named(program: &Program) -> BTreeMap<&str, &Instance> {
+        program.instances.iter().map(|it| (it.name.as_str(), it)).collect()
+    }
+    let (olds, news) = (named(old), named(new));
+    let mut all = Vec::new();
+    if old.frames != new.frames {
+        all.push(Difference::Frames);
+    }
+    for (name, instance) in &news {
+        let name = (*name).to_owned();
+        match olds.get(name.as_str()) {
+            None => all.push(Difference::Added(name)),
+            Some(before) if before.class != instance.class => all.push(Difference::Replaced(name)),
+            Some(before) => {
+                if instance.reset {
+                    all.push(Difference::Reset(name.clone()));
+                }
+                let place = new.find(&name).unwrap_or_default();
+                let ids = before.components.keys().chain(instance.components.keys());
+                let ids: std::collections::BTreeSet<u32> = ids.copied().collect();
+                for component in &new.class_of(place).components {
+                    let id = component.id;
+                    let value = |of: &Instance| {
+                        of.components.get(&id).cloned().unwrap_or_else(|| component.default_value())
+                    };
+                    if ids.contains(&id) && value(before) != value(instance) {
+                        let component = component.name.clone();
+                        all.push(Difference::Set { instance: name.clone(), component });
+                    }
+                }
+            }
+        }
+    }
+    let gone = olds.keys().filter(|name| !news.contains_key(*name));
+    all.extend(gone.map(|name| Difference::Removed((*name).to_owned())));
+    for agent in &new.agents {
+        if !old.agents.iter().any(|before| before.says_as(agent)) {
+            all.push(Difference::AgentBegins(agent.name.clone()));
+        }
+    }
+    let stays = |name: &str| new.agents.iter().any(|agent| agent.name == name);
+    let ends = old.agents.iter().filter(|agent| !stays(&agent.name));
+    all.extend(ends.map(|agent| Difference::AgentEnds(agent.name.clone())));
+    let links = |program: &Program| -> std::collections::BTreeSet<(String, String)> {
+        let name = |link: &crate::program::Link| {
+            (program.output_name(link.from), program.input_name(link.to))
+        };
+        program.links.iter().map(name).collect()
+    };
+    let (olds, news) = (links(old), links(new));
+    let unlinked = olds.difference(&news).cloned();
+    all.extend(unlinked.map(|(from, to)| Difference::Unlinked(from, to)));
+    let linked = news.difference(&olds).cloned();
+    all.extend(linked.map(|(from, to)| Difference::Linked(from, to)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::document::no_files;
+    use crate::xml::Source;
+
+    fn program(instances: &str, links: &str) -> Program {
+        let text = format!(
+            r#"<fe xmlns="urn:progfe:fe:1" name="p" revision="1"><use library="BaseLFBLibrary"/>
+            <use library="ProGFE"/><frames file="ethernet.frames.xml"/><ports><port id="1"/></ports>
+            <instances><lfb id="phy" class="EtherPHYCop"><set name="AdminStatus">Up</set></lfb>
+            {instances}</instances><links>{links}</links></fe>"#
+        );
+        let (program, problems) = Program::load(&Source::new("p", &text), &no_files);
+        program.unwrap_or_else(|| panic!("{problems}"))
+    }
+
+    #[test]
+    fn agents_that_are_set_otherwise_begin_anew() {
+        let with = |agents: &str| {
+            let mut program = program("", "");
+            let text =
+                format!(r#"<fe xmlns="urn:progfe:fe:1" name="p"><agents>{agents}</agents></fe>"#);
+            let (other, problems) = Program::load(&Source::new("p", &text), &no_files);
+            program.agents = other.unwrap_or_else(|| panic!("{problems}")).agents;
+            program
+        };
+        let old = with(r#"<agent name="a" type="process"/><agent name="b" type="process"/>"#);
+        let new = with(
+            r#"
+            <agent name="a" type="process"/>
+            <agent name="c" type="process"/>"#,
+        );
+        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        assert_eq!(said, ["+ agent c begins anew", "- agent b"]);
+    }
+
+    #[test]
+    fn every_difference_is_named_and_the_same_program_has_none() {
+        let old = program(
+            r#"<lfb id="a" class="Count"/><lfb id="m" class="Mirror"/><lfb id="x" class="Count"/>"#,
+            r#"<link from="phy.EtherPHYOut" to="a.PktsIn"/><link from="a.PktsOut" to="m.PktsIn"/>"#,
+        );
+        let new = program(
+            r#"<lfb id="a" class="Count" reset="true"/>
+               <lfb id="m" class="Mirror"><set name="Sample">9</set></lfb>
+               <lfb id="x" class="Mirror"/><lfb id="y" class="Count"/>"#,
+            r#"<link from="phy.EtherPHYOut" to="m.PktsIn"/>"#,
+        );
+        assert_eq!(plan(&old, &old), []);
+        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        let expected = [
+            "~ a begins anew",
+            "~ m.Sample",
+            "~ x is of another class, and begins anew",
+            "+ y",
+            "- a.PktsOut -> m.PktsIn",
+            "- phy.EtherPHYOut -> a.PktsIn",
+            "+ phy.EtherPHYOut -> m.PktsIn",
+        ];
+        assert_eq!(said, expected);
+    }
+}

@@ -1,0 +1,157 @@
+//! Links, with numbers and indices that stand for several.
+//!
+//! `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`: `#*` goes over the instances of a name, `[*]`
+//! over as many indices, from zero; both ends go along together. What does not go along stays.
+
+use roxmltree::Node;
+
+use super::instances::Groups;
+use crate::problem::Code;
+use crate::program::{End, GROUP_MAX, LINKS_MAX, Link, Program};
+use crate::xml::Reader;
+
+/// An end as the document says it.
+struct Said {
+    instances: Vec<usize>,
+    /// Whether the instances go along.
+    several: bool,
+    port: u32,
+    index: Index,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Index {
+    None,
+    One(u32),
+    All,
+}
+
+/// Reads `<links>` into the program.
+pub fn read(
+    reader: &mut Reader<'_, '_>,
+    program: &mut Program,
+    groups: &Groups,
+    nodes: &[Node<'_, '_>],
+) {
+    for list in nodes {
+        reader.only(*list, &[]);
+        for node in reader.children(*list) {
+            if node.tag_name().name() != "link" {
+                reader.unknown(node, "<link from=\"...\" to=\"...\"/> stands here");
+                continue;
+            }
+            reader.only(node, &["from", "to"]);
+            let from = end(reader, program, groups, node, "from");
+            let to = end(reader, program, groups, node, "to");
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            link(reader, program, node, &from, &to);
+        }
+    }
+}
+
+/// Adds the links that a `<link>` stands for.
+fn link(
+    reader: &mut Reader<'_, '_>,
+    program: &mut Program,
+    node: Node<'_, '_>,
+    from: &Said,
+    to: &Said,
+) {
+    let counts = [from, to].map(|end| if end.several { Some(end.instances.len()) } else { None });
+    let place = reader.place(node);
+    let count = match counts {
+        [Some(a), Some(b)] if a != b => {
+            let what = format!("{a} instances on the one end, {b} on the other");
+            reader.problems.add(Code::Range, &place, "", what, "link them one by one");
+            return;
+        }
+        [Some(count), _] | [None, Some(count)] => count,
+        [None, None] if [from, to].iter().any(|end| end.index == Index::All) => {
+            let what = "[*] goes along with nothing".to_owned();
+            reader.problems.add(Code::Range, &place, "", what, "write #* on one of the ends");
+            return;
+        }
+        [None, None] => 1,
+    };
+    if program.links.len() + count > LINKS_MAX {
+        let what = format!("more than {LINKS_MAX} links");
+        return reader.wrong(Code::XmlLimit, node, "", what, "");
+    }
+    for step in 0..count {
+        let [from, to] = [from, to].map(|end| End {
+            instance: end.instances[if end.several { step } else { 0 }],
+            port: end.port,
+            index: match end.index {
+                Index::None => 0,
+                Index::One(index) => index,
+                Index::All => step as u32,
+            },
+        });
+        program.links.push(Link { from, to, place: place.clone() });
+    }
+}
+
+/// Reads `rx#*.NormalPathOut` or `cls.ClassifyOut[0]`.
+fn end(
+    reader: &mut Reader<'_, '_>,
+    program: &Program,
+    groups: &Groups,
+    node: Node<'_, '_>,
+    attribute: &str,
+) -> Option<Said> {
+    let text = reader.required(node, attribute)?;
+    let place = reader.place_of(node, attribute);
+    let mut wrong = |code: Code, what: String, hint: String| {
+        reader.problems.add(code, &place, text, what, hint);
+        None
+    };
+    let Some((name, port)) = text.split_once('.') else {
+        let hint = "write INSTANCE.PORT, INSTANCE#2.PORT or INSTANCE.PORT[0]".to_owned();
+        return wrong(Code::XmlAttribute, format!("\"{text}\" names no port"), hint);
+    };
+    let instances = match groups.find(name) {
+        Ok(instances) => instances,
+        Err(what) => return wrong(Code::UnknownInstance, what, String::new()),
+    };
+    let (port, index) =
+        match port.split_once('[').map(|(port, rest)| (port, rest.strip_suffix(']'))) {
+            None => (port, Index::None),
+            Some((port, Some("*"))) => (port, Index::All),
+            Some((port, index)) => {
+                match index.and_then(|index| index.parse().ok()).filter(|index| *index < GROUP_MAX)
+                {
+                    Some(index) => (port, Index::One(index)),
+                    None => {
+                        let what = format!("an index is a number below {GROUP_MAX}, or *");
+                        return wrong(Code::LinkIndex, what, String::new());
+                    }
+                }
+            }
+        };
+    let class = program.class_of(instances[0]);
+    let found = if attribute == "from" {
+        class.output(port).map(|(at, port)| (at, port.group))
+    } else {
+        class.input(port).map(|(at, port)| (at, port.group))
+    };
+    let Some((number, group)) = found else {
+        let names: Vec<&str> = if attribute == "from" {
+            class.outputs.iter().map(|port| port.name.as_str()).collect()
+        } else {
+            class.inputs.iter().map(|port| port.name.as_str()).collect()
+        };
+        let side = if attribute == "from" { "output" } else { "input" };
+        let what = format!("{} has no {side} \"{port}\"", class.name);
+        return wrong(Code::UnknownPort, what, format!("it has: {}", names.join(", ")));
+    };
+    if group && index == Index::None {
+        let what = format!("\"{port}\" is a group of ports");
+        return wrong(Code::LinkIndex, what, format!("write {port}[0]"));
+    }
+    if !group && index != Index::None {
+        let what = format!("\"{port}\" is one port");
+        return wrong(Code::LinkIndex, what, "remove the index".to_owned());
+    }
+    let several = name.ends_with("#*");
+    Some(Said { instances, several, port: number, index })
+}

@@ -1,0 +1,46 @@
+//! A program's graph as a picture's description, in the language of Graphviz (DOT).
+
+use std::fmt::Write;
+
+use crate::program::Program;
+
+/// The graph: a box for each block, an arrow for each link, with what `label` says of it.
+pub fn dot(program: &Program, label: &dyn Fn(usize) -> Option<String>) -> String {
+    let mut text =
+        format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&program.name));
+    let mut line = |line: String| {
+        writeln!(text, "  {line}").expect("writing to a String cannot fail");
+    };
+    for (at, instance) in program.instances.iter().enumerate() {
+        let class = program.short_class(at);
+        line(format!("b{at} [label={}];", quoted(&format!("{}\n{class}", instance.name))));
+    }
+    for (at, link) in program.links.iter().enumerate() {
+        let port =
+            |name: String| name.split_once('.').map_or(String::new(), |(_, port)| port.into());
+        let mut words = port(program.output_name(link.from));
+        if let Some(said) = label(at) {
+            words = format!("{words}\n{said}");
+        }
+        let (from, to) = (link.from.instance, link.to.instance);
+        line(format!("b{from} -> b{to} [label={}];", quoted(&words)));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// A string of DOT.
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_string_does_not() {
+        assert_eq!(quoted("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
+    }
+}

@@ -1,0 +1,340 @@
+//! The compiled program against the interpreter: random graphs and random frames, in batches, with the
+//! same frames out, the same told in the same order, and the same in every counter and table, also
+//! after another program took the first one's place, and after that was taken back.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+
+use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use forces::Value;
+use packet::frame::{Batch, Frame, PortNo};
+use packet::time::Nanos;
+use progfe::compile::Compiled;
+use progfe::element::Element;
+use progfe::enforce::Enforcer;
+use progfe::interpret::Interpreter;
+use proptest::prelude::*;
+
+/// Random programs and random frames.
+mod random;
+
+use random::{BLOCKS, PORTS, document, frames, program};
+
+/// All that can be seen of an element.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    account: String,
+    left: Vec<(PortNo, Vec<Vec<u8>>)>,
+    told: Vec<String>,
+    links: Vec<(u64, u64)>,
+    drops: Vec<String>,
+    components: Vec<(String, u32, Option<Value>)>,
+    held: u64,
+}
+
+/// An element and where its frames go.
+struct Run<E: Enforcer> {
+    element: Element<E>,
+    out: Outputs,
+    /// Frames that left before the last row.
+    left: BTreeMap<PortNo, Vec<Vec<u8>>>,
+    /// Whether frames are decided where they lie.
+    in_place: bool,
+    /// Frames that were.
+    stayed: usize,
+}
+
+/// Bytes that are seen of a frame that stays where it lies.
+const SEEN: usize = 128;
+
+impl<E: Enforcer> Run<E> {
+    fn new(text: &str) -> Run<E> {
+        let mut element = Element::start(program(text).unwrap(), 7).unwrap();
+        let mut out = Outputs::new(&(1..=PORTS).collect::<Vec<_>>());
+        element.tick(Nanos::from_secs(1), &mut out);
+        Run { element, out, left: BTreeMap::new(), in_place: false, stayed: 0 }
+    }
+
+    /// Frames that one port received in a row, which is followed by others.
+    fn row(&mut self, row: &[(u32, Vec<u8>)], next: &[(u32, Vec<u8>)], now: Nanos) {
+        let sight = |(_, bytes): &'_ (u32, Vec<u8>)| (bytes.len().min(SEEN), bytes.len());
+        let see = |row: &[(u32, Vec<u8>)]| row.iter().map(sight).collect::<Vec<_>>();
+        let (these, those) = (see(row), see(next));
+        fn sights<'a>(row: &'a [(u32, Vec<u8>)], seen: &[(usize, usize)]) -> Vec<Sight<'a>> {
+            let both = row.iter().zip(seen);
+            both.map(|((_, all), (seen, bytes))| Sight { head: &all[..*seen], bytes: *bytes })
+                .collect()
+        }
+        let (these, those) = (sights(row, &these), sights(next, &those));
+        let port = row[0].0;
+        let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+        match self.element.decide(port, [&these, &those], now, &mut decisions) {
+            Decided::Needs(count) => {
+                assert_eq!(count, row.len(), "all of a row or none of it");
+                let frames = row.iter().map(|(_, bytes)| Frame::from_bytes(bytes));
+                self.element.resume(&mut frames.collect::<Vec<_>>(), now, &mut self.out);
+            }
+            Decided::Done(0) => {
+                let mut batch = Batch::new(row.len());
+                row.iter().for_each(|(_, bytes)| assert!(batch.push_bytes(bytes)));
+                self.element.forward(port, &mut batch, now, &mut self.out);
+            }
+            Decided::Done(count) => {
+                assert_eq!(count, row.len(), "all of a row or none of it");
+                self.stayed += count;
+                for (place, (_, bytes)) in row.iter().enumerate() {
+                    let Decision::Output(to) = decisions[place] else { continue };
+                    let grown = self.element.grows(place);
+                    let seen = bytes.len().min(SEEN);
+                    let mut head = vec![0xee; grown.max(0) as usize];
+                    head.extend(&bytes[..seen]);
+                    let all = self.element.rewrite(place, &mut head, bytes.len());
+                    let mut frame = head[(-grown).max(0) as usize..].to_vec();
+                    frame.extend(&bytes[seen..]);
+                    assert_eq!(frame.len(), all);
+                    self.left.entry(to).or_default().push(frame);
+                }
+            }
+        }
+        self.clear();
+    }
+
+    /// Takes what waits at the ports.
+    fn clear(&mut self) {
+        for (port, queue) in self.out.queues_mut() {
+            let frames = queue.frames().iter().map(|frame| frame.bytes().to_vec());
+            self.left.entry(*port).or_default().extend(frames);
+            queue.clear();
+        }
+    }
+
+    /// Forwards frames in batches of those that one port received in a row.
+    fn forward(&mut self, frames: &[(u32, Vec<u8>)], most: usize, now: Nanos) {
+        for row in frames.chunk_by(|(one, _), (other, _)| one == other) {
+            if self.in_place {
+                let rows: Vec<_> = row.chunks(most.min(SIGHTS_MAX)).collect();
+                for (at, row) in rows.iter().enumerate() {
+                    self.row(row, rows.get(at + 1).copied().unwrap_or_default(), now);
+                }
+                continue;
+            }
+            for row in row.chunks(most) {
+                let mut batch = Batch::new(row.len());
+                row.iter().for_each(|(_, bytes)| assert!(batch.push_bytes(bytes)));
+                self.element.forward(row[0].0, &mut batch, now, &mut self.out);
+            }
+        }
+    }
+
+    fn seen(&mut self, now: Nanos) -> Seen {
+        self.clear();
+        let left = std::mem::take(&mut self.left).into_iter().collect();
+        let mut told = Vec::new();
+        while let Some(frame) = self.element.next_told() {
+            let bytes = frame.frame.bytes().to_vec();
+            told.push(format!("{:?} {} {:?} {bytes:?}", frame.to, frame.instance, frame.meta));
+        }
+        while let Some(report) = self.element.next_report() {
+            told.push(format!("{report:?}"));
+        }
+        let element = &self.element;
+        let program = element.program();
+        let mut drops = Vec::new();
+        let mut components = Vec::new();
+        for (at, instance) in program.instances.iter().enumerate() {
+            let of = |drop| format!("{} {drop:?}", instance.name);
+            let mut own: Vec<String> = element.drops(at).iter().map(of).collect();
+            own.sort();
+            drops.extend(own);
+            components.extend(program.class_of(at).components.iter().map(|component| {
+                let value = element.enforcer().component(at, component.id, now);
+                (instance.name.clone(), component.id, value)
+            }));
+        }
+        let links = (0..program.links.len()).map(|at| element.link(at));
+        Seen {
+            account: format!("{:?}", element.account()),
+            left,
+            told,
+            links: links.map(|traffic| (traffic.frames, traffic.bytes)).collect(),
+            drops,
+            components,
+            held: element.enforcer().held(),
+        }
+    }
+
+    /// Frames under one program, under another one, and under the first one again.
+    fn all(
+        text: &str,
+        other: &str,
+        frames: &[(u32, Vec<u8>)],
+        (rows, most): (&[usize], usize),
+        in_place: bool,
+    ) -> (Vec<Seen>, usize) {
+        let mut run = Run::<E>::new(text);
+        run.in_place = in_place;
+        let mut seen = Vec::new();
+        let mut now = Nanos::from_secs(1);
+        let mut pass = |run: &mut Run<E>, seen: &mut Vec<Seen>| {
+            for row in rows {
+                let more: Vec<_> = frames.iter().cycle().take(*row).cloned().collect();
+                run.forward(&more, most, now);
+                seen.push(run.seen(now));
+                now = now.saturating_add(Nanos::from_millis(150));
+                run.element.tick(now, &mut run.out);
+                seen.push(run.seen(now));
+            }
+        };
+        pass(&mut run, &mut seen);
+        if let Some(next) = program(other) {
+            let prepared = run.element.prepare(next).unwrap();
+            run.element.swap(prepared, Nanos::from_secs(2), &mut run.out).unwrap();
+            pass(&mut run, &mut seen);
+            assert!(run.element.roll_back(Nanos::from_secs(3), &mut run.out));
+            pass(&mut run, &mut seen);
+        }
+        (seen, run.stayed)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn the_compiled_program_does_what_the_interpreter_does(
+        blocks in proptest::collection::vec(0..BLOCKS.len(), 1..14),
+        others in proptest::collection::vec(0..BLOCKS.len(), 1..14),
+        leads in proptest::collection::vec(any::<u8>(), 1..60),
+        frames in frames(),
+        rows in proptest::collection::vec(1usize..120, 1..4),
+        most in prop_oneof![Just(256usize), 1usize..70],
+        one_port: bool,
+    ) {
+        let (text, other) = (document(&blocks, &leads), document(&others, &leads));
+        prop_assume!(program(&text).is_some());
+        let frames: Vec<_> = match one_port {
+            true => frames.into_iter().map(|(_, bytes)| (1, bytes)).collect(),
+            false => frames,
+        };
+        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), false);
+        let (compiled, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), false);
+        for (wanted, got) in interpreted.iter().zip(&compiled) {
+            prop_assert_eq!(wanted, got, "{}\nthen\n{}", text, other);
+        }
+        prop_assert_eq!(interpreted.len(), compiled.len());
+        // Frames of a row in place are as many as are decided at once.
+        let most = most.min(SIGHTS_MAX);
+        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), false);
+        let (in_place, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), true);
+        for (wanted, got) in interpreted.iter().zip(&in_place) {
+            prop_assert_eq!(wanted, got, "in place\n{}\nthen\n{}", text, other);
+        }
+    }
+
+    #[test]
+    fn examples_do_what_the_interpreter_does(
+        example in 0..EXAMPLES.len(),
+        frames in proptest::collection::vec(packets(), 1..90),
+        most in 1usize..90,
+    ) {
+        let text = EXAMPLES[example];
+        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[90, 40], most), false);
+        let (compiled, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), false);
+        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), true);
+        for ((wanted, got), stayed) in interpreted.iter().zip(&compiled).zip(&in_place) {
+            prop_assert_eq!(wanted, got);
+            prop_assert_eq!(wanted, stayed);
+        }
+        prop_assert_eq!(interpreted.len(), compiled.len());
+    }
+}
+
+/// Programs as they ship.
+const EXAMPLES: &[&str] = &[
+    include_str!("../../../examples/progfe/bridge.fe.xml"),
+    include_str!("../../../examples/progfe/dpi.fe.xml"),
+    include_str!("../../../examples/progfe/oam.fe.xml"),
+    include_str!("../../../examples/progfe/own-agent.fe.xml"),
+    include_str!("../../../examples/progfe/router.fe.xml"),
+    include_str!("../../../examples/progfe/router-agents.fe.xml"),
+    include_str!("../../../examples/progfe/vlan.fe.xml"),
+];
+
+/// Frames of IPv4 and others for stations of the examples, some of them damaged.
+fn packets() -> impl Strategy<Value = (u32, Vec<u8>)> {
+    let station = prop_oneof![
+        3 => (1u8..3).prop_map(|last| [2, 0, 0, 0, 1, last]),
+        1 => (0u8..4).prop_map(|last| [2, 0, 0, 0, 0, last]),
+        1 => Just([255; 6]),
+    ];
+    let address = prop_oneof![
+        4 => (0u8..5, any::<u8>()).prop_map(|(net, host)| [10, net, 0, host]),
+        1 => any::<[u8; 4]>(),
+    ];
+    let kind = prop_oneof![
+        6 => Just(vec![8, 0]),
+        1 => Just(vec![8, 6]),
+        2 => Just(vec![0x81, 0, 0, 100, 8, 0]),
+        1 => Just(vec![0, 46]),
+    ];
+    let ttl = prop_oneof![1 => 0u8..3, 3 => Just(64)];
+    let header = (ttl, address, any::<u8>(), prop_oneof![5 => Just(0x45u8), 1 => any::<u8>()]);
+    let damage = proptest::option::weighted(0.1, (0usize..60, any::<u8>()));
+    (1u32..3, station.clone(), station, kind, header, damage).prop_map(
+        |(port, to, from, kind, (ttl, address, tos, first), damage)| {
+            let mut packet = vec![0x45, tos, 0, 46, 0, 0, 0, 0, ttl, 17, 0, 0, 10, 1, 0, 9];
+            packet.extend(address);
+            packet.extend([0x13, 0xc4, 0x13, 0xc4, 0, 26, 0, 0]);
+            packet.resize(46, 0);
+            packet::header::ipv4::set_checksum(&mut packet);
+            packet[0] = first;
+            let mut frame = [&to[..], &from, &kind, &packet].concat();
+            if let Some((at, byte)) = damage {
+                frame[at] = byte;
+            }
+            (port, frame)
+        },
+    )
+}
+
+#[test]
+fn plain_frames_of_the_examples_are_decided_where_they_lie() {
+    let packet = |to: [u8; 4]| {
+        let mut packet = vec![0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 9];
+        packet.extend(to);
+        packet.extend([0x13, 0xc4, 0x13, 0xc4, 0, 26, 0, 0]);
+        packet.resize(46, 0);
+        packet::header::ipv4::set_checksum(&mut packet);
+        packet
+    };
+    let frame = |to: [u8; 6], from: [u8; 6], behind: &[u8]| [&to[..], &from, behind].concat();
+    let [a, b, own] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 1, 1]];
+    let ip = [&[8, 0][..], &packet([10, 2, 0, 7])].concat();
+    let tagged = [&[0x81, 0, 0, 100][..], &ip].concat();
+    let (there, back) = (frame(b, a, &ip), frame(a, b, &ip));
+    // The first frames of a bridge are flooded; those of the others need nothing to be learnt.
+    let cases = [
+        (EXAMPLES[0], vec![(1, there.clone()), (2, back), (1, there.clone())], 2),
+        (EXAMPLES[3], vec![(1, frame(own, a, &ip))], 1),
+        (EXAMPLES[4], vec![(1, there), (2, frame(a, b, &tagged))], 2),
+    ];
+    for (text, frames, stay) in cases {
+        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[9], 9), false);
+        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[9], 9), true);
+        assert_eq!(interpreted, in_place);
+        let mut run = Run::<Compiled>::new(text);
+        run.in_place = true;
+        run.forward(&frames, 1, Nanos::from_secs(1));
+        assert_eq!(run.stayed, stay, "{text}");
+    }
+}
+
+#[test]
+fn every_kind_of_block_takes_part() {
+    for kind in 0..BLOCKS.len() {
+        let text = document(&[kind], &[2, 7, 3]);
+        let element: Element<Compiled> = Element::start(program(&text).expect(&text), 7).unwrap();
+        assert!(element.enforcer().has_plan(), "{text}");
+    }
+}

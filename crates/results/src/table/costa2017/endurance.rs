@@ -1,0 +1,105 @@
+//! How many control messages a target takes in a second, and what becomes of it near that and beyond.
+//!
+//! Source: costa2017, section IV-E: some switches become unstable near their limits, others crash at them, and others
+//! handle a limited number of messages a second. Invariant: what was not measured has no row, and a share that was not
+//! come to is empty.
+
+use super::{Entry, Table, run_of};
+use crate::links::Naming;
+use crate::number;
+use crate::record::{Cell, Metric, Name, Record};
+
+/// How to read it.
+pub(super) const READING: &str = "64 messages under way, each answer bringing the next, are as many a second as the target takes. Then they come \
+                                  at 90 % of that whatever is answered, and at 120 %, in which a queue grows that is \
+                                  answered afterwards, or of as many as may be asked for (messages_max). Stable: all were \
+                                  answered, without an error, on the same connection.";
+
+/// What is said of a target that bears all that is asked of it.
+const STABLE: &str = "stable";
+
+/// Messages that come at less than this share of what the target takes are not near its limit.
+const NEAR_MIN: f64 = 0.8;
+
+/// The messages: their words, and what their cells are called by.
+const MESSAGES: [(&str, &str); 3] =
+    [("echo", "echo_"), ("flow-mod with barrier", "flow_mod_"), ("port statistics", "port_stats_")];
+
+/// A row for each target and each kind of message.
+pub(super) fn table(record: &Record) -> Table {
+    let columns = [
+        "target",
+        "message",
+        "a second",
+        "answered at 90 %",
+        "errors",
+        "answered at 120 %",
+        "errors",
+        "connection closed",
+        "in short",
+    ];
+    let mut rows = Vec::new();
+    let Some(experiment) = run_of(record, "messages") else { return Table::default() };
+    let naming = Naming::within(record, &experiment.id);
+    for target in &record.targets {
+        for (word, prefix) in MESSAGES {
+            let of = |what: &str| -> Option<&Cell> {
+                let metric = Metric::Named(Name::read(&format!("{prefix}{what}")).ok()?);
+                record.cells_of(&experiment.id, &target.name, metric).next()
+            };
+            let Some(lost) = of("lost_count") else { continue };
+            let value = |what: &str| of(what).map(|cell| cell.value);
+            let percent = |what: &str| {
+                let share = value(what).map(|it| number::text(it * 100.0));
+                share.map_or_else(Entry::default, |it| Entry::number(format!("{it} %")))
+            };
+            let shown = |what: &str| of(what).map_or_else(Entry::default, Entry::cell);
+            let closed = lost.samples.iter().filter(|it| **it > 0.0).count();
+            let near_per_s = value("taken_per_s").zip(value("near_per_s"));
+            let is_spared = near_per_s.is_some_and(|(taken, near)| near < NEAR_MIN * taken);
+            let at = |share: &str| Share {
+                answered: value(&format!("{share}_answered_ratio")),
+                errors: value(&format!("{share}_errors_count")).unwrap_or(0.0),
+            };
+            rows.push(vec![
+                Entry::word(naming.of(&target.name)),
+                Entry::word(word),
+                shown("taken_per_s"),
+                percent("near_answered_ratio"),
+                shown("near_errors_count"),
+                percent("beyond_answered_ratio"),
+                shown("beyond_errors_count"),
+                Entry::word(format!("in {closed} of {}", lost.samples.len())),
+                Entry::word(match verdict(at("near"), at("beyond"), closed > 0) {
+                    STABLE if is_spared => "stable as far as it was asked",
+                    verdict => verdict,
+                }),
+            ]);
+        }
+    }
+    Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// What came of messages at a share of what the target takes.
+struct Share {
+    answered: Option<f64>,
+    errors: f64,
+}
+
+impl Share {
+    fn is_whole(&self) -> bool {
+        self.answered == Some(1.0) && self.errors == 0.0
+    }
+}
+
+fn verdict(near: Share, beyond: Share, is_closed: bool) -> &'static str {
+    match (is_closed, near.answered, near.is_whole(), beyond.is_whole()) {
+        (true, None, ..) => "closes the connection before its limit is known",
+        (true, _, false, _) => "closes the connection near its limit",
+        (true, ..) => "closes the connection beyond its limit",
+        (false, None, ..) => "does not answer",
+        (false, _, false, _) => "unstable near its limit",
+        (false, _, true, false) => "stable, and not beyond its limit",
+        (false, _, true, true) => STABLE,
+    }
+}

@@ -1,0 +1,169 @@
+//! What hosts take: round trips that a client with a socket sees, less those between the tester's ports.
+//!
+//! Both were measured in turns with the same headers and rules, so that the difference is taken repeat by repeat. Invariant:
+//! an interval is that of the repeats' differences; one repeat has none.
+
+use super::{Sheet, metric, range};
+use crate::derive::paired;
+use crate::interval::{self, LEVEL_PERCENT_HIGH};
+use crate::links::Naming;
+use crate::number;
+use crate::record::{Cell, Experiment, Interval, Record};
+use crate::series;
+use crate::table::{Entry, Table};
+
+/// The types, and what their cells are called: by the tester's ports, and by sockets.
+const TYPES: [(&str, [&str; 2]); 6] = [
+    ("port", ["port_rtt_ns_mean", "port_sockets_rtt_ns_mean"]),
+    ("MAC", ["mac_rtt_ns_mean", "mac_sockets_rtt_ns_mean"]),
+    ("IP", ["ip_rtt_ns_mean", "ip_sockets_rtt_ns_mean"]),
+    ("UDP port", ["udp_port_rtt_ns_mean", "udp_port_sockets_rtt_ns_mean"]),
+    ("exact", ["exact_rtt_ns_mean", "exact_sockets_rtt_ns_mean"]),
+    ("without OpenFlow", ["legacy_rtt_ns_mean", "legacy_sockets_rtt_ns_mean"]),
+];
+
+/// The difference of two means, and where it lies with 99 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// The mean of the repeats' differences, ns.
+    pub ns: f64,
+    /// Its interval; none for one repeat.
+    pub interval: Option<Interval>,
+}
+
+/// What hosts take at a point: the client's round trip less that between the tester's ports.
+pub fn difference(sockets: &Cell, ports: &Cell) -> Option<Difference> {
+    let pairs = paired(sockets, ports);
+    let differences: Vec<f64> = pairs.iter().map(|(client, tester)| client - tester).collect();
+    let ns = series::mean(&differences)?;
+    Some(Difference { ns, interval: interval::of_mean(&differences, LEVEL_PERCENT_HIGH) })
+}
+
+/// The cells of a type at each point where both ways were measured: the tester's ports, then sockets.
+pub fn pairs<'a>(
+    record: &'a Record,
+    experiment: &'a Experiment,
+    target: &'a str,
+    [ports, sockets]: [&'static str; 2],
+) -> impl Iterator<Item = (&'a Cell, &'a Cell)> {
+    let by_ports = record.cells_of(&experiment.id, target, metric(ports));
+    by_ports.filter_map(move |cell| {
+        let mut others = record.cells_of(&experiment.id, target, metric(sockets));
+        Some((cell, others.find(|other| other.point == cell.point)?))
+    })
+}
+
+const READING: &str = "Mean round-trip times in microseconds with their 99 % intervals, packets one at a time. The tester's ports \
+                       have links and target in theirs and nobody's system; the client with a socket has, beside these, both \
+                       hosts' systems, wake-ups of both programs included, as the study's had. The difference is taken repeat by \
+                       repeat. The tester's ports and the hosts have the same addresses, so that the target cannot tell one from the other.";
+
+/// Every type, size and target.
+pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
+    let columns = [
+        "target",
+        "type",
+        "packet size, bytes",
+        "by the tester's ports",
+        "by sockets",
+        "what hosts take",
+    ];
+    let naming = Naming::within(record, &experiment.id);
+    let us = |ns: f64| number::text(ns / 1e3);
+    let ends =
+        |it: Option<Interval>| it.map_or("n=1".into(), |it| range(it.low / 1e3, it.high / 1e3));
+    let mean = |cell: &Cell| {
+        let mut entry = Entry::number(us(cell.value));
+        entry.range = ends(cell.interval_99);
+        entry.warnings = cell.warnings.iter().map(|warning| warning.sentence()).collect();
+        entry
+    };
+    let mut rows = Vec::new();
+    for target in &record.targets {
+        for (word, names) in TYPES {
+            for (by_ports, by_sockets) in pairs(record, experiment, &target.name, names) {
+                let Some(found) = difference(by_sockets, by_ports) else { continue };
+                let mut taken = Entry::number(us(found.ns));
+                taken.range = ends(found.interval);
+                rows.push(vec![
+                    Entry::word(naming.of(&target.name)),
+                    Entry::word(word),
+                    Entry::number(number::setting(by_ports.point.value)),
+                    mean(by_ports),
+                    mean(by_sockets),
+                    taken,
+                ]);
+            }
+        }
+    }
+    let tables = vec![Table { columns: columns.map(Into::into).into(), rows }];
+    Sheet { title: "What client and server take themselves", reading: READING, tables }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Metric, Name, Point};
+    use crate::sample;
+
+    /// A run in which both ways were measured so often, in ns.
+    fn run(ports: &[f64], sockets: &[(u32, f64)]) -> Record {
+        let mut record = sample::record();
+        record.experiments.truncate(1);
+        record.targets.truncate(1);
+        let experiment = &mut record.experiments[0];
+        experiment.id = "costa2017/sockets".into();
+        (experiment.study, experiment.item) = (Some("costa2017".into()), Some("sockets".into()));
+        let target = record.targets[0].name.clone();
+        let like = record.cells.first().expect("the sample has cells").clone();
+        let cell = |name: &'static str, values: Vec<(u32, f64)>| {
+            let (repeats, samples): (Vec<u32>, Vec<f64>) = values.into_iter().unzip();
+            Cell {
+                experiment: "costa2017/sockets".into(),
+                target: target.clone(),
+                point: Point::new("frame_bytes", 64.0).within("open_loop_pps", 0.0),
+                metric: Metric::Named(Name::of(name)),
+                unit: "ns".into(),
+                value: series::mean(&samples).unwrap(),
+                n: samples.len() as u32,
+                interval_99: interval::of_mean(&samples, LEVEL_PERCENT_HIGH),
+                warnings: Vec::new(),
+                samples,
+                repeats,
+                ..like.clone()
+            }
+        };
+        let ports = (1..).zip(ports.iter().copied()).collect();
+        record.cells = vec![
+            cell("exact_rtt_ns_mean", ports),
+            cell("exact_sockets_rtt_ns_mean", sockets.to_vec()),
+        ];
+        record
+    }
+
+    fn rows(record: &Record) -> Vec<Vec<Entry>> {
+        let sheets = crate::table::sheets(record, &record.experiments[0]);
+        sheets.into_iter().flat_map(|it| it.tables).flat_map(|it| it.rows).collect()
+    }
+
+    #[test]
+    fn what_hosts_take_is_taken_repeat_by_repeat() {
+        let sockets = [(1, 40_000.0), (2, 50_000.0), (3, 61_000.0)];
+        let record = run(&[10_000.0, 20_000.0, 30_000.0], &sockets);
+        let [row] = &rows(&record)[..] else { panic!("one row") };
+        assert_eq!((&*row[1].text, &*row[3].text, &*row[5].text), ("exact", "20", "30.33"));
+        // The machine changed by far more than the hosts did, in both ways: that is not in the difference.
+        let found = difference(&record.cells[1], &record.cells[0]).unwrap();
+        let interval = found.interval.unwrap();
+        assert!(interval.low > 25_000.0 && interval.high < 37_000.0, "{interval:?}");
+    }
+
+    #[test]
+    fn a_repeat_that_one_way_lacks_is_no_pair_and_one_pair_has_no_interval() {
+        let record = run(&[10_000.0, 20_000.0], &[(2, 50_000.0)]);
+        let [row] = &rows(&record)[..] else { panic!("one row") };
+        assert_eq!((&*row[5].text, &*row[5].range), ("30", "n=1"));
+        let record = run(&[10_000.0], &[(2, 50_000.0)]);
+        assert_eq!(rows(&record).len(), 0);
+    }
+}

@@ -1,0 +1,234 @@
+//! What gelberger2013 asks, as tables: whether the richer costs more, and who of two studies is right.
+//!
+//! Source: sections III-C and IV of the study; bianco2010's claims about figure 2. Every ratio is taken repeat by repeat over all
+//! points that both targets have in a workload. Invariants: only what was measured in the run stands here; a word is
+//! said only where the interval says it.
+
+use super::sheets::Sheet;
+use super::{Entry, Table};
+use crate::compare::Comparison;
+use crate::derive::richer::{self, Role, named, workload};
+use crate::links::Naming;
+use crate::number;
+use crate::record::{Cell, Experiment, Metric, Record, Target};
+
+const RICHER: &str = "Each element that is programmed by a graph (the richest), then each OpenFlow switch, against everything plainer that did \
+                      the same workload in this run: geometric means of the ratios at all sizes, repeat by repeat, with their 95 % \
+                      intervals. It costs more where its rate is lower or its delay higher, and that only where the whole interval says so.";
+
+const QUARREL: &str = "bianco2010 found its bridge slower than its OpenFlow switch and its router, and doubted its own bridge; gelberger2013 \
+                       contradicts that: what is programmable costs, and the simpler workload is the faster. Both are put to the forwarding rates of \
+                       this run at the smallest frames and full load, within one family of targets.";
+
+const CAUSE: &str = "The study explains OpenFlow's lower throughput by its varying delays, which make timers of TCP run out. Spearman's rank correlation of \
+                     the packet delay variation of the largest frames with what TCP met, over targets, workloads and repeats; the interval \
+                     comes from resampling targets and workloads whole. Rising together is no cause.";
+
+/// The sheets of an item.
+pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
+    let found = match item {
+        "discussion" => vec![
+            Sheet {
+                title: "Does the richer cost more?",
+                reading: RICHER,
+                tables: vec![richer(record)],
+            },
+            Sheet {
+                title: "gelberger2013 against bianco2010",
+                reading: QUARREL,
+                tables: vec![quarrel(record, experiment)],
+            },
+        ],
+        "fig6" => {
+            vec![Sheet { title: "Variation and TCP", reading: CAUSE, tables: vec![cause(record)] }]
+        }
+        _ => Vec::new(),
+    };
+    found.into_iter().filter(|sheet| sheet.tables.iter().all(|it| !it.rows.is_empty())).collect()
+}
+
+fn ratio(found: &Comparison) -> Entry {
+    let mut entry = Entry::number(number::text(found.ratio));
+    entry.range = found.interval.map_or("n=1".into(), |it| {
+        format!("{} to {}", number::text(it.low), number::text(it.high))
+    });
+    entry
+}
+
+/// Every richer target against every plainer one.
+fn richer(record: &Record) -> Table {
+    let columns = ["the richer", "the plainer", "workload", "what", "richer / plainer", "answer"];
+    let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
+    let row = |it: richer::Costing| {
+        vec![
+            Entry::word(naming.of(it.rich)),
+            Entry::word(naming.of(it.plain)),
+            Entry::word(number::workload(it.workload)),
+            Entry::word(it.what),
+            ratio(&it.ratio),
+            Entry::word(match it.costs_more() {
+                Some(true) => "costs more",
+                Some(false) => "costs less",
+                None => "cannot be told",
+            }),
+        ]
+    };
+    let rows = richer::costings(record).into_iter().map(row).collect();
+    Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// A pair that bianco2010 compares.
+struct Pair {
+    /// Who, and doing what.
+    first: (Role, f64),
+    /// Against whom, and doing what.
+    second: (Role, f64),
+    words: &'static str,
+    /// By how many percent the first was slower there.
+    lower_percent: f64,
+    /// Whether gelberger2013 would have it the other way round.
+    is_contradicted: bool,
+}
+
+const PAIRS: [Pair; 3] = [
+    Pair {
+        first: (Role::Native, SWITCHING),
+        second: (Role::Native, ROUTING),
+        words: "bridge against router",
+        lower_percent: 40.0,
+        is_contradicted: true,
+    },
+    Pair {
+        first: (Role::Native, SWITCHING),
+        second: (Role::OpenFlow, SWITCHING),
+        words: "bridge against OpenFlow",
+        lower_percent: 30.0,
+        is_contradicted: true,
+    },
+    Pair {
+        first: (Role::OpenFlow, SWITCHING),
+        second: (Role::Native, ROUTING),
+        words: "OpenFlow against router",
+        lower_percent: 11.0,
+        is_contradicted: false,
+    },
+];
+
+const SWITCHING: f64 = 1.0;
+const ROUTING: f64 = 2.0;
+
+/// The pairs of bianco2010, as they come out here.
+fn quarrel(record: &Record, experiment: &Experiment) -> Table {
+    let columns = [
+        "family",
+        "pair",
+        "bianco2010: lower by",
+        "gelberger2013",
+        "here: first / second",
+        "here agrees with",
+    ];
+    let metric = Metric::RatePpsForwarded;
+    // What the kernel does itself is the native forwarder of its family.
+    let is_role = |target: &Target, role: Role| match (Role::of(target), role) {
+        (Role::Kernel, Role::Native) => true,
+        (own, role) => own == role,
+    };
+    let mut rows = Vec::new();
+    for Pair {
+        first: (of, of_work),
+        second: (to, to_work),
+        words,
+        lower_percent,
+        is_contradicted,
+    } in PAIRS
+    {
+        for first in record.targets.iter().filter(|it| is_role(it, of)) {
+            let others = record
+                .targets
+                .iter()
+                .filter(|it| is_role(it, to) && it.family == first.family && it.name != first.name);
+            for second in others {
+                let of = |target, work| smallest(record, (&experiment.id, target), metric, work);
+                let pair = of(&first.name, of_work).zip(of(&second.name, to_work));
+                let Some((one, other)) = pair else { continue };
+                if one.point.value != other.point.value {
+                    continue;
+                }
+                let pairs = crate::derive::paired(one, other);
+                let Some(found) = crate::compare::pairs(&pairs, record.seed) else { continue };
+                let agrees = match found.interval {
+                    Some(it) if it.high < 1.0 && is_contradicted => "bianco2010",
+                    Some(it) if it.high < 1.0 => "both",
+                    Some(it) if it.low > 1.0 && is_contradicted => "gelberger2013",
+                    Some(it) if it.low > 1.0 => "neither",
+                    _ => "cannot be told",
+                };
+                let family = if first.family == "planimeter" { "ours" } else { "the system's" };
+                rows.push(vec![
+                    Entry::word(format!("{family}: {} and {}", first.name, second.name)),
+                    Entry::word(words),
+                    Entry::word(format!("about {lower_percent} %")),
+                    Entry::word(if is_contradicted { "higher" } else { "lower" }),
+                    ratio(&found),
+                    Entry::word(agrees),
+                ]);
+            }
+        }
+    }
+    Table { columns: columns.map(Into::into).into(), rows }
+}
+
+/// A target's cell of a workload at the smallest frames.
+fn smallest<'a>(
+    record: &'a Record,
+    (experiment, target): (&'a str, &'a str),
+    metric: Metric,
+    number: f64,
+) -> Option<&'a Cell> {
+    let cells = record.cells_of(experiment, target, metric);
+    let cells = cells.filter(|cell| workload(cell) == Some(number));
+    cells.min_by(|a, b| a.point.value.total_cmp(&b.point.value))
+}
+
+/// Variation against each thing that TCP meets.
+fn cause(record: &Record) -> Table {
+    let columns =
+        ["what TCP met", "rank correlation", "repeats", "targets and workloads", "answer"];
+    let effects = [
+        ("timeouts_count", "time-outs"),
+        ("retransmits_ratio", "share of segments sent again"),
+        (richer::TCP, "throughput"),
+    ];
+    let row = |(name, words): (&'static str, &str)| {
+        let groups = richer::against_variation(record, named(name)).len();
+        if groups == 0 {
+            return None;
+        }
+        let Some((found, groups)) = richer::correlation(record, named(name)) else {
+            let same = Entry::word("the same everywhere");
+            let rest = [Entry::default(), Entry::number(groups.to_string())];
+            let answer = Entry::word("cannot be told");
+            return Some(
+                [Entry::word(words), same].into_iter().chain(rest).chain([answer]).collect(),
+            );
+        };
+        let mut value = Entry::number(number::text(found.value));
+        value.range = found.interval.map_or("too few for an interval".into(), |it| {
+            format!("{} to {}", number::text(it.low), number::text(it.high))
+        });
+        let answer = match found.interval {
+            Some(it) if it.low > 0.0 => "rises with the variation",
+            Some(it) if it.high < 0.0 => "falls with the variation",
+            _ => "cannot be told",
+        };
+        Some(vec![
+            Entry::word(words),
+            value,
+            Entry::number(found.pairs.to_string()),
+            Entry::number(groups.to_string()),
+            Entry::word(answer),
+        ])
+    };
+    let rows = effects.into_iter().filter_map(row).collect();
+    Table { columns: columns.map(Into::into).into(), rows }
+}

@@ -1,0 +1,66 @@
+//! What an element is told that is programmed by a graph: its program, read and checked already.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use packet::frame::PortNo;
+use progfe::program::Program;
+
+use super::{ForcesConfig, PortConfig, Problem};
+use crate::services::http::HttpConfig;
+
+/// An element that is programmed by a graph.
+#[derive(Debug, Clone)]
+pub struct ProGfeConfig {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Control elements that it speaks ForCES with.
+    pub forces: ForcesConfig,
+    /// The folder with sockets of agents that are programs of the user's own; without it there are none.
+    pub agents: Option<PathBuf>,
+    /// Where it takes programs by HTTP, if anywhere.
+    pub http: Option<HttpConfig>,
+    /// The port on which it takes programs by Ethernet, if any.
+    pub ethernet: Option<PortNo>,
+}
+
+impl PartialEq for ProGfeConfig {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.program, &other.program)
+            && (&self.forces, &self.agents) == (&other.forces, &other.agents)
+            && (&self.http, self.ethernet) == (&other.http, other.ethernet)
+    }
+}
+
+impl ProGfeConfig {
+    /// One that runs a program, and that nothing reaches but a control socket.
+    pub fn new(program: Arc<Program>) -> ProGfeConfig {
+        let forces = ForcesConfig::default();
+        ProGfeConfig { program, forces, agents: None, http: None, ethernet: None }
+    }
+
+    /// Whether an agent tells others when frames arrived by the kernel's clock.
+    pub fn wants_arrivals(&self) -> bool {
+        let settings = self.program.agents.iter().flat_map(|agent| &agent.settings);
+        let mut attributes = settings.flat_map(|setting| &setting.attributes);
+        attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))
+    }
+
+    /// The ports that the program declares.
+    pub fn ports(&self) -> impl Iterator<Item = PortNo> + '_ {
+        self.program.ports.iter().map(|port| port.number)
+    }
+
+    /// A port that the program does not have can pass nothing.
+    pub(super) fn validate(&self, ports: &[PortConfig], problems: &mut Vec<Problem>) {
+        if let Some(port) = self.ethernet.filter(|it| ports.iter().all(|port| port.number != *it)) {
+            problems.push(Problem::NoSuchPort { key: "the Ethernet agent", port });
+        }
+        for port in ports {
+            if !self.ports().any(|known| known == port.number) {
+                problems.push(Problem::NotInProgram(port.number));
+            }
+        }
+        self.forces.validate(problems);
+    }
+}

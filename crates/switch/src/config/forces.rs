@@ -1,0 +1,124 @@
+//! Control elements that an element speaks ForCES with.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use forces::association::Channel;
+use forces::wire::Id;
+use ports::channel::tls::Files;
+use ports::channel::{ChannelError, Url};
+
+use super::Problem;
+
+/// Most control elements.
+pub const CES_MAX: usize = 16;
+/// The id of the first control element where none is said; the next ones follow.
+pub const CE_ID_FIRST: u32 = 0x4000_0001;
+
+/// Control elements, the primary one first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ForcesConfig {
+    /// Them.
+    pub ces: Vec<CeConfig>,
+    /// The private key of `certificate`, in PEM.
+    pub private_key: Option<PathBuf>,
+    /// What `ssl:` and `pssl:` show to control elements, in PEM.
+    pub certificate: Option<PathBuf>,
+    /// The certificate of the CA that vouches for control elements, in PEM.
+    pub ca_cert: Option<PathBuf>,
+}
+
+/// A control element: where its channel of high priority is, and its id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CeConfig {
+    /// Where it is, or where it comes to; the other two channels have the next two ports.
+    pub url: Url,
+    /// Its id, if it is said.
+    pub id: Option<u32>,
+}
+
+impl FromStr for CeConfig {
+    type Err = ChannelError;
+
+    /// Reads `URL[,id=0x40000001]`; the port is 6704 where none is written (RFC 5811).
+    fn from_str(text: &str) -> Result<Self, ChannelError> {
+        let wrong = |why| ChannelError::BadUrl(text.to_owned(), why);
+        let (url, id) = match text.split_once(",id=") {
+            None => (text, None),
+            Some((url, id)) => {
+                let number = match id.strip_prefix("0x") {
+                    Some(digits) => u32::from_str_radix(digits, 16).ok(),
+                    None => id.parse().ok(),
+                };
+                let id = number.filter(|id| Id(*id).is_ce());
+                let id = id.ok_or(wrong("an id of a control element is from 0x40000000 on"))?;
+                (url, Some(id))
+            }
+        };
+        let url = Url::with_default_port(url, Channel::High.port())?;
+        if url.in_a_row().is_none() {
+            return Err(wrong("there is no room for the addresses of three channels"));
+        }
+        Ok(CeConfig { url, id })
+    }
+}
+
+impl ForcesConfig {
+    /// The files that TLS is made from.
+    pub fn tls_files(&self) -> Files {
+        Files {
+            private_key: self.private_key.clone(),
+            certificate: self.certificate.clone(),
+            ca_cert: self.ca_cert.clone(),
+        }
+    }
+
+    /// The id of the control element at a place.
+    pub fn id_of(&self, place: usize) -> Id {
+        Id(self.ces[place].id.unwrap_or(CE_ID_FIRST + place as u32))
+    }
+
+    pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
+        if self.ces.len() > CES_MAX {
+            problems.push(Problem::TooMany { key: "forces", have: self.ces.len(), max: CES_MAX });
+            return;
+        }
+        for place in 0..self.ces.len() {
+            let id = self.id_of(place);
+            if (0..place).any(|other| self.id_of(other) == id) {
+                let why = format!("two control elements have the id {:#010x}", id.0);
+                problems.push(Problem::BadUrl { key: "forces", why });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_elements_are_told_by_address_and_id() {
+        let read = |text: &str| text.parse::<CeConfig>();
+        let plain = read("tcp:127.0.0.1").unwrap();
+        assert_eq!((plain.url.to_string().as_str(), plain.id), ("tcp:127.0.0.1:6704", None));
+        let named = read("ptcp:7000:127.0.0.1,id=0x40000009").unwrap();
+        assert_eq!(
+            (named.url.to_string().as_str(), named.id),
+            ("ptcp:7000:127.0.0.1", Some(0x4000_0009))
+        );
+        for (text, why) in [
+            ("tcp:127.0.0.1,id=7", "from 0x40000000 on"),
+            ("tcp:127.0.0.1,id=x", "from 0x40000000 on"),
+            ("tcp:127.0.0.1:65535", "three channels"),
+            ("udp:1.2.3.4", "known are"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        let ces = vec![read("tcp:1.1.1.1").unwrap(), read("tcp:1.1.1.2,id=0x40000001").unwrap()];
+        let mut problems = Vec::new();
+        ForcesConfig { ces, ..ForcesConfig::default() }.validate(&mut problems);
+        assert!(problems[0].to_string().contains("two control elements have the id 0x40000001"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Answers of an element that is programmed by a graph: what its blocks hold, what went over its links,
+//! and other programs in place of the one that runs.
+//!
+//! What is asked of a bridge (addresses, ageing) is answered too, where the program has exactly one
+//! table that learns: its static entries are the addresses. So is what a router is told (neighbours, routes), and
+//! the addresses of its interfaces, where the program's classes say which blocks hold that.
+
+use dataplane::forwarder::Outputs;
+use forces::Value as Held;
+use forces::model::Target;
+use packet::frame::PortNo;
+use packet::time::Nanos;
+use progfe::element::Change;
+use progfe::enforce::Enforcer;
+use progfe::lfb::Lfb;
+use progfe::program::Program;
+use progfe::program::document::no_files;
+use progfe::role::routing::{Neighbour, Route};
+use progfe::role::{Routing, learning_table};
+use progfe::xml::Source;
+use serde_json::{Map, Value, json};
+
+use super::not_for;
+use crate::config;
+use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
+use crate::plane::Element;
+
+/// Components of Ext-PG-LearnSearch.
+const AGE_SECONDS: u32 = 5;
+const ENTRIES: u32 = 8;
+
+/// Answers a request that only such an element can answer. `mtu` says the longest packet that a port carries.
+pub(super) fn answer(
+    request: Request,
+    element: &mut Element,
+    mtu: &dyn Fn(PortNo) -> u32,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<Value, String> {
+    match request {
+        Request::Get(What::Program) => Ok(json!({ "text": element.program().to_xml() })),
+        Request::Get(What::Macs) => entries(element, now),
+        Request::GetComponent(at) => get(&at, element, now),
+        Request::SetComponents(all) => set(&all, element, out, now),
+        Request::Check(document) => {
+            let source = Source::new(&document.name, &document.text);
+            let (_, problems) = Program::load(&source, &no_files);
+            let said = problems.to_string().trim_end().to_owned();
+            if problems.refuses() { Err(said) } else { Ok(json!({ "problems": said })) }
+        }
+        Request::Load(document) => load(&document, element, out, now),
+        Request::RollBack(_) if element.roll_back(now, out) => Ok(generation(element)),
+        Request::RollBack(_) => Err("no program is kept that ran before".to_owned()),
+        Request::Set(Settings { ageing_s }) => {
+            let instance = learning_table(element.program())?;
+            let value = Held::Unsigned(ageing_s);
+            let change = Change::Set { instance, path: vec![AGE_SECONDS], value };
+            changed(&[change], element, out, now)?;
+            Ok(json!({ "ageing_s": ageing_s }))
+        }
+        Request::AddMac(mac) => add(&[mac], element, out, now),
+        Request::AddMacs(macs) => add(&macs, element, out, now),
+        // Who asked is told events from now on.
+        Request::Watch(_) => Ok(json!({ "watching": element.program().watches.len() })),
+        Request::SetInterfaces(all) => {
+            let addresses: Vec<_> = all.iter().map(|it| (it.port, it.mac.0)).collect();
+            let routing = Routing::of(element.program())?;
+            changed(&routing.interfaces(&addresses)?, element, out, now)?;
+            Ok(json!({ "set": all.len() }))
+        }
+        Request::AddNeighbours(all) => {
+            let told: Vec<_> = all.iter().map(|it| neighbour(it, mtu)).collect();
+            let routing = Routing::of(element.program())?;
+            changed(&routing.neighbours(element.program(), &told)?, element, out, now)?;
+            Ok(json!({ "added": all.len() }))
+        }
+        Request::AddRoutes(all) => {
+            let told: Vec<Route> = all.iter().map(route).collect::<Result<_, String>>()?;
+            let routing = Routing::of(element.program())?;
+            changed(&routing.routes(element.program(), &told)?, element, out, now)?;
+            Ok(json!({ "added": all.len() }))
+        }
+        other => Err(not_for("programmed element", &other)),
+    }
+}
+
+fn generation(element: &Element) -> Value {
+    let program = element.program();
+    json!({ "program": program.name, "revision": program.revision, "generation": element.generation() })
+}
+
+/// The instance and the numbers of a path.
+fn path_of(at: &ComponentAt, program: &Program) -> Result<(usize, Vec<u32>), String> {
+    let instance = program.find(&at.instance);
+    let instance = instance.ok_or_else(|| format!("there is no instance {:?}", at.instance))?;
+    let path = program.class_of(instance).path(&at.path);
+    Ok((instance, path.map_err(|fault| format!("{}: {fault}", at.instance))?))
+}
+
+fn get(at: &ComponentAt, element: &Element, now: Nanos) -> Result<Value, String> {
+    let program = element.program();
+    let (instance, path) = path_of(at, program)?;
+    let value = element.get(instance, &path, now);
+    let value = value.map_err(|error| format!("{}.{}: {error}", at.instance, at.path))?;
+    let class = program.class_of(instance);
+    match class.target(&path) {
+        Ok(Target::Value { data_type, .. }) => {
+            Ok(json!({ "value": data_type.show(&value).to_string() }))
+        }
+        _ => Err(format!("{}.{} holds no value", at.instance, at.path)),
+    }
+}
+
+fn set(
+    all: &[ComponentAt],
+    element: &mut Element,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<Value, String> {
+    let program = element.program().clone();
+    let change = |at: &ComponentAt| {
+        let (instance, path) = path_of(at, &program)?;
+        let Ok(Target::Value { data_type, .. }) = program.class_of(instance).target(&path) else {
+            return Err(format!("{}.{} holds no value", at.instance, at.path));
+        };
+        let value = data_type.parse(&at.value);
+        let value = value.map_err(|fault| format!("{}.{}: {fault}", at.instance, at.path))?;
+        Ok(Change::Set { instance, path, value })
+    };
+    let changes: Vec<Change> = all.iter().map(change).collect::<Result<_, String>>()?;
+    changed(&changes, element, out, now)?;
+    Ok(json!({ "set": changes.len(), "generation": element.generation() }))
+}
+
+fn load(
+    document: &Document,
+    element: &mut Element,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<Value, String> {
+    let source = Source::new(&document.name, &document.text);
+    let (program, problems) = Program::load(&source, &no_files);
+    let program = program.ok_or_else(|| problems.to_string().trim_end().to_owned())?;
+    let prepared = element.prepare(program);
+    let prepared = prepared.map_err(|all| all.to_string().trim_end().to_owned())?;
+    element.swap(prepared, now, out).map_err(|error| error.to_string())?;
+    let mut told = generation(element);
+    if !problems.is_empty() {
+        told["problems"] = problems.to_string().trim_end().into();
+    }
+    Ok(told)
+}
+
+/// Does some changes, all of them or none.
+fn changed(
+    changes: &[Change],
+    element: &mut Element,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<(), String> {
+    element.change(changes, now, out).map_err(|error| error.to_string())
+}
+
+fn neighbour(told: &config::Neighbour, mtu: &dyn Fn(PortNo) -> u32) -> Neighbour {
+    let config::Neighbour { port, address, mac } = *told;
+    Neighbour { port, address, mac: mac.0, mtu: mtu(port) }
+}
+
+fn route(told: &config::Route) -> Result<Route, String> {
+    let config::Route { to, via, port } = *told;
+    let via =
+        via.ok_or_else(|| format!("{to}: a route of an element leads to a neighbour: say via"))?;
+    Ok(Route { network: to.address, length: to.bits, via, port })
+}
+
+fn entries(element: &Element, now: Nanos) -> Result<Value, String> {
+    let entries = element.get(learning_table(element.program())?, &[ENTRIES], now);
+    let entries = entries.map_err(|error| error.to_string())?;
+    let entry = |row: &Held| {
+        let key = row.step(1).and_then(Held::text);
+        let port = row.step(2).and_then(Held::unsigned);
+        json!({ "mac": key, "port": port, "static": row.step(3).and_then(Held::boolean) })
+    };
+    Ok(entries.rows().into_iter().flat_map(|rows| rows.values()).map(entry).collect())
+}
+
+/// Adds static entries, all of them or none; one for an address that is there takes its place.
+fn add(
+    macs: &[MacEntry],
+    element: &mut Element,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<Value, String> {
+    let instance = learning_table(element.program())?;
+    let set = element.program().instances[instance].components.get(&ENTRIES).cloned();
+    let rows = set.as_ref().and_then(Held::rows).cloned().unwrap_or_default();
+    let key_of = |row: &Held| row.step(1).and_then(Held::text).map(str::to_owned);
+    let mut places: std::collections::HashMap<String, u32> =
+        rows.iter().filter_map(|(index, row)| Some((key_of(row)?, *index))).collect();
+    let mut next = rows.last_key_value().map_or(0, |(index, _)| index + 1);
+    let mut rows = rows;
+    for mac in macs {
+        let text = mac.mac.to_string();
+        let place = *places.entry(text.clone()).or_insert_with(|| {
+            next += 1;
+            next - 1
+        });
+        let port = Held::Unsigned(mac.port.into());
+        let row = [(1, Held::Text(text)), (2, port), (3, Held::Boolean(true))];
+        rows.insert(place, Held::struct_of(row));
+    }
+    let change = Change::Set { instance, path: vec![ENTRIES], value: Held::Array(rows) };
+    changed(&[change], element, out, now)?;
+    Ok(json!({ "added": macs.len() }))
+}
+
+/// What an element counts: frames by what became of them, links, and losses by block and reason.
+pub(super) fn counters(element: &Element, all: &mut Value) {
+    let program = element.program();
+    let account = element.account();
+    let links = program.links.iter().enumerate().map(|(at, link)| {
+        let (from, to) = (program.output_name(link.from), program.input_name(link.to));
+        let traffic = element.link(at);
+        json!({ "from": from, "to": to, "frames": traffic.frames, "bytes": traffic.bytes })
+    });
+    let links: Vec<Value> = links.collect();
+    let mut instances = Map::new();
+    let mut reasons: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
+    for (at, instance) in program.instances.iter().enumerate() {
+        let mut drops = Map::new();
+        for (reason, output, frames) in element.drops(at).iter() {
+            let class = program.class_of(at);
+            let name = match (reason, class.outputs.get(output as usize)) {
+                (progfe::lfb::Reason::Unlinked, Some(port)) => format!("unlinked {}", port.name),
+                _ => reason.name().to_owned(),
+            };
+            drops.insert(name, frames.into());
+            *reasons.entry(reason.name()).or_default() += frames;
+        }
+        if !drops.is_empty() {
+            instances.insert(instance.name.clone(), Value::Object(drops));
+        }
+    }
+    for (reason, frames) in reasons {
+        all["drops"][format!("block_{reason}")] = frames.into();
+    }
+    let mut told = generation(element);
+    for (name, frames) in [
+        ("received", account.received),
+        ("injected", account.injected),
+        ("copies", account.copies),
+        ("left", account.left),
+        ("told", account.told),
+        ("dropped", account.dropped),
+    ] {
+        told[name] = frames.into();
+    }
+    if let Ok(table) = learning_table(program)
+        && let Some(Lfb::LearnSearch(table)) = element.enforcer().block(table)
+    {
+        all["bridge"] = json!({ "macs": table.known() });
+    }
+    told["links"] = links.into();
+    told["drops_by_block"] = Value::Object(instances);
+    all["progfe"] = told;
+}

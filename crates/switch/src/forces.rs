@@ -1,0 +1,328 @@
+//! An element's end of ForCES as a process has it: channels to control elements, and what is said on them.
+//!
+//! The [association](forces::association::Fe) says whom to reach and what to send; here it gets
+//! channels, bytes and the time, and the element's [speaker](progfe::control::Speaker) to act on.
+//! Messages are read by strict priority (RFC 5811 section 4.2.3) and a bounded number of bytes in one turn,
+//! so that frames have theirs. Invariant: nothing waits here, and what is not read because a control element
+//! does not read its answers stays in the kernel.
+
+use std::os::fd::RawFd;
+
+use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Moment};
+use ::forces::wire::Id;
+use dataplane::forwarder::Outputs;
+use packet::time::Nanos;
+use ports::channel::{ChannelError, Tls, Url};
+use progfe::control::{Control, Speaker, news};
+use progfe::lfb::ToldTo;
+use progfe::program::Program;
+
+use crate::config::ForcesConfig;
+use crate::event::Event;
+use crate::plane::Element;
+
+/// One control element, and how far its channels are.
+mod peer;
+
+use peer::{Met, Peer};
+
+/// The id of an element whose program says none.
+const FE_ID_DEFAULT: u32 = 1;
+/// Bytes of a read.
+const READ_BYTES: usize = 64 << 10;
+/// Rows that are changed in one turn before frames have theirs.
+const ROWS_A_TURN: usize = 2048;
+/// CEFTI of an element that a program runs in before any control element is there, in ms: for ever.
+const GOES_ON_FOR: u32 = u32::MAX;
+
+/// An element's end of ForCES.
+pub struct Forces {
+    /// What happened that belongs into a log.
+    pub events: Vec<Event>,
+    /// Messages that control elements have said.
+    pub messages: u64,
+    /// Packets for the control element that found none.
+    pub redirects_lost: u64,
+    fe: Fe,
+    control: Control,
+    peers: Vec<Peer>,
+    tls: Option<Tls>,
+    buffer: Vec<u8>,
+    /// When something of the association's own is to be done.
+    due: Nanos,
+    /// Whether messages were left for the next turn.
+    is_behind: bool,
+}
+
+fn moment(now: Nanos) -> Moment {
+    Moment::from_nanos(now.0)
+}
+
+impl Forces {
+    /// Ends for the control elements that a valid configuration names; none if it names none.
+    pub fn open(
+        config: &ForcesConfig,
+        program: &Program,
+        now: Nanos,
+    ) -> Result<Option<Forces>, ChannelError> {
+        if config.ces.is_empty() {
+            return Ok(None);
+        }
+        let files = config.tls_files();
+        let tls = if files.is_empty() { None } else { Some(Tls::load(&files)?) };
+        let (mut peers, mut events) = (Vec::new(), Vec::new());
+        for (place, ce) in config.ces.iter().enumerate() {
+            Tls::check(tls.as_ref(), &ce.url)?;
+            let peer = Peer::open(config.id_of(place), &ce.url, tls.as_ref())?;
+            let listens = peer.addresses().into_iter().map(|url| url.to_string());
+            events.extend(listens.map(Event::ListeningForCes));
+            peers.push(peer);
+        }
+        let settings = FeSettings {
+            id: Id(program.fe_id.unwrap_or(FE_ID_DEFAULT)),
+            primary: peers[0].id,
+            backups: peers[1..].iter().map(|peer| peer.id).collect(),
+            ha_mode: if peers.len() > 1 { 2 } else { 0 },
+            goes_on: true,
+            goes_on_for_ms: GOES_ON_FOR,
+            forwards: true,
+            name: program.name.clone(),
+            vendor: "planimeter".into(),
+            model: "progfe".into(),
+        };
+        Ok(Some(Forces {
+            events,
+            messages: 0,
+            redirects_lost: 0,
+            fe: Fe::new(&settings, moment(now)),
+            control: Control::default(),
+            peers,
+            tls,
+            buffer: vec![0; READ_BYTES],
+            due: now,
+            is_behind: false,
+        }))
+    }
+
+    /// Where it listens for control elements.
+    pub fn addresses(&self) -> impl Iterator<Item = Url> + '_ {
+        self.peers.iter().flat_map(Peer::addresses)
+    }
+
+    /// Whether it is associated with the primary control element.
+    pub fn is_controlled(&self) -> bool {
+        self.fe.primary().is_some()
+    }
+
+    /// Does what arrived and what is due. Whether a control element said anything.
+    pub fn turn(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) -> bool {
+        let before = self.messages;
+        self.meet(element, out, now);
+        self.is_behind = false;
+        for at in 0..self.peers.len() {
+            self.hear(at, element, out, now);
+        }
+        self.tell(element, out, now);
+        let timeout = self.fe.next_timeout();
+        if timeout.is_some_and(|at| at <= moment(now)) {
+            let Forces { fe, control, .. } = self;
+            fe.tick(&mut Speaker { control, element, now, out }, moment(now));
+        }
+        self.follow(element, out, now);
+        for at in 0..self.peers.len() {
+            self.say(at, element, out, now);
+        }
+        self.follow(element, out, now);
+        let timeout = self.fe.next_timeout();
+        let timeout = timeout.map(|at| Nanos(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)));
+        self.due = timeout.unwrap_or(Nanos::MAX);
+        self.messages != before
+    }
+
+    /// Goes on with channels that are being made.
+    fn meet(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        let is_alone = self.peers.len() == 1;
+        for at in 0..self.peers.len() {
+            let (met, id) = (self.peers[at].meet(is_alone, now), self.peers[at].id);
+            if self.peers[at].has_come() {
+                self.fe.came(id, moment(now));
+            }
+            let Some(met) = met else { continue };
+            match met {
+                Met::Channels => self.fe.connected(id, moment(now)),
+                Met::Nobody(why) => {
+                    if let Some(why) = why {
+                        let url = self.peers[at].url().to_string();
+                        self.events.push(Event::CeUnreachable(url, why));
+                    }
+                    let Forces { fe, control, .. } = self;
+                    let mut speaker = Speaker { control, element, now, out };
+                    fe.connect_failed(id, &mut speaker, moment(now));
+                }
+            }
+        }
+        self.follow(element, out, now);
+    }
+
+    /// Reads what a control element says, the most important first.
+    fn hear(&mut self, at: usize, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        let (id, mut work) = (self.peers[at].id, 0);
+        for channel in Channel::ALL {
+            let Forces { fe, control, peers, buffer, messages, is_behind, .. } = self;
+            if *is_behind {
+                return;
+            }
+            let Some(framed) = peers[at].channel(channel) else { return };
+            let mut speaker = Speaker { control, element, now, out };
+            // One read in a turn: frames have their turn between the parts of a large configuration.
+            let mut has_read = false;
+            let ended = loop {
+                if !fe.can_receive(id) {
+                    break None;
+                }
+                match framed.message() {
+                    Ok(Some(message)) => {
+                        *messages += 1;
+                        fe.receive(id, channel, message, &mut speaker, moment(now));
+                        work += speaker.control.take_work();
+                        if work >= ROWS_A_TURN {
+                            *is_behind = true;
+                            break None;
+                        }
+                        continue;
+                    }
+                    Ok(None) if has_read => break None,
+                    Ok(None) => has_read = true,
+                    Err(why) => break Some(why),
+                }
+                match framed.receive(buffer) {
+                    Ok(_) => {}
+                    Err(ChannelError::Closed(_)) => break Some("closed the connection".into()),
+                    Err(error) => break Some(error.to_string()),
+                }
+            };
+            if let Some(why) = ended {
+                self.end(at, why, element, out, now);
+                return;
+            }
+            self.follow(element, out, now);
+        }
+    }
+
+    /// A control element's channels are over.
+    fn end(
+        &mut self,
+        at: usize,
+        why: String,
+        element: &mut Element,
+        out: &mut Outputs,
+        now: Nanos,
+    ) {
+        let Forces { fe, control, peers, .. } = self;
+        let id = peers[at].id;
+        peers[at].why = Some(why);
+        let mut speaker = Speaker { control, element, now, out };
+        fe.disconnected(id, &mut speaker, moment(now));
+        self.follow(element, out, now);
+    }
+
+    /// Tells of packets and events that wait.
+    fn tell(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        while let Some(told) = element.next_told_to(|to| *to == ToldTo::Control) {
+            let redirect = news::redirect(element.program(), &told);
+            if !self.fe.redirect(redirect, moment(now)) {
+                self.redirects_lost += 1;
+            }
+        }
+        element.watch_also(self.fe.subscribed());
+        while let Some(happening) = element.next_happening() {
+            let Forces { fe, control, .. } = self;
+            let mut speaker = Speaker { control, element, now, out };
+            fe.happened(&happening, &mut speaker, moment(now));
+        }
+    }
+
+    /// Does what the association wants done.
+    fn follow(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        while let Some(event) = self.fe.poll_event() {
+            let id = match &event {
+                FeEvent::Connect(id)
+                | FeEvent::Disconnect(id)
+                | FeEvent::Associated(id, _)
+                | FeEvent::Lost(id, _) => *id,
+            };
+            let at = self.peers.iter().position(|peer| peer.id == id);
+            match (event, at) {
+                (FeEvent::Connect(_), Some(at)) => {
+                    self.peers[at].want(self.tls.as_ref(), now);
+                }
+                (FeEvent::Connect(_), None) => {
+                    // A control element named another one, of which nobody knows where it is.
+                    let why = "no --forces says where it is".to_owned();
+                    self.events.push(Event::CeUnreachable(format!("{:#010x}", id.0), why));
+                    let Forces { fe, control, .. } = self;
+                    let mut speaker = Speaker { control, element, now, out };
+                    fe.connect_failed(id, &mut speaker, moment(now));
+                }
+                (FeEvent::Disconnect(_), Some(at)) => {
+                    self.send(at);
+                    self.peers[at].part();
+                }
+                (FeEvent::Associated(_, is_primary), Some(at)) => {
+                    self.peers[at].trouble = None;
+                    self.events.push(Event::CeAssociated(self.peers[at].name(), is_primary));
+                }
+                (FeEvent::Lost(_, reason), Some(at)) => {
+                    let why = self.peers[at].why.take();
+                    let why = why.unwrap_or_else(|| reason.to_string());
+                    self.events.push(Event::CeLost(self.peers[at].name(), why));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Hands what waits for a control element to its channels.
+    fn send(&mut self, at: usize) -> Option<ChannelError> {
+        let id = self.peers[at].id;
+        for channel in Channel::ALL {
+            let framed = self.peers[at].channel(channel)?;
+            while framed.owed() < peer::OWED_MAX {
+                let Some(message) = self.fe.poll_transmit_by(id, channel) else { break };
+                framed.send(message);
+            }
+            if let Err(error) = framed.flush() {
+                return Some(error);
+            }
+        }
+        None
+    }
+
+    fn say(&mut self, at: usize, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        if let Some(error) = self.send(at) {
+            let why = match error {
+                ChannelError::Closed(_) => "closed the connection".to_owned(),
+                other => other.to_string(),
+            };
+            self.end(at, why, element, out, now);
+        }
+    }
+
+    /// The descriptors to wait for, each with whether until it is writable.
+    pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
+        let hears = |peer: &Peer| self.fe.can_receive(peer.id);
+        self.peers.iter().flat_map(move |peer| peer.descriptors(hears(peer)))
+    }
+
+    /// When something is due although nothing arrives.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        if self.is_behind {
+            return Some(now);
+        }
+        let peers = self.peers.iter().filter_map(|peer| peer.next_event(now));
+        peers.chain([self.due].into_iter().filter(|due| *due != Nanos::MAX)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

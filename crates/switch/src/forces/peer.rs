@@ -1,0 +1,208 @@
+//! One control element: three channels that are dialled or waited for, used, and made again.
+
+use std::os::fd::RawFd;
+
+use ::forces::association::Channel;
+use ::forces::wire::{Id, frame_octets};
+use packet::time::Nanos;
+use ports::channel::framed::Framed;
+use ports::channel::group::{Channels, Dialling, Doors, PATIENCE};
+use ports::channel::{ChannelError, Tls, Url};
+
+/// Bytes that wait at a channel; more stay with the association, which has limits of its own.
+pub const OWED_MAX: usize = 1 << 20;
+
+/// One control element.
+pub struct Peer {
+    /// Its id.
+    pub id: Id,
+    /// Why it could last not be reached, until it is: so that the log says it once.
+    pub trouble: Option<String>,
+    /// Why its channels ended.
+    pub why: Option<String>,
+    urls: [Url; 3],
+    way: Way,
+    /// Whether the association wants channels, and since when.
+    wanted: Option<Nanos>,
+    /// Channels that came and are not wanted yet.
+    waiting: Option<Channels>,
+    up: Option<[Framed; 3]>,
+}
+
+enum Way {
+    Idle,
+    Dialling(Dialling),
+    Failed(ChannelError),
+    Doors(Doors),
+}
+
+/// What came of an attempt.
+pub enum Met {
+    /// The channels are there.
+    Channels,
+    /// Nobody is; why, if that is new.
+    Nobody(Option<String>),
+}
+
+/// Where a message ends.
+fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
+    frame_octets(bytes).map_err(|fault| format!("sent what is no ForCES: {fault}"))
+}
+
+impl Peer {
+    /// A control element whose channels begin at an address, for which there is what TLS needs.
+    pub fn open(id: Id, url: &Url, tls: Option<&Tls>) -> Result<Peer, ChannelError> {
+        let none = "there is no room for the addresses of three channels";
+        let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
+        let way = match url.is_passive() {
+            true => Way::Doors(Doors::open(&urls, tls)?),
+            false => Way::Idle,
+        };
+        let (trouble, why, wanted, waiting, up) = (None, None, None, None, None);
+        Ok(Peer { id, trouble, why, urls, way, wanted, waiting, up })
+    }
+
+    /// Says where its channels are that are in no row.
+    #[cfg(test)]
+    pub fn set_urls(&mut self, urls: [Url; 3]) {
+        self.urls = urls;
+    }
+
+    /// Where its channel of high priority is.
+    pub fn url(&self) -> &Url {
+        &self.urls[0]
+    }
+
+    /// Where it is waited for, if it is.
+    pub fn addresses(&self) -> Vec<Url> {
+        match &self.way {
+            Way::Doors(doors) => doors.addresses().into(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its name in the log.
+    pub fn name(&self) -> String {
+        let peer = self.up.as_ref().map(|[high, ..]| high.peer().to_owned());
+        let peer = peer.unwrap_or_else(|| self.urls[0].to_string());
+        format!("{:#010x} at {peer}", self.id.0)
+    }
+
+    /// Channels are wanted from now on.
+    pub fn want(&mut self, tls: Option<&Tls>, now: Nanos) {
+        self.wanted = Some(now);
+        if !matches!(self.way, Way::Doors(_)) {
+            self.way = match Dialling::start(self.urls.clone(), tls, now) {
+                Ok(dialling) => Way::Dialling(dialling),
+                Err(error) => Way::Failed(error),
+            };
+        }
+    }
+
+    /// Goes on with what is under way. One that waits at its doors does so for ever if there is no other
+    /// control element to try.
+    pub fn meet(&mut self, is_alone: bool, now: Nanos) -> Option<Met> {
+        let mut failed = None;
+        match &mut self.way {
+            Way::Idle => {}
+            Way::Failed(_) => {
+                if let Way::Failed(error) = std::mem::replace(&mut self.way, Way::Idle) {
+                    failed = Some(error);
+                }
+            }
+            Way::Dialling(dialling) => match dialling.turn(now) {
+                Ok(None) => {}
+                Ok(channels) => {
+                    self.waiting = channels;
+                    self.way = Way::Idle;
+                }
+                Err(error) => {
+                    self.way = Way::Idle;
+                    failed = Some(error);
+                }
+            },
+            Way::Doors(doors) => match doors.turn(now) {
+                Ok(None) => {}
+                // The latest: what came before it may be left from an end that is gone.
+                Ok(channels) => self.waiting = channels,
+                // Descriptors or memory are short: the next turn tries again.
+                Err(_) => {}
+            },
+        }
+        let since = self.wanted?;
+        if let Some(error) = failed {
+            self.wanted = None;
+            let why = error.to_string();
+            let is_new = self.trouble.as_ref() != Some(&why);
+            self.trouble = Some(why.clone());
+            return Some(Met::Nobody(is_new.then_some(why)));
+        }
+        if let Some(channels) = self.waiting.take() {
+            self.wanted = None;
+            let mut channels = channels;
+            for (channel, kind) in channels.iter_mut().zip(Channel::ALL) {
+                channel.label(kind.payload_protocol());
+            }
+            self.up = Some(channels.map(|channel| Framed::new(channel, length)));
+            return Some(Met::Channels);
+        }
+        let is_late =
+            matches!(self.way, Way::Doors(_)) && !is_alone && now >= since.saturating_add(PATIENCE);
+        if is_late {
+            self.wanted = None;
+            return Some(Met::Nobody(None));
+        }
+        None
+    }
+
+    /// Whether it came although it is not wanted yet.
+    pub fn has_come(&self) -> bool {
+        self.waiting.is_some() && self.wanted.is_none()
+    }
+
+    /// One of its channels, if they are there.
+    pub fn channel(&mut self, channel: Channel) -> Option<&mut Framed> {
+        self.up.as_mut().map(|up| &mut up[channel as usize])
+    }
+
+    /// Ends its channels.
+    pub fn part(&mut self) {
+        self.up = None;
+        self.wanted = None;
+        if let Way::Dialling(_) | Way::Failed(_) = self.way {
+            self.way = Way::Idle;
+        }
+    }
+
+    /// The descriptors to wait for, each with whether until it is writable.
+    pub fn descriptors(&self, hears: bool) -> Vec<(RawFd, bool)> {
+        let mut all = Vec::new();
+        match &self.way {
+            Way::Dialling(dialling) => all.extend(dialling.descriptor().map(|at| (at, true))),
+            Way::Doors(doors) => all.extend(doors.descriptors().map(|at| (at, false))),
+            Way::Idle | Way::Failed(_) => {}
+        }
+        let up = self.up.iter().flatten().filter_map(Framed::descriptor);
+        all.extend(up.filter(|(_, writable)| hears || *writable));
+        all
+    }
+
+    /// When something is due although nothing arrives.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        let held = self.up.iter().flatten().any(Framed::holds_received);
+        let soon = held
+            || matches!(self.way, Way::Failed(_))
+            || self.waiting.is_some() && self.wanted.is_some();
+        let way = match &self.way {
+            Way::Dialling(dialling) => Some(dialling.deadline()),
+            Way::Doors(doors) => {
+                let late = self.wanted.map(|since| since.saturating_add(PATIENCE));
+                // One that waits alone is never late.
+                let late = late.filter(|late| *late > now);
+                [doors.next_event(), late].into_iter().flatten().min()
+            }
+            Way::Idle | Way::Failed(_) => None,
+        };
+        [way, soon.then_some(now)].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,350 @@
+//! An element and control elements on real sockets, by a clock of the test's own.
+
+use ::forces::association::{Ce, CeEvent, CeSettings, Place};
+use ::forces::value::Value;
+use ::forces::wire::{
+    Data, Mode, Operation, OperationKind, PathData, ResultCode, Select, frame_octets,
+};
+use dataplane::forwarder::Forwarder;
+use packet::frame::Batch;
+use ports::channel::framed::Framed;
+use ports::channel::group::{Channels, Dialling, Doors};
+use progfe::program::class_id::LEARN_SEARCH;
+use progfe::program::document::no_files;
+use progfe::xml::Source;
+
+use super::*;
+use crate::config::CeConfig;
+
+const PROGRAM: &str = include_str!("../../../../examples/progfe/bridge.fe.xml");
+/// AgeSeconds of the bridge's table.
+const AGE: u32 = 5;
+/// Steps in which whatever is under way between sockets of one host arrives.
+const STEPS_MAX: usize = 2_000_000;
+
+fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
+    frame_octets(bytes).map_err(|fault| fault.to_string())
+}
+
+/// A control element that waits at doors, or dials.
+struct Controller {
+    id: Id,
+    doors: Option<Doors>,
+    dialling: Option<Dialling>,
+    up: Option<(Ce, [Framed; 3])>,
+    /// Whether it sends and receives anything.
+    speaks: bool,
+    events: Vec<CeEvent>,
+}
+
+impl Controller {
+    fn waiting(id: u32) -> Controller {
+        let urls = "ptcp:0:127.0.0.1".parse::<Url>().unwrap().in_a_row().unwrap();
+        let doors = Some(Doors::open(&urls, None).unwrap());
+        let (dialling, up, events) = (None, None, Vec::new());
+        Controller { id: Id(id), doors, dialling, up, speaks: true, events }
+    }
+
+    fn turn(&mut self, now: Nanos) {
+        let came = self.doors.as_mut().and_then(|doors| doors.turn(now).unwrap());
+        let dialled = self.dialling.as_mut().and_then(|it| it.turn(now).unwrap_or(None));
+        if let Some(channels) = came.or(dialled) {
+            self.meet(channels, now);
+        }
+        let Some((ce, channels)) = self.up.as_mut().filter(|_| self.speaks) else { return };
+        let mut is_over = false;
+        for channel in Channel::ALL {
+            let framed = &mut channels[channel as usize];
+            is_over |= framed.receive(&mut [0; 4096]).is_err();
+            while let Ok(Some(message)) = framed.message() {
+                ce.receive(channel, message, moment(now));
+            }
+            while let Some(message) = ce.poll_transmit_by(channel) {
+                framed.send(message);
+            }
+            is_over |= framed.flush().is_err();
+        }
+        ce.tick(moment(now));
+        self.events.extend(std::iter::from_fn(|| ce.poll_event()));
+        if is_over {
+            self.up = None;
+        }
+    }
+
+    fn meet(&mut self, channels: Channels, now: Nanos) {
+        self.dialling = None;
+        let ce = Ce::new(CeSettings::new(self.id), moment(now));
+        self.up = Some((ce, channels.map(|channel| Framed::new(channel, length))));
+    }
+
+    fn is_associated(&self) -> bool {
+        self.up.as_ref().is_some_and(|(ce, _)| ce.fe().is_some())
+    }
+
+    fn ce(&mut self) -> &mut Ce {
+        &mut self.up.as_mut().expect("it has channels").0
+    }
+}
+
+struct Rig {
+    element: Element,
+    out: Outputs,
+    forces: Forces,
+    ces: Vec<Controller>,
+    now: Nanos,
+    log: Vec<Event>,
+}
+
+fn set(value: u64) -> Vec<Select> {
+    let data = Data::Full((value as u32).to_be_bytes().to_vec());
+    let operation = Operation::on(OperationKind::Set, vec![PathData::with([AGE], data)]);
+    vec![Select::one(LEARN_SEARCH, 1, operation)]
+}
+
+impl Rig {
+    /// An element that dials control elements.
+    fn new(ces: Vec<Controller>) -> Rig {
+        let config = |ce: &Controller| {
+            let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
+            CeConfig { url: high, id: Some(ce.id.0) }
+        };
+        let ports = ces.iter().map(config).collect();
+        Rig::with(ces, ports)
+    }
+
+    fn with(ces: Vec<Controller>, config: Vec<CeConfig>) -> Rig {
+        let (program, problems) = Program::load(&Source::new("bridge", PROGRAM), &no_files);
+        let program = program.unwrap_or_else(|| panic!("{problems}"));
+        let now = Nanos::from_secs(1);
+        let config = ForcesConfig { ces: config, ..ForcesConfig::default() };
+        let mut forces = Forces::open(&config, &program, now).unwrap().expect("one is named");
+        // Doors whose ports the system chose are in no row.
+        for (peer, ce) in forces.peers.iter_mut().zip(&ces) {
+            if let Some(doors) = &ce.doors {
+                peer.set_urls(doors.addresses_to_connect());
+            }
+        }
+        let element = Element::start(program, 7).unwrap();
+        Rig { element, out: Outputs::new(&[1, 2]), forces, ces, now, log: Vec::new() }
+    }
+
+    fn step(&mut self) {
+        self.forces.turn(&mut self.element, &mut self.out, self.now);
+        self.log.append(&mut self.forces.events);
+        self.ces.iter_mut().for_each(|ce| ce.turn(self.now));
+    }
+
+    /// Goes on until something is so, without time passing.
+    fn until(&mut self, what: &str, is_so: impl Fn(&mut Rig) -> bool) {
+        for _ in 0..STEPS_MAX {
+            if is_so(self) {
+                return;
+            }
+            self.step();
+            std::thread::yield_now();
+        }
+        panic!("{what} never comes; log {:?}", self.log);
+    }
+
+    /// Time passes, a little at a time.
+    fn pass(&mut self, time: Nanos) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += Nanos::from_millis(250);
+            for _ in 0..5 {
+                self.step();
+            }
+        }
+    }
+
+    fn all_associated(&mut self) {
+        self.until("the association", |rig| rig.ces.iter().all(Controller::is_associated));
+        self.until("its confirmation", |rig| rig.forces.is_controlled());
+    }
+
+    /// Asks for the answer to a request.
+    fn answer(&mut self, at: usize, correlator: u64) -> Vec<ResultCode> {
+        let is_it =
+            |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
+        self.until("the answer", |rig| rig.ces[at].events.iter().any(is_it));
+        let events = &mut self.ces[at].events;
+        let place = events.iter().position(is_it).unwrap();
+        let CeEvent::Answered(answer) = events.remove(place) else { unreachable!() };
+        answer.failures().into_iter().map(|(_, code)| code).collect()
+    }
+
+    fn configure(&mut self, at: usize, value: u64) -> Vec<ResultCode> {
+        let correlator = self.ces[at].ce().configure(set(value), Mode::AllOrNone).unwrap();
+        self.answer(at, correlator)
+    }
+
+    fn age(&self) -> u64 {
+        let instances = &self.element.program().instances;
+        let at = instances.iter().position(|it| it.class == LEARN_SEARCH).unwrap();
+        self.element.get(at, &[AGE], self.now).unwrap().unsigned().unwrap()
+    }
+
+    /// Whether a frame that comes in by port 1 leaves by port 2.
+    fn forwards(&mut self) -> bool {
+        let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x90, 0];
+        frame.resize(60, 0);
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&frame);
+        self.element.forward(1, &mut batch, self.now, &mut self.out);
+        let left = self.out.queues_mut().iter_mut().map(|(_, queue)| queue.len()).sum::<usize>();
+        self.out.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
+        left == 1
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.log.iter().rev().find_map(|event| match event {
+            Event::CeLost(_, why) => Some(why.as_str()),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn a_control_element_changes_a_running_element() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    assert!(rig.forwards(), "before anybody is there");
+    rig.all_associated();
+    assert_eq!(rig.configure(0, 60), []);
+    assert_eq!(rig.age(), 60);
+    // A transaction that is taken back after its commit leaves nothing behind.
+    let ce = rig.ces[0].ce();
+    let all = [ce.transact(set(10)).unwrap(), ce.transact(set(20)).unwrap(), ce.commit().unwrap()];
+    for correlator in all {
+        assert_eq!(rig.answer(0, correlator), []);
+    }
+    assert_eq!(rig.age(), 20);
+    let correlator = rig.ces[0].ce().abort().unwrap();
+    assert_eq!(rig.answer(0, correlator), []);
+    assert_eq!(rig.age(), 60);
+    assert!(rig.forwards());
+}
+
+#[test]
+fn another_control_element_takes_over_when_the_primary_one_goes() {
+    let ces = vec![Controller::waiting(0x4000_0001), Controller::waiting(0x4000_0002)];
+    let mut rig = Rig::new(ces);
+    rig.all_associated();
+    assert_eq!(rig.configure(0, 60), []);
+    // The other one may look, and not touch.
+    let place = Place { class: LEARN_SEARCH, instance: 1, path: vec![AGE] };
+    let correlator = rig.ces[1].ce().get(&place).unwrap();
+    assert_eq!(rig.answer(1, correlator), []);
+    rig.ces[1].ce().configure(set(1), Mode::AllOrNone).unwrap();
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(rig.age(), 60);
+    rig.ces[0].up = None;
+    rig.ces[0].doors = None;
+    rig.until("the change", |rig| rig.forces.fe.primary() == Some(Id(0x4000_0002)));
+    assert!(rig.forwards());
+    assert_eq!(rig.configure(1, 70), []);
+    assert_eq!(rig.age(), 70);
+    assert_eq!(rig.lost(), Some("closed the connection"));
+}
+
+#[test]
+fn an_element_that_waits_is_dialled() {
+    let waits = CeConfig { url: "ptcp:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
+    let mut ce = Controller::waiting(0x4000_0001);
+    ce.doors = None;
+    let mut rig = Rig::with(vec![ce], vec![waits]);
+    for _ in 0..2 {
+        let addresses: Vec<Url> = rig.forces.addresses().collect();
+        let to = |url: &Url| match url {
+            Url::PassiveTcp(address) => Url::Tcp(*address),
+            other => other.clone(),
+        };
+        let urls: Vec<Url> = addresses.iter().map(to).collect();
+        let now = rig.now;
+        rig.ces[0].dialling = Some(Dialling::start(urls.try_into().unwrap(), None, now).unwrap());
+        rig.all_associated();
+        // And again, by the next one who comes.
+        rig.ces[0].up = None;
+        rig.until("the end", |rig| !rig.forces.is_controlled());
+        rig.pass(Nanos::from_secs(2));
+    }
+    assert!(rig.forwards(), "the program goes on without control");
+}
+
+#[test]
+fn what_comes_by_the_wrong_channel_is_dropped_and_counted() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    rig.all_associated();
+    rig.ces[0].ce().configure(set(7), Mode::AllOrNone).unwrap();
+    let (ce, channels) = rig.ces[0].up.as_mut().unwrap();
+    let message = ce.poll_transmit_by(Channel::High).unwrap();
+    channels[Channel::Low as usize].send(message);
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(rig.age(), 300);
+    let place = Place { class: 2, instance: 1, path: vec![15, 0, 2, 2] };
+    let correlator = rig.ces[0].ce().get(&place).unwrap();
+    let is_it =
+        |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
+    rig.until("the answer", |rig| rig.ces[0].events.iter().any(is_it));
+    let catalog = &rig.element.program().catalog;
+    let answer = rig.ces[0].events.iter().find(|event| is_it(event)).unwrap();
+    let CeEvent::Answered(answer) = answer else { unreachable!() };
+    let values = answer.values(catalog).unwrap();
+    assert_eq!(values.into_values().next(), Some(Value::Unsigned(1)), "one message with an error");
+}
+
+#[test]
+fn who_speaks_something_else_is_left_and_dialled_again() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    rig.all_associated();
+    let (_, channels) = rig.ces[0].up.as_mut().unwrap();
+    channels[Channel::High as usize].send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    rig.until("the end", |rig| rig.lost().is_some());
+    assert!(rig.lost().unwrap().contains("no ForCES"), "{:?}", rig.lost());
+    assert!(rig.forwards());
+    rig.ces[0].events.clear();
+    rig.pass(Nanos::from_secs(2));
+    rig.all_associated();
+    assert_eq!(rig.configure(0, 9), []);
+}
+
+#[test]
+fn a_control_element_that_falls_silent_is_lost_and_its_open_transaction_with_it() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    rig.all_associated();
+    let correlator = rig.ces[0].ce().transact(set(5)).unwrap();
+    assert_eq!(rig.answer(0, correlator), []);
+    rig.ces[0].speaks = false;
+    rig.pass(Nanos::from_secs(29));
+    assert!(rig.forces.is_controlled(), "CEHDI is 30 seconds");
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!(rig.lost(), Some("no heartbeats"));
+    rig.ces[0].speaks = true;
+    rig.ces[0].up = None;
+    rig.pass(Nanos::from_secs(2));
+    rig.all_associated();
+    assert_eq!(rig.age(), 300);
+    assert_eq!(rig.configure(0, 6), [], "nothing is open any more");
+}
+
+#[test]
+fn a_transaction_that_is_left_open_is_given_up() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    rig.all_associated();
+    let correlator = rig.ces[0].ce().transact(set(5)).unwrap();
+    assert_eq!(rig.answer(0, correlator), []);
+    assert_eq!(rig.configure(0, 6), [ResultCode::BUSY]);
+    rig.pass(Nanos::from_secs(61));
+    assert_eq!(rig.configure(0, 6), []);
+    assert_eq!(rig.age(), 6);
+}
+
+#[test]
+fn a_control_element_that_nobody_can_reach_is_told_once() {
+    let ce = Controller::waiting(0x4000_0001);
+    let mut rig = Rig::new(vec![ce]);
+    rig.ces[0].doors = None;
+    rig.pass(Nanos::from_secs(5));
+    let told = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
+    assert_eq!(told, 1, "{:?}", rig.log);
+    assert!(rig.forwards());
+}

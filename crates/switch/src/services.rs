@@ -1,0 +1,172 @@
+//! What serves an element that is programmed by a graph: its agents, and events for whoever watches.
+//!
+//! Agents are told frames and time whenever the node is served; what they send goes into the graph at
+//! once. Events of blocks and of agents are told as values of JSON.
+
+use std::os::fd::RawFd;
+
+use dataplane::forwarder::Outputs;
+use packet::frame::PortNo;
+use packet::header::ethernet::Mac;
+use packet::time::Nanos;
+use progfe::agent::dispatcher::Dispatcher;
+use progfe::agent::{Ask, Fact};
+use progfe::element::Report;
+use progfe::lfb::ToldTo;
+use progfe::program::Program;
+use serde_json::{Map, Value, json};
+
+use crate::config::ProGfeConfig;
+use crate::plane::Element;
+
+/// The Protocol Agent for Ethernet.
+pub mod ethernet;
+/// The Protocol Agent for HTTP.
+pub mod http;
+/// Programs of the user's own.
+mod processes;
+
+use processes::Processes;
+
+/// An element's services.
+pub struct Services {
+    dispatcher: Dispatcher,
+    processes: Option<Processes>,
+    /// Frames for a control element where there is none.
+    no_control: u64,
+    /// What the Ethernet agent counts, if there is one, and frames that found no room.
+    pub ethernet: Option<(ethernet::Counters, u64)>,
+}
+
+impl Services {
+    /// Those of an element with these ports. `seed` is a secret.
+    pub fn new(config: &ProGfeConfig, ports: Vec<(PortNo, Mac)>, seed: u64) -> Services {
+        let mut dispatcher = Dispatcher::new(seed);
+        dispatcher.set_hardware(ports);
+        let processes = config.agents.as_deref().map(Processes::new);
+        Services { dispatcher, processes, no_control: 0, ethernet: None }
+    }
+
+    /// Says what time of the day it is.
+    pub fn set_date(&mut self, since_1970: Nanos, now: Nanos) {
+        self.dispatcher.set_date(since_1970, now);
+    }
+
+    /// Does what there is to do.
+    pub fn serve(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
+        self.dispatcher.serve(element, now, out);
+        if let Some(processes) = &mut self.processes {
+            processes.turn(&mut self.dispatcher, (element, out), now);
+        }
+    }
+
+    /// The descriptors to wait for until readable.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.processes.iter().flat_map(Processes::descriptors)
+    }
+
+    /// When there is something to do although nothing comes.
+    pub fn due(&self, now: Nanos) -> Option<Nanos> {
+        let processes = self.processes.as_ref().and_then(|processes| processes.due(now));
+        self.dispatcher.due().into_iter().chain(processes).min()
+    }
+
+    /// Takes frames for control elements, where there is none: they are dropped so that they are not in
+    /// the way of others.
+    pub fn take_control_elements_part(&mut self, element: &mut Element) {
+        while element.next_told_to(|to| *to == ToldTo::Control).is_some() {
+            self.no_control += 1;
+        }
+    }
+
+    /// The next event that a watch wants told.
+    pub fn next_event(&mut self, element: &mut Element) -> Option<Value> {
+        if let Some(report) = element.next_report() {
+            return Some(json!({ "event": of_block(&report, element.program()) }));
+        }
+        let report = self.dispatcher.next_report()?;
+        Some(json!({ "event": {
+            "agent": report.agent,
+            "event": report.occurred.event,
+            "at_ns": report.occurred.at.0,
+            "untold": report.untold,
+            "facts": value_of(&report.occurred.facts),
+        } }))
+    }
+
+    /// What agents know and count.
+    pub fn agents(&self, now: Nanos) -> Value {
+        let facts = self.dispatcher.facts(now).into_iter();
+        let agents: Map<String, Value> =
+            facts.map(|(name, facts)| (name, value_of(&facts))).collect();
+        let counters = self.dispatcher.counters();
+        let mut told = json!({
+            "agents": agents,
+            "no_agent": counters.no_agent,
+            "no_control": self.no_control,
+            "reports_lost": counters.reports_lost,
+        });
+        if let Some((counters, lost)) = self.ethernet {
+            told["ethernet"] = json!({
+                "chunks": counters.chunks,
+                "repeated": counters.repeated,
+                "accepted": counters.accepted,
+                "refused": counters.refused,
+                "malformed": counters.malformed,
+                "busy": counters.busy,
+                "mailbox_full": lost,
+            });
+        }
+        told
+    }
+
+    /// What a command to an agent brings.
+    pub fn ask(
+        &mut self,
+        agent: &str,
+        ask: &Ask,
+        (element, out): (&mut Element, &mut Outputs),
+        now: Nanos,
+    ) -> Result<Value, String> {
+        let facts = self.dispatcher.ask((agent, ask), element, now, out)?;
+        Ok(value_of(&facts))
+    }
+}
+
+fn of_block(report: &Report, program: &Program) -> Value {
+    let happening = &report.happening;
+    let class = program.class_of(happening.instance);
+    let event = class.events.iter().find(|event| event.id == happening.event);
+    let reports = happening.reports.iter().map(|(path, value)| {
+        let shown = match class.target(path) {
+            Ok(forces::model::Target::Value { data_type, .. }) => data_type.show(value).to_string(),
+            _ => format!("{value:?}"),
+        };
+        json!({ "path": class.show_path(path).to_string(), "value": shown })
+    });
+    json!({
+        "instance": program.instances[happening.instance].name,
+        "event": event.map_or("", |event| event.name.as_str()),
+        "at_ns": happening.at.0,
+        "untold": report.untold,
+        "rows": happening.rows,
+        "reports": reports.collect::<Vec<_>>(),
+    })
+}
+
+/// A fact as JSON.
+fn value_of(fact: &Fact) -> Value {
+    match fact {
+        Fact::Unknown => Value::Null,
+        Fact::Flag(flag) => (*flag).into(),
+        Fact::Number(number) => match i64::try_from(*number) {
+            Ok(number) => number.into(),
+            Err(_) => u64::try_from(*number).map_or(Value::Null, Value::from),
+        },
+        Fact::Text(text) => text.as_str().into(),
+        Fact::List(all) => all.iter().map(value_of).collect(),
+        Fact::Named(all) => {
+            Value::Object(all.iter().map(|(name, it)| ((*name).to_owned(), value_of(it))).collect())
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The Ethernet agent at a port of a running element.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dataplane::forwarder::Outputs;
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+use serde_json::Value;
+
+use super::port::Sorted;
+use super::{Counters, Ethernet, Mailbox};
+use crate::control::Request;
+use crate::forward::{NumberedPort, mac_of};
+
+/// The agent, its port and what came there for it.
+pub struct Door {
+    agent: Ethernet,
+    port: PortNo,
+    mailbox: Arc<Mutex<Mailbox>>,
+}
+
+impl Door {
+    /// At a port, from which frames for the agent are taken out from now on; none if there is no such port.
+    pub fn open(number: PortNo, ports: &mut Vec<NumberedPort>) -> Option<Door> {
+        let at = ports.iter().position(|(known, _)| *known == number)?;
+        let (_, port) = ports.remove(at);
+        let (own, mailbox) = (mac_of(number, port.as_ref()), Arc::default());
+        let sorted = Sorted::new(port, own, Arc::clone(&mailbox));
+        ports.insert(at, (number, Box::new(sorted)));
+        Some(Door { agent: Ethernet::new(own), port: number, mailbox })
+    }
+
+    /// Looks at the frames that came; answers to them.
+    pub fn turn(
+        &mut self,
+        now: Nanos,
+        carry: &mut dyn FnMut(Request) -> Result<Value, String>,
+    ) -> Vec<Vec<u8>> {
+        let frames = {
+            let mut mailbox = self.mailbox.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut mailbox.frames)
+        };
+        let answer = |frame: Vec<u8>| self.agent.frame_came(&frame, now, carry);
+        frames.into_iter().filter_map(answer).collect()
+    }
+
+    /// Puts answers into the port's queue; one that finds no room there is asked for again.
+    pub fn answer(&self, answers: Vec<Vec<u8>>, out: &mut Outputs) {
+        for answer in answers {
+            out.send(self.port, &mut Frame::from_bytes(&answer));
+        }
+    }
+
+    /// What the agent counts, and frames for which there was no room.
+    pub fn counters(&self) -> (Counters, u64) {
+        let mailbox = self.mailbox.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.agent.counters, mailbox.lost)
+    }
+}

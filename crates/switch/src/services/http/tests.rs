@@ -1,0 +1,161 @@
+//! Requests as clients send them, cut anywhere, and such that should not be.
+
+use ports::channel::memory;
+use serde_json::json;
+
+use super::*;
+
+/// A client of a server that answers with what it was asked; what was asked, and what came back.
+struct Talk {
+    client: Client,
+    near: Box<dyn Channel>,
+    asked: Vec<Request>,
+    now: Nanos,
+}
+
+impl Talk {
+    fn new() -> Talk {
+        let (near, far) = memory::pair(1 << 20, "http");
+        let client = Client::new(Box::new(far), Nanos::ZERO);
+        Talk { client, near: Box::new(near), asked: Vec::new(), now: Nanos::ZERO }
+    }
+
+    /// Says this, all at once; what comes back, and whether the connection stays.
+    fn say(&mut self, bytes: &[u8], token: Option<&str>) -> (String, bool) {
+        let mut rest = bytes;
+        let (mut stays, mut said) = (true, Vec::new());
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            let sent = self.near.transmit(rest).unwrap_or(0);
+            rest = &rest[sent..];
+            let asked = &mut self.asked;
+            let outcome = self.client.turn(self.now, &mut buffer, token, &mut |request| {
+                asked.push(request.clone());
+                match request {
+                    Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
+                    Request::Get(What::Program) => Ok(json!({ "text": "<fe/>" })),
+                    _ => Ok(json!({ "generation": 2 })),
+                }
+            });
+            stays &= outcome.is_ok();
+            while let Ok(count @ 1..) = self.near.receive(&mut buffer) {
+                said.extend_from_slice(&buffer[..count]);
+            }
+            if rest.is_empty() || !stays {
+                break;
+            }
+        }
+        // What is the last answer is followed by the end.
+        if stays {
+            stays = self.client.turn(self.now, &mut buffer, token, &mut |_| Ok(json!(1))).is_ok();
+        }
+        (String::from_utf8(said).unwrap(), stays)
+    }
+}
+
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes()
+}
+
+fn post(path: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
+#[test]
+fn every_path_asks_what_it_says() {
+    for (bytes, asks, status, holds) in [
+        (get("/program"), Request::Get(What::Program), "200 OK", "\r\n\r\n<fe/>"),
+        (get("/counters"), Request::Get(What::Counters), "200 OK", "{\"generation\":2}\n"),
+        (get("/agents"), Request::Get(What::Agents), "200 OK", "application/json"),
+        (
+            get("/components/fdb%231/Entries%5B3%5D/Value"),
+            Request::GetComponent(ComponentAt {
+                instance: "fdb#1".into(),
+                path: "Entries[3].Value".into(),
+                value: String::new(),
+            }),
+            "200 OK",
+            "",
+        ),
+        (
+            post("/program?name=a%20b", "<fe>bad</fe>"),
+            Request::Load(Document { name: "a b".into(), text: "<fe>bad</fe>".into() }),
+            "422 Unprocessable Content",
+            "a:1:2: error\n",
+        ),
+        (
+            post("/check", "<fe/>"),
+            Request::Check(Document { name: "program.fe.xml".into(), text: "<fe/>".into() }),
+            "200 OK",
+            "",
+        ),
+        (post("/roll-back", ""), Request::RollBack(Nothing {}), "200 OK", ""),
+    ] {
+        let mut talk = Talk::new();
+        // Byte by byte, and twice on one connection.
+        let mut said = String::new();
+        for byte in &bytes {
+            said += &talk.say(&[*byte], None).0;
+        }
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{said}");
+        assert!(said.contains(holds), "{said}");
+        let (again, stays) = talk.say(&[&bytes[..], &bytes].concat(), None);
+        assert_eq!((again, stays), (said.repeat(2), true));
+        assert_eq!(talk.asked, [asks.clone(), asks.clone(), asks]);
+    }
+}
+
+#[test]
+fn what_should_not_be_is_refused_and_closed() {
+    let long = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD_BYTES_MAX));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(HEADERS_MAX + 1));
+    for (bytes, status) in [
+        ("\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n".to_owned(), "400"),
+        ("PUT /program HTTP/1.1\r\n\r\n".to_owned(), "405"),
+        ("POST /program HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), "411"),
+        ("POST /program HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), "400"),
+        ("POST /program HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n".to_owned(), "413"),
+        ("POST /program HTTP/1.1\r\nOrigin: http://evil\r\n\r\n".to_owned(), "403"),
+        (long, "431"),
+        (many, "400"),
+    ] {
+        let mut talk = Talk::new();
+        let (said, stays) = talk.say(bytes.as_bytes(), None);
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}\n{said}");
+        assert!(said.contains("Connection: close") && !stays, "{said}");
+        assert_eq!(talk.asked, []);
+    }
+    for (bytes, status) in
+        [(get("/nothing"), "404"), (get("/check"), "405"), (post("/counters", ""), "405")]
+    {
+        let (said, stays) = Talk::new().say(&bytes, None);
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")) && stays, "{said}");
+    }
+}
+
+#[test]
+fn who_has_to_show_a_token_shows_it() {
+    let token = Some("0123456789abcdef");
+    let with = |shown: &str| {
+        format!("GET /about HTTP/1.1\r\nAuthorization: {shown}\r\nOrigin: http://page\r\n\r\n")
+    };
+    for shown in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
+        let (said, stays) = Talk::new().say(with(shown).as_bytes(), token);
+        assert!(said.starts_with("HTTP/1.1 401") && !stays, "{said}");
+    }
+    let (said, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+}
+
+#[test]
+fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
+    let mut talk = Talk::new();
+    let head = "POST /check HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    assert_eq!(talk.say(head.as_bytes(), None).0, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(talk.say(b"<f", None).0, "");
+    assert!(talk.say(b"e/>", None).0.starts_with("HTTP/1.1 200"));
+    talk.now = SILENCE_MAX;
+    assert!(!talk.say(b"", None).1, "who is silent is gone");
+}

@@ -1,0 +1,158 @@
+//! Programs of the user's own as agents: a Unix socket for each, in the folder that whoever starts the element
+//! names.
+//!
+//! Invariant: nothing here waits. What a program does not read stays in its agent's bounded outbox, and of what
+//! it says at most [`READ_BYTES`] are taken in one turn.
+
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use dataplane::forwarder::Outputs;
+use packet::time::Nanos;
+use ports::channel::{Channel, ChannelError, Listener, Url};
+use progfe::agent::dispatcher::Dispatcher;
+
+use crate::plane::Element;
+
+/// Bytes that are taken from one program in one turn.
+const READ_BYTES: usize = 64 << 10;
+/// A program that does not read is tried again after this long.
+const OWED_RETRY: Nanos = Nanos::from_millis(1);
+/// A socket that could not be opened is tried again after this long.
+const OPEN_RETRY: Nanos = Nanos::from_secs(1);
+
+/// All of them.
+pub struct Processes {
+    folder: PathBuf,
+    places: Vec<Place>,
+    buffer: Vec<u8>,
+}
+
+/// One agent's socket.
+struct Place {
+    agent: String,
+    listener: Result<Listener, Nanos>,
+    channel: Option<Box<dyn Channel>>,
+    owes: bool,
+}
+
+impl Processes {
+    /// Sockets are in this folder.
+    pub fn new(folder: &Path) -> Processes {
+        let (folder, buffer) = (folder.to_path_buf(), vec![0; READ_BYTES]);
+        Processes { folder, places: Vec::new(), buffer }
+    }
+
+    fn open(&self, agent: &str, now: Nanos) -> Result<Listener, Nanos> {
+        let url = Url::PassiveUnix(self.folder.join(format!("{agent}.sock")));
+        Listener::open(&url).map_err(|_| now.saturating_add(OPEN_RETRY))
+    }
+
+    /// Carries what there is, both ways.
+    pub fn turn(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        (element, out): (&mut Element, &mut Outputs),
+        now: Nanos,
+    ) {
+        let names = dispatcher.wires();
+        self.places.retain(|place| names.contains(&place.agent));
+        for name in &names {
+            if !self.places.iter().any(|place| place.agent == *name) {
+                let listener = self.open(name, now);
+                let (agent, channel, owes) = (name.clone(), None, false);
+                self.places.push(Place { agent, listener, channel, owes });
+            }
+        }
+        for at in 0..self.places.len() {
+            if matches!(self.places[at].listener, Err(retry) if retry <= now) {
+                self.places[at].listener = self.open(&self.places[at].agent.clone(), now);
+            }
+            let Processes { places, buffer, .. } = self;
+            places[at].turn(dispatcher, buffer, (element, out), now);
+        }
+    }
+
+    /// The descriptors to wait for until readable.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.places.iter().flat_map(|place| {
+            let listener = place.listener.as_ref().ok().map(Listener::descriptor);
+            let channel = place.channel.as_ref().and_then(|channel| channel.descriptor());
+            listener.into_iter().chain(channel)
+        })
+    }
+
+    /// When there is something to do although nothing comes.
+    pub fn due(&self, now: Nanos) -> Option<Nanos> {
+        let dues = self.places.iter().flat_map(|place| {
+            let owes = place.owes.then(|| now.saturating_add(OWED_RETRY));
+            owes.into_iter().chain(place.listener.as_ref().err().copied())
+        });
+        dues.min()
+    }
+}
+
+impl Place {
+    fn turn(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        buffer: &mut [u8],
+        (element, out): (&mut Element, &mut Outputs),
+        now: Nanos,
+    ) {
+        // One program at a time: whoever comes later is told so by the end of his stream.
+        while let Ok(listener) = &mut self.listener
+            && let Ok(Some(channel)) = listener.accept()
+        {
+            self.channel.get_or_insert(channel);
+        }
+        let Some(channel) = &mut self.channel else { return };
+        // Not told yet, or another agent than the one that was, because its settings changed.
+        dispatcher.with_wire(&self.agent, (&mut *element, now, &mut *out), |wire, around| {
+            if !wire.is_connected() {
+                wire.connected(around);
+            }
+        });
+        let mut outcome = match channel.receive(buffer) {
+            Ok(0) => Ok(()),
+            Ok(count) => {
+                let around = (&mut *element, now, &mut *out);
+                let bytes = &buffer[..count];
+                let received = dispatcher
+                    .with_wire(&self.agent, around, |it, around| it.received(bytes, around));
+                received.unwrap_or(Ok(())).map_err(|_| ())
+            }
+            Err(_) => Err(()),
+        };
+        if outcome.is_ok() {
+            outcome = carry(channel.as_mut(), dispatcher, &self.agent).map_err(|_| ());
+        }
+        match outcome {
+            Ok(()) => {
+                let outbox = dispatcher.outbox(&self.agent);
+                self.owes = outbox.is_some_and(|outbox| outbox.waiting() > 0);
+            }
+            Err(()) => {
+                (self.channel, self.owes) = (None, false);
+                let around = (element, now, out);
+                dispatcher.with_wire(&self.agent, around, |wire, _| wire.closed());
+            }
+        }
+    }
+}
+
+/// Writes as much of what waits as there is room for.
+fn carry(
+    channel: &mut dyn Channel,
+    dispatcher: &mut Dispatcher,
+    agent: &str,
+) -> Result<(), ChannelError> {
+    let Some(outbox) = dispatcher.outbox(agent) else { return Ok(()) };
+    while !outbox.front().is_empty() {
+        match channel.transmit(outbox.front())? {
+            0 => break,
+            count => outbox.carried(count),
+        }
+    }
+    Ok(())
+}
