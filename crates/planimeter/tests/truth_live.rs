@@ -205,12 +205,12 @@ fn bare() -> Case {
     Case { kind: Kind::Delay, delay, faults, stall: None }
 }
 
-/// Draws links and measures each; `error_ns_max` is the largest error that may be stated of a mean
-/// delay by half of the measurements.
-fn check(name: &str, ends: Ends<'_>, error_ns_max: f64) {
+/// Draws links and measures each. How large the stated errors are is the machine's affair; that at least half of
+/// them are no larger than what the trials themselves differ by is the method's.
+fn check(name: &str, ends: Ends<'_>) {
     let cores = Cores::of_machine().unwrap();
     let (mut judged, mut missed, mut errors) = (0, Vec::new(), Vec::new());
-    let (mut undisturbed, mut trials) = (0, 0);
+    let (mut undisturbed, mut trials, mut vague) = (0, 0, 0);
     for seed in 0..cases() {
         let case = Case { stall: None, ..Case::draw(seed, GAP) };
         let (said, passed) = run(&case, ends, &cores);
@@ -225,8 +225,11 @@ fn check(name: &str, ends: Ends<'_>, error_ns_max: f64) {
             continue;
         }
         judged += 1;
+        let spread = spread(&mean) + spread(&bias);
         let (mean, bias) = (mean_of(mean).unwrap(), mean_of(bias).unwrap());
         let error = half(&mean) + half(&bias);
+        // Both intervals are rounded outwards to whole nanoseconds.
+        vague += usize::from(error > spread + 2.0);
         let off = middle(&mean) - middle(&bias) - (case.ns_mean() + passed.ns_late);
         errors.push(error);
         if off.abs() > error {
@@ -244,7 +247,17 @@ fn check(name: &str, ends: Ends<'_>, error_ns_max: f64) {
     let is_quiet = undisturbed * 100 >= trials * QUIET_PERCENT;
     let allowed = if is_quiet { 1 + judged / 20 } else { judged / 2 };
     assert!(missed.len() <= allowed, "{found} of {judged}: {}", missed.join("\n"));
-    assert!(!is_quiet || usual <= error_ns_max, "{usual} ns is stated as error");
+    assert!(
+        !is_quiet || 2 * vague <= judged,
+        "{vague} of {judged} errors exceed what trials differ by"
+    );
+}
+
+/// By how much the means of trials differ at most, in nanoseconds.
+fn spread(means: &[&Mean]) -> f64 {
+    let of =
+        |pick: fn(f64, f64) -> f64| means.iter().map(|mean| mean.ns).reduce(pick).unwrap_or(0.0);
+    of(f64::max) - of(f64::min)
 }
 
 fn half(interval: &Interval) -> f64 {
@@ -279,7 +292,7 @@ fn links_between_shared_memory() {
         let far = [end(1, "server"), end(2, "server")];
         ([end(1, "client"), end(2, "client")], far)
     };
-    check("memif", &ends, 1_000.0);
+    check("memif", &ends);
 }
 
 fn links_between_interfaces() {
@@ -301,5 +314,5 @@ fn links_between_interfaces() {
         let near = [port(1, monitor()), port(3, monitor())];
         (near, [port(2, forwarder()), port(4, forwarder())])
     };
-    check("veth", &ends, 5_000.0);
+    check("veth", &ends);
 }
