@@ -17,6 +17,9 @@ if [ "$1" = tests ]; then
     need python3 python3
     need snmpd snmpd
     need tcpdump tcpdump
+    need chromium chromium
+    need node nodejs
+    need npm npm
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
 # Installs what is missing, or says so.
@@ -66,4 +69,16 @@ venv() {
 }
 venv os-ken os-ken
 venv faucet c65faucet
+# What drives a browser, from npm, as the lock file beside the tests has it.
+browser="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/browser"
+lock="$(dirname "$0")/../crates/results/tests/browser"
+if ! cmp -s "$lock/package-lock.json" "$browser/installed"; then
+    echo "installing: puppeteer-core and axe-core (npm) in $browser"
+    { rm -rf "$browser" && mkdir -p "$browser" && cp "$lock/package.json" "$lock/package-lock.json" "$browser" &&
+        (cd "$browser" && npm ci --ignore-scripts --no-audit --no-fund) &&
+        cp "$lock/package-lock.json" "$browser/installed"; } >/dev/null 2>&1 || {
+        rm -rf "$browser"
+        echo "missing, and what needs them is left out: puppeteer-core and axe-core (npm)" >&2
+    }
+fi
 exit 0

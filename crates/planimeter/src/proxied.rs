@@ -362,7 +362,7 @@ pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
         store.append_outcome(outcome)?;
     }
     store.write_record(&record)?;
-    let outputs = results::report::build(std::slice::from_ref(&record));
+    let outputs = results::report::build(&[record.into()]);
     results::store::write_outputs(store.folder(), &outputs)?;
     Ok(store.folder().to_path_buf())
 }

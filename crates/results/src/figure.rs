@@ -11,12 +11,16 @@ mod draw;
 mod view;
 mod series;
 mod standard;
+mod spectrum;
+mod data;
 #[cfg(test)]
 mod tests;
 
+pub use data::json;
 pub use draw::svg;
 pub use palette::{Marker, Style, styles};
 pub use series::of_series;
+pub use spectrum::{of_spectra, shows_latency};
 pub use view::{View, curves, figure, views};
 
 /// A picture of curves over two axes.
@@ -34,6 +38,15 @@ pub struct Figure {
     pub y: Axis,
     /// The curves, later ones on top.
     pub series: Vec<Series>,
+    /// Of which [`Series::choice`] the curves are drawn, where they are too many for one picture.
+    pub choice: Option<String>,
+}
+
+impl Figure {
+    /// The curves that a picture shows.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|one| one.choice.is_none() || one.choice == self.choice)
+    }
 }
 
 /// An axis.
@@ -54,6 +67,8 @@ pub enum AxisKind {
     Log,
     /// Equal ratios, with a tick at each value that was measured.
     LogAtPoints,
+    /// Equal ratios of what lies above: 2 is the median, 100 the 99th percentile, and so on.
+    Percentile,
 }
 
 /// A curve.
@@ -65,10 +80,12 @@ pub struct Series {
     pub style: Style,
     /// Its points, x rising.
     pub points: Vec<FigurePoint>,
+    /// What has to be chosen to see it; absent where it is always seen.
+    pub choice: Option<String>,
 }
 
 /// A point of a curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigurePoint {
     /// Across.
     pub x: f64,
@@ -78,4 +95,23 @@ pub struct FigurePoint {
     pub interval: Option<(f64, f64)>,
     /// What a reader sees on pointing at it.
     pub note: String,
+    /// The trials that it rests on.
+    pub trials: Vec<u64>,
+    /// What to know before trusting it, as sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Series {
+    /// Whether the same warnings stand with all its points, which then are told of once.
+    pub(crate) fn is_warned(&self) -> bool {
+        let first = self.points.first().map(|point| &point.warnings);
+        let same =
+            |point: &FigurePoint| Some(&point.warnings) == first && !point.warnings.is_empty();
+        self.points.len() > 1 && self.points.iter().all(same)
+    }
+
+    /// What is drawn for comparison and was not measured of a target.
+    pub(crate) fn reference(name: &str, points: Vec<FigurePoint>) -> Series {
+        Series { name: name.into(), style: Style::REFERENCE, points, choice: None }
+    }
 }

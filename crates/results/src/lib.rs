@@ -1,7 +1,7 @@
 //! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
 //!
 //! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
-//! `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
+//! `spectrum`, `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
 //! shown (`figure`, `table`, `csv`, `summary`, `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
 //! regenerating a report changes nothing.
@@ -14,6 +14,8 @@ pub mod interval;
 pub mod rank;
 /// Latencies counted in buckets.
 pub mod histogram;
+/// Latencies of trials by percentile.
+pub mod spectrum;
 /// One target against another, by interleaved pairs.
 pub mod compare;
 /// The stored form of a run.

@@ -135,7 +135,7 @@ mod tests {
         let ratios = crate::table::of_ratios(&record, experiment, view, Metric::RatePpsForwarded);
         let marks = ratios.warnings();
         assert!(
-            marks.iter().any(|it| it.contains("over memif against veth:afpacket")),
+            marks.iter().any(|it| it.sentence.contains("over memif against veth:afpacket")),
             "{marks:?}"
         );
     }

@@ -1,26 +1,77 @@
 //! `report.html`: one file that opens offline, in the dark, on paper and on a phone.
 //!
 //! The verdict in plain words stands first; then each figure with its numbers beside what the
-//! study states; then the account of all frames, the tester, the machine, and how to do it again.
-//! Invariants: nothing is loaded from anywhere, no script runs, and all text from the record is
-//! escaped.
+//! study states; then the account of all frames, the tester, the machine, every trial, and how to do it again.
+//! Figures are drawn in the page and wake when they come into view, by a library that the page
+//! carries (`docs/decisions/0028-figures-that-wake.md`). Invariants: nothing is loaded from anywhere, the page reads
+//! the same without scripts, and all text from the record is escaped.
 
-mod style;
+/// The plotting library.
+pub mod library;
 mod claims;
 mod facts;
+mod trials;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::figure::{Figure, View, figure, of_series, svg, views};
+use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
 use crate::record::{Experiment, Record, gathered};
-use crate::report::{figure_id, words};
+use crate::report::{Run, figure_id, words};
 use crate::table::{self, Entry, Table};
 
-/// The page of these runs.
-pub fn html(records: &[Record]) -> String {
-    let title = match records {
+/// The page's look.
+pub(crate) const STYLE: &str = include_str!("page/page.css");
+
+/// The page's own script.
+pub(crate) const SCRIPT: &str = include_str!("page/page.js");
+
+/// What a browser may do with the page: use what stands in it, and ask nobody for anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// Which of how many runs a part of the page is about.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    index: usize,
+    runs: usize,
+}
+
+impl Place {
+    /// What the names of anchors begin with, where there are several runs.
+    fn prefix(self) -> String {
+        if self.runs > 1 { format!("run{}-", self.index + 1) } else { String::new() }
+    }
+
+    /// The name of an anchor in this run.
+    fn id(self, name: &str) -> String {
+        format!("{}{name}", self.prefix())
+    }
+
+    /// Where a link to it leads.
+    fn link(self, name: &str) -> String {
+        format!("#{}", self.id(name))
+    }
+
+    /// The name of a trial's anchor.
+    fn trial(self, id: u64) -> String {
+        self.id(&format!("t{id}"))
+    }
+
+    fn figure(self, mut drawn: Figure) -> Figure {
+        drawn.id = figure_id(&drawn.id, self.index, self.runs);
+        drawn
+    }
+}
+
+/// The page of these runs, with the plotting library in it ([`library::PLOTLY`]).
+pub fn html(runs: &[Run], library: &str) -> String {
+    let title = match runs {
         [one] => words::listed(
-            &one.experiments.iter().map(|experiment| experiment.id.as_str()).collect::<Vec<_>>(),
+            &one.record
+                .experiments
+                .iter()
+                .map(|experiment| experiment.id.as_str())
+                .collect::<Vec<_>>(),
         ),
         many => format!("{} runs", many.len()),
     };
@@ -31,26 +82,30 @@ pub fn html(records: &[Record]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { "planimeter: " (title) }
-                style { (PreEscaped(style::CSS)) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 main {
-                    @for (index, record) in records.iter().enumerate() {
-                        (run(record, index, records.len()))
+                    @for (index, one) in runs.iter().enumerate() {
+                        (run(one, Place { index, runs: runs.len() }))
                     }
                     footer { (facts::reading()) }
                 }
+                script type="text/plain" id="library" { (PreEscaped(library)) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     page.into_string()
 }
 
-fn run(record: &Record, index: usize, runs: usize) -> Markup {
+fn run(run: &Run, place: Place) -> Markup {
+    let record = &run.record;
     html! {
         header {
-            p.kicker { "planimeter report" @if runs > 1 { ", run " (index + 1) " of " (runs) } }
+            p.kicker { "planimeter report" @if place.runs > 1 { ", run " (place.index + 1) " of " (place.runs) } }
             h1 { (heading(record)) }
             p.sub {
                 (record.created) " · " (record.tool.name) " " (record.tool.version)
@@ -58,31 +113,59 @@ fn run(record: &Record, index: usize, runs: usize) -> Markup {
             }
         }
         (verdict(record))
+        (contents(record, place))
         @for experiment in &record.experiments {
-            (section(record, experiment, index, runs))
+            (section(run, experiment, place))
         }
-        section {
+        section id=(place.id("frames")) {
             h2 { "Account of all frames" }
             p {
                 "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
                  included. Where losses are zero everywhere, they have no column."
             }
-            (rows(&table::of_frames(record)))
+            (rows(&table::of_frames(record), place))
             details {
                 summary { "What received frames were" }
                 p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
-                (rows(&table::of_classes(record)))
+                (rows(&table::of_classes(record), place))
             }
             @let drops = table::of_drops(record);
             @if !drops.rows.is_empty() {
-                details { summary { "Losses by place and reason" } (rows(&drops)) }
+                details { summary { "Losses by place and reason" } (rows(&drops, place)) }
             }
         }
         (facts::tester(record))
         (facts::targets(record))
         (facts::machine(record))
-        (facts::again(record))
+        (trials::all(record, place))
+        (facts::again(record, &place.id("again")))
     }
+}
+
+/// What the page holds, as far as it is long.
+fn contents(record: &Record, place: Place) -> Markup {
+    let parts = [
+        ("frames", "Account of all frames"),
+        ("trials", "Every trial"),
+        ("again", "To do it again"),
+    ];
+    html! {
+        @if record.experiments.len() > 1 {
+            nav aria-label={ "Contents" @if place.runs > 1 { " of run " (place.index + 1) } } {
+                ul {
+                    @for experiment in &record.experiments {
+                        li { a href=(place.link(&anchor(experiment))) { (experiment.id) } }
+                    }
+                    @for (name, title) in parts { li { a href=(place.link(name)) { (title) } } }
+                }
+            }
+        }
+    }
+}
+
+/// An experiment's anchor.
+fn anchor(experiment: &Experiment) -> String {
+    experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 
 fn heading(record: &Record) -> String {
@@ -99,6 +182,8 @@ fn verdict(record: &Record) -> Markup {
     let [hold, do_not, cannot] = words::answers(record);
     html! {
         section.verdict {
+            @if let Some(short) = words::short(record) { p.short { (short) } }
+            h2 { "What was measured" }
             p { (words::measured(record)) }
             h2 { "What came out" }
             ul { @for sentence in words::found(record) { li { (sentence) } } }
@@ -124,57 +209,71 @@ fn verdict(record: &Record) -> Markup {
     }
 }
 
-fn section(record: &Record, experiment: &Experiment, index: usize, runs: usize) -> Markup {
+fn section(run: &Run, experiment: &Experiment, place: Place) -> Markup {
+    let record = &run.record;
     html! {
-        section {
+        section id=(place.id(&anchor(experiment))) {
             h2 { (experiment.title) " " small { (experiment.id) } }
             @if let Some(method) = &experiment.method { p { (method) } }
             @if let Some(source) = &experiment.trials_of {
                 p.soft { "Its trials are those of " (source) ", measured once for both." }
             }
             @for view in views(record, experiment) {
-                (view_of(record, experiment, &view, (index, runs)))
+                (view_of(record, experiment, &view, place))
             }
-            @for drawn in of_series(record, experiment) {
-                (series_of(drawn, (index, runs)))
+            @for drawn in of_series(record, experiment) { (chart(drawn, place)) }
+            @if let Some(drawn) = of_spectra(record, experiment, &run.spectra) { (chart(drawn, place)) }
+            @for problem in problems(run, experiment) {
+                p.soft { span.warn { "⚠" } " Not in the latencies by percentile: " (problem) }
             }
             @for sheet in table::sheets(record, experiment) {
                 h3 { (sheet.title) }
                 p { (sheet.reading) }
-                @for table in &sheet.tables { (rows(table)) }
+                @for table in &sheet.tables { (rows(table, place)) }
             }
             (claims::of(record, experiment))
         }
     }
 }
 
-fn view_of(record: &Record, experiment: &Experiment, view: &View, place: (usize, usize)) -> Markup {
-    let drawn = figure(record, experiment, view).map(|mut figure| {
-        figure.id = figure_id(&figure.id, place.0, place.1);
-        svg(&figure)
-    });
+/// Why histograms are missing from a figure, said once at the first experiment that they would be in.
+fn problems<'a>(run: &'a Run, experiment: &Experiment) -> &'a [String] {
+    let is_about = |it: &&Experiment| shows_latency(&run.record, it);
+    match run.record.experiments.iter().find(is_about) {
+        Some(first) if first.id == experiment.id => &run.spectra.problems,
+        _ => &[],
+    }
+}
+
+fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place) -> Markup {
+    let drawn = figure(record, experiment, view);
     let numbers = table::of_view(record, experiment, view);
     let ratios = table::of_ratios(record, experiment, view, ratio_metric(view));
     html! {
-        @if let Some(picture) = &drawn {
-            figure { div.wide { (PreEscaped(picture)) } }
-        }
-        details open[drawn.is_none()] {
+        @let is_alone = drawn.is_none();
+        @if let Some(drawn) = drawn { (chart(drawn, place)) }
+        details.numbers open[is_alone] {
             summary { (view.caption()) }
-            (rows(&numbers))
+            (rows(&numbers, place))
         }
         @if !ratios.rows.is_empty() {
             details {
                 summary { "Each target against " (record.targets[0].name) ", by interleaved pairs" }
-                (rows(&ratios))
+                (rows(&ratios, place))
             }
         }
     }
 }
 
-fn series_of(mut drawn: Figure, place: (usize, usize)) -> Markup {
-    drawn.id = figure_id(&drawn.id, place.0, place.1);
-    html! { figure { div.wide { (PreEscaped(svg(&drawn))) } } }
+/// A figure as it is drawn, and its numbers for the script.
+fn chart(drawn: Figure, place: Place) -> Markup {
+    let drawn = place.figure(drawn);
+    html! {
+        figure.chart id=(drawn.id) data-run=(place.prefix()) {
+            div.wide.still tabindex="0" role="group" aria-label=(drawn.title) { (PreEscaped(svg(&drawn))) }
+            script type="application/json" { (PreEscaped(json(&drawn))) }
+        }
+    }
 }
 
 /// Ratios of a rate are the same in bits; they are stored for frames.
@@ -186,33 +285,60 @@ fn ratio_metric(view: &View) -> crate::record::Metric {
 }
 
 /// A table as HTML, in a box that scrolls by itself.
-fn rows(table: &Table) -> Markup {
+fn rows(table: &Table, place: Place) -> Markup {
     html! {
-        div.wide {
-            table {
+        div.wide tabindex="0" role="group" aria-label="Table" {
+            table.sorts {
                 thead { tr {
                     @for (index, column) in table.columns.iter().enumerate() {
                         th class=[table.is_number(index).then_some("n")] scope="col" { (column) }
                     }
                 } }
                 tbody {
-                    @for row in &table.rows { tr { @for entry in row { (cell(entry)) } } }
+                    @for row in &table.rows { tr { @for entry in row { (cell(entry, place)) } } }
                 }
             }
         }
-        @for warning in table.warnings() { p.soft { span.warn { "⚠" } " " (warning) } }
+        @for warning in table.warnings() {
+            p.soft { span.warn { "⚠ " (warning.brief) } ": " (warning.sentence) }
+        }
     }
 }
 
-fn cell(entry: &Entry) -> Markup {
-    let warnings = entry.warnings.join("; ");
+fn cell(entry: &Entry, place: Place) -> Markup {
     html! {
         td class=[entry.is_number.then_some("n")] {
-            (entry.text)
-            @if !warnings.is_empty() {
-                abbr.warn title=(warnings) { "⚠" }
+            @match entry.trials.first() {
+                Some(first) => a href={ "#" (place.trial(*first)) } data-t=(runs_of(&entry.trials)) { (entry.text) },
+                None => (entry.text),
             }
             @if !entry.range.is_empty() { span.range { (entry.range) } }
+            @for warning in &entry.warnings { abbr.why title=(warning.sentence) { "⚠ " (warning.brief) } }
         }
+    }
+}
+
+/// Numbers of trials, those in a row as the first and the last: `3-5 9`.
+fn runs_of(trials: &[u64]) -> String {
+    let mut sorted = trials.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let row = |chunk: &[u64]| match chunk {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u64::to_string).collect(),
+    };
+    let chunks: Vec<String> = sorted.chunk_by(|a, b| a + 1 == *b).map(row).collect();
+    chunks.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_in_a_row_are_told_by_the_first_and_the_last() {
+        assert_eq!(runs_of(&[9, 3, 5, 4, 4]), "3-5 9");
+        assert_eq!(runs_of(&[1]), "1");
+        assert_eq!(runs_of(&[]), "");
     }
 }

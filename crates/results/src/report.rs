@@ -7,34 +7,73 @@ pub(crate) mod words;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use crate::csv;
-use crate::figure::{figure, of_series, svg, views};
+use crate::derive::counts;
+use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
 use crate::page;
-use crate::record::Record;
-use crate::store::Output;
+use crate::record::{Experiment, Record, Trial};
+use crate::spectrum::Spectra;
+use crate::store::{self, Output};
 use crate::summary;
+
+/// A run as far as a report shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its record.
+    pub record: Record,
+    /// Latencies of its trials by percentile, where its histograms are at hand.
+    pub spectra: Spectra,
+}
+
+impl From<Record> for Run {
+    fn from(record: Record) -> Run {
+        Run { record, spectra: Spectra::default() }
+    }
+}
+
+impl Run {
+    /// A run with those histograms of its folder that its figures show.
+    pub fn of(record: Record, folder: &Path) -> Run {
+        let about: Vec<&str> = record
+            .experiments
+            .iter()
+            .filter(|experiment| shows_latency(&record, experiment))
+            .map(Experiment::source)
+            .collect();
+        let shown = |trial: &&Trial| about.contains(&trial.experiment.as_str()) && counts(trial);
+        let spectra = store::read_spectra(folder, record.trials.iter().filter(shown));
+        Run { record, spectra }
+    }
+}
 
 /// The files of a report over these runs: `report.html`, `summary.md`, `figures/*.svg` and
 /// `*.csv`. Files of several runs begin with the run's number.
-pub fn build(records: &[Record]) -> Vec<Output> {
+pub fn build(runs: &[Run]) -> Vec<Output> {
     let mut outputs = vec![
-        Output { path: "report.html".into(), text: page::html(records) },
-        Output { path: "summary.md".into(), text: summary::markdown(records) },
+        Output { path: "report.html".into(), text: page::html(runs, page::library::PLOTLY) },
+        Output {
+            path: "summary.md".into(),
+            text: summary::markdown(runs.iter().map(|run| &run.record)),
+        },
     ];
-    for (index, record) in records.iter().enumerate() {
-        outputs.extend(files_of(record, index, records.len()));
+    for (index, run) in runs.iter().enumerate() {
+        outputs.extend(files_of(run, index, runs.len()));
     }
     outputs
 }
 
-fn files_of(record: &Record, index: usize, runs: usize) -> Vec<Output> {
+fn files_of(run: &Run, index: usize, runs: usize) -> Vec<Output> {
+    let record = &run.record;
     let trials = figure_id("trials", index, runs);
     let mut outputs = vec![Output { path: format!("{trials}.csv"), text: csv::trials(record) }];
     for experiment in &record.experiments {
         let stem = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let path = format!("{}.csv", figure_id(&stem, index, runs));
         outputs.push(Output { path, text: csv::cells(record, experiment) });
-        for mut figure in of_series(record, experiment) {
+        let spectrum = of_spectra(record, experiment, &run.spectra);
+        for mut figure in of_series(record, experiment).into_iter().chain(spectrum) {
             figure.id = figure_id(&figure.id, index, runs);
             outputs.push(Output { path: format!("figures/{}.svg", figure.id), text: svg(&figure) });
         }

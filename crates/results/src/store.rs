@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::histogram::{Histogram, HistogramError};
 use crate::record::{Line, Outcome, Record, SCHEMA, Trial};
+use crate::spectrum::Spectra;
 
 /// Largest `record.json`, `trials.jsonl` or histogram that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -235,6 +236,19 @@ pub fn read_histogram(folder: &Path, file: &str) -> Result<Histogram, StoreError
     let path = inside(folder, file)?;
     let text = read_text(&path)?;
     Histogram::from_hgrm(&text).map_err(|why| StoreError::BadHistogram { file: path, why })
+}
+
+/// Reads the latencies of these trials by percentile. What cannot be read is told of there, and left out.
+pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) -> Spectra {
+    let mut spectra = Spectra::default();
+    for trial in trials {
+        let Some(file) = trial.latency.as_ref().and_then(|it| it.file.as_deref()) else { continue };
+        match read_histogram(folder, file) {
+            Ok(histogram) => spectra.add(trial.id, &histogram),
+            Err(error) => spectra.problems.push(format!("trial {}: {error}", trial.id)),
+        }
+    }
+    spectra
 }
 
 /// Writes what a report made, each file whole.

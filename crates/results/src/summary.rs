@@ -1,6 +1,7 @@
 //! `summary.md`: the report in a page of text, for terminals, tickets and pull requests.
 //!
-//! Invariant: it says the same as `report.html`, with fewer numbers.
+//! Tables are folded, as GitHub and GitLab show them. Invariants: it says the same as `report.html`, with fewer
+//! numbers; it fits a comment on a pull request ([`BYTES_MAX`]), and says what it left out for that.
 
 use std::fmt::Write;
 
@@ -8,6 +9,9 @@ use crate::figure::views;
 use crate::record::{Record, Verdict, gathered};
 use crate::report::words;
 use crate::table::{self, Entry, Table};
+
+/// Bytes that a summary may have: a comment on GitHub takes 65,536 characters.
+pub const BYTES_MAX: usize = 60_000;
 
 /// What a run found, for a terminal: the verdict and the warnings, without tables.
 pub fn text(record: &Record) -> String {
@@ -30,7 +34,7 @@ pub fn text(record: &Record) -> String {
 }
 
 /// The summary of these runs.
-pub fn markdown(records: &[Record]) -> String {
+pub fn markdown<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
     let mut out = String::from("# planimeter report\n");
     for record in records {
         run(&mut out, record);
@@ -39,7 +43,11 @@ pub fn markdown(records: &[Record]) -> String {
 }
 
 fn run(out: &mut String, record: &Record) {
-    let _ = write!(out, "\n## Run of {}\n\n{}\n\n", record.created, words::measured(record));
+    let _ = write!(out, "\n## Run of {}\n\n", record.created);
+    if let Some(short) = words::short(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&short));
+    }
+    let _ = write!(out, "{}\n\n", words::measured(record));
     for sentence in words::found(record).iter().chain(&words::sure(record)) {
         let _ = writeln!(out, "- {sentence}");
     }
@@ -49,27 +57,69 @@ fn run(out: &mut String, record: &Record) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }
-    claims(out, record);
-    for experiment in &record.experiments {
-        for view in views(record, experiment) {
-            let _ = write!(out, "\n### {} ({})\n\n", view.title(experiment), experiment.id);
-            rows(out, &table::of_view(record, experiment, &view));
-        }
-        for sheet in table::sheets(record, experiment) {
-            let _ = write!(out, "\n### {} ({})\n\n{}\n", sheet.title, experiment.id, sheet.reading);
-            for table in &sheet.tables {
-                out.push('\n');
-                rows(out, table);
-            }
-        }
-    }
-    out.push_str("\n### Account of frames\n\n");
-    rows(out, &table::of_frames(record));
-    let _ = write!(
-        out,
+    let again = format!(
         "\n### To do it again\n\n```\n{}\n```\n\nSeed {}, {} {}.\n",
         record.command_line, record.seed, record.tool.name, record.tool.version
     );
+    let mut left_out: Vec<String> = Vec::new();
+    for (title, text) in parts(record) {
+        match out.len() + text.len() + again.len() + BYTES_OF_TITLES < BYTES_MAX {
+            true => out.push_str(&text),
+            false => left_out.push(title),
+        }
+    }
+    if !left_out.is_empty() {
+        let names: Vec<&str> = left_out.iter().map(String::as_str).take(TITLES_MAX).collect();
+        let more = match left_out.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = write!(
+            out,
+            "\nToo long for a comment, and in `report.html` and `*.csv`: {}{more}.\n",
+            plain(&names.join("; "))
+        );
+    }
+    out.push_str(&again);
+}
+
+/// Titles of what is left out that are named, and the room that is kept for them.
+const TITLES_MAX: usize = 20;
+const BYTES_OF_TITLES: usize = 4000;
+
+/// What may be left out where it is too long: titles and texts, the most important first.
+fn parts(record: &Record) -> Vec<(String, String)> {
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    claims(&mut text, record);
+    parts.push(("what the study states".to_string(), text));
+    let mut text = String::from("\n### Account of frames\n\n");
+    rows(&mut text, &table::of_frames(record));
+    parts.push(("account of frames".to_string(), text));
+    for experiment in &record.experiments {
+        for view in views(record, experiment) {
+            let title = format!("{} ({})", view.title(experiment), experiment.id);
+            let mut text = format!("\n### {title}\n\n");
+            folded(&mut text, view.caption(), &table::of_view(record, experiment, &view));
+            parts.push((title, text));
+        }
+        for sheet in table::sheets(record, experiment) {
+            let title = format!("{} ({})", sheet.title, experiment.id);
+            let mut text = format!("\n### {title}\n\n{}\n\n", sheet.reading);
+            for table in &sheet.tables {
+                folded(&mut text, "The numbers", table);
+            }
+            parts.push((title, text));
+        }
+    }
+    parts
+}
+
+/// A table that opens on a click.
+fn folded(out: &mut String, title: &str, table: &Table) {
+    let _ = write!(out, "<details><summary>{title}</summary>\n\n");
+    rows(out, table);
+    out.push_str("\n</details>\n");
 }
 
 fn claims(out: &mut String, record: &Record) {
@@ -80,7 +130,7 @@ fn claims(out: &mut String, record: &Record) {
     let _ = write!(
         out,
         "\n### What the study states\n\n{hold} answers hold here, {do_not} do not, {cannot} cannot \
-         be told.\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
+         be told.\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
     );
     for line in &record.claims {
         let (answer, why) = match &line.verdict {
@@ -98,6 +148,7 @@ fn claims(out: &mut String, record: &Record) {
             plain(&line.numbers),
         );
     }
+    out.push_str("\n</details>\n");
 }
 
 fn rows(out: &mut String, table: &Table) {
@@ -106,8 +157,8 @@ fn rows(out: &mut String, table: &Table) {
     let text = |entry: &Entry| {
         let range =
             if entry.range.is_empty() { String::new() } else { format!(" ({})", entry.range) };
-        let mark = if entry.warnings.is_empty() { "" } else { " !" };
-        format!("{}{range}{mark}", plain(&entry.text))
+        let marks = entry.warnings.iter().map(|mark| format!(" \u{26a0} {}", mark.brief));
+        format!("{}{range}{}", plain(&entry.text), plain(&marks.collect::<String>()))
     };
     for row in &table.rows {
         let _ = writeln!(out, "| {} |", row.iter().map(text).collect::<Vec<_>>().join(" | "));
@@ -122,6 +173,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Cell, Experiment};
     use crate::sample;
 
     #[test]
@@ -132,6 +184,22 @@ mod tests {
         assert!(text.contains("the forwarding rate is highest on bridge with 1\u{202f}1"));
         assert!(text.contains("warning: bianco2010/fig2 on bridge: 3 frames"));
         assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_long_run_still_fits_a_comment_and_says_what_is_left_out() {
+        let mut record = sample::record();
+        let (first, cells) = (record.experiments[0].clone(), record.cells.clone());
+        for copy in 0..40 {
+            let id = format!("copy{copy}");
+            record.experiments.push(Experiment { id: id.clone(), ..first.clone() });
+            let own = cells.iter().filter(|cell| cell.experiment == first.id);
+            record.cells.extend(own.map(|cell| Cell { experiment: id.clone(), ..cell.clone() }));
+        }
+        let text = markdown([&record]);
+        assert!(text.len() < BYTES_MAX, "{}", text.len());
+        assert!(text.contains("Too long for a comment") && text.contains(" more."), "{text}");
+        assert!(text.contains(&record.command_line));
     }
 
     #[test]

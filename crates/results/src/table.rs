@@ -20,7 +20,7 @@ use crate::figure::{View, curves};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{
-    Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Within,
+    Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Warning, Within,
 };
 
 /// Rows under named columns.
@@ -34,10 +34,10 @@ pub struct Table {
 
 impl Table {
     /// Every warning of its entries, each once, in their order.
-    pub fn warnings(&self) -> Vec<&str> {
-        let mut found: Vec<&str> = Vec::new();
+    pub fn warnings(&self) -> Vec<&Mark> {
+        let mut found: Vec<&Mark> = Vec::new();
         for warning in self.rows.iter().flatten().flat_map(|entry| &entry.warnings) {
-            if !found.contains(&warning.as_str()) {
+            if !found.contains(&warning) {
                 found.push(warning);
             }
         }
@@ -57,10 +57,33 @@ pub struct Entry {
     pub text: String,
     /// Smaller, beside or below it: an interval.
     pub range: String,
-    /// What to know before trusting it, as sentences.
-    pub warnings: Vec<String>,
+    /// What to know before trusting it.
+    pub warnings: Vec<Mark>,
     /// Whether it is a number, to stand to the right.
     pub is_number: bool,
+    /// The trials that it rests on, where they are few enough to be named.
+    pub trials: Vec<u64>,
+}
+
+/// A warning as it stands with a number: two or three words there, and the sentence below the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// In the row.
+    pub brief: String,
+    /// Below the table.
+    pub sentence: String,
+}
+
+impl Mark {
+    fn new(brief: &str, sentence: impl Into<String>) -> Mark {
+        Mark { brief: brief.into(), sentence: sentence.into() }
+    }
+}
+
+impl From<&Warning> for Mark {
+    fn from(warning: &Warning) -> Mark {
+        Mark { brief: warning.brief(), sentence: warning.sentence() }
+    }
 }
 
 impl Entry {
@@ -84,8 +107,9 @@ impl Entry {
                 (None, None) => "n=1".into(),
                 (None, Some(each)) => format!("n=1, ± {}", number::value(cell.metric, each)),
             },
-            warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
+            warnings: cell.warnings.iter().map(Mark::from).collect(),
             is_number: true,
+            trials: cell.trials.clone(),
         }
     }
 }
@@ -216,7 +240,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
         });
         let mut value = Entry::number(number::text(ratio.ratio));
         value.range = range;
-        value.warnings.extend(ratio.across_links());
+        value.warnings.extend(ratio.across_links().map(|it| Mark::new("links differ", it)));
         let setting = Entry::number(number::setting(ratio.point.value));
         let mut row = vec![setting, Entry::word(naming.of(&ratio.target))];
         row.extend(has_curves.then(|| Entry::word(curve_of(&ratio.point))));
@@ -260,7 +284,7 @@ pub fn of_frames(record: &Record) -> Table {
         let unexplained: i64 = trials.iter().map(|trial| trial.frames_unexplained).sum();
         let mut entry = Entry::number(number::count(unexplained));
         if unexplained != 0 {
-            entry.warnings.push("frames that nobody accounts for".into());
+            entry.warnings.push(Mark::new("unexplained", "frames that nobody accounts for"));
         }
         row.push(entry);
         row

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::record::Record;
+use results::report::Run;
 use results::store;
 
 use super::failure::Failure;
@@ -30,23 +30,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let records = arguments.runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, _>>()?;
+    let runs = arguments.runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, _>>()?;
     std::fs::create_dir_all(out)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
-    store::write_outputs(out, &results::report::build(&records))
+    store::write_outputs(out, &results::report::build(&runs))
         .map_err(|error| Failure::usage(error.to_string()))?;
     say!("{}", out.join("report.html").display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// A run as far as it came.
-fn read(run: &Path) -> Result<Record, Failure> {
+fn read(run: &Path) -> Result<Run, Failure> {
     let (mut record, is_behind) = store::read_run(run).map_err(|error| unreadable(&error))?;
     if is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;
         results::derive::finish(&mut record, &claims);
     }
-    Ok(record)
+    Ok(Run::of(record, run))
 }
 
 /// A folder that holds no run.

@@ -551,8 +551,9 @@ impl<'a> Run<'a> {
         let claims = papers::claims().map_err(RunError::Claims)?;
         results::derive::finish(&mut self.record, &claims);
         self.store.write_record(&self.record)?;
-        let outputs = results::report::build(std::slice::from_ref(&self.record));
+        let run = results::report::Run::of(self.record, self.store.folder());
+        let outputs = results::report::build(std::slice::from_ref(&run));
         results::store::write_outputs(self.store.folder(), &outputs)?;
-        Ok(Finished { folder: self.store.folder().to_path_buf(), record: self.record })
+        Ok(Finished { folder: self.store.folder().to_path_buf(), record: run.record })
     }
 }

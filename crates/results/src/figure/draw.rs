@@ -9,7 +9,6 @@ use std::fmt::Write;
 use super::palette::{Marker, Style};
 use super::scale::Scale;
 use super::{Axis, Figure, FigurePoint, Series};
-use crate::number;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 72.0;
@@ -24,14 +23,18 @@ const LETTER: f64 = 7.0;
 /// Width of a legend's line and marker, before the text.
 const LEGEND_TEXT_AT: f64 = 44.0;
 /// From more points than this a curve is drawn as dots.
-const DENSE_POINTS: usize = 150;
+pub(super) const DENSE_POINTS: usize = 150;
+/// Radius of the ring around a point that a warning stands with, and its colour.
+const RING: f64 = 9.0;
+const WARNING: &str = "#a33a00";
 const INK: &str = "#222222";
 const FAINT: &str = "#dddddd";
 const FAINTER: &str = "#eeeeee";
 
 /// The picture of a figure.
 pub fn svg(figure: &Figure) -> String {
-    let top = TITLE_HEIGHT + legend_height(&figure.series);
+    let drawn: Vec<&Series> = figure.drawn().collect();
+    let top = TITLE_HEIGHT + legend_height(&drawn);
     let height = top + PLOT_HEIGHT + BOTTOM;
     let frame = Frame::new(figure, top);
     let mut out = format!(
@@ -48,27 +51,40 @@ pub fn svg(figure: &Figure) -> String {
         escape(&figure.title),
         id = escape(&figure.id),
     );
-    legend(&mut out, &figure.series);
+    legend(&mut out, &drawn);
     frame.grid(&mut out, &figure.x, &figure.y);
-    for series in &figure.series {
+    for series in drawn {
         frame.curve(&mut out, series);
+    }
+    let is_warned = |point: &FigurePoint| !point.warnings.is_empty();
+    let ringed = figure.drawn().any(|it| !it.is_warned() && it.points.iter().any(is_warned));
+    if ringed {
+        let (right, y) = (WIDTH - RIGHT, height - 8.0);
+        let _ = writeln!(
+            out,
+            r#"<text x="{right}" y="{y}" text-anchor="end" font-size="12" fill="{WARNING}">ringed: with a warning</text>"#
+        );
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn legend_height(series: &[Series]) -> f64 {
+fn legend_height(series: &[&Series]) -> f64 {
     series.len().div_ceil(legend_columns(series)) as f64 * LEGEND_ROW + 12.0
 }
 
 /// As many columns as the longest name leaves room for.
-fn legend_columns(series: &[Series]) -> usize {
-    let longest = series.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+fn legend_columns(series: &[&Series]) -> usize {
+    let longest = series.iter().map(|one| legend_name(one).chars().count()).max().unwrap_or(0);
     let needed = LEGEND_TEXT_AT + longest as f64 * LETTER;
     (((WIDTH - LEFT - RIGHT) / needed) as usize).clamp(1, LEGEND_COLUMNS)
 }
 
-fn legend(out: &mut String, series: &[Series]) {
+fn legend_name(series: &Series) -> String {
+    if series.is_warned() { format!("{} \u{26a0}", series.name) } else { series.name.clone() }
+}
+
+fn legend(out: &mut String, series: &[&Series]) {
     let columns = legend_columns(series);
     let column_width = (WIDTH - LEFT - RIGHT) / columns as f64;
     for (index, one) in series.iter().enumerate() {
@@ -82,7 +98,7 @@ fn legend(out: &mut String, series: &[Series]) {
             r#"<text x="{}" y="{}" fill="{INK}">{}</text>"#,
             place(x + LEGEND_TEXT_AT),
             place(y + 4.5),
-            escape(&one.name),
+            escape(&legend_name(one)),
         );
     }
 }
@@ -96,7 +112,7 @@ struct Frame {
 
 impl Frame {
     fn new(figure: &Figure, top: f64) -> Frame {
-        let points = || figure.series.iter().flat_map(|series| &series.points);
+        let points = || figure.drawn().flat_map(|series| &series.points);
         let across: Vec<f64> = points().map(|point| point.x).collect();
         let upwards: Vec<f64> = points()
             .flat_map(|point| {
@@ -140,7 +156,7 @@ impl Frame {
         }
         line(format!("M{LEFT} {}V{bottom}H{right}", self.top), INK);
         for &value in &self.y.ticks {
-            let (at, label) = (place(self.y(value) + 4.5), number::text(value));
+            let (at, label) = (place(self.y(value) + 4.5), y.kind.label(value));
             let left = LEFT - 9.0;
             let _ = writeln!(
                 out,
@@ -148,7 +164,7 @@ impl Frame {
             );
         }
         for &value in &self.x.ticks {
-            let (at, label) = (place(self.x(value)), number::text(value));
+            let (at, label) = (place(self.x(value)), x.kind.label(value));
             let under = bottom + 20.0;
             let _ = writeln!(
                 out,
@@ -188,7 +204,8 @@ impl Frame {
             if series.style.marker == Marker::None {
                 continue;
             }
-            let _ = writeln!(out, "<g><title>{}</title>", escape(&point.note));
+            let warned = !point.warnings.is_empty() && !series.is_warned();
+            let _ = writeln!(out, "<g><title>{}</title>", escape(&told(point)));
             if let Some((low, high)) = point.interval {
                 let (from, to) = (place(self.y(low)), place(self.y(high)));
                 let (left, colour) = (place(x - 4.0), series.style.colour);
@@ -199,6 +216,9 @@ impl Frame {
                 );
             }
             marker(out, &series.style, x, y);
+            if warned {
+                ring(out, x, y);
+            }
             out.push_str("</g>\n");
         }
         out.push_str("</g>\n");
@@ -248,6 +268,22 @@ fn marker(out: &mut String, style: &Style, x: f64, y: f64) {
         place(x),
         place(y),
         style.colour,
+    );
+}
+
+/// What a reader sees on pointing at a point: its note, and what to know before trusting it.
+fn told(point: &FigurePoint) -> String {
+    let warnings = point.warnings.iter().map(|warning| format!(" \u{26a0} {warning}"));
+    std::iter::once(point.note.clone()).chain(warnings).collect()
+}
+
+/// Around a point that a warning stands with.
+fn ring(out: &mut String, x: f64, y: f64) {
+    let (left, y) = (place(x - RING), place(y));
+    let _ = writeln!(
+        out,
+        r#"<path d="M{left} {y}a{RING} {RING} 0 1 0 {w} 0a{RING} {RING} 0 1 0 -{w} 0z" stroke="{WARNING}" stroke-width="1.4" stroke-dasharray="3 2" fill="none"/>"#,
+        w = 2.0 * RING,
     );
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: ticks are round numbers (1, 2 or 5 times a power of ten), or measured values.
 
 use super::AxisKind;
+use crate::number;
 
 /// An axis with its range.
 #[derive(Debug, Clone)]
@@ -28,6 +29,7 @@ impl Scale {
             AxisKind::Linear => linear(top, bottom.min(0.0), ticks_wanted),
             AxisKind::Log => log(bottom, top),
             AxisKind::LogAtPoints => log_at_points(&shown, bottom, top),
+            AxisKind::Percentile => percentile(top),
         }
     }
 
@@ -111,6 +113,32 @@ fn log_at_points(values: &[f64], bottom: f64, top: f64) -> Scale {
     Scale { kind: AxisKind::LogAtPoints, from, to, ticks: labelled, minor }
 }
 
+/// From the least to the highest percentile that was reached: 0, 50, 90, 99 % and so on.
+fn percentile(top: f64) -> Scale {
+    let to = if top.is_finite() { top.clamp(2.0, 1e15) } else { 2.0 };
+    let nines = (1..=15).map(|decade| 10f64.powi(decade));
+    let ticks = [1.0, 2.0, 4.0].into_iter().chain(nines).filter(|tick| *tick <= to * 1.000_001);
+    Scale { kind: AxisKind::Percentile, from: 1.0, to, ticks: ticks.collect(), minor: Vec::new() }
+}
+
+impl AxisKind {
+    /// How a value is written along such an axis.
+    pub fn label(self, value: f64) -> String {
+        match self {
+            AxisKind::Percentile => {
+                let decimals = (value.log10().floor() as i32 - 1).clamp(0, 12) as usize;
+                let percent = format!("{:.decimals$}", 100.0 - 100.0 / value);
+                let percent = match percent.contains('.') {
+                    true => percent.trim_end_matches('0').trim_end_matches('.'),
+                    false => &percent,
+                };
+                format!("{percent} %")
+            }
+            _ => number::text(value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +158,16 @@ mod tests {
         assert_eq!(scale.place(0.0), 0.0);
         let below = Scale::over(AxisKind::Linear, &[-0.2, 0.0], 5);
         assert!(below.place(-0.2) < 1e-9 && below.place(0.0) > 0.99);
+    }
+
+    #[test]
+    fn percentiles_are_equally_far_by_nines_and_written_as_people_do() {
+        let scale = Scale::over(AxisKind::Percentile, &[1.0, 5000.0], 5);
+        let labels: Vec<String> = scale.ticks.iter().map(|&it| scale.kind.label(it)).collect();
+        assert_eq!(labels, ["0 %", "50 %", "75 %", "90 %", "99 %", "99.9 %"]);
+        assert!((scale.place(100.0) - 2.0 * scale.place(10.0)).abs() < 1e-12);
+        assert_eq!(AxisKind::Percentile.label(1.25), "20 %");
+        assert_eq!(AxisKind::Percentile.label(1e5), "99.999 %");
     }
 
     #[test]
@@ -154,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_axis_of_nothing_or_of_one_value_still_has_a_length() {
-        for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints] {
+        for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints, AxisKind::Percentile] {
             for values in [&[][..], &[0.0], &[5.0], &[f64::NAN]] {
                 let scale = Scale::over(kind, values, 5);
                 assert!(scale.to > scale.from, "{kind:?} {values:?}");

@@ -28,14 +28,19 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     let naming = Naming::among(record, rows.iter().map(|(target, ..)| *target));
     for (target, style, found) in rows {
         for (place, found) in found.into_iter().enumerate() {
-            let Some(found) = found else { continue };
+            let Some((trial, found)) = found else { continue };
             over.get_or_insert(found.over.as_str());
             named.get_or_insert(found.name.as_str());
             let label = match show.series.len() {
                 1 => naming.of(target),
                 _ => format!("{}, {}", naming.of(target), words(&found.name).0),
             };
-            series.push(Series { name: label, style: style.variant(place), points: points(found) });
+            series.push(Series {
+                name: label,
+                style: style.variant(place),
+                points: points(found, trial),
+                choice: None,
+            });
         }
     }
     let ((x, x_unit), (y, y_unit)) = (words(over?), words(named?));
@@ -52,6 +57,7 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
         x: Axis { label: label(&x, x_unit), kind },
         y: Axis { label: label(&y, y_unit), kind: AxisKind::Linear },
         series,
+        choice: None,
     })
 }
 
@@ -61,28 +67,29 @@ fn shown<'a>(
     of: &Experiment,
     target: &str,
     name: &str,
-) -> Option<&'a record::Series> {
+) -> Option<(u64, &'a record::Series)> {
     let here =
         |trial: &&Trial| counts(trial) && trial.experiment == of.source() && trial.target == target;
     let trials = record.trials.iter().filter(here);
     let found = trials.filter_map(|trial| Some((trial, series_in(trial, name)?)));
     let last = found.min_by(|(a, _), (b, _)| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)));
-    last.map(|(_, series)| series)
+    last.map(|(trial, series)| (trial.id, series))
 }
 
 fn series_in<'a>(trial: &'a Trial, name: &str) -> Option<&'a record::Series> {
     trial.module.as_ref()?.series.iter().find(|series| series.name == name)
 }
 
-fn points(series: &record::Series) -> Vec<FigurePoint> {
+fn points(series: &record::Series, trial: u64) -> Vec<FigurePoint> {
     let ((_, _, across), (_, _, upwards)) = (unit(&series.over), unit(&series.name));
     let point = |&[x, y]: &[f64; 2]| {
         let (x, y) = (x * across, y * upwards);
         FigurePoint {
             x,
             y,
-            interval: None,
             note: format!("{}, {}", number::text(x), number::text(y)),
+            trials: vec![trial],
+            ..FigurePoint::default()
         }
     };
     series.points.iter().map(point).collect()

@@ -53,11 +53,12 @@ fn hostile_names_stay_text() {
 #[test]
 fn odd_values_give_a_picture_and_no_panic() {
     let odd = [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300];
-    let point = |y: f64| FigurePoint { x: 64.0, y, interval: Some((y, y)), note: String::new() };
-    for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints] {
+    let point =
+        |y: f64| FigurePoint { x: 64.0, y, interval: Some((y, y)), ..FigurePoint::default() };
+    for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints, AxisKind::Percentile] {
         for values in odd.map(|y| vec![point(y), point(1.0)]) {
             let axis = Axis { label: "a".into(), kind };
-            let series = Series { name: "s".into(), style: Style::REFERENCE, points: values };
+            let series = Series::reference("s", values);
             let figure = Figure {
                 id: "f".into(),
                 title: String::new(),
@@ -65,8 +66,10 @@ fn odd_values_give_a_picture_and_no_panic() {
                 x: axis.clone(),
                 y: axis,
                 series: vec![series],
+                choice: None,
             };
             assert!(svg(&figure).ends_with("</svg>\n"));
+            assert!(serde_json::from_str::<serde_json::Value>(&json(&figure)).is_ok());
         }
     }
 }

@@ -5,7 +5,7 @@
 //! several curves on each target, they are drawn in one figure, or in one for each. Invariant: a
 //! curve has a point only where a cell has a value.
 
-use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, standard, styles};
+use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::links::Naming;
 use crate::number;
@@ -295,6 +295,8 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         y: cell.value * unit.factor,
         interval: cell.interval.map(|i| (i.low * unit.factor, i.high * unit.factor)),
         note: note(cell),
+        trials: cell.trials.clone(),
+        warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
     };
     let curves: Vec<Option<Within>> = match curves(record, experiment) {
         none if none.is_empty() => vec![None],
@@ -322,7 +324,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
                 true => (name, style),
                 false => (format!("{name}, {}", number::title(metric)), style.variant(place)),
             };
-            series.push(Series { name, style, points });
+            series.push(Series { name, style, points, choice: None });
         }
     }
     if series.iter().all(|one| one.points.len() < 2) {
@@ -330,11 +332,10 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     }
     if let Some(metric) = view.reference {
         let points = reference(record, experiment, (view, metric), (unit.factor, x_factor));
-        series.insert(0, Series { name: "offered load".into(), style: Style::REFERENCE, points });
+        series.insert(0, Series::reference("offered load", points));
     }
     if let Some(points) = view.has_theory.then(|| theory(record, &series, unit.factor)).flatten() {
-        let name = "theoretical maximum of the link".into();
-        series.insert(0, Series { name, style: Style::REFERENCE, points });
+        series.insert(0, Series::reference("theoretical maximum of the link", points));
     }
     let y_label = match view.also.is_empty() {
         true => format!("{}, {}", number::title(view.metric), unit.unit),
@@ -354,6 +355,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
             kind: if view.logarithmic { AxisKind::Log } else { AxisKind::Linear },
         },
         series,
+        choice: None,
     })
 }
 
@@ -424,7 +426,7 @@ fn reference(
             let y = cell.value * factors.0;
             match points.iter_mut().find(|point| point.x == x) {
                 Some(point) => point.y = point.y.max(y),
-                None => points.push(FigurePoint { x, y, interval: None, note: String::new() }),
+                None => points.push(FigurePoint { x, y, ..FigurePoint::default() }),
             }
         }
     }
@@ -440,7 +442,7 @@ fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigureP
     sizes.dedup();
     let point = |x: f64| {
         let y = capacity_bps / (8.0 * (x + WIRE_OVERHEAD_BYTES)) * factor;
-        FigurePoint { x, y, interval: None, note: String::new() }
+        FigurePoint { x, y, ..FigurePoint::default() }
     };
     Some(sizes.into_iter().map(point).collect())
 }

@@ -24,7 +24,7 @@ pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
     html! {
         @if !lines.is_empty() {
             h3 { "What " (lines[0].claim.study) " states about its " (lines[0].claim.item) }
-            div.wide.claims { table { (groups(&lines)) } }
+            div.wide.claims tabindex="0" role="group" aria-label="What the study states" { table { (groups(&lines)) } }
         }
         @if is_drawn && !has_values {
             p.soft {
@@ -95,7 +95,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
         @if !values.is_empty() {
             details {
                 summary { "Values that the study prints" }
-                div.wide {
+                div.wide tabindex="0" role="group" aria-label="Values that the study prints" {
                     table {
                         thead { tr {
                             th { "there" } th { (number::axis(&values[0].point.name)) }

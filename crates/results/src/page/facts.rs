@@ -26,7 +26,7 @@ pub(super) fn tester(record: &Record) -> Markup {
                 h2 { "The tester by itself" }
                 p { "Looped without a target before anything else: what it can carry without loss (its \
                      ceiling), what it offers when asked for more, and what it adds." }
-                div.wide {
+                div.wide tabindex="0" role="group" aria-label="Table" {
                     table {
                         thead { tr {
                             th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" } th { "saturated, frames/s" }
@@ -62,7 +62,7 @@ pub(super) fn targets(record: &Record) -> Markup {
     html! {
         section {
             h2 { "Targets" }
-            div.wide {
+            div.wide tabindex="0" role="group" aria-label="Table" {
                 table {
                     thead { tr {
                         th { "name" } th { "asked for as" } th { "does" } th { "family" }
@@ -119,9 +119,9 @@ pub(super) fn machine(record: &Record) -> Markup {
 }
 
 /// How to do it again.
-pub(super) fn again(record: &Record) -> Markup {
+pub(super) fn again(record: &Record, id: &str) -> Markup {
     html! {
-        section {
+        section id=(id) {
             h2 { "To do it again" }
             pre { (record.command_line) }
             dl {
@@ -132,8 +132,8 @@ pub(super) fn again(record: &Record) -> Markup {
                 @if !text.is_empty() { dt { "parameters" } dd { (text) } }
             }
             p {
-                "Every number here comes from a trial in " code { "record.json" } " beside this page, \
-                 which names its seed; " code { "*.csv" } " holds the same numbers with all their digits."
+                "Every number here comes from trials, which it leads to; " code { "record.json" } " beside this page \
+                 holds them, and " code { "*.csv" } " the same numbers with all their digits."
             }
         }
     }

@@ -226,6 +226,29 @@ impl Warning {
         )
     }
 
+    /// The warning in two or three words, for the place where the number stands.
+    pub fn brief(&self) -> String {
+        match self {
+            Warning::FewSamples { n, .. } => format!("n={n} only"),
+            Warning::TesterLimited { .. } => "limited by the tester".into(),
+            Warning::ControllerLimited { .. } => "limited by the controller".into(),
+            Warning::Irregular { .. } => "irregular".into(),
+            Warning::Disturbed { .. } => "disturbed".into(),
+            Warning::Repeated { .. } => "done again".into(),
+            Warning::UnexplainedFrames { .. } => "unexplained frames".into(),
+            Warning::WrongFrames { .. } => "wrong frames".into(),
+            Warning::Stall { .. } => "stall".into(),
+            Warning::NotWarm { .. } => "caches not filled".into(),
+            Warning::LinksDiffer { .. } => "links differ".into(),
+            Warning::UserSpaceStamps => "stamped by the program".into(),
+            Warning::LeftOut { .. } => "left out".into(),
+            Warning::Partial { .. } => "partial".into(),
+            Warning::Virtualised { .. } => "virtual machine".into(),
+            Warning::CoresShared { .. } => "cores shared".into(),
+            Warning::FrequencyScaling { .. } => "frequency may change".into(),
+        }
+    }
+
     /// The warning in words.
     pub fn sentence(&self) -> String {
         match self {

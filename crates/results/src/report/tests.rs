@@ -1,5 +1,8 @@
 //! The report of the made-up run against the files in `tests/golden`; `UPDATE=1` blesses anew.
 
+/// What a reader sees and does in a real browser.
+mod browser;
+
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -14,7 +17,7 @@ fn golden() -> PathBuf {
 fn the_report_is_what_a_person_looked_at() {
     let update = std::env::var("UPDATE").is_ok_and(|value| value == "1");
     let shown = |output: &Output| !output.path.ends_with(".csv");
-    for output in build(&[sample::record()]).into_iter().filter(shown) {
+    for output in looked_at(&[sample::record().into()]).into_iter().filter(shown) {
         let path = golden().join(output.path.replace('/', "-"));
         if update {
             std::fs::write(&path, &output.text).unwrap();
@@ -30,8 +33,19 @@ fn the_report_is_what_a_person_looked_at() {
     }
 }
 
-fn page_of(records: &[Record]) -> String {
-    let outputs = build(records);
+/// What a person looks at: library, script and style have their place only.
+fn looked_at(runs: &[Run]) -> Vec<Output> {
+    let mut outputs = build(runs);
+    for output in &mut outputs {
+        for part in [page::library::PLOTLY, page::SCRIPT, page::STYLE] {
+            output.text = output.text.replace(part, "");
+        }
+    }
+    outputs
+}
+
+fn page_of(record: Record) -> String {
+    let outputs = looked_at(&[record.into()]);
     outputs.into_iter().find(|output| output.path == "report.html").unwrap().text
 }
 
@@ -39,17 +53,34 @@ fn page_of(records: &[Record]) -> String {
 fn deleting_and_making_it_again_changes_nothing() {
     let record = sample::record();
     let read: Record = serde_json::from_str(&crate::store::record_text(&record)).unwrap();
-    assert_eq!(build(&[record]), build(&[read]));
+    assert_eq!(build(&[record.into()]), build(&[read.into()]));
 }
 
 #[test]
-fn the_page_loads_nothing_and_runs_nothing() {
-    let page = page_of(&[sample::record()]);
-    for word in ["<script", "<link", "<img", "src=", "@import", "url(", "href="] {
-        assert!(!page.contains(word), "{word}");
+fn the_page_names_no_address() {
+    let page = page_of(sample::record());
+    for word in ["<link", "<img", " src=", "@import", "url("] {
+        assert!(!page.contains(word) && !page::STYLE.contains(word), "{word}");
     }
-    let addresses = page.matches("http").count();
+    assert_eq!(page.matches("href=").count(), page.matches("href=\"#").count());
+    let addresses = page.matches("http").count() - page.matches("http-equiv").count();
     assert_eq!(addresses, page.matches("http://www.w3.org/2000/svg").count());
+}
+
+#[test]
+fn every_number_leads_to_trials_that_the_page_has() {
+    let record = sample::record();
+    let (ids, page) = (record.trials.len(), page_of(record));
+    for id in 1..=ids {
+        assert_eq!(page.matches(&format!("<tr id=t{id}>")).count(), 1, "trial {id}");
+    }
+    let links = page.matches("data-t=").count();
+    assert!(links > 300, "{links}");
+    for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let found =
+            page.contains(&format!("id=\"{target}\"")) || page.contains(&format!("id={target}>"));
+        assert!(found, "{target} leads nowhere");
+    }
 }
 
 #[test]
@@ -61,15 +92,22 @@ fn hostile_words_stay_text() {
     record.experiments[0].title = evil.into();
     record.environment.kernel = Some(evil.into());
     record.link = evil.into();
-    for output in build(&[record]) {
+    record.targets[1].name = evil.into();
+    record
+        .trials
+        .iter_mut()
+        .filter(|it| it.target == "bridge")
+        .for_each(|it| it.target = evil.into());
+    crate::derive::finish(&mut record, &[]);
+    for output in looked_at(&[record.into()]) {
         let is_markup = output.path.ends_with(".html") || output.path.ends_with(".svg");
-        assert!(!(is_markup && output.text.contains("<script")), "{}", output.path);
+        assert!(!(is_markup && output.text.contains("<script>alert")), "{}", output.path);
     }
 }
 
 #[test]
 fn several_runs_share_one_page_and_no_name() {
-    let outputs = build(&[sample::record(), sample::record()]);
+    let outputs = looked_at(&[sample::record().into(), sample::record().into()]);
     let mut paths: Vec<&str> = outputs.iter().map(|output| output.path.as_str()).collect();
     assert!(paths.contains(&"figures/run2-bianco2010-fig3.svg"));
     paths.sort_unstable();
@@ -79,6 +117,7 @@ fn several_runs_share_one_page_and_no_name() {
     let page = &outputs[0].text;
     assert_eq!(page.matches("id=\"run1-bianco2010-fig2-title\"").count(), 1);
     assert_eq!(page.matches("id=\"run2-bianco2010-fig2-title\"").count(), 1);
+    assert_eq!(page.matches("<tr id=run2-t7>").count(), 1);
 }
 
 #[test]
@@ -88,7 +127,7 @@ fn an_empty_or_partial_run_still_gives_a_page_that_says_so() {
     record.partial = true;
     record.trials_planned = Some(414);
     crate::derive::finish(&mut record, &sample::claims());
-    let page = page_of(&[record]);
+    let page = page_of(record);
     assert!(page.contains("partial: 0 of 414 trials were measured"));
     assert!(!page.contains("<svg"), "nothing measured, nothing drawn");
     assert!(!page.contains("NaN"));

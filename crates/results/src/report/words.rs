@@ -7,8 +7,9 @@ use crate::derive::{counts, richer};
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
-use crate::record::{Cell, Experiment, Limit, Metric, Ratio, Record, Target, Trial, Verdict};
-use crate::table::answer_word;
+use crate::record::{
+    Answer, Cell, Experiment, Limit, Metric, Ratio, Record, Target, Trial, Verdict,
+};
 
 /// What is said of processing times.
 mod study;
@@ -74,9 +75,13 @@ fn richer(record: &Record) -> Option<String> {
     })
 }
 
-/// The extremes of one view at its most telling point: the smallest packets, the highest load for
-/// a rate, the lowest for a latency.
-fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<String> {
+/// One view at its most telling point: the smallest packets, the highest load for a rate, the lowest for a
+/// latency. The point in words, and its cells, the greatest first.
+fn telling<'a>(
+    record: &'a Record,
+    experiment: &Experiment,
+    view: &View,
+) -> Option<(String, Vec<&'a Cell>)> {
     let metric = match view.metric {
         Metric::RateBpsForwarded => Metric::RatePpsForwarded,
         metric => metric,
@@ -96,7 +101,6 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     let mut cells: Vec<&Cell> =
         record.cells.iter().filter(here).filter(|cell| cell.point.value == x).collect();
     cells.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let (most, least) = (cells.first()?, cells.last()?);
     let place = match experiment.x_name.as_str() {
         "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
         "load_percent" => format!("At a load of {} %", number::setting(x)),
@@ -113,6 +117,14 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
         Some(curve) => format!("{place} and {}", number::curve(curve)),
         None => place,
     };
+    Some((place, cells))
+}
+
+/// The extremes of one view at its most telling point.
+fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<String> {
+    let (place, cells) = telling(record, experiment, view)?;
+    let (most, least) = (cells.first()?, cells.last()?);
+    let metric = most.metric;
     let naming = Naming::within(record, &experiment.id);
     let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
         Some(curve) => format!("{} ({})", naming.of(&cell.target), number::curve(curve)),
@@ -144,14 +156,73 @@ fn against_first(record: &Record, place: &Cell) -> String {
     };
     let ratios: Vec<&Ratio> = record.ratios.iter().filter(here).collect();
     let Some(first) = ratios.first() else { return String::new() };
-    let times = |ratio: &&Ratio| {
+    let times = |ratio: &&&Ratio| {
         let across = ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
-        let answer = answer_word(ratio).to_string() + &across.unwrap_or_default();
-        format!("{} {} times ({answer})", ratio.target, number::text(ratio.ratio))
+        format!(
+            "{} ({} times{})",
+            ratio.target,
+            number::text(ratio.ratio),
+            across.unwrap_or_default()
+        )
     };
-    let others: Vec<String> = ratios.iter().map(times).collect();
-    let others: Vec<&str> = others.iter().map(String::as_str).collect();
-    format!(" Against {}: {}.", first.base, listed(&others))
+    let told = |answer: Answer, words: &str| {
+        let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
+        let named: Vec<String> = those.iter().map(times).collect();
+        let named: Vec<&str> = named.iter().map(String::as_str).collect();
+        (!named.is_empty()).then(|| format!("{words} {}", listed(&named)))
+    };
+    let parts = [
+        told(Answer::Higher, "higher beyond chance on"),
+        told(Answer::Lower, "lower beyond chance on"),
+        told(Answer::Alike, "alike to within 1 % on"),
+        told(Answer::Unclear, "not told apart from it on"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!(" Against {}: {}.", first.base, parts.join("; "))
+}
+
+/// What matters most, in one or two sentences: who has most and least where it tells most, and how many of
+/// all values stand with a warning.
+pub(crate) fn short(record: &Record) -> Option<String> {
+    let first = record.experiments.iter().find_map(|experiment| {
+        let view = views(record, experiment).into_iter().next()?;
+        let (place, cells) = telling(record, experiment, &view)?;
+        let (most, least) = (cells.first()?, cells.last()?);
+        (most.target != least.target).then(|| {
+            let title = number::title(most.metric);
+            let wide = Naming::within(record, &experiment.id);
+            let (high, low) = (wide.of(&most.target), wide.of(&least.target));
+            let beyond = match (&most.interval, &least.interval) {
+                (Some(high), Some(low)) if low.high < high.low => "their intervals lie apart",
+                _ => "their intervals do not lie apart, so the order may be chance",
+            };
+            let place = uncapitalised(&place);
+            let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let targets = names.len();
+            format!(
+                "Of {targets} targets, {high} has the highest {title} {place}, {low} the lowest; {beyond}."
+            )
+        })
+    })?;
+    let all = record.cells.len();
+    let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
+    let trust = match warned {
+        0 => format!(" None of the {} values stands with a warning.", number::count(all as i64)),
+        some => format!(
+            " Of {} values, {} stand with a warning, which is told where they stand.",
+            number::count(all as i64),
+            number::count(some as i64)
+        ),
+    };
+    Some(first + &trust)
+}
+
+/// For the middle of a sentence.
+fn uncapitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn quantity(cell: &Cell) -> String {

@@ -18,7 +18,7 @@ mod endurance;
 mod described;
 
 use super::sheets::Sheet;
-use super::{Entry, Table};
+use super::{Entry, Mark, Table};
 use crate::compare;
 use crate::derive::paired;
 use crate::interval::{self, LEVEL_PERCENT};
@@ -383,11 +383,13 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     };
     let mut entry = Entry::number(number::text(ms(cell.value)));
     entry.range = ends.map_or("n=1".into(), |(low, high)| range(ms(low), ms(high)));
-    entry.warnings = cell.warnings.iter().map(|warning| warning.sentence()).collect();
+    entry.warnings = cell.warnings.iter().map(Mark::from).collect();
+    entry.trials.clone_from(&cell.trials);
     let right = beside(record, experiment, cell, column.metric, "right_ratio");
     if let Some(right) = right.filter(|right| *right < 1.0) {
         let share = number::text((1.0 - right) * 100.0);
-        entry.warnings.push(format!("accepted, and not done in {share} % of the packets"));
+        let said = format!("accepted, and not done in {share} % of the packets");
+        entry.warnings.push(Mark::new("not done", said));
     }
     entry
 }

@@ -3,7 +3,7 @@
 //! Source: RFC 9971, which requires that every attribute of a goal and its relevant lower bound be
 //! reported, and that irregular results be marked as such.
 
-use super::{Entry, Table};
+use super::{Entry, Mark, Table};
 use crate::number;
 use crate::record::{Experiment, GoalResult, Metric, Outcome, Record};
 
@@ -68,7 +68,8 @@ pub fn of_goals(record: &Record, experiment: &Experiment) -> Table {
         let words: Vec<&str> = goal.remarks.iter().map(|remark| remark.words()).collect();
         let mut result =
             Entry::word(if words.is_empty() { "regular".into() } else { words.join("; ") });
-        result.warnings.extend(words.iter().map(|words| words.to_string()));
+        result.warnings.extend(words.iter().map(|words| Mark::new("remark", *words)));
+        result.trials.clone_from(&outcome.trials);
         vec![
             Entry::number(number::setting(outcome.point.value)),
             Entry::word(&outcome.target),

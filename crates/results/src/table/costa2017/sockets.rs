@@ -10,7 +10,7 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Interval, Record};
 use crate::series;
-use crate::table::{Entry, Table};
+use crate::table::{Entry, Mark, Table};
 
 /// The types, and what their cells are called: by the tester's ports, and by sockets.
 const TYPES: [(&str, [&str; 2]); 6] = [
@@ -75,7 +75,8 @@ pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
     let mean = |cell: &Cell| {
         let mut entry = Entry::number(us(cell.value));
         entry.range = ends(cell.interval_99);
-        entry.warnings = cell.warnings.iter().map(|warning| warning.sentence()).collect();
+        entry.warnings = cell.warnings.iter().map(Mark::from).collect();
+        entry.trials.clone_from(&cell.trials);
         entry
     };
     let mut rows = Vec::new();

@@ -1,0 +1,119 @@
+//! The page in a real headless Chromium, by `tests/browser/report.mjs`, which says what it looks at.
+//!
+//! It needs Chromium, Node and two packages from npm (`tools/needs.sh tests`); without them it says so and
+//! passes, except as root with CI set. Sizes are judged, times only told (`--nocapture`).
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::super::*;
+use crate::histogram::Histogram;
+use crate::record::{Cell, Ratio, Trial};
+use crate::sample;
+
+/// Figures of a full study.
+const FIGURES: usize = 10;
+
+/// The made-up run with as many figures as a full study has, and latencies by percentile.
+fn study() -> Run {
+    let mut record = sample::record();
+    let made_up = record.experiments.clone();
+    for number in record.experiments.len()..FIGURES {
+        let like = &made_up[number % made_up.len()];
+        let id = format!("made-up/fig{number}");
+        let own = |its: &String| *its == like.id;
+        let cells = record.cells.iter().filter(|it| own(&it.experiment)).cloned();
+        let cells: Vec<Cell> = cells.map(|it| Cell { experiment: id.clone(), ..it }).collect();
+        let ratios = record.ratios.iter().filter(|it| own(&it.experiment)).cloned();
+        let ratios: Vec<Ratio> = ratios.map(|it| Ratio { experiment: id.clone(), ..it }).collect();
+        record.cells.extend(cells);
+        record.ratios.extend(ratios);
+        let trials_of = Some(like.id.clone());
+        record.experiments.push(Experiment { id, trials_of, ..like.clone() });
+    }
+    let mut spectra = Spectra::default();
+    for trial in &record.trials {
+        spectra.add(trial.id, &latencies(trial));
+    }
+    Run { record, spectra }
+}
+
+/// Latencies with a tail, the same for the same trial.
+fn latencies(trial: &Trial) -> Histogram {
+    let mut histogram = Histogram::new();
+    let middle = trial.latency.as_ref().map_or(20_000, |it| it.ns_mean as u64);
+    for step in 1..=20_000 {
+        let tail = (f64::from(step) / 20_000.0).powi(3) * middle as f64;
+        histogram.record(middle + tail as u64 + 40 * (trial.id % 7));
+    }
+    histogram
+}
+
+/// A run whose names would be markup if anybody let them.
+fn hostile() -> Run {
+    let mut run = study();
+    let evil = "<img src=x onerror=window.hostile=1></script><script>window.hostile=2</script>";
+    for target in &mut run.record.targets {
+        let name = format!("{}{evil}", target.name);
+        for cell in run.record.cells.iter_mut().filter(|it| it.target == target.name) {
+            cell.target.clone_from(&name);
+        }
+        for trial in run.record.trials.iter_mut().filter(|it| it.target == target.name) {
+            trial.target.clone_from(&name);
+        }
+        target.name = name;
+    }
+    run.record.experiments[0].title = evil.into();
+    run.record.command_line = evil.into();
+    run
+}
+
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn a_reader_in_a_browser() {
+    let Some(packages) = packages() else { return };
+    let folder = std::env::temp_dir().join(format!("planimeter-browser-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let keep = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    keep("report.html", page::html(&[study()], page::library::PLOTLY));
+    keep("hostile.html", page::html(&[hostile()], page::library::PLOTLY));
+    keep("damaged.html", page::html(&[sample::record().into()], "H4sIAAAA"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
+    // Longer than it takes on a machine that does nothing else by far.
+    let run =
+        Command::new("timeout").arg("500").arg("node").args([&script, &folder, &packages]).output();
+    let run = run.expect("timeout is part of every system");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    println!("{said}");
+    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
+}
+
+/// Where the packages lie, if all that is needed is there; if it has to be, it is.
+#[allow(clippy::disallowed_methods)]
+fn packages() -> Option<PathBuf> {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let place = cache.unwrap_or_default().join("planimeter/browser");
+    let is_there = |program: &str| {
+        let mut command = Command::new(program);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let missing = [
+        ("chromium", is_there("chromium")),
+        ("node", is_there("node")),
+        ("puppeteer-core and axe-core (npm)", place.join("installed").exists()),
+    ];
+    let missing: Vec<&str> = missing.iter().filter(|it| !it.1).map(|it| it.0).collect();
+    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let needed = std::env::var_os("CI").is_some() && root;
+    let missing = missing.join(", ");
+    assert!(missing.is_empty() || !needed, "needed here: {missing}: sh tools/needs.sh tests");
+    if !missing.is_empty() {
+        println!("skipped: {missing} not installed (sh tools/needs.sh tests)");
+    }
+    missing.is_empty().then_some(place)
+}

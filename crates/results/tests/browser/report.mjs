@@ -1,0 +1,236 @@
+// A report in a real Chromium: what a reader sees and does with it.
+//
+// Told: the folder with pages (`report.html`, the largest; `hostile.html`) and the folder with the packages.
+// Each line on stdout is `ok NAME` or `failed NAME: WHY`; lines that begin with `note` are told and not judged.
+// Times are told only: no check passes or fails by the clock.
+import { createRequire } from "node:module";
+import { readFile, readdir, mkdtemp, rm, stat } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const [pages, packages] = process.argv.slice(2);
+const from = createRequire(path.join(packages, "package.json"));
+const { default: puppeteer } = await import(pathToFileURL(from.resolve("puppeteer-core")).href);
+const axe = await readFile(from.resolve("axe-core/axe.min.js"), "utf8");
+const downloads = await mkdtemp(path.join(tmpdir(), "planimeter-report-"));
+const browser = await puppeteer.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"],
+  userDataDir: path.join(downloads, "profile"),
+});
+
+const wrong = [];
+function check(name, is, why = "") {
+  console.log(is ? `ok ${name}` : `failed ${name}: ${why}`);
+  if (!is) wrong.push(name);
+}
+
+// Opens a page, and keeps every request that leaves it and every error in it.
+async function open(file, { width = 1200, dark = false, scripts = true } = {}) {
+  const page = await browser.newPage();
+  page.asked = [];
+  page.errors = [];
+  const own = pathToFileURL(path.join(pages, file)).href;
+  page.on("request", (request) => {
+    const address = request.url();
+    if (address.split("#")[0] !== own && !/^(data|blob):/.test(address)) page.asked.push(address);
+  });
+  page.on("pageerror", (error) => page.errors.push(error.message));
+  page.on("console", (line) => { if (["error", "warn"].includes(line.type())) page.errors.push(line.text()); });
+  page.setDefaultTimeout(120_000);
+  await page.setJavaScriptEnabled(scripts);
+  await page.setViewport({ width, height: 900, isMobile: width < 500, hasTouch: width < 500 });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
+  await page.goto(own);
+  return page;
+}
+
+const wakeAll = async (page) => {
+  const count = await page.$$eval("figure.chart", (all) => all.length);
+  for (let index = 0; index < count; index++) {
+    await page.evaluate((at) => document.querySelectorAll("figure.chart")[at].scrollIntoView(), index);
+    await page.waitForFunction((at) => {
+      const figure = document.querySelectorAll("figure.chart")[at];
+      return figure.querySelector(".live .main-svg") && figure.querySelector(".tools");
+    }, {}, index);
+  }
+  return count;
+};
+
+const judged = async (page, name) => {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => window.axe.run(document, {
+    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+  }));
+  const why = found.violations.map((it) => `${it.id} (${it.nodes.length}): ${it.nodes[0].html.slice(0, 160)}`);
+  check(name, !why.length, why.join("; "));
+};
+
+const saved = async (chart, kind) => {
+  const before = new Set(await readdir(downloads));
+  await chart.evaluate((it, word) => it.querySelector(`[aria-label="save as ${word}"]`).click(), kind);
+  for (let tries = 0; tries < 2000; tries++) {
+    const name = (await readdir(downloads)).find((it) => !before.has(it) && it.endsWith(`.${kind.toLowerCase()}`));
+    if (name) return readFile(path.join(downloads, name));
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return Buffer.from("");
+};
+
+try {
+  // ---- Opened as anybody would.
+  const page = await open("report.html");
+  const client = await page.createCDPSession();
+  await client.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  const { size } = await stat(path.join(pages, "report.html"));
+  console.log(`note size ${size} bytes, first paint after ${Math.round(paint)} ms`);
+  check("size", size <= 5_000_000, `${size} bytes`);
+
+  const figures = await page.$$eval("figure.chart", (all) => all.map((it) => it.classList.contains("awake")));
+  check("what is out of view sleeps", figures.length >= 10 && !figures.at(-1), JSON.stringify(figures));
+  const begun = Date.now();
+  const count = await wakeAll(page);
+  console.log(`note ${count} figures awake after ${Date.now() - begun} ms, one after the other`);
+  const drawn = await page.$$eval("figure.chart", (all) => all.map((it) => it.querySelectorAll(".live .scatterlayer .trace").length));
+  check("figures wake with their curves", drawn.every((curves) => curves > 0), JSON.stringify(drawn));
+  check("drawn pictures make room", (await page.$$eval(".awake .still", (all) => all.every((it) => it.offsetHeight === 0))));
+  await judged(page, "accessible, light, desktop");
+
+  // ---- One figure.
+  const chart = await page.$("figure.chart");
+  await chart.evaluate((it) => it.scrollIntoView({ block: "center" }));
+  const names = await chart.$$eval(".legend button", (all) => all.map((it) => it.textContent));
+  const shown = () => chart.$$eval(".live .scatterlayer .trace", (all) => all.length);
+  const before = await shown();
+  await (await chart.$(".legend button:nth-child(2)")).click();
+  await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length < had, {}, chart, before);
+  check("a curve is switched off", (await chart.$eval(".legend button:nth-child(2)", (it) => it.getAttribute("aria-pressed"))) === "false");
+  const rows = (await saved(chart, "CSV")).toString();
+  check("what is switched off is not in the CSV", names.length > 2 && rows.includes(names[2]) && !rows.includes(`\n${names[1]},`), rows.slice(0, 200));
+  await (await chart.$(".legend button:nth-child(2)")).click();
+  await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length === had, {}, chart, before);
+
+  const kind = () => chart.$eval(".live", (it) => it.layout.yaxis.type);
+  const old = await kind();
+  await (await chart.$('[aria-label="logarithmic y axis"]')).click();
+  await page.waitForFunction((it, had) => it.querySelector(".live").layout.yaxis.type !== had, {}, chart, old);
+  check("linear and logarithmic", (await kind()) === "log" && old === "linear", old);
+  await (await chart.$('[aria-label="logarithmic y axis"]')).click();
+
+  // Where there is no mouse, a finger scrolls until zooming is asked for.
+  await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "zoom" && one.getAttribute("aria-pressed") === "false")?.click());
+  await page.waitForFunction((it) => it.querySelector(".live").layout.dragmode === "zoom", {}, chart);
+  const plot = await chart.$eval(".live .nsewdrag", (it) => { const { x, y, width, height } = it.getBoundingClientRect(); return { x, y, width, height }; });
+  const range = () => chart.$eval(".live", (it) => it.layout.xaxis.range[1] - it.layout.xaxis.range[0]);
+  const wide = await range();
+  await page.mouse.move(plot.x + plot.width * 0.3, plot.y + plot.height * 0.3);
+  await page.mouse.down();
+  await page.mouse.move(plot.x + plot.width * 0.7, plot.y + plot.height * 0.8, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction((it, had) => it.querySelector(".live").layout.xaxis.range[1] - it.querySelector(".live").layout.xaxis.range[0] < had * 0.8, {}, chart, wide);
+  check("a box is zoomed into", true);
+  await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "whole").click());
+  await page.waitForFunction((it, had) => Math.abs(it.querySelector(".live").layout.xaxis.range[1] - it.querySelector(".live").layout.xaxis.range[0] - had) < 1e-6, {}, chart, wide);
+
+  const mark = await chart.evaluateHandle((it) => [...it.querySelectorAll(".live .scatterlayer .trace")].at(-1).querySelector(".points path"));
+  const at = await mark.boundingBox();
+  await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
+  await page.waitForFunction((it) => it.querySelector(".live .hoverlayer .hovertext"), {}, chart);
+  const said = await chart.$eval(".live .hoverlayer", (it) => it.textContent);
+  check("pointing tells value, interval and trials", /\d to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
+  await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
+  await page.waitForFunction(() => document.querySelectorAll(".trials tr.on").length > 0);
+  const seeds = await page.$$eval(".trials tr.on", (all) => all.filter((it) => it.offsetHeight > 0).map((it) => it.textContent));
+  check("a point leads to its trials", seeds.length > 0, JSON.stringify(seeds));
+
+  const png = await saved(chart, "PNG");
+  check("saved as PNG", png.length > 10_000 && png.subarray(1, 4).toString() === "PNG", `${png.length} bytes`);
+  const svg = (await saved(chart, "SVG")).toString();
+  check("saved as SVG", svg.startsWith("<svg") && svg.includes(names[2]) && svg.length > 5000, svg.slice(0, 80));
+  await browser.defaultBrowserContext().overridePermissions("file://", ["clipboard-read", "clipboard-write"]).catch(() => {});
+  await page.bringToFront();
+  for (const word of ["PNG", "SVG", "CSV"]) {
+    await chart.evaluate((it, what) => { it.querySelector(".said").textContent = ""; it.querySelector(`[aria-label="copy as ${what}"]`).click(); }, word);
+    await page.waitForFunction((it) => it.querySelector(".said").textContent, {}, chart);
+    const told = await chart.$eval(".said", (it) => it.textContent);
+    check(`copied as ${word}, or saved where copying is not allowed`, /Copied|saved as/.test(told), told);
+  }
+
+  // ---- A spectrum has more points than it shows at once.
+  const spectrum = await page.$('figure.chart[id$="spectrum"]');
+  const choices = await spectrum.$$eval("select option", (all) => all.map((it) => it.value));
+  const first = await spectrum.$eval("figcaption", (it) => it.textContent);
+  const chosen = choices.find((it) => !first.endsWith(it));
+  await (await spectrum.$("select")).select(chosen);
+  await page.waitForFunction((it, word) => it.querySelector("figcaption").textContent.endsWith(word), {}, spectrum, chosen);
+  const ticks = await spectrum.$$eval(".live .xtick", (all) => all.map((it) => it.textContent));
+  check("latency by percentile", ticks.includes("50 %") && ticks.includes("99 %"), JSON.stringify(ticks));
+
+  // ---- Tables.
+  const table = await page.$("details.numbers table.sorts");
+  await table.evaluate((it) => { it.closest("details").open = true; });
+  const column = await table.$$eval("thead th", (all) => all.length - 1);
+  const values = () => table.$$eval("tbody tr", (all, at) => all.map((it) => Number.parseFloat(it.cells[at].firstChild?.textContent.replace(/[\s\u202f]/g, "") ?? "NaN")), column);
+  const unsorted = await values();
+  const order = [];
+  for (let click = 0; click < 3; click++) {
+    await table.evaluate((it, at) => it.querySelectorAll("thead th button")[at].click(), column);
+    order.push(await values());
+  }
+  const rising = (all, sign) => all.every((it, at) => at === 0 || Number.isNaN(it) || sign * (it - all[at - 1]) >= 0);
+  check("a table sorts up, down and back", rising(order[0], 1) && rising(order[1], -1) && String(order[2]) === String(unsorted), JSON.stringify(order));
+  const link = await table.$("a[data-t]");
+  await link.evaluate((it) => it.click());
+  const marked = await page.$$eval(".trials tr.on", (all) => all.length);
+  check("a number leads to its trials", marked > 0 && (await page.evaluate(() => location.hash)).length > 1, `${marked}`);
+  check("no request leaves the page", !page.asked.length, page.asked.join(" "));
+  check("no script error", !page.errors.length, page.errors.join("; "));
+
+  // ---- On paper: as drawn, on white, with the numbers.
+  await page.emulateMediaType("print");
+  const paper = await page.evaluate(() => ({
+    still: [...document.querySelectorAll(".still")].every((it) => it.offsetHeight > 100),
+    live: [...document.querySelectorAll(".live, .tools, .legend")].every((it) => it.offsetHeight === 0),
+  }));
+  check("paper has the drawn pictures", paper.still && paper.live, JSON.stringify(paper));
+  await page.close();
+
+  // ---- On a phone in the dark.
+  const phone = await open("report.html", { width: 390, dark: true });
+  await wakeAll(phone);
+  const widths = await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  check("a phone scrolls up and down only", widths[0] <= widths[1], String(widths));
+  const ground = await phone.$eval(".live .main-svg", (it) => [getComputedStyle(document.body).backgroundColor, it.style.background || it.querySelector(".bg")?.style.fill]);
+  check("dark", ground[0] === "rgb(20, 23, 26)" && !/255, 255, 255/.test(ground[1]), String(ground));
+  await judged(phone, "accessible, dark, phone");
+  check("no script error on a phone", !phone.errors.length && !phone.asked.length, [...phone.errors, ...phone.asked].join("; "));
+  await phone.close();
+
+  // ---- Without scripts, and where the library cannot be unpacked.
+  const bare = await open("report.html", { scripts: false });
+  const drawings = await bare.$$eval(".still svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
+  check("without scripts the pictures stand", drawings === count, `${drawings} of ${count}`);
+  await bare.close();
+  const damaged = await open("damaged.html");
+  await damaged.$eval("figure.chart", (it) => it.scrollIntoView());
+  await damaged.waitForSelector("figure.chart .said");
+  const excuse = await damaged.$eval("figure.chart .said", (it) => it.textContent);
+  const stands = await damaged.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
+  check("a page whose library is damaged says so and shows its pictures", stands && excuse.startsWith("Drawn only: "), excuse);
+  await damaged.close();
+
+  // ---- Names that would be markup stay names.
+  const hostile = await open("hostile.html");
+  await wakeAll(hostile);
+  const run = await hostile.evaluate(() => window.hostile);
+  check("hostile names stay text", run === undefined && !hostile.errors.length, `${run} ${hostile.errors.join("; ")}`);
+  await hostile.close();
+} catch (error) {
+  check("the whole way", false, error.stack.replaceAll("\n", " | "));
+} finally {
+  await browser.close();
+  await rm(downloads, { recursive: true, force: true, maxRetries: 5 });
+}
+process.exitCode = wrong.length ? 1 : 0;
