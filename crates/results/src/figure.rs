@@ -102,12 +102,9 @@ pub struct FigurePoint {
 }
 
 impl Series {
-    /// Whether the same warnings stand with all its points, which then are told of once.
+    /// Whether a warning stands with all its points, which then is told of once.
     pub(crate) fn is_warned(&self) -> bool {
-        let first = self.points.first().map(|point| &point.warnings);
-        let same =
-            |point: &FigurePoint| Some(&point.warnings) == first && !point.warnings.is_empty();
-        self.points.len() > 1 && self.points.iter().all(same)
+        self.points.len() > 1 && self.points.iter().all(|point| !point.warnings.is_empty())
     }
 
     /// What is drawn for comparison and was not measured of a target.

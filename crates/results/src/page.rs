@@ -112,7 +112,7 @@ fn run(run: &Run, place: Place) -> Markup {
                 @if record.partial { " " span.chip.no { "partial" } }
             }
         }
-        (verdict(record))
+        (verdict(record, place))
         (contents(record, place))
         @for experiment in &record.experiments {
             (section(run, experiment, place))
@@ -165,7 +165,11 @@ fn contents(record: &Record, place: Place) -> Markup {
 
 /// An experiment's anchor.
 fn anchor(experiment: &Experiment) -> String {
-    experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+    anchor_of(&experiment.id)
+}
+
+fn anchor_of(id: &str) -> String {
+    id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 
 fn heading(record: &Record) -> String {
@@ -178,7 +182,7 @@ fn heading(record: &Record) -> String {
     }
 }
 
-fn verdict(record: &Record) -> Markup {
+fn verdict(record: &Record, place: Place) -> Markup {
     let [hold, do_not, cannot] = words::answers(record);
     html! {
         section.verdict {
@@ -186,7 +190,14 @@ fn verdict(record: &Record) -> Markup {
             h2 { "What was measured" }
             p { (words::measured(record)) }
             h2 { "What came out" }
-            ul { @for sentence in words::found(record) { li { (sentence) } } }
+            ul {
+                @for (id, sentence) in words::found_in(record) {
+                    li {
+                        (sentence)
+                        @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Its numbers" } "." }
+                    }
+                }
+            }
             @if hold + do_not + cannot > 0 {
                 p {
                     "What the study states: "
@@ -237,11 +248,11 @@ fn section(run: &Run, experiment: &Experiment, place: Place) -> Markup {
 }
 
 /// Why histograms are missing from a figure, said once at the first experiment that they would be in.
-fn problems<'a>(run: &'a Run, experiment: &Experiment) -> &'a [String] {
+fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
     let is_about = |it: &&Experiment| shows_latency(&run.record, it);
     match run.record.experiments.iter().find(is_about) {
-        Some(first) if first.id == experiment.id => &run.spectra.problems,
-        _ => &[],
+        Some(first) if first.id == experiment.id => run.spectra.left_out(),
+        _ => Vec::new(),
     }
 }
 

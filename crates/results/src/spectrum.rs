@@ -23,8 +23,11 @@ pub struct Spectra {
     /// By the trial's number: latencies in ns at the steps, the least one first.
     of: BTreeMap<u64, Vec<f64>>,
     /// Histograms that cannot be read, and why.
-    pub problems: Vec<String>,
+    problems: Vec<String>,
 }
+
+/// Histograms that cannot be read of which each is told; of the others their number.
+const PROBLEMS_TOLD: usize = 3;
 
 /// Where repeats agree to lie at one percentile.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +49,20 @@ impl Spectra {
         if !found.is_empty() {
             self.of.insert(trial, found);
         }
+    }
+
+    /// Notes a histogram that is left out, and why.
+    pub fn leave_out(&mut self, trial: u64, why: &str) {
+        self.problems.push(format!("trial {trial}: {why}"));
+    }
+
+    /// What was left out, in few lines; empty if nothing was.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut told: Vec<String> = self.problems.iter().take(PROBLEMS_TOLD).cloned().collect();
+        if self.problems.len() > told.len() {
+            told.push(format!("and {} trials more", self.problems.len() - told.len()));
+        }
+        told
     }
 
     /// What these trials have in common: percentiles that all of them reach which have any; empty if none has.

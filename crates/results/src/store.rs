@@ -245,7 +245,7 @@ pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) 
         let Some(file) = trial.latency.as_ref().and_then(|it| it.file.as_deref()) else { continue };
         match read_histogram(folder, file) {
             Ok(histogram) => spectra.add(trial.id, &histogram),
-            Err(error) => spectra.problems.push(format!("trial {}: {error}", trial.id)),
+            Err(error) => spectra.leave_out(trial.id, &error.to_string()),
         }
     }
     spectra

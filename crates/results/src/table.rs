@@ -240,6 +240,10 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
         });
         let mut value = Entry::number(number::text(ratio.ratio));
         value.range = range;
+        let both = [&ratio.target, &ratio.base].into_iter();
+        let cells = both.flat_map(|target| record.cells_of(&experiment.id, target, metric));
+        let here = cells.filter(|cell| cell.point == ratio.point);
+        value.trials = here.flat_map(|cell| cell.trials.iter().copied()).collect();
         value.warnings.extend(ratio.across_links().map(|it| Mark::new("links differ", it)));
         let setting = Entry::number(number::setting(ratio.point.value));
         let mut row = vec![setting, Entry::word(naming.of(&ratio.target))];
@@ -338,7 +342,8 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
                 .collect();
             if !here.is_empty() {
                 let mut row = vec![Entry::word(source), Entry::word(&target.name)];
-                row.push(Entry::number(here.len().to_string()));
+                let trials = here.iter().map(|trial| trial.id).collect();
+                row.push(Entry { trials, ..Entry::number(here.len().to_string()) });
                 row.extend(numbers(&here));
                 rows.push(row);
             }

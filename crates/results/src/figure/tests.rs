@@ -1,8 +1,10 @@
 //! Figures of the made-up run, and pictures that must never break.
 
 use super::*;
+use crate::histogram::Histogram;
 use crate::record::{self, Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
 use crate::sample;
+use crate::spectrum::Spectra;
 
 fn pictures() -> Vec<(String, String)> {
     let record = sample::record();
@@ -195,4 +197,40 @@ fn a_series_of_many_points_is_drawn_as_dots() {
     assert!(filled > 0 && filled < looks.len(), "the made-up run has both");
     assert_eq!(picture.matches("h0M").count(), 399 * filled);
     assert_eq!(picture.matches("v5M").count(), 399 * (looks.len() - filled));
+}
+
+#[test]
+fn latencies_by_percentile_are_drawn_at_the_highest_load_that_nobody_answers_with_loss() {
+    let record = sample::record();
+    let latency = record.experiments.iter().find(|it| shows_latency(&record, it)).unwrap();
+    assert_eq!(latency.id, "bianco2010/fig4");
+    let mut spectra = Spectra::default();
+    for trial in &record.trials {
+        let mut taken = Histogram::new();
+        (1..=2000).for_each(|step| taken.record(step * (1 + trial.id % 3)));
+        spectra.add(trial.id, &taken);
+    }
+    let drawn = of_spectra(&record, latency, &spectra).unwrap();
+    assert_eq!(drawn.title, "Latency by percentile, load 20 %");
+    assert_eq!(drawn.series.len(), 6 * 8, "every load can be chosen");
+    assert_eq!(drawn.drawn().count(), 6);
+    let median = drawn.series[0].points.iter().find(|it| it.x == 2.0).unwrap();
+    assert!(median.note.starts_with("ours, 50 %: ") && median.note.contains(" at 75 % (n=3)"));
+    assert_eq!(median.trials.len(), 3);
+    assert!(svg(&drawn).contains(">99 %</text>"));
+    assert!(of_spectra(&record, latency, &Spectra::default()).is_none());
+}
+
+#[test]
+fn a_warning_is_a_ring_around_its_point_or_a_mark_at_the_name_of_its_curve() {
+    let record = sample::record();
+    let view = &views(&record, &record.experiments[0])[0];
+    let mut drawn = figure(&record, &record.experiments[0], view).unwrap();
+    let rings = |drawn: &Figure| svg(drawn).matches("stroke-dasharray=\"3 2\"").count();
+    let before = rings(&drawn);
+    drawn.series[1].points[2].warnings = vec!["irregular".into()];
+    assert_eq!(rings(&drawn), before + 1);
+    drawn.series[1].points.iter_mut().for_each(|it| it.warnings = vec!["irregular".into()]);
+    assert_eq!(rings(&drawn), before);
+    assert!(svg(&drawn).contains(&format!("{} \u{26a0}</text>", drawn.series[1].name)));
 }

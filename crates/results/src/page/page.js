@@ -51,8 +51,8 @@
   // What all points have in common stands once.
   const at = (column, index) => column[column.length === 1 ? 0 : index] ?? [];
 
-  // A warning that stands with every point is told once, in the legend, and on pointing.
-  const isWhole = (one) => one.x.length > 1 && one.warnings.length === 1 && one.warnings[0].length > 0;
+  // Where warnings stand with every point they are told once, in the legend, and on pointing.
+  const isWhole = (one) => one.x.length > 1 && one.warnings.every((some) => some.length > 0);
 
   function hover(one, index) {
     const lines = [one.note?.[index] ?? `${one.name}: ${say(one.y[index])} at ${say(one.x[index])}`];
@@ -225,7 +225,7 @@
     const list = make("div", { class: "legend", role: "group", "aria-label": "Curves" });
     for (const one of names.values()) {
       const warned = chart.data.series.filter((it) => it.name === one.name).some(isWhole);
-      const more = warned ? { title: `⚠ ${one.warnings[0][0] ?? "with a warning"}` } : {};
+      const more = warned ? { title: `⚠ ${one.warnings[0]?.[0] ?? "with a warning"}` } : {};
       const pressed = String(!chart.hidden.has(one.name));
       const button = make("button", { type: "button", "aria-pressed": pressed, ...more }, swatch(one), `${one.name}${warned ? " ⚠" : ""}`);
       button.addEventListener("click", () => {

@@ -106,6 +106,20 @@ fn hostile_words_stay_text() {
 }
 
 #[test]
+fn what_is_missing_from_a_figure_is_said_there_and_warnings_stand_with_their_numbers() {
+    let mut run = Run::from(sample::record());
+    run.spectra.leave_out(7, "latency/00007.hgrm: the line #[Base64V2 = ...] is missing");
+    for cell in run.record.cells.iter_mut().take(3) {
+        cell.warnings = vec![crate::record::Warning::Stall { trials: 2 }];
+    }
+    let page = page::html(&[run], "");
+    assert!(page.contains("Not in the latencies by percentile: trial 7: latency/00007.hgrm"));
+    let sentence = "the tester stood still in 2 trial(s); long latencies may be its own";
+    assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
+    assert!(page.contains(&format!("⚠ stall</span>: {sentence}")));
+}
+
+#[test]
 fn several_runs_share_one_page_and_no_name() {
     let outputs = looked_at(&[sample::record().into(), sample::record().into()]);
     let mut paths: Vec<&str> = outputs.iter().map(|output| output.path.as_str()).collect();

@@ -55,10 +55,17 @@ fn experiments(record: &Record) -> String {
 
 /// What came out: a sentence for each experiment that has results.
 pub(crate) fn found(record: &Record) -> Vec<String> {
-    let sentence = |experiment: &Experiment| {
+    found_in(record).into_iter().map(|(_, sentence)| sentence).collect()
+}
+
+/// The same, each with the id of its experiment, where it is of one.
+pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, String)> {
+    let sentence = |experiment: &'_ Experiment| {
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
-    record.experiments.iter().filter_map(sentence).chain(richer(record)).collect()
+    let each =
+        record.experiments.iter().filter_map(|it| Some((Some(it.id.as_str()), sentence(it)?)));
+    each.chain(richer(record).map(|sentence| (None, sentence))).collect()
 }
 
 /// Whether the richer cost more, in a record of the study that asks it.

@@ -75,6 +75,30 @@ fn histograms_lie_where_the_trial_says() {
 }
 
 #[test]
+fn a_histogram_that_cannot_be_read_is_told_of_and_the_others_are_kept() {
+    let folder = Folder::new("spectra");
+    let mut trials = sample::record().trials;
+    trials.truncate(6);
+    let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
+    let mut taken = Histogram::new();
+    (1..=100).for_each(|ns| taken.record(ns));
+    for trial in &mut trials {
+        let latency = Some(&taken);
+        store.append_trial(trial, Histograms { latency, ..Histograms::default() }).unwrap();
+    }
+    fs::write(store.folder().join("latency/00002.hgrm"), "#[Base64V2 = ").unwrap();
+    for id in 3..=6 {
+        fs::remove_file(store.folder().join(format!("latency/0000{id}.hgrm"))).unwrap();
+    }
+    let spectra = read_spectra(store.folder(), trials.iter());
+    assert!(!spectra.of_trials(&[1]).is_empty() && spectra.of_trials(&[2, 3]).is_empty());
+    let told = spectra.left_out();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told[0].starts_with("trial 2: ") && told[0].contains("Base64V2"), "{told:?}");
+    assert_eq!(told[3], "and 2 trials more");
+}
+
+#[test]
 fn a_record_reads_back_to_the_last_bit() {
     let folder = Folder::new("record");
     let record = sample::record();
