@@ -45,8 +45,8 @@ pub trait Forwarder {
         Decided::Done(0)
     }
 
-    /// Whether frames that [`Forwarder::decide`] lets out leave with other headers than they came with:
-    /// then [`Forwarder::rewrite`] has to be asked for these.
+    /// Whether frames that the last call of [`Forwarder::decide`] let out leave with other headers than they
+    /// came with: then [`Forwarder::rewrite`] has to be asked for these.
     fn rewrites(&self) -> bool {
         false
     }

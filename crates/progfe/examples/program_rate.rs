@@ -1,10 +1,10 @@
 //! What a frame costs in a program, beside a bridge, a router and an OpenFlow switch written by hand: batches in memory,
 //! 60 bytes without check sequence, one thread, all of them in turns so that what else the machine does
 //! meets each. A turn's figure is the median of its batches, which are too short for the machine to do
-//! something else in most of them.
+//! something else in most of them. Whoever decides frames where they lie is measured so as well.
 //!
-//! `cargo run --release -p progfe --example program_rate [ROUTES [ADDRESSES [RACE NAME]]]`: with a race and a name only the
-//! one of that name in that race runs, for whoever counts its instructions.
+//! `cargo run --release -p progfe --example program_rate [ROUTES [ADDRESSES [RACE [NAME]]]]`: with a race only those run whose
+//! name begins so, with a name only the one of that name in them, for whoever counts its instructions.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use dataplane::action::Action;
 use dataplane::bridge::{Bridge, Settings};
 use dataplane::flow::FlowSpec;
-use dataplane::forwarder::{Forwarder, Outputs};
+use dataplane::forwarder::{Decided, Decision, Forwarder, GROWS_MAX, Outputs, SIGHTS_MAX, Sight};
 use dataplane::key::Field;
 use dataplane::matching::Match;
 use dataplane::neighbor::Place;
@@ -20,7 +20,7 @@ use dataplane::pipeline::{self, OnMiss, Pipeline};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Interface, Router};
 use forces::Value;
-use packet::frame::{Batch, PortNo};
+use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ipv4;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
@@ -33,10 +33,13 @@ use progfe::xml::Source;
 
 const BRIDGE: &str = include_str!("../../../examples/progfe/bridge.fe.xml");
 const ROUTER: &str = include_str!("../../../examples/progfe/router.fe.xml");
+const COMPLEX: &str = include_str!("../../../examples/progfe/bridge-complex.fe.xml");
 const VLAN: &str = include_str!("../../../examples/progfe/vlan.fe.xml");
 
 /// Frames of a batch.
 const BATCH: usize = 32;
+/// Bytes that are seen of a frame that stays where it lies.
+const SEEN: usize = 128;
 /// Batches of one that runs before the next one's turn.
 const TURN: usize = 2_000;
 /// Turns of each.
@@ -48,12 +51,77 @@ struct Runner {
     forwarder: Box<dyn Forwarder>,
     out: Outputs,
     took: Vec<f64>,
-    left: usize,
+    /// The same where frames stay where they lie.
+    took_in_place: Vec<f64>,
+}
+
+/// First bytes of frames in a row, with room in front.
+struct Heads(Box<[([u8; GROWS_MAX + SEEN], usize)]>);
+
+impl Heads {
+    fn new() -> Heads {
+        Heads(vec![([0; GROWS_MAX + SEEN], 0); BATCH].into())
+    }
+
+    fn copy<'f>(&mut self, frames: impl Iterator<Item = &'f Vec<u8>>) {
+        for ((head, length), frame) in self.0.iter_mut().zip(frames) {
+            let seen = frame.len().min(SEEN);
+            head[GROWS_MAX..GROWS_MAX + seen].copy_from_slice(&frame[..seen]);
+            *length = frame.len();
+        }
+    }
+
+    fn sights(&self) -> [Sight<'_>; BATCH] {
+        std::array::from_fn(|place| {
+            let (head, bytes) = &self.0[place];
+            Sight { head: &head[GROWS_MAX..GROWS_MAX + (*bytes).min(SEEN)], bytes: *bytes }
+        })
+    }
 }
 
 impl Runner {
     fn new(name: &'static str, forwarder: Box<dyn Forwarder>, out: Outputs) -> Runner {
-        Runner { name, forwarder, out, took: Vec::new(), left: 0 }
+        Runner { name, forwarder, out, took: Vec::new(), took_in_place: Vec::new() }
+    }
+
+    /// One turn of frames that stay where they lie; nanoseconds a frame, or none if some have to move.
+    #[allow(clippy::disallowed_methods, reason = "it measures")]
+    fn turn_in_place(&mut self, port: PortNo, frames: &[Vec<u8>], now: Nanos) -> Option<f64> {
+        let mut took = Vec::with_capacity(TURN);
+        let mut next = frames.iter().cycle();
+        let [mut row, mut after] = [Heads::new(), Heads::new()];
+        after.copy(next.by_ref());
+        for nth in 1..=TURN {
+            std::mem::swap(&mut row, &mut after);
+            after.copy(next.by_ref());
+            let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+            let begin = Instant::now();
+            // Nobody is told of the frames behind the last ones.
+            let sights = [&row.sights()[..], &after.sights()[..if nth < TURN { BATCH } else { 0 }]];
+            match self.forwarder.decide(port, sights, now, &mut decisions) {
+                Decided::Done(count) => {
+                    if count < BATCH {
+                        return None;
+                    }
+                    if self.forwarder.rewrites() {
+                        for (place, (head, bytes)) in row.0.iter_mut().enumerate() {
+                            let front = GROWS_MAX - self.forwarder.grows(place).max(0) as usize;
+                            let head = &mut head[front..GROWS_MAX + (*bytes).min(SEEN)];
+                            *bytes = self.forwarder.rewrite(place, head, *bytes);
+                        }
+                    }
+                }
+                Decided::Needs(_) => {
+                    let copy = |sight: &Sight<'_>| Frame::from_bytes(sight.head);
+                    let mut frames: Vec<Frame> = sights[0].iter().map(copy).collect();
+                    self.forwarder.resume(&mut frames, now, &mut self.out);
+                }
+            }
+            took.push(begin.elapsed());
+            self.out.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
+        }
+        took.sort_unstable();
+        Some(took[TURN / 2].as_nanos() as f64 / BATCH as f64)
     }
 
     /// One turn; nanoseconds a frame.
@@ -68,10 +136,7 @@ impl Runner {
             let begin = Instant::now();
             self.forwarder.forward(port, &mut batch, now, &mut self.out);
             took.push(begin.elapsed());
-            for (_, queue) in self.out.queues_mut() {
-                self.left += queue.len();
-                queue.clear();
-            }
+            self.out.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
         }
         took.sort_unstable();
         took[TURN / 2].as_nanos() as f64 / BATCH as f64
@@ -95,9 +160,10 @@ fn outputs() -> Outputs {
 fn race(what: &str, runners: &mut Vec<Runner>, port: PortNo, frames: &[Vec<u8>]) -> Vec<f64> {
     let now = Nanos::from_secs(2);
     let mut only = std::env::args().skip(3);
-    if let (Some(race), Some(name)) = (only.next(), only.next()) {
-        runners.retain(|runner| what.starts_with(&race) && runner.name == name);
-    }
+    let (race, name) = (only.next().unwrap_or_default(), only.next());
+    runners.retain(|runner| {
+        what.starts_with(&race) && name.as_ref().is_none_or(|name| runner.name == name)
+    });
     if runners.is_empty() {
         return Vec::new();
     }
@@ -108,24 +174,35 @@ fn race(what: &str, runners: &mut Vec<Runner>, port: PortNo, frames: &[Vec<u8>])
             if turn > 0 {
                 runner.took.push(took);
             }
+            if runner.forwarder.decides() && frames[0].len() <= SEEN {
+                let took = runner.turn_in_place(port, frames, now);
+                runner.took_in_place.extend(took.filter(|_| turn > 0));
+            }
         }
     }
     let median = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
-        (all[0], all[all.len() / 2], all[all.len() - 1])
+        let at = |share: usize| all.get((all.len() * share / 2).min(all.len() - 1)).copied();
+        [0, 1, 2].map(|share| at(share).unwrap_or(f64::NAN)).into()
     };
-    let mut all = Vec::new();
-    for runner in &*runners {
-        let (_, took, _) = median(runner.took.clone());
-        all.push(took);
-        let first = runners[0].took.iter().zip(&runner.took);
-        let (low, share, high) = median(first.map(|(first, own)| first / own).collect());
-        let left = runner.left / (TURNS + 1);
-        println!(
-            "{what:24} {:14} {took:8.1} ns/frame, {share:5.2} ({low:.2} to {high:.2}) of the speed of the first, {left} left",
-            runner.name
-        );
-    }
+    let say = |manner: &str, took_of: fn(&Runner) -> &[f64]| {
+        let mut all = Vec::new();
+        let measured = || runners.iter().filter(|runner| !took_of(runner).is_empty());
+        let base = measured().next().map(took_of).unwrap_or_default();
+        for runner in measured() {
+            let (_, took, _) = median(took_of(runner).to_vec());
+            all.push(took);
+            let first = base.iter().zip(took_of(runner));
+            let (low, share, high) = median(first.map(|(first, own)| first / own).collect());
+            println!(
+                "{what:24} {:12} {manner:9} {took:8.1} ns/frame, {share:5.2} ({low:.2} to {high:.2}) of the speed of the first",
+                runner.name
+            );
+        }
+        all
+    };
+    let all = say("", |runner| &runner.took);
+    say("in place", |runner| &runner.took_in_place);
     all
 }
 
@@ -140,8 +217,8 @@ fn bridge(addresses: usize) {
         [2, 0, side, a, b, c]
     };
     let frame = |to: [u8; 6], from: [u8; 6]| {
-        let mut frame = [&to[..], &from, &[0x08, 0x00]].concat();
-        frame.resize(60, 0);
+        let mut frame = datagram(to, (0, [5000, 5001]), 60);
+        frame[6..12].copy_from_slice(&from);
         frame
     };
     let half = addresses.div_ceil(2);
@@ -153,6 +230,7 @@ fn bridge(addresses: usize) {
     let mut runners = vec![
         Runner::new("by hand", Box::new(bridge), outputs()),
         Runner::new("compiled", element::<Compiled>(program(BRIDGE)), outputs()),
+        Runner::new("with sixty", element::<Compiled>(program(COMPLEX)), outputs()),
         Runner::new("interpreted", element::<Interpreter>(program(BRIDGE)), outputs()),
     ];
     for runner in &mut runners {
@@ -270,7 +348,7 @@ fn between(blocks: &str, links: &str) -> Program {
         <lfb id="tx" class="EtherMACOut" instances="1..2"><set name="AdminStatus">Up</set></lfb>
         {blocks}</instances><links>
         <link from="phy#*.EtherPHYOut" to="rx#*.EtherPktsIn"/><link from="tx#*.EtherPktsOut" to="phy#*.EtherPHYIn"/>
-        {links}</links><agents><agent name="oam" type="external"/></agents></fe>"#
+        {links}</links><agents><agent name="oam" type="process"/></agents></fe>"#
     ))
 }
 

@@ -41,12 +41,16 @@ pub mod walk;
 pub mod tree;
 /// How a program becomes decisions.
 pub mod grow;
+/// Where ways meet again.
+mod join;
 /// What is known of frames that come one way.
 pub mod way;
 /// A frame's first bytes as a compiler knows them.
 pub mod view;
 /// What a frame's bytes become.
 pub mod change;
+/// Frames that go the way of others.
+mod shortcut;
 /// Rows of frames that go through the decisions.
 pub mod run;
 /// Headers found by decisions.
@@ -77,6 +81,8 @@ pub struct Compiled {
     ahead: Box<Row>,
     /// Whether there are some.
     is_ahead: bool,
+    /// Whether frames of the row that was decided last leave otherwise than they came.
+    changes: bool,
     /// The ports that the element has, as far as somebody told.
     ports: Vec<PortNo>,
     /// Queues where nothing is sent.
@@ -119,9 +125,9 @@ impl Enforcer for Compiled {
         let plan = Plan::of(&one_by_one.loaded.program, &one_by_one.loaded.graph);
         let tree = grown(&plan, &one_by_one.loaded, None);
         let (row, ahead) = (Box::default(), Box::default());
-        let (walk, is_ahead, ports) = (Walk::default(), false, Vec::new());
-        let nowhere = Outputs::new(&[]);
-        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, ports, nowhere })
+        let (walk, ports, nowhere) = (Walk::default(), Vec::new(), Outputs::new(&[]));
+        let (is_ahead, changes) = (false, false);
+        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, changes, ports, nowhere })
     }
 
     fn prepare(
@@ -169,8 +175,8 @@ impl Enforcer for Compiled {
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             if !self.has_room(told_max, frames.len()) {
                 frames.iter_mut().for_each(|it| self.one_by_one.receive(port, it, now, out, None));
-            } else if let Some(root) = root {
-                self.decide_row(root, frames, now, out);
+            } else if root.is_some() {
+                self.decide_row(port, frames, now, out);
             } else if let Some(plan) = &self.plan {
                 self.walk.receive((&mut self.one_by_one, plan), entry, frames, now, out);
             }
@@ -191,6 +197,10 @@ impl Enforcer for Compiled {
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
         self.decide_in_place(port, sights, now, decisions)
+    }
+
+    fn rewrites(&self) -> bool {
+        self.changes
     }
 
     fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {

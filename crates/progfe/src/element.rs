@@ -471,7 +471,7 @@ impl<E: Enforcer> Forwarder for Element<E> {
     }
 
     fn rewrites(&self) -> bool {
-        self.enforcer.decides()
+        self.enforcer.rewrites()
     }
 
     fn grows(&self, place: usize) -> isize {

@@ -67,6 +67,11 @@ pub trait Enforcer: Sized {
         Decided::Done(0)
     }
 
+    /// As [`dataplane::forwarder::Forwarder::rewrites`].
+    fn rewrites(&self) -> bool {
+        false
+    }
+
     /// As [`dataplane::forwarder::Forwarder::resume`].
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 

@@ -210,7 +210,7 @@ reasons! {
 }
 
 /// An input, by its place in the class, and which of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct At {
     /// The input.
     pub port: u32,

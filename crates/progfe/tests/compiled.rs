@@ -259,6 +259,7 @@ const EXAMPLES: &[&str] = &[
     include_str!("../../../examples/progfe/router.fe.xml"),
     include_str!("../../../examples/progfe/router-agents.fe.xml"),
     include_str!("../../../examples/progfe/vlan.fe.xml"),
+    include_str!("../../../examples/progfe/bridge-complex.fe.xml"),
 ];
 
 /// Frames of IPv4 and others for stations of the examples, some of them damaged.
@@ -279,13 +280,17 @@ fn packets() -> impl Strategy<Value = (u32, Vec<u8>)> {
         1 => Just(vec![0, 46]),
     ];
     let ttl = prop_oneof![1 => 0u8..3, 3 => Just(64)];
-    let header = (ttl, address, any::<u8>(), prop_oneof![5 => Just(0x45u8), 1 => any::<u8>()]);
+    let service = prop_oneof![Just(5060u16), Just(53), Just(4000), Just(7001), 5061u16..5063];
+    let way = (prop_oneof![3 => Just(17u8), 1 => Just(6), 1 => Just(1)], service);
+    let first = prop_oneof![5 => Just(0x45u8), 1 => any::<u8>()];
+    let header = (ttl, address, prop_oneof![Just(0u8), any::<u8>()], first, way);
     let damage = proptest::option::weighted(0.1, (0usize..60, any::<u8>()));
     (1u32..3, station.clone(), station, kind, header, damage).prop_map(
-        |(port, to, from, kind, (ttl, address, tos, first), damage)| {
-            let mut packet = vec![0x45, tos, 0, 46, 0, 0, 0, 0, ttl, 17, 0, 0, 10, 1, 0, 9];
+        |(port, to, from, kind, (ttl, address, tos, first, (protocol, service)), damage)| {
+            let mut packet = vec![0x45, tos, 0, 46, 0, 0, 0, 0, ttl, protocol, 0, 0, 10, 1, 0, 9];
             packet.extend(address);
-            packet.extend([0x13, 0xc4, 0x13, 0xc4, 0, 26, 0, 0]);
+            let [high, low] = service.to_be_bytes();
+            packet.extend([0x13, 0xc4, high, low, 0, 26, 0, 0]);
             packet.resize(46, 0);
             packet::header::ipv4::set_checksum(&mut packet);
             packet[0] = first;
@@ -313,9 +318,17 @@ fn plain_frames_of_the_examples_are_decided_where_they_lie() {
     let ip = [&[8, 0][..], &packet([10, 2, 0, 7])].concat();
     let tagged = [&[0x81, 0, 0, 100][..], &ip].concat();
     let (there, back) = (frame(b, a, &ip), frame(a, b, &ip));
+    let bridged = vec![(1, there.clone()), (2, back), (1, there.clone())];
+    // For a port that no workload is for.
+    let idle = bridged.iter().map(|(port, frame)| {
+        let mut frame = frame.clone();
+        frame[37] = 0xc5;
+        (*port, frame)
+    });
     // The first frames of a bridge are flooded; those of the others need nothing to be learnt.
     let cases = [
-        (EXAMPLES[0], vec![(1, there.clone()), (2, back), (1, there.clone())], 2),
+        (EXAMPLES[0], bridged.clone(), 2),
+        (EXAMPLES[7], idle.collect(), 2),
         (EXAMPLES[3], vec![(1, frame(own, a, &ip))], 1),
         (EXAMPLES[4], vec![(1, there), (2, frame(a, b, &tagged))], 2),
     ];
@@ -337,4 +350,19 @@ fn every_kind_of_block_takes_part() {
         let element: Element<Compiled> = Element::start(program(&text).expect(&text), 7).unwrap();
         assert!(element.enforcer().has_plan(), "{text}");
     }
+}
+
+#[test]
+fn ways_meet_only_where_they_know_as_much() {
+    // Both outputs of the first Match lead to the second, which asks the same.
+    let text = document(&[5, 0, 3, 3], &[212, 0, 0, 0, 0, 0, 16, 2, 62, 1, 56]);
+    let tagged = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x81, 0, 0, 7, 8, 0];
+    let (mut plain, mut other) = (tagged.clone(), tagged.clone());
+    plain.drain(12..16);
+    other[12..14].copy_from_slice(&[0x12, 0x34]);
+    let frames = [(1, tagged), (1, plain), (1, other)];
+    let (interpreted, _) = Run::<Interpreter>::all(&text, &text, &frames, (&[9], 4), false);
+    let (compiled, _) = Run::<Compiled>::all(&text, &text, &frames, (&[9], 4), false);
+    assert_eq!(interpreted, compiled);
+    assert!(Run::<Compiled>::new(&text).element.enforcer().tree().joins() > 0);
 }

@@ -15,6 +15,8 @@ use std::rc::Rc;
 use packet::frame::{FRAME_BYTES_MAX, PortNo};
 
 use super::change::Change;
+use super::join::Joins;
+use super::shortcut::Shortcuts;
 use super::tree::{Effect, End, Fate, NONE, Node, NodeId, Step, Tree, Word};
 use super::view::{Field, Read, VIEW_BYTES};
 use super::way::{Ranges, Way, both};
@@ -28,10 +30,28 @@ use crate::program::{Program, base_id};
 const DEPTH_MAX: usize = 160;
 /// Values that are compared one after the other.
 const VALUES_MAX: usize = 8;
-/// Rules that a frame may match on one way, headers that it may have, and how many questions and ends all
-/// ports together may have then: the first that suffice are taken, and frames beyond them stand.
-const LIMITS: [(u32, usize, usize); 5] =
-    [(2, 4, 1 << 12), (1, 4, 1 << 12), (1, 3, 1 << 14), (0, 3, 1 << 13), (0, 2, 1 << 13)];
+/// What bounds a tree. The first that suffice are taken, and frames beyond them stand.
+const LIMITS: [Limits; 6] = [
+    Limits { hits: 2, headers: 4, nodes: 1 << 12, joins: false },
+    Limits { hits: u32::MAX, headers: 4, nodes: 1 << 14, joins: true },
+    Limits { hits: u32::MAX, headers: 3, nodes: 1 << 14, joins: true },
+    Limits { hits: 1, headers: 3, nodes: 1 << 14, joins: true },
+    Limits { hits: 0, headers: 3, nodes: 1 << 13, joins: false },
+    Limits { hits: 0, headers: 2, nodes: 1 << 13, joins: false },
+];
+
+/// What bounds a tree.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Rules that a frame may match on one way, or between two joins.
+    hits: u32,
+    /// Headers that are looked at one after the other.
+    headers: usize,
+    /// Questions and ends of all ports together.
+    nodes: usize,
+    /// Whether ways meet again.
+    joins: bool,
+}
 
 /// A tree that grows.
 pub struct Grower<'a> {
@@ -44,17 +64,19 @@ pub struct Grower<'a> {
     graph: &'a Graph,
     blocks: &'a [Option<&'a Lfb>],
     watched: &'a [bool],
-    tree: Tree,
+    pub(super) tree: Tree,
     /// Blocks in front of which every frame stands.
     banned: BTreeSet<usize>,
     /// Tables that learn, and how many tables are asked before them.
     learning: BTreeMap<usize, u32>,
     /// Ends where frames stand: the node, in front of which block, and how many tables were asked before.
     stands: Vec<(NodeId, usize, u32)>,
-    hits_max: u32,
-    /// Headers that are looked at one after the other.
-    pub(super) headers_max: usize,
-    nodes_max: usize,
+    limits: Limits,
+    /// Blocks behind which ways meet.
+    joining: BTreeSet<usize>,
+    /// Those of them where some did.
+    pub(super) met_again: BTreeSet<usize>,
+    pub(super) joins: Joins,
     /// For formats that were asked for, which ones can be followed by them.
     leading: RefCell<BTreeMap<FormatId, Rc<[bool]>>>,
     /// For formats that were asked for, how many headers there can be from one on.
@@ -73,8 +95,9 @@ impl Tree {
         let count = program.instances.len();
         let blocks: Vec<Option<&Lfb>> = (0..count).map(|at| loaded.at_home(at, running)).collect();
         let mut banned = BTreeSet::new();
-        let mut limits = LIMITS.into_iter().skip(1);
-        let (mut hits_max, mut headers_max, mut nodes_max) = LIMITS[0];
+        let mut narrower = LIMITS.into_iter();
+        let Some(mut limits) = narrower.next() else { return Tree::default() };
+        let mut joining = BTreeSet::new();
         loop {
             let mut grower = Grower {
                 program,
@@ -87,9 +110,10 @@ impl Tree {
                 banned: banned.clone(),
                 learning: BTreeMap::new(),
                 stands: Vec::new(),
-                hits_max,
-                headers_max,
-                nodes_max,
+                limits,
+                joining: joining.clone(),
+                met_again: BTreeSet::new(),
+                joins: Joins::default(),
                 leading: RefCell::default(),
                 depths: RefCell::default(),
                 depth: 0,
@@ -98,16 +122,27 @@ impl Tree {
             for port in loaded.graph.ports() {
                 grower.port(port);
             }
-            let narrower = if grower.is_full { limits.next() } else { None };
-            if let Some(limits) = narrower {
-                (hits_max, headers_max, nodes_max) = limits;
+            let next = if grower.is_full { narrower.next() } else { None };
+            if let Some(next) = next {
+                limits = next;
+                joining = if limits.joins { meeting(program) } else { BTreeSet::new() };
             } else if grower.banned.len() > banned.len() {
                 banned = grower.banned;
+            } else if grower.met_again.len() < joining.len() {
+                // Where none meet, none need a count.
+                joining = grower.met_again;
             } else {
                 return grower.tree;
             }
         }
     }
+}
+
+/// Blocks to which more than one link leads.
+fn meeting(program: &Program) -> BTreeSet<usize> {
+    let mut once = BTreeSet::new();
+    let ends = program.links.iter().map(|link| link.to.instance);
+    ends.filter(|to| !once.insert(*to)).collect()
 }
 
 impl<'a> Grower<'a> {
@@ -127,6 +162,7 @@ impl<'a> Grower<'a> {
         let roots = &mut self.tree.roots;
         if roots.len() <= port as usize {
             roots.resize(port as usize + 1, NONE);
+            self.tree.shortcuts.resize_with(port as usize + 1, Shortcuts::default);
         }
         roots[port as usize] = if says_nothing { NONE } else { root };
     }
@@ -186,8 +222,8 @@ impl<'a> Grower<'a> {
         ports.filter(|it| it.class == base_id::PHY).map(|it| it.number)
     }
 
-    fn node(&mut self, node: Node) -> NodeId {
-        self.is_full |= self.tree.nodes.len() >= self.nodes_max;
+    pub(super) fn node(&mut self, node: Node) -> NodeId {
+        self.is_full |= self.tree.nodes.len() >= self.limits.nodes;
         self.tree.nodes.push(node);
         self.tree.nodes.len() as NodeId - 1
     }
@@ -227,7 +263,7 @@ impl<'a> Grower<'a> {
             grower.end(fate, change.clone(), &way, steps)
         };
         // In the longer one of the frames before and behind.
-        let least = way.lengths.0.max(way.least());
+        let least = way.lengths().0.max(way.least());
         if change.reach() > VIEW_BYTES || least < change.reach() {
             return self.stand(way);
         }
@@ -279,6 +315,14 @@ impl<'a> Grower<'a> {
         (way.instance, way.at) = self.graph.target(link);
         let may = !self.is_full && self.depth < DEPTH_MAX && !self.banned.contains(&way.instance);
         let Some(block) = self.blocks[way.instance].filter(|_| may) else { return self.stand(way) };
+        match self.joining.contains(&way.instance) {
+            true => self.join(way, block),
+            false => self.enter(way, block),
+        }
+    }
+
+    /// Frames enter a block.
+    pub(super) fn enter(&mut self, way: Way, block: &'a Lfb) -> NodeId {
         self.depth += 1;
         let grown = block.grow(way.clone(), self);
         self.depth -= 1;
@@ -288,7 +332,12 @@ impl<'a> Grower<'a> {
     /// Whether a way that matched another rule is still followed.
     pub fn hit(&mut self, way: &mut Way) -> bool {
         way.hits += 1;
-        way.hits <= self.hits_max
+        way.hits <= self.limits.hits
+    }
+
+    /// Headers that are looked at one after the other.
+    pub(super) fn headers_max(&self) -> usize {
+        self.limits.headers
     }
 
     /// Notes that a table that learns is asked. False if it must not be: frames would come to it in
@@ -311,7 +360,7 @@ impl<'a> Grower<'a> {
         no: Then<'_, 'a>,
     ) -> NodeId {
         let came = least.saturating_add_signed(-(way.view.grown as isize));
-        let (low, high) = way.lengths;
+        let (low, high) = way.lengths();
         if low >= came {
             return yes(self, way);
         }
@@ -319,8 +368,8 @@ impl<'a> Grower<'a> {
             return no(self, way);
         }
         self.question(way, |grower, way| {
-            let (mut long, mut short) = (way.clone(), way);
-            (long.lengths, short.lengths) = ((came, high), (low, came - 1));
+            let long = way.clone().with_lengths(came, high);
+            let short = way.with_lengths(low, came - 1);
             let ways = [yes(grower, long), no(grower, short)];
             Node::Length(came as u32, ways)
         })
@@ -379,17 +428,24 @@ impl<'a> Grower<'a> {
         if usize::from(field.at) + usize::from(field.bits) > VIEW_BYTES * 8 {
             return self.stand(way);
         }
-        self.question(way, |grower, way| {
-            let mut ends: Vec<(u64, u64, NodeId)> = Vec::new();
-            for (group, part) in parts {
-                let mut on = way.clone();
-                on.learn(field, part.clone());
-                let node = then(grower, on, group);
-                ends.extend(part.into_iter().map(|(low, high)| (low, high, node)));
-            }
-            ends.sort_unstable();
-            decision(field, &ends)
-        })
+        if self.is_full || self.depth >= DEPTH_MAX {
+            return self.stand(way);
+        }
+        self.depth += 1;
+        let mut ends: Vec<(u64, u64, NodeId)> = Vec::new();
+        for (group, part) in parts {
+            let mut on = way.clone();
+            on.learn(field, part.clone());
+            let node = then(self, on, group);
+            ends.extend(part.into_iter().map(|(low, high)| (low, high, node)));
+        }
+        self.depth -= 1;
+        ends.sort_unstable();
+        match &ends[..] {
+            // Ways met again: it does not matter.
+            [(.., one), others @ ..] if others.iter().all(|(.., other)| other == one) => *one,
+            _ => self.node(decision(field, &ends)),
+        }
     }
 
     /// Goes on by whether what is read is a value.

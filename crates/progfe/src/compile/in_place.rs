@@ -17,47 +17,56 @@ impl Compiled {
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
-        let (root, told_max) = match (self.tree.root(port), &self.plan) {
-            (Some(root), Some(plan)) => (root, plan.told_max),
+        let told_max = match (self.tree.root(port), &self.plan) {
+            (Some(_), Some(plan)) => plan.told_max,
             _ => return self.leave_it(),
         };
         let is_seen = |sight: &Sight<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
+        // Those that are ahead have been looked at.
         if !self.has_room(told_max, sights.len())
-            || !sights.iter().chain(next).all(is_seen)
+            || !(self.is_ahead || sights.iter().all(is_seen))
+            || !next.iter().all(is_seen)
             || !self.tree.leaves_by(&self.ports)
         {
             return self.leave_it();
         }
         if !self.is_ahead {
-            self.ahead.see(&self.tree, root, sights, &self.one_by_one);
+            self.ahead.see(&mut self.tree, port, sights, &self.one_by_one);
             self.ahead.guess(&self.tree, &self.one_by_one);
         }
         std::mem::swap(&mut self.row, &mut self.ahead);
         self.is_ahead = !next.is_empty();
         if self.is_ahead {
-            self.ahead.see(&self.tree, root, next, &self.one_by_one);
+            self.ahead.see(&mut self.tree, port, next, &self.one_by_one);
         }
-        let mut nowhere = std::mem::replace(&mut self.nowhere, Outputs::new(&[]));
-        let is_plain = self.conclude(sights, now, &mut nowhere);
-        self.nowhere = nowhere;
+        let is_plain = self.conclude(sights, now);
         if self.is_ahead {
             self.ahead.guess(&self.tree, &self.one_by_one);
         }
         let Compiled { row, tree, one_by_one, walk, .. } = self;
         let mut left = 0;
-        let mut can_stay = is_plain;
-        for ((place, sight), decision) in sights.iter().enumerate().zip(decisions) {
-            let End { fate, change, .. } = &tree.ends[row.end(place) as usize];
-            *decision = match fate {
-                Fate::Leaves(to, _) => {
-                    left += 1;
-                    // What leaves by the port that it came by needs a buffer of its own.
-                    can_stay &= *to != port && change.reach() <= sight.head.len();
-                    Decision::Output(*to)
-                }
-                Fate::Gone | Fate::Goes => Decision::Dropped,
+        let (mut can_stay, mut changes) = (is_plain, false);
+        let mut place = 0;
+        while place < sights.len() {
+            let (at, first) = (row.end(place), place);
+            let End { fate, change, .. } = &tree.ends[at as usize];
+            let (decision, reach) = match fate {
+                Fate::Leaves(to, _) => (Decision::Output(*to), change.reach()),
+                Fate::Gone | Fate::Goes => (Decision::Dropped, 0),
             };
+            while place < sights.len() && row.end(place) == at {
+                can_stay &= reach <= sights[place].head.len();
+                decisions[place] = decision;
+                place += 1;
+            }
+            if let Decision::Output(to) = decision {
+                left += (place - first) as u64;
+                // What leaves by the port that it came by needs a buffer of its own.
+                can_stay &= to != port;
+                changes |= !change.is_none();
+            }
         }
+        self.changes = changes;
         tree.settle(one_by_one);
         if !can_stay {
             return Decided::Needs(sights.len());

@@ -1,12 +1,12 @@
 //! Frames that leave the tree: by a port, or on as frames.
 
 use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, Sight};
-use packet::frame::Frame;
+use packet::frame::{Frame, PortNo};
 use packet::header::ipv4;
 use packet::time::Nanos;
 
 use super::Compiled;
-use super::tree::{End, Fate, NodeId, Step, Tree, Value};
+use super::tree::{End, Fate, Step, Tree, Value};
 use crate::lfb::told::TOLD_FRAMES_MAX;
 use crate::lfb::{Lfb, Packet, Reason};
 use crate::loaded::Loaded;
@@ -18,10 +18,10 @@ impl Compiled {
         told_max.saturating_mul(frames as u64) <= room as u64
     }
 
-    /// Frames, at most [`SIGHTS_MAX`], from the first node of their port on.
+    /// Frames, at most [`SIGHTS_MAX`], that a port received.
     pub(super) fn decide_row(
         &mut self,
-        root: NodeId,
+        port: PortNo,
         frames: &mut [Frame],
         now: Nanos,
         out: &mut Outputs,
@@ -31,9 +31,9 @@ impl Compiled {
             *sight = Sight { head: frame.bytes(), bytes: frame.len() };
         }
         let sights = &sights[..frames.len()];
-        self.row.see(&self.tree, root, sights, &self.one_by_one);
+        self.row.see(&mut self.tree, port, sights, &self.one_by_one);
         self.row.guess(&self.tree, &self.one_by_one);
-        if self.conclude(sights, now, out) {
+        if self.conclude(sights, now) {
             self.send(frames, out);
         } else {
             self.go_on(frames, now, out);
@@ -42,10 +42,10 @@ impl Compiled {
 
     /// Brings the frames of the row to their ends, and says whether none has to go on as a frame.
     #[inline]
-    pub(super) fn conclude(&mut self, sights: &[Sight<'_>], now: Nanos, out: &mut Outputs) -> bool {
-        let Compiled { row, tree, one_by_one, walk, .. } = self;
+    pub(super) fn conclude(&mut self, sights: &[Sight<'_>], now: Nanos) -> bool {
+        let Compiled { row, tree, one_by_one, walk, nowhere, .. } = self;
         let (told, happened_by) = walk.told();
-        let is_plain = row.conclude(tree, sights, one_by_one, (told, out), now);
+        let is_plain = row.conclude(tree, sights, one_by_one, (told, nowhere), now);
         happened_by.append(&mut row.happened_by);
         is_plain
     }

@@ -59,14 +59,14 @@ impl<'a> Grower<'a> {
         all
     }
 
-    /// Where a field, or a header, is in frames that come one way.
+    /// Where a field, or a header, is in frames that come one way; it is among those that were looked for.
     pub fn place(&self, way: &Way, of: FieldRef) -> Place {
         let mut headers = way.headers.list.iter();
         let found = headers.position(|it| (it.format, it.instance) == (of.format, of.instance));
         let Some(found) = found else {
             return match way.headers.next {
-                Next::Nothing => Place::Nowhere,
-                Next::Other => Place::Hidden,
+                // Whoever asks had looked for it, or anew.
+                Next::Nothing | Next::Other => Place::Nowhere,
                 Next::Maybe(next) => match self.leading(of.format)[usize::from(next.0)] {
                     true => Place::Further,
                     false => Place::Nowhere,
@@ -88,7 +88,7 @@ impl<'a> Grower<'a> {
     /// looks for, or behind.
     pub fn next_header(&mut self, way: Way, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
         let Next::Maybe(format) = way.headers.next else { return then(self, way) };
-        if way.headers.list.len() >= self.headers_max {
+        if way.headers.list.len() >= self.headers_max() {
             return self.stand(way);
         }
         let at = way.headers.end();
@@ -394,7 +394,8 @@ impl<'a> Grower<'a> {
         let instance = alike.count() as u8;
         let (at, end) = (scan.at, scan.bit.div_ceil(8));
         let items = scan.items.clone();
-        way.headers.list.push(Header { format: scan.format, instance, at, end, items });
+        let header = Header { format: scan.format, instance, at, end, items };
+        std::rc::Rc::make_mut(&mut way.headers.list).push(header);
         then(self, way)
     }
 

@@ -10,15 +10,18 @@
 use core::net::Ipv4Addr;
 
 use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sight};
-use dataplane::mac_table::{Hint, MacKey};
+use dataplane::mac_table::{Hint, MacKey, MacTable};
+use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, Question, RouteQuestion, Tree};
 use crate::interpret::Interpreter;
-use crate::lfb::learn_search::LearnSearch;
 use crate::lfb::{Env, Lfb, Told};
 use crate::loaded::Loaded;
+
+/// Fewer frames that go one way go it each by itself.
+const TOGETHER_MIN: u32 = 3;
 
 /// Frames in the tree.
 #[derive(Debug)]
@@ -28,11 +31,15 @@ pub struct Row {
     count: usize,
     /// A bit for each that asks a table.
     asking: u32,
+    /// What all of these ask, if it is the same.
+    asks: Option<NodeId>,
     /// Whether one stands where frames come to a table that learns.
     goes_back: bool,
     asked: [Asked; SIGHTS_MAX],
     /// What a table knew for each.
     found: [u32; SIGHTS_MAX],
+    /// Joins that frames passed, with frames and bytes.
+    passed: Vec<(u32, u64, u64)>,
     /// Places of those by whom events happened.
     pub(super) happened_by: Vec<u32>,
 }
@@ -53,9 +60,11 @@ impl Default for Row {
             at: [0; SIGHTS_MAX],
             count: 0,
             asking: 0,
+            asks: None,
             goes_back: false,
             asked: [asked; SIGHTS_MAX],
             found: [0; SIGHTS_MAX],
+            passed: Vec::new(),
             happened_by: Vec::new(),
         }
     }
@@ -71,30 +80,145 @@ impl MacAt {
 }
 
 impl Row {
-    /// Takes in frames, and asks for what their first lookups will read first.
+    /// Takes in frames that a port received, and asks for what their first lookups will read first.
     #[inline]
-    pub fn see(&mut self, tree: &Tree, root: NodeId, sights: &[Sight<'_>], inner: &Interpreter) {
+    pub fn see(
+        &mut self,
+        tree: &mut Tree,
+        port: PortNo,
+        sights: &[Sight<'_>],
+        inner: &Interpreter,
+    ) {
         self.count = sights.len();
         (self.asking, self.goes_back) = (0, false);
-        for (place, sight) in sights.iter().enumerate() {
-            self.come(tree, root, place, sight);
+        self.passed.clear();
+        let Some(root) = tree.root(port) else { return };
+        match tree.shortcuts[port as usize].are_on(sights.len()) {
+            true => self.take_shortcuts(tree, (port, root), sights),
+            false => self.lead(tree, root, first(sights.len()), sights),
         }
         self.prepare(tree, sights, inner);
     }
 
-    /// Brings a frame from a node to the next table, or to its end.
+    /// Brings frames on from the first node, those that may by a shortcut.
+    fn take_shortcuts(
+        &mut self,
+        tree: &mut Tree,
+        (port, root): (PortNo, NodeId),
+        sights: &[Sight<'_>],
+    ) {
+        let mut shortcuts = std::mem::take(&mut tree.shortcuts[port as usize]);
+        let mut left = first(sights.len());
+        for shortcut in shortcuts.all() {
+            let these = shortcut.take(left, sights);
+            if these != 0 {
+                left &= !these;
+                shortcut.joins.iter().for_each(|join| self.pass(*join, these, sights));
+                self.lead(tree, shortcut.node, these, sights);
+            }
+        }
+        if left != 0 {
+            self.lead(tree, root, left, sights);
+        }
+        shortcuts.close(tree, root, sights, left);
+        tree.shortcuts[port as usize] = shortcuts;
+    }
+
+    /// Notes that frames pass a join.
+    #[inline]
+    fn pass(&mut self, join: u32, these: u32, sights: &[Sight<'_>]) {
+        let bytes = places(these).map(|place| sights[place].bytes as u64).sum::<u64>();
+        let frames = these.count_ones().into();
+        match self.passed.last_mut() {
+            Some((last, count, all)) if *last == join => {
+                (*count, *all) = (*count + frames, *all + bytes);
+            }
+            _ => self.passed.push((join, frames, bytes)),
+        }
+    }
+
+    /// Brings frames from a node to the next table, or to their ends: together as long as they go the same
+    /// way, a few each by itself.
+    fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[Sight<'_>]) {
+        let mut groups = [(from, these); SIGHTS_MAX];
+        let mut left = 1;
+        while left > 0 {
+            let (node, these) = groups[left - 1];
+            let at = &tree.nodes[node as usize];
+            match at {
+                Node::End(_) | Node::Back(_) | Node::Ask(_) => {
+                    self.stay(at, node, these);
+                    left -= 1;
+                }
+                Node::Join(join, next) => {
+                    self.pass(*join, these, sights);
+                    groups[left - 1].0 = *next;
+                }
+                _ if these.count_ones() < TOGETHER_MIN => {
+                    places(these).for_each(|place| self.come(tree, node, place, sights));
+                    left -= 1;
+                }
+                _ => {
+                    let (to, with) = at.part(these, sights);
+                    groups[left - 1] = (to, with);
+                    match (these & !with, at.no()) {
+                        (0, _) => {}
+                        (others, Some(no)) => {
+                            groups[left] = (no, others);
+                            left += 1;
+                        }
+                        (others, None) => {
+                            places(others).for_each(|it| self.come(tree, node, it, sights));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Frames are where they wait for a table, or end.
     #[inline(always)]
-    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sight: &Sight<'_>) {
-        let node = tree.descend(from, sight.head, sight.bytes);
-        self.at[place] = node;
-        let at = &tree.nodes[node as usize];
-        self.asking |= u32::from(matches!(at, Node::Ask(_))) << place;
+    fn stay(&mut self, at: &Node, node: NodeId, these: u32) {
+        match these == first(self.count) {
+            true => self.at[..self.count].fill(node),
+            false => places(these).for_each(|place| self.at[place] = node),
+        }
+        if matches!(at, Node::Ask(_)) {
+            self.asks = match self.asking {
+                0 => Some(node),
+                _ => self.asks.filter(|known| *known == node),
+            };
+            self.asking |= these;
+        }
         self.goes_back |= matches!(at, Node::Back(_));
+    }
+
+    /// Brings one frame from a node to the next table, or to its end.
+    #[inline]
+    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sights: &[Sight<'_>]) {
+        let these = 1 << place;
+        let node = tree.descend(from, sights[place], |join| self.pass(join, these, sights));
+        self.stay(&tree.nodes[node as usize], node, these);
+    }
+
+    /// Brings frames from the nodes where their answers led them on.
+    #[inline]
+    fn go_on(&mut self, tree: &Tree, mut these: u32, sights: &[Sight<'_>]) {
+        while these != 0 {
+            let node = self.at[these.trailing_zeros() as usize];
+            let same =
+                places(these).fold(0, |same, at| same | u32::from(self.at[at] == node) << at);
+            these &= !same;
+            self.lead(tree, node, same, sights);
+        }
     }
 
     /// The next frames that ask the same, of those that ask: their node, and a bit for each.
     #[inline]
     fn run(&self, asking: u32) -> (NodeId, u32) {
+        if let Some(node) = self.asks {
+            return (node, asking);
+        }
         let node = self.at[asking.trailing_zeros() as usize];
         let (mut left, mut these) = (asking, 0);
         while left != 0 {
@@ -115,23 +239,27 @@ impl Row {
         while left != 0 {
             let (node, mut these) = self.run(left);
             left &= !these;
-            let Some((of, block)) = learning(tree, node, inner) else { continue };
-            let mut before: Option<Asked> = None;
+            let Some((of, table)) = learning(tree, node, inner) else {
+                foresee(tree, node, these, sights, inner);
+                continue;
+            };
+            // Frames of one station in a row are many, and so are those for one.
+            let mut last = [(MacKey::new([0; 6], 0), Hint::NONE); 2];
+            if let Some(head) = sights.get(these.trailing_zeros() as usize).map(|it| it.head) {
+                last = [of.learn.key(head), of.search.key(head)].map(|key| (key, table.hint(key)));
+            }
             while these != 0 {
                 let place = these.trailing_zeros() as usize;
                 these &= these - 1;
                 let head = sights[place].head;
-                let (learn, search) = (of.learn.key(head), of.search.key(head));
-                // Frames of one station in a row are many, and so are those for one.
-                let known = |key: MacKey, of: fn(&Asked) -> (MacKey, Hint)| {
-                    let same = before.as_ref().map(of).filter(|(other, _)| *other == key);
-                    same.map_or_else(|| block.hint(key), |(_, hint)| hint)
-                };
-                let source = known(learn, |it| (it.learn, it.hints[0]));
-                let destination = known(search, |it| (it.search, it.hints[1]));
-                let asked = Asked { learn, search, hints: [source, destination] };
-                self.asked[place] = asked;
-                before = Some(asked);
+                let keys = [of.learn.key(head), of.search.key(head)];
+                for (last, key) in last.iter_mut().zip(keys) {
+                    if last.0 != key {
+                        *last = (key, table.hint(key));
+                    }
+                }
+                let [learn, search] = keys;
+                self.asked[place] = Asked { learn, search, hints: last.map(|(_, hint)| hint) };
             }
         }
     }
@@ -143,11 +271,20 @@ impl Row {
         while left != 0 {
             let (node, mut these) = self.run(left);
             left &= !these;
-            let Some((_, block)) = learning(tree, node, inner) else { continue };
+            let Some((_, table)) = learning(tree, node, inner) else { continue };
+            let mut last: Option<Asked> = None;
             while these != 0 {
                 let asked = &mut self.asked[these.trailing_zeros() as usize];
                 these &= these - 1;
-                asked.hints.iter_mut().for_each(|hint| block.guess(hint));
+                match last {
+                    Some(last) if last.learn == asked.learn => asked.hints[0] = last.hints[0],
+                    _ => table.guess(&mut asked.hints[0]),
+                }
+                match last {
+                    Some(last) if last.search == asked.search => asked.hints[1] = last.hints[1],
+                    _ => table.guess(&mut asked.hints[1]),
+                }
+                last = Some(*asked);
             }
         }
     }
@@ -168,6 +305,9 @@ impl Row {
                 self.prepare(tree, sights, inner);
                 self.guess(tree, inner);
             }
+        }
+        for (join, frames, bytes) in self.passed.drain(..) {
+            tree.pass(join, frames, bytes);
         }
         let mut is_plain = true;
         let (mut place, count) = (0, sights.len());
@@ -246,6 +386,7 @@ impl Row {
             outputs,
             copies_told: 0,
         };
+        let all = these;
         // The last answer, as long as it would be the same.
         let mut last: Option<(MacKey, MacKey, NodeId, u32)> = None;
         while these != 0 {
@@ -274,9 +415,9 @@ impl Row {
                     (to, found)
                 }
             };
-            self.found[place] = found;
-            self.come(tree, to, place, &sights[place]);
+            (self.found[place], self.at[place]) = (found, to);
         }
+        self.go_on(tree, all, sights);
     }
 
     /// Finds the routes of all frames that ask one block, and returns those that asked another one.
@@ -289,38 +430,38 @@ impl Row {
         sights: &[Sight<'_>],
         inner: &Interpreter,
     ) -> u32 {
-        let instance = of.instance;
-        let mut questions: [&RouteQuestion; SIGHTS_MAX] = [of; SIGHTS_MAX];
-        let mut places = [0_u8; SIGHTS_MAX];
+        let node = self.at[asking.trailing_zeros() as usize];
+        let question_of = |at: NodeId| match &tree.nodes[at as usize] {
+            _ if at == node => Some(of),
+            Node::Ask(question) => match &**question {
+                Question::Route(other) if other.instance == of.instance => Some(other),
+                _ => None,
+            },
+            _ => None,
+        };
         let mut addresses = [Ipv4Addr::UNSPECIFIED; SIGHTS_MAX];
-        let (mut count, mut left, mut others) = (0, asking, 0);
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let Node::Ask(question) = &tree.nodes[self.at[place] as usize] else { continue };
-            match &**question {
-                Question::Route(of) if of.instance == instance => {
-                    let address = of.address.read(sights[place].head) as u32;
-                    addresses[count] = Ipv4Addr::from(address);
-                    (places[count], questions[count]) = (place as u8, of);
-                    count += 1;
-                }
-                _ => others |= 1 << place,
+        let (mut count, mut these) = (0, 0);
+        for place in places(asking) {
+            if let Some(of) = question_of(self.at[place]) {
+                addresses[count] = Ipv4Addr::from(of.address.read(sights[place].head) as u32);
+                these |= 1 << place;
+                count += 1;
             }
         }
-        let Some(Lfb::Ipv4Lpm(block)) = &inner.loaded.blocks[instance as usize] else {
+        let others = asking & !these;
+        let Some(Lfb::Ipv4Lpm(block)) = &inner.loaded.blocks[of.instance as usize] else {
             return others;
         };
         let mut hops = [None; SIGHTS_MAX];
         block.routes().lookup_many(&addresses[..count], &mut hops);
-        for ((place, of), hop) in places.iter().zip(questions).zip(hops).take(count) {
-            let to = match hop {
+        for (place, hop) in places(these).zip(hops) {
+            let Some(of) = question_of(self.at[place]) else { continue };
+            self.at[place] = match hop {
                 None => of.none,
                 Some(hop) => of.hops.get(hop.0 as usize).copied().unwrap_or(of.other),
             };
-            let place = usize::from(*place);
-            self.come(tree, to, place, &sights[place]);
         }
+        self.go_on(tree, these, sights);
         others
     }
 
@@ -343,17 +484,45 @@ impl Row {
     }
 }
 
+/// A bit for each of the first so many.
+#[inline]
+pub(super) fn first(count: usize) -> u32 {
+    ((1u64 << count.min(SIGHTS_MAX)) - 1) as u32
+}
+
+/// Places whose bits are set.
+#[inline]
+pub(super) fn places(mut left: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (place < SIGHTS_MAX).then_some(place)
+    })
+}
+
+/// Asks for what lookups of routes will read first, if it is these that frames ask at a node.
+#[inline]
+fn foresee(tree: &Tree, node: NodeId, these: u32, sights: &[Sight<'_>], inner: &Interpreter) {
+    let Node::Ask(question) = &tree.nodes[node as usize] else { return };
+    let Question::Route(of) = &**question else { return };
+    if let Some(Lfb::Ipv4Lpm(block)) = &inner.loaded.blocks[of.instance as usize] {
+        for place in places(these) {
+            block.routes().foresee(Ipv4Addr::from(of.address.read(sights[place].head) as u32));
+        }
+    }
+}
+
 /// The question that a bridge's table is asked at a node, and the table's block.
 #[inline]
 fn learning<'t>(
     tree: &'t Tree,
     node: NodeId,
     inner: &'t Interpreter,
-) -> Option<(&'t LearnQuestion, &'t LearnSearch)> {
+) -> Option<(&'t LearnQuestion, &'t MacTable)> {
     let Node::Ask(question) = &tree.nodes[node as usize] else { return None };
     let Question::Learn(of) = &**question else { return None };
     match &inner.loaded.blocks[of.instance as usize] {
-        Some(Lfb::LearnSearch(block)) => Some((of, block)),
+        Some(Lfb::LearnSearch(block)) => Some((of, block.stations()?)),
         _ => None,
     }
 }

@@ -4,17 +4,21 @@
 //! come this way (settings, metadata, headers that were put on) is worked out when it
 //! [grows](super::grow), and what is left are questions about the frame's bytes and about tables. An
 //! [`End`] is where a frame leaves, is dropped, or enters a block that only knows frames. All that
-//! blocks and links count on the way to an end is told by that end's own count.
+//! blocks and links count on the way to an end is told by that end's own count. Where unfolding takes too
+//! much, ways that may go on alike [meet](Node::Join), and what was counted of each before is told there.
 //!
 //! Invariant: whoever has gone through [`Tree::settle`] finds every counter as the interpreter would have
 //! it.
 
+use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
 
 use super::change::Change;
+use super::run::{first, places};
+use super::shortcut::Shortcuts;
 use super::view::Field;
 use crate::interpret::Interpreter;
-use crate::lfb::{Lfb, Reason};
+use crate::lfb::{Lfb, Reason, ipv4_validator};
 
 /// The place of a node among the nodes.
 pub type NodeId = u32;
@@ -23,11 +27,11 @@ pub type NodeId = u32;
 pub const NONE: u32 = u32::MAX;
 
 /// Where a field's bits are, to be read at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
-    byte: u16,
-    shift: u8,
-    mask: u64,
+    pub(super) byte: u16,
+    pub(super) shift: u8,
+    pub(super) mask: u64,
 }
 
 impl Word {
@@ -67,6 +71,8 @@ pub enum Node {
     End(u32),
     /// The same, in front of a block from which frames come to a table that learns.
     Back(u32),
+    /// Ways meet: what is counted of the one that came here, and where they go on.
+    Join(u32, NodeId),
     /// Whether the frame has so many bytes: yes, no.
     Length(u32, [NodeId; 2]),
     /// Whether a field has this value: yes, no.
@@ -144,7 +150,7 @@ pub struct RouteQuestion {
 }
 
 /// What is counted for each frame that came this way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// It went over a link, with so many bytes more than it came with.
     Link(u32, i32),
@@ -152,6 +158,133 @@ pub enum Effect {
     Met(u32, u32, i32),
     /// A block let it go no further.
     Drop(u32, Reason, u32),
+}
+
+impl Node {
+    /// Where a frame goes on from a question; from what is none, it goes nowhere.
+    #[inline(always)]
+    pub(super) fn answer(&self, &Sight { head, bytes }: &Sight<'_>) -> NodeId {
+        let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
+        match self {
+            Node::End(_) | Node::Back(_) | Node::Ask(_) | Node::Join(..) => NONE,
+            Node::Length(least, ways) => way(bytes >= *least as usize, ways),
+            Node::Is(word, value, ways) => way(word.read(head) == *value, ways),
+            Node::AtMost(word, value, ways) => way(word.read(head) <= *value, ways),
+            Node::Values(word, ..)
+            | Node::Dense(word, ..)
+            | Node::Table(word, _)
+            | Node::Ranges(word, _) => self.way_of(word.read(head)),
+            Node::Fits(word, more, ways) => {
+                way(word.read(head) + u64::from(*more) <= bytes as u64, ways)
+            }
+            Node::Ipv4(at, ways) => {
+                let at = usize::from(*at);
+                let packet = head.get(at..).unwrap_or_default();
+                let found = ipv4_validator::look(packet, bytes.saturating_sub(at));
+                ways[found.number()]
+            }
+        }
+    }
+
+    /// One of the ways of a question, and which of some frames go it: there are some.
+    #[inline]
+    pub(super) fn part(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
+        let two = |ways: &[NodeId; 2], yes: u32| match yes {
+            0 => (ways[1], these),
+            yes => (ways[0], yes),
+        };
+        match self {
+            Node::Length(least, ways) => {
+                two(ways, which(these, sights, |it| it.bytes >= *least as usize))
+            }
+            Node::Is(word, value, ways) => {
+                two(ways, which(these, sights, |it| word.read(it.head) == *value))
+            }
+            Node::AtMost(word, value, ways) => {
+                two(ways, which(these, sights, |it| word.read(it.head) <= *value))
+            }
+            Node::Ipv4(at, ways) => {
+                let plain = which(these, sights, |it| {
+                    let at = usize::from(*at);
+                    let packet = it.head.get(at..).unwrap_or_default();
+                    ipv4_validator::is_plain(packet, it.bytes.saturating_sub(at))
+                });
+                match plain {
+                    0 => self.with_first(these, sights),
+                    plain => (ways[0], plain),
+                }
+            }
+            Node::Values(word, ..) | Node::Dense(word, ..) | Node::Ranges(word, _) => {
+                let value = word.read(sights[these.trailing_zeros() as usize].head);
+                let to = self.way_of(value);
+                let goes = |it: &Sight<'_>| {
+                    let own = word.read(it.head);
+                    own == value || self.way_of(own) == to
+                };
+                (to, which(these, sights, goes))
+            }
+            _ => self.with_first(these, sights),
+        }
+    }
+
+    /// The way of the first one of some frames, and who goes with it.
+    fn with_first(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
+        let to = self.answer(&sights[these.trailing_zeros() as usize]);
+        (to, which(these, sights, |it| self.answer(it) == to))
+    }
+
+    /// The way for a value of a field that has several.
+    #[inline]
+    fn way_of(&self, value: u64) -> NodeId {
+        match self {
+            Node::Values(_, ways, other) => {
+                ways.iter().find(|(of, _)| *of == value).map_or(*other, |(_, to)| *to)
+            }
+            Node::Dense(_, base, ways, other) => {
+                ways.get(value.wrapping_sub(*base) as usize).copied().unwrap_or(*other)
+            }
+            Node::Table(_, ways) => ways[value as usize],
+            Node::Ranges(_, ways) => {
+                let at = match ways.len() {
+                    0..9 => ways.iter().position(|(high, _)| value <= *high),
+                    _ => Some(ways.partition_point(|(high, _)| *high < value)),
+                };
+                ways[at.unwrap_or(ways.len() - 1)].1
+            }
+            _ => NONE,
+        }
+    }
+
+    /// The second way of a question that has two.
+    #[inline]
+    pub(super) fn no(&self) -> Option<NodeId> {
+        match self {
+            Node::Length(_, ways) | Node::Is(.., ways) | Node::AtMost(.., ways) => Some(ways[1]),
+            _ => None,
+        }
+    }
+}
+
+/// Which of some frames something holds for.
+#[inline(always)]
+fn which(these: u32, sights: &[Sight<'_>], holds: impl Fn(&Sight<'_>) -> bool) -> u32 {
+    if these == first(sights.len()) {
+        let all = sights.iter().take(SIGHTS_MAX).enumerate();
+        return all.fold(0, |which, (place, it)| which | u32::from(holds(it)) << place);
+    }
+    places(these).fold(0, |which, place| which | u32::from(holds(&sights[place])) << place)
+}
+
+/// What is counted at one place for each frame that passes it.
+#[derive(Debug)]
+pub struct Tally {
+    /// Links that it went over, each with so many bytes more than it came with.
+    pub links: Box<[(u32, i32)]>,
+    /// What it met: the block, what this calls it, bytes more than it came with.
+    pub met: Box<[(u32, u32, i32)]>,
+    /// Frames that are not counted yet, and the bytes that they came with.
+    frames: u64,
+    bytes: u64,
 }
 
 /// What becomes of a frame.
@@ -166,7 +299,7 @@ pub enum Fate {
 }
 
 /// How a frame that goes on as a frame becomes what it is where it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// A header of so many bytes is taken off.
     Strip(u16),
@@ -181,7 +314,7 @@ pub enum Step {
 }
 
 /// The value of a metadatum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Value {
     /// It is the same for every frame.
     Constant(u128),
@@ -196,10 +329,8 @@ pub enum Value {
 pub struct End {
     /// What becomes of a frame.
     pub fate: Fate,
-    /// Links that it went over, each with so many bytes more than it came with.
-    pub links: Box<[(u32, i32)]>,
-    /// What it met: the block, what this calls it, bytes more than it came with.
-    pub met: Box<[(u32, u32, i32)]>,
+    /// What is counted of the way from the last join on.
+    pub tally: Tally,
     /// Which block let it go no further, why, and by which output.
     pub dropped: Option<(u32, Reason, u32)>,
     /// The link by which it came last.
@@ -208,14 +339,11 @@ pub struct End {
     pub change: Change,
     /// How it becomes what it is where it stands.
     pub steps: Box<[Step]>,
-    /// Frames that are not counted yet, and the bytes that they came with.
-    frames: u64,
-    bytes: u64,
 }
 
-impl End {
-    /// An end that no frame has reached, behind some effects.
-    pub fn new(fate: Fate, effects: &[Effect], link: u32, change: Change, steps: Vec<Step>) -> End {
+impl Tally {
+    /// What counts effects, of none yet.
+    pub fn of(effects: &[Effect]) -> Tally {
         let links = effects.iter().filter_map(|effect| match *effect {
             Effect::Link(link, more) => Some((link, more)),
             _ => None,
@@ -224,13 +352,45 @@ impl End {
             Effect::Met(instance, what, more) => Some((instance, what, more)),
             _ => None,
         });
+        Tally { links: links.collect(), met: met.collect(), frames: 0, bytes: 0 }
+    }
+
+    /// Counts frames of so many bytes together, and says whether these are the first.
+    #[inline]
+    fn add(&mut self, frames: u64, bytes: u64) -> bool {
+        let is_first = self.frames == 0;
+        self.frames += frames;
+        self.bytes += bytes;
+        is_first
+    }
+
+    /// Tells blocks and links what is not counted yet, and says how many frames that were.
+    #[inline]
+    fn settle(&mut self, inner: &mut Interpreter) -> u64 {
+        let (frames, bytes) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.bytes));
+        let after = |more: i32| bytes.wrapping_add_signed(i64::from(more) * frames as i64);
+        for &(link, more) in &self.links {
+            let link = &mut inner.loaded.links[link as usize];
+            link.frames += frames;
+            link.bytes += after(more);
+        }
+        for &(instance, what, more) in &self.met {
+            if let Some(block) = &mut inner.loaded.blocks[instance as usize] {
+                Lfb::met(block, what, frames, after(more));
+            }
+        }
+        frames
+    }
+}
+
+impl End {
+    /// An end that no frame has reached, behind some effects.
+    pub fn new(fate: Fate, effects: &[Effect], link: u32, change: Change, steps: Vec<Step>) -> End {
         let dropped = effects.iter().find_map(|effect| match *effect {
             Effect::Drop(instance, reason, output) => Some((instance, reason, output)),
             _ => None,
         });
-        let (links, met) = (links.collect(), met.collect());
-        let steps = steps.into();
-        End { fate, links, met, dropped, link, change, steps, frames: 0, bytes: 0 }
+        End { fate, tally: Tally::of(effects), dropped, link, change, steps: steps.into() }
     }
 }
 
@@ -245,8 +405,14 @@ pub struct Tree {
     pub(super) roots: Vec<NodeId>,
     /// Ports that frames leave by.
     pub(super) exits: Vec<PortNo>,
+    /// What is counted where ways meet.
+    pub(super) joins: Vec<Tally>,
     /// Ends that have frames that are not counted yet.
     touched: Vec<u32>,
+    /// Joins that have.
+    passed: Vec<u32>,
+    /// Ways that frames of each port went.
+    pub(super) shortcuts: Vec<Shortcuts>,
 }
 
 impl Tree {
@@ -267,47 +433,33 @@ impl Tree {
         self.nodes.len()
     }
 
+    /// How many places there are where ways meet.
+    pub fn joins(&self) -> usize {
+        self.joins.len()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Goes on from a node to the next one that takes time, or is an end.
-    #[inline(always)]
-    pub(super) fn descend(&self, mut node: NodeId, head: &[u8], bytes: usize) -> NodeId {
+    /// Brings a frame from a node to the next one that takes time, or is an end, and says which joins it
+    /// passes.
+    #[inline]
+    pub(super) fn descend(
+        &self,
+        mut node: NodeId,
+        sight: Sight<'_>,
+        mut pass: impl FnMut(u32),
+    ) -> NodeId {
         loop {
-            let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
             node = match &self.nodes[node as usize] {
                 Node::End(_) | Node::Back(_) | Node::Ask(_) => return node,
-                Node::Length(least, ways) => way(bytes >= *least as usize, ways),
-                Node::Is(word, value, ways) => way(word.read(head) == *value, ways),
-                Node::AtMost(word, value, ways) => way(word.read(head) <= *value, ways),
-                Node::Values(word, ways, other) => {
-                    let value = word.read(head);
-                    ways.iter().find(|(of, _)| *of == value).map_or(*other, |(_, to)| *to)
+                Node::Join(join, next) => {
+                    pass(*join);
+                    *next
                 }
-                Node::Dense(word, base, ways, other) => {
-                    let at = word.read(head).wrapping_sub(*base) as usize;
-                    ways.get(at).copied().unwrap_or(*other)
-                }
-                Node::Table(word, ways) => ways[word.read(head) as usize],
-                Node::Ranges(word, ways) => {
-                    let value = word.read(head);
-                    let at = match ways.len() {
-                        0..9 => ways.iter().position(|(high, _)| value <= *high),
-                        _ => Some(ways.partition_point(|(high, _)| *high < value)),
-                    };
-                    ways[at.unwrap_or(ways.len() - 1)].1
-                }
-                Node::Fits(word, more, ways) => {
-                    way(word.read(head) + u64::from(*more) <= bytes as u64, ways)
-                }
-                Node::Ipv4(at, ways) => {
-                    let at = usize::from(*at);
-                    let packet = head.get(at..).unwrap_or_default();
-                    let found = crate::lfb::ipv4_validator::look(packet, bytes.saturating_sub(at));
-                    ways[found.number()]
-                }
+                question => question.answer(&sight),
             };
         }
     }
@@ -316,31 +468,29 @@ impl Tree {
     #[inline]
     pub(super) fn count(&mut self, end: u32, frames: u64, bytes: u64) -> Fate {
         let of = &mut self.ends[end as usize];
-        if of.frames == 0 {
+        if of.tally.add(frames, bytes) {
             self.touched.push(end);
         }
-        of.frames += frames;
-        of.bytes += bytes;
         of.fate
+    }
+
+    /// Counts frames of so many bytes together that pass a join.
+    #[inline]
+    pub(super) fn pass(&mut self, join: u32, frames: u64, bytes: u64) {
+        if self.joins[join as usize].add(frames, bytes) {
+            self.passed.push(join);
+        }
     }
 
     /// Tells blocks and links what is not counted yet.
     #[inline]
     pub(super) fn settle(&mut self, inner: &mut Interpreter) {
+        while let Some(join) = self.passed.pop() {
+            self.joins[join as usize].settle(inner);
+        }
         while let Some(end) = self.touched.pop() {
             let end = &mut self.ends[end as usize];
-            let (frames, bytes) = (std::mem::take(&mut end.frames), std::mem::take(&mut end.bytes));
-            let after = |more: i32| bytes.wrapping_add_signed(i64::from(more) * frames as i64);
-            for &(link, more) in &end.links {
-                let link = &mut inner.loaded.links[link as usize];
-                link.frames += frames;
-                link.bytes += after(more);
-            }
-            for &(instance, what, more) in &end.met {
-                if let Some(block) = &mut inner.loaded.blocks[instance as usize] {
-                    Lfb::met(block, what, frames, after(more));
-                }
-            }
+            let frames = end.tally.settle(inner);
             if let Some((instance, reason, output)) = end.dropped {
                 inner.account.dropped += frames;
                 inner.loaded.drops[instance as usize].add_many(reason, output, frames);

@@ -4,11 +4,13 @@
 //! Offsets are of the frame as it would be at this point of its way; what is read is told as a place in
 //! the frame as it came, since that is the one that is there when the program runs.
 
+use std::rc::Rc;
+
 /// Bytes of a frame that are looked at where it lies.
 pub const VIEW_BYTES: usize = 128;
 
 /// One byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Byte {
     /// Bits under `keep` of a byte that came, and the bits of `put`.
     Known {
@@ -44,9 +46,10 @@ pub enum Read {
 }
 
 /// A frame's first bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct View {
-    bytes: Vec<Byte>,
+    /// Shared until they change: ways are many, changes few.
+    bytes: Rc<Vec<Byte>>,
     /// Bytes that it has more than it came with; fewer if negative.
     pub grown: i32,
 }
@@ -71,7 +74,7 @@ impl Byte {
 impl View {
     /// A frame as it came.
     pub fn new() -> View {
-        View { bytes: (0..VIEW_BYTES as u16).map(Byte::came).collect(), grown: 0 }
+        View { bytes: Rc::new((0..VIEW_BYTES as u16).map(Byte::came).collect()), grown: 0 }
     }
 
     /// The bytes.
@@ -108,7 +111,10 @@ impl View {
 
     /// Writes bits. False, and no change, where nothing is known of the bytes.
     pub fn write(&mut self, at: usize, bits: usize, value: u64) -> bool {
-        let Some(bytes) = self.bytes.get_mut(at / 8..(at + bits).div_ceil(8)) else { return false };
+        let Some(bytes) = Rc::make_mut(&mut self.bytes).get_mut(at / 8..(at + bits).div_ceil(8))
+        else {
+            return false;
+        };
         if !bytes.iter().all(|byte| matches!(byte, Byte::Known { .. })) {
             return false;
         }
@@ -130,7 +136,7 @@ impl View {
         let Some(bytes) = self.bytes.get(from..from + count).map(<[Byte]>::to_vec) else {
             return false;
         };
-        let there = self.bytes.get_mut(to..to + count);
+        let there = Rc::make_mut(&mut self.bytes).get_mut(to..to + count);
         there.map(|there| there.copy_from_slice(&bytes)).is_some()
     }
 
@@ -138,7 +144,7 @@ impl View {
     pub fn insert(&mut self, at: usize, fresh: &[u8]) -> bool {
         let fits = at <= self.bytes.len();
         if fits {
-            self.bytes.splice(at..at, fresh.iter().map(|byte| Byte::put(*byte)));
+            Rc::make_mut(&mut self.bytes).splice(at..at, fresh.iter().map(|byte| Byte::put(*byte)));
             self.grown += fresh.len() as i32;
         }
         fits
@@ -148,7 +154,7 @@ impl View {
     pub fn remove(&mut self, at: usize, count: usize) -> bool {
         let fits = at + count <= self.bytes.len();
         if fits {
-            self.bytes.drain(at..at + count);
+            Rc::make_mut(&mut self.bytes).drain(at..at + count);
             self.grown -= count as i32;
         }
         fits
@@ -166,9 +172,10 @@ impl View {
             };
             *origin = *from;
         }
-        self.bytes[places[0]] = Byte::Lessened(origins[0]);
-        self.bytes[places[1]] = Byte::Summed(origins[1]);
-        self.bytes[places[2]] = Byte::Summed(origins[2]);
+        let bytes = Rc::make_mut(&mut self.bytes);
+        bytes[places[0]] = Byte::Lessened(origins[0]);
+        bytes[places[1]] = Byte::Summed(origins[1]);
+        bytes[places[2]] = Byte::Summed(origins[2]);
         true
     }
 }

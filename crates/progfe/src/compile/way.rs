@@ -3,8 +3,12 @@
 //! Metadata, bytes, which values fields that were asked for can still have, and how long the frame is:
 //! what is known is not asked again.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::LazyLock;
 
+use super::join::Asked;
 use super::tree::{Effect, NONE, Step, Value, Word};
 use super::view::{Field, Read, View};
 use crate::frames::FormatId;
@@ -14,7 +18,7 @@ use crate::lfb::At;
 pub type Ranges = Vec<(u64, u64)>;
 
 /// What a metadatum is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Known {
     /// The same for every frame.
     Constant(u128),
@@ -63,7 +67,7 @@ pub enum Next {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headers {
     /// Those that are there, the outermost first.
-    pub list: Vec<Header>,
+    pub list: Rc<Vec<Header>>,
     /// What follows.
     pub next: Next,
     /// How far what the last one encloses goes.
@@ -93,18 +97,28 @@ pub struct Way {
     pub(super) effects: Vec<Effect>,
     pub(super) steps: Vec<Step>,
     /// What fields of the frame that came can still hold.
-    facts: Vec<(Field, Ranges)>,
+    facts: Vec<(Field, Rc<Ranges>)>,
     /// Whether a field and so much more is at most the frame's bytes.
     fitting: Vec<(Field, usize, bool)>,
     /// Bytes that the frame had at least, and at most, when it came.
-    pub(super) lengths: (usize, usize),
+    lengths: (usize, usize),
+    /// What was asked of all these, of any way of the tree.
+    log: Rc<RefCell<Log>>,
+}
+
+/// What was asked while a tree grew.
+#[derive(Debug, Default)]
+struct Log {
+    all: Vec<Asked>,
+    /// Since when: before that others asked.
+    from: usize,
 }
 
 impl Headers {
     /// Nothing is known but with which one a frame begins.
     pub fn from(start: Option<FormatId>) -> Headers {
         let next = start.map_or(Next::Nothing, Next::Maybe);
-        Headers { list: Vec::new(), next, limit: Limit::Frame }
+        Headers { list: Rc::default(), next, limit: Limit::Frame }
     }
 
     /// The byte behind the last one.
@@ -131,20 +145,27 @@ impl Way {
             facts: Vec::new(),
             fitting: Vec::new(),
             lengths: (0, packet::frame::FRAME_BYTES_MAX),
+            log: Rc::default(),
         }
     }
 
     /// What a field can hold.
     pub fn ranges(&self, field: Field) -> Ranges {
+        self.ask(Asked::Field(field));
+        self.known(field)
+    }
+
+    /// The same for those who keep account of what is asked.
+    pub(super) fn known(&self, field: Field) -> Ranges {
         let known = self.facts.iter().find(|(known, _)| *known == field);
-        known.map_or_else(|| vec![(0, field.most())], |(_, ranges)| ranges.clone())
+        known.map_or_else(|| vec![(0, field.most())], |(_, ranges)| Ranges::clone(ranges))
     }
 
     /// Notes what a field can hold.
     pub fn learn(&mut self, field: Field, ranges: Ranges) {
         match self.facts.iter_mut().find(|(known, _)| *known == field) {
-            Some((_, known)) => *known = ranges,
-            None => self.facts.push((field, ranges)),
+            Some((_, known)) => *known = Rc::new(ranges),
+            None => self.facts.push((field, Rc::new(ranges))),
         }
     }
 
@@ -161,13 +182,19 @@ impl Way {
 
     /// Whether a field and so much more is at most the bytes that the frame came with, if that is known.
     pub fn fits(&self, field: Field, more: usize) -> Option<bool> {
-        let told = self.fitting.iter().find(|(of, by, _)| (*of, *by) == (field, more));
-        let ranges = self.ranges(field);
+        self.ask(Asked::Fits(field, more));
+        let (ranges, (shortest, longest)) = (self.ranges(field), self.lengths());
         let most = ranges.last().map_or(0, |(_, high)| *high as usize);
         let least = ranges.first().map_or(0, |(low, _)| *low as usize);
-        let surely = (most.saturating_add(more) <= self.lengths.0).then_some(true);
-        let never = (least.saturating_add(more) > self.lengths.1).then_some(false);
-        told.map(|(_, _, fits)| *fits).or(surely).or(never)
+        let surely = (most.saturating_add(more) <= shortest).then_some(true);
+        let never = (least.saturating_add(more) > longest).then_some(false);
+        self.told_to_fit(field, more).or(surely).or(never)
+    }
+
+    /// The same as far as it was noted.
+    pub(super) fn told_to_fit(&self, field: Field, more: usize) -> Option<bool> {
+        let told = self.fitting.iter().find(|(of, by, _)| (*of, *by) == (field, more));
+        told.map(|(_, _, fits)| *fits)
     }
 
     /// Notes that.
@@ -179,14 +206,57 @@ impl Way {
         self.fitting.push((field, more, fits));
     }
 
+    /// Bytes that the frame had at least, and at most, when it came.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        self.ask(Asked::Length);
+        self.lengths
+    }
+
+    /// The same for those who keep account of what is asked.
+    pub(super) fn known_lengths(&self) -> (usize, usize) {
+        self.lengths
+    }
+
+    /// The same way with these.
+    pub(super) fn with_lengths(self, least: usize, most: usize) -> Way {
+        Way { lengths: (least, most), ..self }
+    }
+
+    /// Notes that something was asked.
+    pub(super) fn ask(&self, asked: Asked) {
+        let mut log = self.log.borrow_mut();
+        // What was asked just now need not be said again.
+        let since = log.all[log.from..].iter().rev().take(8).any(|known| *known == asked);
+        if !since {
+            log.all.push(asked);
+        }
+    }
+
+    /// Keeps what is asked from now on apart; returns since when this was done before.
+    pub(super) fn begin_asking(&self) -> usize {
+        let mut log = self.log.borrow_mut();
+        let now = log.all.len();
+        std::mem::replace(&mut log.from, now)
+    }
+
+    /// What was asked since then, each once. It is asked by those before, too.
+    pub(super) fn end_asking(&self, before: usize) -> Vec<Asked> {
+        let mut log = self.log.borrow_mut();
+        let mut seen = HashSet::new();
+        let from = std::mem::replace(&mut log.from, before);
+        let since: Vec<Asked> = log.all.drain(from..).filter(|it| seen.insert(*it)).collect();
+        log.all.extend(&since);
+        since
+    }
+
     /// Bytes that the frame has at least now.
     pub fn least(&self) -> usize {
-        self.lengths.0.saturating_add_signed(self.view.grown as isize)
+        self.lengths().0.saturating_add_signed(self.view.grown as isize)
     }
 
     /// Bytes that the frame has at most now.
     pub fn most(&self) -> usize {
-        self.lengths.1.saturating_add_signed(self.view.grown as isize)
+        self.lengths().1.saturating_add_signed(self.view.grown as isize)
     }
 
     /// Takes the first bytes off; with which format the others begin whoever has the frame finds out.

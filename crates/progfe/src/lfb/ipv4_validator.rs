@@ -116,6 +116,29 @@ pub fn look(head: &[u8], bytes: usize) -> Found {
     Found::Good { multicast: destination.is_multicast() }
 }
 
+/// Whether a packet of so many bytes is one of most: without options, for one station, and nothing wrong
+/// with it. What [`look`] finds of it has the number 0 then.
+#[inline(always)]
+pub fn is_plain(head: &[u8], bytes: usize) -> bool {
+    let Some(header) = head.first_chunk::<{ ipv4::HEADER_BYTES }>() else { return false };
+    let word =
+        |at: usize| header[at..].first_chunk::<4>().map_or(0, |word| u32::from_be_bytes(*word));
+    let words = [0, 4, 8, 12, 16].map(word);
+    let (total, source, destination) = (words[0] as usize & 0xffff, words[3], words[4]);
+    // A sum of words is, but for carries, the sum of their halves.
+    let sum: u64 = words.iter().map(|word| u64::from(*word)).sum();
+    let is_station = |address: u32| {
+        !matches!(address >> 24, 127 | 224..=239) && address != 0 && address != u32::MAX
+    };
+    words[0] >> 24 == 0x45
+        && (ipv4::HEADER_BYTES..=bytes).contains(&total)
+        && words[2] >> 24 > 1
+        && sum.is_multiple_of(0xffff)
+        && is_station(source)
+        && is_station(destination)
+        && destination >> 24 != 0
+}
+
 impl Ipv4Validator {
     fn count(&mut self, found: Found, frames: u64) {
         match found {
@@ -201,6 +224,47 @@ impl Block for Ipv4Validator {
     fn reset(&mut self, component: u32) {
         if component == STATS {
             self.bad = [0; 4];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_plain_is_good_for_one_station(
+            addresses in proptest::collection::vec(prop_oneof![
+                any::<[u8; 4]>(),
+                Just([0; 4]),
+                Just([255; 4]),
+                (prop_oneof![Just(0u8), Just(10), Just(127), 223u8..242], any::<u8>())
+                    .prop_map(|(first, last)| [first, 0, 0, last]),
+            ], 2),
+            first in prop_oneof![4 => Just(0x45u8), 1 => any::<u8>()],
+            total in prop_oneof![Just(40u16), any::<u16>(), 0u16..80],
+            ttl in 0u8..4,
+            damage in proptest::option::weighted(0.2, (0usize..20, any::<u8>())),
+            cut in prop_oneof![3 => Just(60usize), 1 => 0usize..60],
+        ) {
+            let mut packet = [0; 60];
+            packet[8] = ttl;
+            packet[12..16].copy_from_slice(&addresses[0]);
+            packet[16..20].copy_from_slice(&addresses[1]);
+            packet[2..4].copy_from_slice(&total.to_be_bytes());
+            packet[0] = 0x45;
+            ipv4::set_checksum(&mut packet[..20]);
+            packet[0] = first;
+            if let Some((at, byte)) = damage {
+                packet[at] = byte;
+            }
+            let head = &packet[..cut];
+            let good = look(head, cut) == Found::Good { multicast: false };
+            prop_assert_eq!(is_plain(head, cut), good);
+            prop_assert!(!good || look(head, cut).number() == 0);
         }
     }
 }

@@ -272,20 +272,12 @@ impl LearnSearch {
         }
     }
 
-    /// First step of a lookup in a bridge's table.
+    /// A bridge's table, if it is one.
     #[inline]
-    pub fn hint(&self, key: MacKey) -> Hint {
+    pub fn stations(&self) -> Option<&MacTable> {
         match &self.table {
-            Table::Mac(table) => table.hint(key),
-            Table::Any(_) => Hint::NONE,
-        }
-    }
-
-    /// Second step.
-    #[inline]
-    pub fn guess(&self, hint: &mut Hint) {
-        if let Table::Mac(table) = &self.table {
-            table.guess(hint);
+            Table::Mac(table) => Some(table),
+            Table::Any(_) => None,
         }
     }
 
