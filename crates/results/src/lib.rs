@@ -2,7 +2,7 @@
 //!
 //! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
 //! `spectrum`, `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
-//! shown (`figure`, `table`, `csv`, `summary`, `page`, `report`). Invariants: only [`store`]
+//! shown (`figure`, `table`, `csv`, `columns`, `summary`, `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
 //! regenerating a report changes nothing.
 
@@ -34,6 +34,8 @@ pub mod figure;
 pub mod table;
 /// Derived numbers as CSV.
 pub mod csv;
+/// The same in columns, as Parquet.
+pub mod columns;
 /// The report as a page of text.
 pub mod summary;
 /// The report as a page that opens offline.

@@ -9,6 +9,7 @@ mod tests;
 
 use std::path::Path;
 
+use crate::columns;
 use crate::csv;
 use crate::derive::counts;
 use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
@@ -48,15 +49,12 @@ impl Run {
     }
 }
 
-/// The files of a report over these runs: `report.html`, `summary.md`, `figures/*.svg` and
-/// `*.csv`. Files of several runs begin with the run's number.
+/// The files of a report over these runs: `report.html`, `summary.md`, `figures/*.svg`,
+/// `*.csv` and `*.parquet`. Files of several runs begin with the run's number.
 pub fn build(runs: &[Run]) -> Vec<Output> {
     let mut outputs = vec![
-        Output { path: "report.html".into(), text: page::html(runs, page::library::PLOTLY) },
-        Output {
-            path: "summary.md".into(),
-            text: summary::markdown(runs.iter().map(|run| &run.record)),
-        },
+        Output::text("report.html", page::html(runs, page::library::PLOTLY)),
+        Output::text("summary.md", summary::markdown(runs.iter().map(|run| &run.record))),
     ];
     for (index, run) in runs.iter().enumerate() {
         outputs.extend(files_of(run, index, runs.len()));
@@ -66,22 +64,26 @@ pub fn build(runs: &[Run]) -> Vec<Output> {
 
 fn files_of(run: &Run, index: usize, runs: usize) -> Vec<Output> {
     let record = &run.record;
-    let trials = figure_id("trials", index, runs);
-    let mut outputs = vec![Output { path: format!("{trials}.csv"), text: csv::trials(record) }];
+    let name = |stem: &str| figure_id(stem, index, runs);
+    let mut outputs = vec![
+        Output::text(format!("{}.csv", name("trials")), csv::trials(record)),
+        Output { path: format!("{}.parquet", name("trials")), bytes: columns::trials(record) },
+        Output { path: format!("{}.parquet", name("values")), bytes: columns::cells(record) },
+    ];
     for experiment in &record.experiments {
         let stem = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let path = format!("{}.csv", figure_id(&stem, index, runs));
-        outputs.push(Output { path, text: csv::cells(record, experiment) });
+        outputs.push(Output::text(path, csv::cells(record, experiment)));
         let spectrum = of_spectra(record, experiment, &run.spectra);
         for mut figure in of_series(record, experiment).into_iter().chain(spectrum) {
             figure.id = figure_id(&figure.id, index, runs);
-            outputs.push(Output { path: format!("figures/{}.svg", figure.id), text: svg(&figure) });
+            outputs.push(Output::text(format!("figures/{}.svg", figure.id), svg(&figure)));
         }
         for view in views(record, experiment) {
             if let Some(mut figure) = figure(record, experiment, &view) {
                 figure.id = figure_id(&figure.id, index, runs);
                 let path = format!("figures/{}.svg", figure.id);
-                outputs.push(Output { path, text: svg(&figure) });
+                outputs.push(Output::text(path, svg(&figure)));
             }
         }
     }

@@ -44,7 +44,14 @@ pub struct Output {
     /// Path, with `/` between its parts and no way up.
     pub path: String,
     /// Contents.
-    pub text: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Output {
+    /// A file of text.
+    pub fn text(path: impl Into<String>, text: impl Into<String>) -> Output {
+        Output { path: path.into(), bytes: text.into().into_bytes() }
+    }
 }
 
 /// Where logs of modules lie in a run's folder.
@@ -257,7 +264,7 @@ pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<(), StoreError
         let path = inside(folder, &output.path)?;
         let parent = path.parent().expect("a file in a folder has one");
         fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
-        write_whole(&path, output.text.as_bytes())?;
+        write_whole(&path, &output.bytes)?;
     }
     Ok(())
 }

@@ -138,12 +138,12 @@ fn refusals_say_what_and_where() {
 fn no_name_leads_out_of_the_folder() {
     let folder = Folder::new("outside");
     for path in ["../x", "/etc/x", "a//b", "figures/../../x", ""] {
-        let output = Output { path: path.into(), text: String::new() };
+        let output = Output::text(path, "");
         let error = write_outputs(&folder.0, &[output]).unwrap_err();
         assert!(matches!(error, StoreError::OutsideRun { .. }), "{path}");
         assert!(read_histogram(&folder.0, path).is_err());
     }
-    let output = Output { path: "figures/a.svg".into(), text: "<svg/>".into() };
+    let output = Output::text("figures/a.svg", "<svg/>");
     write_outputs(&folder.0, &[output]).unwrap();
     assert_eq!(fs::read_to_string(folder.0.join("figures/a.svg")).unwrap(), "<svg/>");
 }

@@ -1,0 +1,209 @@
+//! Values and trials in columns: Parquet files with an Arrow schema in which each field states its unit.
+//!
+//! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it. The rows are
+//! those of the CSV files, the numbers stored ones with all their bits. Invariant: equal records give equal
+//! bytes; what was not measured is null, never zero.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+
+use crate::csv::method_word;
+use crate::links;
+use crate::record::{Cell, Record, Trial};
+
+/// The key of a field's metadata under which its unit stands.
+pub const UNIT: &str = "unit";
+
+/// Every value of a run, one a row. Its unit stands in the column `unit`, as metrics differ in theirs.
+pub fn cells(record: &Record) -> Vec<u8> {
+    let rows = || record.cells.iter();
+    let mut table = Columns::default();
+    let of_row = "as in the column unit";
+    table.words("experiment", rows().map(|it| Some(it.experiment.clone())));
+    table.words("target", rows().map(|it| Some(it.target.clone())));
+    table.words("link", rows().map(|it| Some(links::of(record, &it.target).to_string())));
+    table.words("x_name", rows().map(|it| Some(it.point.name.clone())));
+    table.numbers("x", "as in the column x_name", rows().map(|it| Some(it.point.value)));
+    let curve = |it: &Cell| it.point.within.clone();
+    table.words("curve_name", rows().map(|it| curve(it).map(|it| it.name)));
+    table.numbers(
+        "curve",
+        "as in the column curve_name",
+        rows().map(|it| curve(it).map(|it| it.value)),
+    );
+    table.words("metric", rows().map(|it| Some(it.metric.name().to_string())));
+    table.words("unit", rows().map(|it| Some(it.unit.clone())));
+    table.numbers("value", of_row, rows().map(|it| Some(it.value)));
+    table.counts("n", "repeats", rows().map(|it| Some(u64::from(it.n))));
+    table.numbers("interval_low", of_row, rows().map(|it| it.interval.map(|it| it.low)));
+    table.numbers("interval_high", of_row, rows().map(|it| it.interval.map(|it| it.high)));
+    table.numbers(
+        "interval_level",
+        "percent",
+        rows().map(|it| it.interval.map(|it| it.level_percent)),
+    );
+    let method = |it: &Cell| it.interval.map(|it| method_word(it.method).to_string());
+    table.words("interval_method", rows().map(method));
+    table.numbers("interval_99_low", of_row, rows().map(|it| it.interval_99.map(|it| it.low)));
+    table.numbers("interval_99_high", of_row, rows().map(|it| it.interval_99.map(|it| it.high)));
+    table.numbers("resolution", of_row, rows().map(|it| it.resolution));
+    let warnings = |it: &Cell| {
+        let all: Vec<String> = it.warnings.iter().map(|warning| warning.sentence()).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    };
+    table.words("warnings", rows().map(warnings));
+    table.file()
+}
+
+/// Every trial of a run: its load and the account of its frames.
+pub fn trials(record: &Record) -> Vec<u8> {
+    let rows = || record.trials.iter();
+    let mut table = Columns::default();
+    table.counts("id", "number", rows().map(|it| Some(it.id)));
+    table.words("experiment", rows().map(|it| Some(it.experiment.clone())));
+    table.words("target", rows().map(|it| Some(it.target.clone())));
+    table.counts("repeat", "number", rows().map(|it| Some(u64::from(it.repeat))));
+    table.words("x_name", rows().map(|it| Some(it.point.name.clone())));
+    table.numbers("x", "as in the column x_name", rows().map(|it| Some(it.point.value)));
+    let curve = |it: &Trial| it.point.within.clone();
+    table.words("curve_name", rows().map(|it| curve(it).map(|it| it.name)));
+    table.numbers(
+        "curve",
+        "as in the column curve_name",
+        rows().map(|it| curve(it).map(|it| it.value)),
+    );
+    table.counts("frame_bytes", "bytes", rows().map(|it| it.frame_bytes.map(u64::from)));
+    table.numbers("rate_pps_intended", "frames/s", rows().map(|it| Some(it.rate_pps_intended)));
+    table.numbers("rate_pps_offered", "frames/s", rows().map(Trial::rate_pps_offered));
+    table.numbers("rate_pps_forwarded", "frames/s", rows().map(Trial::rate_pps_forwarded));
+    table.counts("frames_offered", "frames", rows().map(|it| Some(it.frames_offered)));
+    table.counts("frames_forwarded", "frames", rows().map(|it| Some(it.frames_forwarded)));
+    table.counts("duration_ns_effective", "ns", rows().map(|it| Some(it.duration_ns_effective)));
+    for (name, of) in CLASSES {
+        table.counts(name, "frames", rows().map(|it| Some(of(it))));
+    }
+    let unexplained = rows().map(|it| it.frames_unexplained).collect::<Vec<i64>>();
+    table.add("unexplained", "frames", DataType::Int64, Arc::new(Int64Array::from(unexplained)));
+    let latency = |it: &Trial| it.latency.clone();
+    table.numbers("latency_ns_mean", "ns", rows().map(|it| latency(it).map(|it| it.ns_mean)));
+    table.counts("latency_ns_p50", "ns", rows().map(|it| latency(it).and_then(|it| it.ns_p50)));
+    table.counts("latency_ns_p99", "ns", rows().map(|it| latency(it).and_then(|it| it.ns_p99)));
+    table.counts("seed", "number", rows().map(|it| Some(it.seed)));
+    table.words("goal", rows().map(|it| it.goal.clone()));
+    table.file()
+}
+
+/// A column that counts frames of a trial: its name, and how many.
+type Counted = (&'static str, fn(&Trial) -> u64);
+
+/// What became of a trial's frames.
+const CLASSES: [Counted; 8] = [
+    ("correct", |it| it.classes.correct),
+    ("reordered", |it| it.classes.reordered),
+    ("misrouted", |it| it.classes.misrouted),
+    ("corrupt", |it| it.classes.corrupt),
+    ("flooded", |it| it.classes.flooded),
+    ("duplicate", |it| it.classes.duplicate),
+    ("foreign", |it| it.classes.foreign),
+    ("dropped", |it| it.drops.iter().map(|drop| drop.frames).sum()),
+];
+
+/// A table under construction.
+#[derive(Default)]
+struct Columns {
+    fields: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Columns {
+    fn words(&mut self, name: &str, values: impl Iterator<Item = Option<String>>) {
+        self.add(name, "", DataType::Utf8, Arc::new(values.collect::<StringArray>()));
+    }
+
+    fn numbers(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) {
+        self.add(name, unit, DataType::Float64, Arc::new(values.collect::<Float64Array>()));
+    }
+
+    fn counts(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) {
+        self.add(name, unit, DataType::UInt64, Arc::new(values.collect::<UInt64Array>()));
+    }
+
+    fn add(&mut self, name: &str, unit: &str, kind: DataType, values: ArrayRef) {
+        let field = Field::new(name, kind, true);
+        let field = match unit {
+            "" => field,
+            unit => field.with_metadata(HashMap::from([(UNIT.into(), unit.into())])),
+        };
+        self.fields.push(field);
+        self.arrays.push(values);
+    }
+
+    fn file(self) -> Vec<u8> {
+        let schema = Arc::new(Schema::new(self.fields));
+        let rows = RecordBatch::try_new(Arc::clone(&schema), self.arrays);
+        let rows = rows.expect("every column has a value for each row");
+        let mut bytes = Vec::new();
+        let mut writer =
+            ArrowWriter::try_new(&mut bytes, schema, None).expect("these kinds can be written");
+        writer.write(&rows).expect("memory takes all bytes");
+        writer.close().expect("memory takes all bytes");
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Float64Type;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::*;
+    use crate::sample;
+
+    /// The whole file as one table, read by way of a file as others do.
+    fn read(bytes: &[u8], name: &str) -> RecordBatch {
+        let path = std::env::temp_dir().join(format!("planimeter-{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let mut reader = reader.with_batch_size(1_000_000).build().unwrap();
+        reader.next().unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_is_read_back_has_every_value_and_every_unit() {
+        let record = sample::record();
+        let found = read(&cells(&record), "cells.parquet");
+        let values = found.column_by_name("value").unwrap().as_primitive::<Float64Type>();
+        let wanted: Vec<f64> = record.cells.iter().map(|cell| cell.value).collect();
+        assert_eq!(values.values(), &wanted[..]);
+        let low = found.column_by_name("interval_low").unwrap();
+        let without = record.cells.iter().filter(|cell| cell.interval.is_none()).count();
+        assert_eq!(low.null_count(), without, "what is not known is null");
+
+        let found = read(&trials(&record), "trials.parquet");
+        assert_eq!(found.num_rows(), record.trials.len());
+        let schema = found.schema();
+        let unit = |name: &str| schema.field_with_name(name).unwrap().metadata().get(UNIT).cloned();
+        assert_eq!(unit("rate_pps_forwarded").as_deref(), Some("frames/s"));
+        assert_eq!(unit("latency_ns_p99").as_deref(), Some("ns"));
+        assert_eq!(unit("target"), None);
+        assert_eq!(trials(&record), trials(&record), "equal records give equal bytes");
+    }
+
+    #[test]
+    fn a_run_without_trials_is_a_table_without_rows() {
+        let mut record = sample::record();
+        record.trials.clear();
+        record.cells.clear();
+        for bytes in [trials(&record), cells(&record)] {
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        }
+    }
+}
