@@ -51,6 +51,8 @@ pub mod view;
 pub mod change;
 /// Frames that go the way of others.
 mod shortcut;
+/// Rows of frames led from question to question.
+mod lead;
 /// Rows of frames that go through the decisions.
 pub mod run;
 /// Headers found by decisions.

@@ -231,10 +231,15 @@ proptest! {
             prop_assert_eq!(wanted, got, "in place\n{}\nthen\n{}", text, other);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn examples_do_what_the_interpreter_does(
-        example in 0..EXAMPLES.len(),
+        // The last one takes long to be made ready.
+        example in prop_oneof![12 => 0..EXAMPLES.len() - 1, 1 => Just(EXAMPLES.len() - 1)],
         frames in proptest::collection::vec(packets(), 1..90),
         most in 1usize..90,
     ) {

@@ -16,6 +16,7 @@ use packet::frame::{FRAME_BYTES_MAX, PortNo};
 
 use super::change::Change;
 use super::join::Joins;
+use super::parse::Tried;
 use super::shortcut::Shortcuts;
 use super::tree::{Effect, End, Fate, NONE, Node, NodeId, Step, Tree, Word};
 use super::view::{Field, Read, VIEW_BYTES};
@@ -81,6 +82,8 @@ pub struct Grower<'a> {
     leading: RefCell<BTreeMap<FormatId, Rc<[bool]>>>,
     /// For formats that were asked for, how many headers there can be from one on.
     pub(super) depths: RefCell<BTreeMap<FormatId, Option<usize>>>,
+    /// What expressions come to.
+    pub(super) tried: RefCell<Tried>,
     depth: usize,
     is_full: bool,
 }
@@ -116,6 +119,7 @@ impl Tree {
                 joins: Joins::default(),
                 leading: RefCell::default(),
                 depths: RefCell::default(),
+                tried: RefCell::default(),
                 depth: 0,
                 is_full: false,
             };

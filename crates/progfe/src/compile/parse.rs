@@ -5,6 +5,9 @@
 //! headers are that somebody looks for. Headers whose length is not that of their fixed fields alone, and what is
 //! rarely met otherwise, are left to those who have the frame.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use super::grow::{Grower, Then};
 use super::tree::NodeId;
 use super::view::{Field, Read};
@@ -44,6 +47,12 @@ enum Outcome<K> {
     /// It depends on more than that.
     Hidden,
 }
+
+/// From which number to which an expression comes to the same.
+pub(super) type Step = (u64, u64, Option<i64>);
+
+/// What expressions come to, by their places and what they read.
+pub(super) type Tried = HashMap<(usize, Vec<(u16, Option<Read>)>), Rc<[Step]>>;
 
 /// What follows a header.
 type Follower = Option<FormatId>;
@@ -395,7 +404,7 @@ impl<'a> Grower<'a> {
         let (at, end) = (scan.at, scan.bit.div_ceil(8));
         let items = scan.items.clone();
         let header = Header { format: scan.format, instance, at, end, items };
-        std::rc::Rc::make_mut(&mut way.headers.list).push(header);
+        Rc::make_mut(&mut way.headers.list).push(header);
         then(self, way)
     }
 
@@ -463,20 +472,32 @@ impl<'a> Grower<'a> {
         if field.bits > TRIED_BITS_MAX {
             return Outcome::Hidden;
         }
+        let key = (std::ptr::from_ref(of) as usize, reads.clone());
+        let known = self.tried.borrow().get(&key).cloned();
+        let tried = known.unwrap_or_else(|| {
+            let tried = steps(field.most(), value);
+            self.tried.borrow_mut().insert(key, tried.clone());
+            tried
+        });
         let mut groups: Vec<(K, Ranges)> = Vec::new();
-        for (low, high) in way.ranges(field) {
-            for tried in low..=high {
-                let is = kind(value(tried));
+        for (least, most) in way.ranges(field) {
+            let first = tried.partition_point(|(_, high, _)| *high < least);
+            for (low, high, value) in &tried[first..] {
+                let (low, high) = (least.max(*low), most.min(*high));
+                if low > high {
+                    break;
+                }
+                let is = kind(*value);
                 let known = match groups.iter_mut().find(|(known, _)| *known == is) {
                     Some((_, known)) => known,
                     None => {
-                        groups.push((is, vec![(tried, tried)]));
+                        groups.push((is, vec![(low, high)]));
                         continue;
                     }
                 };
                 match known.last_mut() {
-                    Some((_, end)) if *end + 1 == tried => *end = tried,
-                    _ => known.push((tried, tried)),
+                    Some((_, end)) if *end + 1 == low => *end = high,
+                    _ => known.push((low, high)),
                 }
             }
         }
@@ -500,6 +521,19 @@ impl<'a> Grower<'a> {
         self.depths.borrow_mut().insert(format, depth);
         depth
     }
+}
+
+/// What a function of numbers comes to, up to one: from where to where it is the same.
+fn steps(most: u64, value: impl Fn(u64) -> Option<i64>) -> Rc<[Step]> {
+    let mut steps: Vec<Step> = Vec::new();
+    for at in 0..=most {
+        let is = value(at);
+        match steps.last_mut() {
+            Some((_, high, before)) if *before == is => *high = at,
+            _ => steps.push((at, at, is)),
+        }
+    }
+    steps.into()
 }
 
 /// Whether a length that a header says of what it encloses is one that is ignored, whatever the frame.

@@ -15,31 +15,29 @@ use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
+use super::lead::{first, places};
 use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, Question, RouteQuestion, Tree};
 use crate::interpret::Interpreter;
 use crate::lfb::{Env, Lfb, Told};
 use crate::loaded::Loaded;
 
-/// Fewer frames that go one way go it each by itself.
-const TOGETHER_MIN: u32 = 3;
-
 /// Frames in the tree.
 #[derive(Debug)]
 pub struct Row {
     /// Where each is.
-    at: [NodeId; SIGHTS_MAX],
-    count: usize,
+    pub(super) at: [NodeId; SIGHTS_MAX],
+    pub(super) count: usize,
     /// A bit for each that asks a table.
-    asking: u32,
+    pub(super) asking: u32,
     /// What all of these ask, if it is the same.
-    asks: Option<NodeId>,
+    pub(super) asks: Option<NodeId>,
     /// Whether one stands where frames come to a table that learns.
-    goes_back: bool,
+    pub(super) goes_back: bool,
     asked: [Asked; SIGHTS_MAX],
     /// What a table knew for each.
     found: [u32; SIGHTS_MAX],
     /// Joins that frames passed, with frames and bytes.
-    passed: Vec<(u32, u64, u64)>,
+    pub(super) passed: Vec<(u32, u64, u64)>,
     /// Places of those by whom events happened.
     pub(super) happened_by: Vec<u32>,
 }
@@ -98,119 +96,6 @@ impl Row {
             false => self.lead(tree, root, first(sights.len()), sights),
         }
         self.prepare(tree, sights, inner);
-    }
-
-    /// Brings frames on from the first node, those that may by a shortcut.
-    fn take_shortcuts(
-        &mut self,
-        tree: &mut Tree,
-        (port, root): (PortNo, NodeId),
-        sights: &[Sight<'_>],
-    ) {
-        let mut shortcuts = std::mem::take(&mut tree.shortcuts[port as usize]);
-        let mut left = first(sights.len());
-        for shortcut in shortcuts.all() {
-            let these = shortcut.take(left, sights);
-            if these != 0 {
-                left &= !these;
-                shortcut.joins.iter().for_each(|join| self.pass(*join, these, sights));
-                self.lead(tree, shortcut.node, these, sights);
-            }
-        }
-        if left != 0 {
-            self.lead(tree, root, left, sights);
-        }
-        shortcuts.close(tree, root, sights, left);
-        tree.shortcuts[port as usize] = shortcuts;
-    }
-
-    /// Notes that frames pass a join.
-    #[inline]
-    fn pass(&mut self, join: u32, these: u32, sights: &[Sight<'_>]) {
-        let bytes = places(these).map(|place| sights[place].bytes as u64).sum::<u64>();
-        let frames = these.count_ones().into();
-        match self.passed.last_mut() {
-            Some((last, count, all)) if *last == join => {
-                (*count, *all) = (*count + frames, *all + bytes);
-            }
-            _ => self.passed.push((join, frames, bytes)),
-        }
-    }
-
-    /// Brings frames from a node to the next table, or to their ends: together as long as they go the same
-    /// way, a few each by itself.
-    fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[Sight<'_>]) {
-        let mut groups = [(from, these); SIGHTS_MAX];
-        let mut left = 1;
-        while left > 0 {
-            let (node, these) = groups[left - 1];
-            let at = &tree.nodes[node as usize];
-            match at {
-                Node::End(_) | Node::Back(_) | Node::Ask(_) => {
-                    self.stay(at, node, these);
-                    left -= 1;
-                }
-                Node::Join(join, next) => {
-                    self.pass(*join, these, sights);
-                    groups[left - 1].0 = *next;
-                }
-                _ if these.count_ones() < TOGETHER_MIN => {
-                    places(these).for_each(|place| self.come(tree, node, place, sights));
-                    left -= 1;
-                }
-                _ => {
-                    let (to, with) = at.part(these, sights);
-                    groups[left - 1] = (to, with);
-                    match (these & !with, at.no()) {
-                        (0, _) => {}
-                        (others, Some(no)) => {
-                            groups[left] = (no, others);
-                            left += 1;
-                        }
-                        (others, None) => {
-                            places(others).for_each(|it| self.come(tree, node, it, sights));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Frames are where they wait for a table, or end.
-    #[inline(always)]
-    fn stay(&mut self, at: &Node, node: NodeId, these: u32) {
-        match these == first(self.count) {
-            true => self.at[..self.count].fill(node),
-            false => places(these).for_each(|place| self.at[place] = node),
-        }
-        if matches!(at, Node::Ask(_)) {
-            self.asks = match self.asking {
-                0 => Some(node),
-                _ => self.asks.filter(|known| *known == node),
-            };
-            self.asking |= these;
-        }
-        self.goes_back |= matches!(at, Node::Back(_));
-    }
-
-    /// Brings one frame from a node to the next table, or to its end.
-    #[inline]
-    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sights: &[Sight<'_>]) {
-        let these = 1 << place;
-        let node = tree.descend(from, sights[place], |join| self.pass(join, these, sights));
-        self.stay(&tree.nodes[node as usize], node, these);
-    }
-
-    /// Brings frames from the nodes where their answers led them on.
-    #[inline]
-    fn go_on(&mut self, tree: &Tree, mut these: u32, sights: &[Sight<'_>]) {
-        while these != 0 {
-            let node = self.at[these.trailing_zeros() as usize];
-            let same =
-                places(these).fold(0, |same, at| same | u32::from(self.at[at] == node) << at);
-            these &= !same;
-            self.lead(tree, node, same, sights);
-        }
     }
 
     /// The next frames that ask the same, of those that ask: their node, and a bit for each.
@@ -482,22 +367,6 @@ impl Row {
     pub fn count(&self) -> usize {
         self.count
     }
-}
-
-/// A bit for each of the first so many.
-#[inline]
-pub(super) fn first(count: usize) -> u32 {
-    ((1u64 << count.min(SIGHTS_MAX)) - 1) as u32
-}
-
-/// Places whose bits are set.
-#[inline]
-pub(super) fn places(mut left: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = left.trailing_zeros() as usize;
-        left &= left.wrapping_sub(1);
-        (place < SIGHTS_MAX).then_some(place)
-    })
 }
 
 /// Asks for what lookups of routes will read first, if it is these that frames ask at a node.

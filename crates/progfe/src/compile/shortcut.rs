@@ -10,7 +10,7 @@
 
 use dataplane::forwarder::Sight;
 
-use super::run::places;
+use super::lead::places;
 use super::tree::{Node, NodeId, Tree, Word};
 
 /// First bytes of a frame that are compared; frames have as many at least.

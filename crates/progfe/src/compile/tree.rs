@@ -14,7 +14,7 @@ use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
 
 use super::change::Change;
-use super::run::{first, places};
+use super::lead::{first, places};
 use super::shortcut::Shortcuts;
 use super::view::Field;
 use crate::interpret::Interpreter;

@@ -37,7 +37,7 @@ pub struct Field {
 }
 
 /// What is read somewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Read {
     /// It is the same in every frame.
     Constant(u64),
