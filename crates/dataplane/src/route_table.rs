@@ -9,12 +9,13 @@
 //! used by a route. Levels that removed routes left behind are fewer than those that remain may need,
 //! or than [`STALE_MIN`] routes do.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use packet::frame::PortNo;
+use shared::Shared;
 
 use crate::fast::trie::{Address, Trie};
 use crate::forwarder::SIGHTS_MAX;
@@ -28,52 +29,94 @@ pub const HOPS_MAX: usize = 1 << HOP_BITS;
 /// Routes removed before the trie is made anew, if they are as many as are left.
 const STALE_MIN: usize = 4096;
 
-const HOP_BITS: u32 = 24;
+/// A length of 0 to 128 stands above them.
+const HOP_BITS: u32 = 23;
 const HOP_MASK: u32 = (1 << HOP_BITS) - 1;
+
+/// Addresses of a kind.
+pub trait Net: Copy + Ord + fmt::Display {
+    /// How many bits they have.
+    const BITS: u8;
+
+    /// The bits from the first on, then zeros.
+    fn wide(self) -> Address;
+
+    /// The address with these bits in front.
+    fn of_wide(bits: Address) -> Self;
+}
+
+impl Net for Ipv4Addr {
+    const BITS: u8 = 32;
+
+    #[inline]
+    fn wide(self) -> Address {
+        Address::from(self.to_bits()) << (Address::BITS - u32::BITS)
+    }
+
+    fn of_wide(bits: Address) -> Self {
+        Ipv4Addr::from_bits((bits >> (Address::BITS - u32::BITS)) as u32)
+    }
+}
+
+impl Net for Ipv6Addr {
+    const BITS: u8 = 128;
+
+    #[inline]
+    fn wide(self) -> Address {
+        self.to_bits()
+    }
+
+    fn of_wide(bits: Address) -> Self {
+        Ipv6Addr::from_bits(bits)
+    }
+}
 
 /// Addresses that share their first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Prefix {
-    address: u32,
+pub struct Prefix<A = Ipv4Addr> {
+    address: A,
     length: u8,
 }
 
-impl Prefix {
-    /// The addresses that share their first `length` bits with this one; `None` if that is more
-    /// than 32.
-    pub fn new(address: Ipv4Addr, length: u8) -> Option<Prefix> {
-        (length <= 32).then(|| Prefix { address: address.to_bits() & mask(length), length })
+impl<A: Net> Prefix<A> {
+    /// The addresses that share their first `length` bits with this one; `None` if they have not so many.
+    pub fn new(address: A, length: u8) -> Option<Prefix<A>> {
+        (length <= A::BITS).then(|| Prefix::within(address, length))
+    }
+
+    fn within(address: A, length: u8) -> Prefix<A> {
+        Prefix { address: A::of_wide(address.wide() & mask(length)), length }
     }
 
     /// The lowest address.
-    pub fn address(self) -> Ipv4Addr {
-        self.address.into()
+    pub fn address(self) -> A {
+        self.address
     }
 
-    /// How many bits they share, 0 to 32.
+    /// How many bits they share.
     pub fn length(self) -> u8 {
         self.length
     }
 
     /// The highest address: that of directed broadcasts.
-    pub fn last(self) -> Ipv4Addr {
-        (self.address | !mask(self.length)).into()
+    pub fn last(self) -> A {
+        A::of_wide(self.address.wide() | !mask(self.length))
     }
 
     /// Whether the address is one of them.
-    pub fn holds(self, address: Ipv4Addr) -> bool {
-        address.to_bits() & mask(self.length) == self.address
+    pub fn holds(self, address: A) -> bool {
+        address.wide() & mask(self.length) == self.address.wide()
     }
 }
 
-impl fmt::Display for Prefix {
+impl<A: Net> fmt::Display for Prefix<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address(), self.length)
     }
 }
 
-fn mask(length: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
+fn mask(length: u8) -> Address {
+    Address::MAX.checked_shl(Address::BITS - u32::from(length)).unwrap_or(0)
 }
 
 /// Where a packet goes next.
@@ -108,45 +151,52 @@ pub struct RouteTableFull(pub usize);
 /// Routes, found by longest prefix. Where they lead is a router's next hop, or whatever else whoever
 /// has the table chooses by addresses.
 #[derive(Debug)]
-pub struct RouteTable<H = NextHop> {
+pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     trie: Trie,
     /// Routes removed since it was made.
     removed: usize,
-    routes: BTreeMap<Prefix, HopId>,
+    /// A map whose copies share: versions cost what they differ in.
+    routes: Shared<Prefix<A>, HopId>,
     routes_max: usize,
     hops: Vec<(H, usize)>,
     hops_known: BTreeMap<H, HopId>,
     hops_free: Vec<HopId>,
     /// Grows with every change.
     pub generation: u64,
-    /// Whether a version was made of it that is changed apart.
-    parted: AtomicBool,
+    /// The version that was made of it and is changed apart, while there is one.
+    heir: Mutex<Weak<()>>,
+    /// Of a version apart, what says that there is one.
+    is_heir: Option<Arc<()>>,
 }
 
-impl<H: Copy + Ord> RouteTable<H> {
+impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
     /// An empty table for this many routes.
-    pub fn new(routes_max: usize) -> RouteTable<H> {
+    pub fn new(routes_max: usize) -> RouteTable<H, A> {
         RouteTable {
             trie: Trie::new(),
             removed: 0,
-            routes: BTreeMap::new(),
+            routes: Shared::new(),
             routes_max,
             hops: Vec::new(),
             hops_known: BTreeMap::new(),
             hops_free: Vec::new(),
             generation: 0,
-            parted: AtomicBool::new(false),
+            heir: Mutex::default(),
+            is_heir: None,
         }
     }
 
     /// A version with the same routes, which is to take the place of this one: from now on only that may
-    /// be changed, and this one goes on being looked at until then. Levels of the trie are shared, and copied
-    /// where they change. `None` if there was one already: versions that were given up keep what they copied, and
-    /// a new table costs less than to find that out. No version before this one may be looked at any more.
-    pub fn part(&self) -> Option<RouteTable<H>> {
-        if self.parted.swap(true, Relaxed) {
+    /// be changed, until it is looked at, and this one goes on being looked at until then. Levels of the trie and parts of the
+    /// list of routes are shared, and copied where they change. `None` while there is such a version. No version
+    /// before this one may be looked at any more.
+    pub fn part(&self) -> Option<RouteTable<H, A>> {
+        let mut heir = self.heir.lock().unwrap_or_else(PoisonError::into_inner);
+        if heir.upgrade().is_some() {
             return None;
         }
+        let token = Arc::new(());
+        *heir = Arc::downgrade(&token);
         Some(RouteTable {
             trie: self.trie.part(),
             removed: self.removed,
@@ -156,7 +206,8 @@ impl<H: Copy + Ord> RouteTable<H> {
             hops_known: self.hops_known.clone(),
             hops_free: self.hops_free.clone(),
             generation: self.generation,
-            parted: AtomicBool::new(false),
+            heir: Mutex::default(),
+            is_heir: Some(token),
         })
     }
 
@@ -172,22 +223,22 @@ impl<H: Copy + Ord> RouteTable<H> {
 
     /// The next hop for an address.
     #[inline]
-    pub fn lookup(&self, address: Ipv4Addr) -> Option<HopId> {
-        self.trie.find(wide(address)).map(hop_of)
+    pub fn lookup(&self, address: A) -> Option<HopId> {
+        self.trie.find(address.wide()).map(hop_of)
     }
 
     /// The first step of a lookup: asks for what it will read first.
     #[inline]
-    pub fn foresee(&self, address: Ipv4Addr) {
-        self.trie.prefetch(wide(address));
+    pub fn foresee(&self, address: A) {
+        self.trie.prefetch(address.wide());
     }
 
     /// The next hops of some addresses, at most as many as frames are decided at once.
     #[inline]
-    pub fn lookup_many(&self, addresses: &[Ipv4Addr], hops: &mut [Option<HopId>; SIGHTS_MAX]) {
+    pub fn lookup_many(&self, addresses: &[A], hops: &mut [Option<HopId>; SIGHTS_MAX]) {
         let mut asked = [0; SIGHTS_MAX];
         let count = addresses.len().min(SIGHTS_MAX);
-        asked.iter_mut().zip(addresses).for_each(|(asked, address)| *asked = wide(*address));
+        asked.iter_mut().zip(addresses).for_each(|(asked, address)| *asked = address.wide());
         hops[..count].fill(None);
         self.trie.find_batch(&asked[..count], |at, entry| hops[at] = Some(hop_of(entry)));
     }
@@ -203,25 +254,30 @@ impl<H: Copy + Ord> RouteTable<H> {
         self.hops.len()
     }
 
+    /// Whether each number of a next hop stands for the same here and there.
+    pub fn has_hops_of(&self, other: &RouteTable<H, A>) -> bool {
+        self.hops.iter().map(|(hop, _)| hop).eq(other.hops.iter().map(|(hop, _)| hop))
+    }
+
     /// The route for exactly this prefix.
-    pub fn get(&self, prefix: Prefix) -> Option<H> {
+    pub fn get(&self, prefix: Prefix<A>) -> Option<H> {
         self.routes.get(&prefix).map(|&id| self.hop(id))
     }
 
     /// The routes, by address and length.
-    pub fn iter(&self) -> impl Iterator<Item = (Prefix, H)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Prefix<A>, H)> + '_ {
         self.routes.iter().map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
 
     /// Adds a route, or replaces the one for the same prefix.
-    pub fn insert(&mut self, prefix: Prefix, hop: H) -> Result<(), RouteTableFull> {
+    pub fn insert(&mut self, prefix: Prefix<A>, hop: H) -> Result<(), RouteTableFull> {
         let before = self.routes.get(&prefix).copied();
         let full = RouteTableFull(self.routes.len());
         if before.is_none() && self.routes.len() >= self.routes_max {
             return Err(full);
         }
         let has_room = |trie: &Trie| trie.has_room(prefix.length.into());
-        if !has_room(&self.trie) && self.removed > 0 {
+        if !has_room(&self.trie) && self.removed > 0 && self.is_heir.is_none() {
             self.renew();
         }
         if !has_room(&self.trie) {
@@ -238,25 +294,30 @@ impl<H: Copy + Ord> RouteTable<H> {
     }
 
     /// Removes the route for exactly this prefix, and says where it led.
-    pub fn remove(&mut self, prefix: Prefix) -> Option<H> {
+    pub fn remove(&mut self, prefix: Prefix<A>) -> Option<H> {
         let id = self.routes.remove(&prefix)?;
         self.generation += 1;
         let hop = self.hop(id);
         let shorter = self.shorter(prefix);
-        let (address, length) = (wide(prefix.address()), prefix.length.into());
-        self.trie.remove(address, length, entry_of(prefix.length, id), shorter);
-        self.removed += 1;
-        if self.removed > self.routes.len().max(STALE_MIN) {
-            self.renew();
+        let (address, length) = (prefix.address().wide(), prefix.length.into());
+        let entry = entry_of(prefix.length, id);
+        if self.is_heir.is_some() {
+            self.trie.remove_apart(address, length, entry, shorter);
+        } else {
+            self.trie.remove(address, length, entry, shorter);
+            self.removed += 1;
+            if self.removed > self.routes.len().max(STALE_MIN) {
+                self.renew();
+            }
         }
         self.hop_given_back(id);
         Some(hop)
     }
 
     /// The entry of the longest route that holds this prefix and is shorter.
-    fn shorter(&self, prefix: Prefix) -> Option<u32> {
+    fn shorter(&self, prefix: Prefix<A>) -> Option<u32> {
         let covering = |length: u8| {
-            let shorter = Prefix { address: prefix.address & mask(length), length };
+            let shorter = Prefix::within(prefix.address, length);
             self.routes.get(&shorter).map(|&id| entry_of(length, id))
         };
         (0..prefix.length).rev().find_map(covering)
@@ -305,8 +366,8 @@ impl<H: Copy + Ord> RouteTable<H> {
 }
 
 /// Puts a route's entry where no longer one is.
-fn note(trie: &Trie, prefix: Prefix, id: HopId) {
-    let (address, length) = (wide(prefix.address()), u32::from(prefix.length));
+fn note<A: Net>(trie: &Trie, prefix: Prefix<A>, id: HopId) {
+    let (address, length) = (prefix.address().wide(), u32::from(prefix.length));
     trie.insert(address, length, entry_of(prefix.length, id), |other| other >> HOP_BITS > length);
 }
 
@@ -318,12 +379,6 @@ fn entry_of(length: u8, id: HopId) -> u32 {
 #[inline]
 fn hop_of(entry: u32) -> HopId {
     HopId(entry & HOP_MASK)
-}
-
-/// An address as the trie has them.
-#[inline]
-fn wide(address: Ipv4Addr) -> Address {
-    Address::from(address.to_bits()) << (Address::BITS - u32::BITS)
 }
 
 #[cfg(test)]

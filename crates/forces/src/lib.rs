@@ -18,8 +18,6 @@ pub mod association;
 pub mod library;
 /// Classes, data types and what they are made of.
 pub mod model;
-/// Maps whose copies share what they have in common.
-pub mod shared;
 /// What a component holds.
 pub mod value;
 /// Messages: bytes to messages and back.

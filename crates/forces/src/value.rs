@@ -17,8 +17,9 @@ mod show;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use shared::Shared;
+
 use crate::model::{ArraySize, Base, DataType, Kind};
-use crate::shared::Shared;
 
 pub(crate) use fault::{Names, listed};
 pub use fault::{ValueFault, ValueWhy};

@@ -95,8 +95,8 @@ pub struct Compiled {
 #[derive(Debug)]
 pub struct Prepared {
     loaded: Loaded,
-    plan: Option<Plan>,
-    tree: Tree,
+    /// What it is compiled to; none if that is what runs already.
+    compiled: Option<(Option<Plan>, Tree)>,
 }
 
 impl Compiled {
@@ -141,9 +141,12 @@ impl Enforcer for Compiled {
     ) -> Result<Box<Prepared>, Problems> {
         let running = Some(&self.one_by_one.loaded);
         let loaded = Loaded::new(program, running, generation, seed, ahead)?;
-        let plan = Plan::of(&loaded.program, &loaded.graph);
-        let tree = grown(&plan, &loaded, Some(&self.one_by_one.loaded));
-        Ok(Box::new(Prepared { loaded, plan, tree }))
+        let compiled = (!loaded.grows_as_before).then(|| {
+            let plan = Plan::of(&loaded.program, &loaded.graph);
+            let tree = grown(&plan, &loaded, running);
+            (plan, tree)
+        });
+        Ok(Box::new(Prepared { loaded, compiled }))
     }
 
     fn exchange(&mut self, prepared: &mut Box<Prepared>, now: Nanos, out: &mut Outputs) -> bool {
@@ -152,8 +155,10 @@ impl Enforcer for Compiled {
             there.replaces == Some(here.generation) || here.replaces == Some(there.generation);
         if fits {
             self.one_by_one.exchange(&mut prepared.loaded, now, out);
-            std::mem::swap(&mut self.plan, &mut prepared.plan);
-            std::mem::swap(&mut self.tree, &mut prepared.tree);
+            if let Some((plan, tree)) = &mut prepared.compiled {
+                std::mem::swap(&mut self.plan, plan);
+                std::mem::swap(&mut self.tree, tree);
+            }
             self.is_ahead = false;
         }
         fits

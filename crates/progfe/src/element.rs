@@ -20,7 +20,7 @@ use forces::value::ValueFault;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::check::check;
+use crate::check::{check, resources};
 use crate::control::news;
 use crate::enforce::Enforcer;
 use crate::interpret::{Account, Interpreter};
@@ -181,14 +181,14 @@ impl<E: Enforcer> Element<E> {
 
     /// Checks a program and makes it ready to replace the one that runs. Every problem.
     pub fn prepare(&mut self, program: Program) -> Result<Prepared<E>, Problems> {
-        self.prepare_with(program, Ahead::new())
-    }
-
-    fn prepare_with(&mut self, program: Program, ahead: Ahead) -> Result<Prepared<E>, Problems> {
         let problems = check(&program);
         if problems.refuses() {
             return Err(problems);
         }
+        self.prepare_with(program, Ahead::new())
+    }
+
+    fn prepare_with(&mut self, program: Program, ahead: Ahead) -> Result<Prepared<E>, Problems> {
         self.generations += 1;
         let watching = watching::Watching::of(&program);
         let program = Arc::new(program);
@@ -218,6 +218,15 @@ impl<E: Enforcer> Element<E> {
     pub fn prepare_draft(&mut self, mut draft: Draft) -> Result<Prepared<E>, ElementError> {
         self.go_ahead(&mut draft);
         draft.is_whole(self.enforcer.program())?;
+        // What a row of such a table says is its block's to judge, and the memory that all take.
+        let mut problems = Problems::default();
+        match draft.changes_rows_only() {
+            true => resources::check(&draft.program, &mut problems),
+            false => problems = check(&draft.program),
+        }
+        if problems.refuses() {
+            return Err(ElementError::Refused(problems));
+        }
         let Draft { program, resets, forgets, ahead, .. } = draft;
         let forgets =
             forgets.iter().filter_map(|(name, id, row)| Some((program.find(name)?, *id, *row)));

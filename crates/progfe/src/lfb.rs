@@ -340,6 +340,11 @@ pub trait Block: Sized {
         false
     }
 
+    /// Whether [`Block::grow`] of a block that follows another has the same to say as that one's.
+    fn grows_as(&self, _before: &Self) -> bool {
+        false
+    }
+
     /// Does what is due (ageing, queues) and says when to come back, if ever.
     fn tick(&mut self, _env: &mut Env<'_>) -> Option<Nanos> {
         None
@@ -427,6 +432,14 @@ macro_rules! blocks {
             ) -> bool {
                 match self {
                     $(Lfb::$variant(block) => block.change_row(component, before, after),)*
+                }
+            }
+
+            /// As [`Block::grows_as`].
+            pub fn grows_as(&self, before: &Lfb) -> bool {
+                match (self, before) {
+                    $((Lfb::$variant(new), Lfb::$variant(old)) => new.grows_as(old),)*
+                    _ => false,
                 }
             }
 

@@ -15,7 +15,7 @@ use packet::time::Nanos;
 use crate::graph::Graph;
 use crate::lfb::{Lfb, Reason, Setup, Slots};
 use crate::problem::{Code, Problems};
-use crate::program::{Program, Source};
+use crate::program::{Instance, Program, Source};
 
 /// A program made ready to run.
 #[derive(Debug)]
@@ -42,6 +42,9 @@ pub struct Loaded {
     same_blocks: Vec<(usize, usize, Kept)>,
     /// The same for links.
     same_links: Vec<(usize, usize)>,
+    /// Whether all that it is compiled to is as that of the program that it replaces: the graph, and what each
+    /// block [grows](Lfb::grow).
+    pub grows_as_before: bool,
 }
 
 /// Blocks that follow those that run, by their places in the new program.
@@ -108,10 +111,18 @@ impl Loaded {
             problems.add(Code::Resources, &program.place, "", what, most);
             return Err(problems);
         };
-        let graph = Graph::of(&program);
+        let is_same_graph = running.is_some_and(|running| is_same_graph(&program, running));
+        let graph = match running.filter(|_| is_same_graph) {
+            Some(running) => running.graph.clone(),
+            None => Graph::of(&program),
+        };
         let same_blocks = running.map(|running| same_blocks(&program, &graph, running));
         let same_blocks = same_blocks.unwrap_or_default();
-        let same_links = running.map(|running| same_links(&program, running)).unwrap_or_default();
+        let same_links = match is_same_graph {
+            true => (0..program.links.len()).map(|at| (at, at)).collect(),
+            false => running.map(|running| same_links(&program, running)).unwrap_or_default(),
+        };
+        let mut grows_as_before = is_same_graph;
         let taken: std::collections::HashSet<usize> = same_blocks
             .iter()
             .filter(|(_, _, kept)| *kept == Kept::Whole)
@@ -127,9 +138,12 @@ impl Loaded {
             if let Some(block) = ahead.remove(&at)
                 && running.is_some_and(followed)
             {
+                let before = running.and_then(|running| running.blocks[at].as_ref());
+                grows_as_before &= before.is_some_and(|before| block.grows_as(before));
                 blocks.push(Some(block));
                 continue;
             }
+            grows_as_before = false;
             let mut setup = Setup {
                 program: &program,
                 instance: at,
@@ -157,6 +171,7 @@ impl Loaded {
             blocks,
             same_blocks,
             same_links,
+            grows_as_before,
         })
     }
 
@@ -230,7 +245,7 @@ fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize
     let olds: HashMap<&str, usize> = olds.map(|(at, it)| (it.name.as_str(), at)).collect();
     // Blocks read fields and metadata by what the whole program defines.
     let same_words = Arc::ptr_eq(&program.catalog, &running.program.catalog)
-        && program.frames == running.program.frames;
+        && has_same_frames(program, running);
     let mut same = Vec::new();
     for (new, instance) in program.instances.iter().enumerate() {
         let Some(&old) = olds.get(instance.name.as_str()) else { continue };
@@ -256,11 +271,34 @@ fn can_follow(program: &Program, graph: &Graph, running: &Loaded, at: usize) -> 
     old.is_some_and(|old| {
         let before = &running.program.instances[old];
         Arc::ptr_eq(&program.catalog, &running.program.catalog)
-            && program.frames == running.program.frames
+            && has_same_frames(program, running)
             && !instance.reset
             && (instance.class, instance.number) == (before.class, before.number)
             && graph.linked(at) == running.graph.linked(old)
     })
+}
+
+/// Whether frames are read by the same formats.
+fn has_same_frames(program: &Program, running: &Loaded) -> bool {
+    let (new, old) = (&program.frames, &running.program.frames);
+    Arc::ptr_eq(new, old) || new == old
+}
+
+/// Whether blocks have the same names and places, and the same links lead from one to the other.
+fn is_same_graph(program: &Program, running: &Loaded) -> bool {
+    let old = &*running.program;
+    let ends = |program: &Program| -> Vec<_> {
+        program.links.iter().map(|link| (link.from, link.to)).collect()
+    };
+    let is_same = |(new, old): (&Instance, &Instance)| {
+        (new.class, new.number, &new.name) == (old.class, old.number, &old.name) && !new.reset
+    };
+    Arc::ptr_eq(&program.catalog, &old.catalog)
+        && has_same_frames(program, running)
+        && program.watches == old.watches
+        && program.instances.len() == old.instances.len()
+        && program.instances.iter().zip(&old.instances).all(is_same)
+        && ends(program) == ends(old)
 }
 
 /// Whether a block reads components of others.

@@ -106,7 +106,7 @@ pub struct Program {
     /// The classes and metadata of these.
     pub catalog: Arc<Catalog>,
     /// How frames are read.
-    pub frames: FrameSet,
+    pub frames: Arc<FrameSet>,
     /// The element's ports.
     pub ports: Vec<PortDecl>,
     /// The blocks.

@@ -11,8 +11,9 @@
 //! J. Driscoll et al., "Making data structures persistent" (STOC 1986), there called path copying.
 //!
 //! Invariant: a cell without a level below holds the entry of the longest prefix that covers all its
-//! addresses. A level is written before a cell leads to it, and is never taken away from a trie: who
-//! removes much makes a new one. What two versions share neither changes.
+//! addresses. A level is written before a cell leads to it, and is never taken away from a trie at which somebody may
+//! look: who removes much makes a new one, or removes it from a version apart. What two versions share neither
+//! changes, and what a version that is given up had for itself is used again.
 
 #![allow(unsafe_code)]
 
@@ -33,6 +34,9 @@ pub const NODES_MAX: usize = 1 << 18;
 
 /// Keys that are looked up together at most.
 const BATCH: usize = 32;
+
+/// Levels that an address can go through.
+const LEVELS_MAX: usize = 1 + ((Address::BITS - TOP_BITS) / NODE_BITS) as usize;
 
 const TOP_BITS: u32 = 16;
 const NODE_BITS: u32 = 8;
@@ -73,6 +77,20 @@ pub struct Trie {
 struct Nodes {
     chunks: Box<[OnceLock<Zeroed<Node>>]>,
     used: AtomicUsize,
+    /// Nodes that no version has.
+    free: Mutex<Vec<u32>>,
+    /// The first level of a version that is gone: the next one need not ask the system for memory.
+    top: Mutex<Option<Zeroed<Cell>>>,
+}
+
+impl Nodes {
+    fn free(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spare_top(&self) -> MutexGuard<'_, Option<Zeroed<Cell>>> {
+        self.top.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What only the thread that changes a trie knows.
@@ -82,8 +100,6 @@ struct Writer {
     own: Option<Vec<u64>>,
     /// Nodes that only the version before has.
     left: Vec<u32>,
-    /// Nodes that no version has.
-    free: Vec<u32>,
 }
 
 impl Writer {
@@ -101,6 +117,12 @@ impl Writer {
             own[word] |= 1 << (node % 64);
         }
     }
+
+    fn forget(&mut self, node: u32) {
+        if let Some(own) = &mut self.own {
+            own[node as usize / 64] &= !(1 << (node % 64));
+        }
+    }
 }
 
 /// An address: its bits from the first on, then zeros.
@@ -110,9 +132,10 @@ impl Trie {
     /// No prefixes.
     pub fn new() -> Trie {
         let chunks = (0..2 * NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect();
+        let (used, free, top) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
         Trie {
             top: Zeroed::new(1 << TOP_BITS),
-            nodes: Arc::new(Nodes { chunks, used: AtomicUsize::new(0) }),
+            nodes: Arc::new(Nodes { chunks, used, free, top }),
             count: AtomicUsize::new(0),
             writer: Mutex::default(),
         }
@@ -120,16 +143,15 @@ impl Trie {
 
     /// A version with the same prefixes. From now on only that may be changed, and it does not
     /// change this one; until [`Trie::join`] that costs a copy of each node that is changed. Nobody may
-    /// look at a version before this one any more.
+    /// look at a version before this one any more. If the new version is dropped, this one may be changed again.
     pub fn part(&self) -> Trie {
-        let top: Zeroed<Cell> = Zeroed::new(1 << TOP_BITS);
+        let spare = self.nodes.spare_top().take();
+        let top = spare.unwrap_or_else(|| Zeroed::new(1 << TOP_BITS));
         for (from, to) in self.top.iter().zip(top.iter()) {
             to.0.store(from.0.load(Relaxed), Relaxed);
         }
-        let mut writer = self.writer();
-        let mut free = std::mem::take(&mut writer.free);
-        free.append(&mut writer.left);
-        let writer = Writer { own: Some(Vec::new()), left: Vec::new(), free };
+        self.join();
+        let writer = Writer { own: Some(Vec::new()), left: Vec::new() };
         let count = AtomicUsize::new(self.count_nodes());
         Trie { top, nodes: Arc::clone(&self.nodes), count, writer: Mutex::new(writer) }
     }
@@ -137,9 +159,9 @@ impl Trie {
     /// Nobody looks at the version before this one any more.
     pub fn join(&self) {
         let mut writer = self.writer();
-        let Writer { own, left, free } = &mut *writer;
+        let Writer { own, left } = &mut *writer;
         *own = None;
-        free.append(left);
+        self.nodes.free().append(left);
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -247,6 +269,37 @@ impl Trie {
         self.change(address, length, &write);
     }
 
+    /// As [`Trie::remove`], of a version [apart](Trie::part) at which nobody looks yet: levels that nothing needs
+    /// any more are given back.
+    pub fn remove_apart(&self, address: Address, length: u32, entry: u32, shorter: Option<u32>) {
+        self.remove(address, length, entry, shorter);
+        let mut writer = self.writer();
+        let mut path = [&self.top[top_of(address)]; LEVELS_MAX];
+        let mut depth = 0;
+        while let cell = path[depth].0.load(Relaxed)
+            && cell & BELOW != 0
+            && TOP_BITS + NODE_BITS * (depth as u32) < length
+        {
+            depth += 1;
+            path[depth] = &self.node(cell).0[step_of(address, depth as u32 - 1)];
+        }
+        for cell in path[..depth].iter().rev() {
+            let number = cell.0.load(Relaxed);
+            let cells = &self.node(number).0;
+            let first = cells[0].0.load(Relaxed);
+            let is_needed = first & BELOW != 0
+                || !writer.has(number & !BELOW)
+                || cells.iter().any(|it| it.0.load(Relaxed) != first);
+            if is_needed {
+                return;
+            }
+            cell.0.store(first, Release);
+            self.count.store(self.count_nodes() - 1, Relaxed);
+            writer.forget(number & !BELOW);
+            self.nodes.free().push(number & !BELOW);
+        }
+    }
+
     /// Does something with all cells, of those without a level below, that a prefix holds.
     fn change(&self, address: Address, length: u32, write: &impl Fn(&Cell)) {
         let mut writer = self.writer();
@@ -295,7 +348,8 @@ impl Trie {
 
     /// A node that nobody looks at.
     fn new_node(&self, writer: &mut Writer) -> u32 {
-        let number = writer.free.pop().unwrap_or_else(|| {
+        let free = self.nodes.free().pop();
+        let number = free.unwrap_or_else(|| {
             let number = self.nodes.used.load(Relaxed);
             assert!(number < 2 * NODES_MAX, "room was asked for");
             self.nodes.used.store(number + 1, Relaxed);
@@ -311,6 +365,19 @@ impl Trie {
         let number = (cell & !BELOW) as usize;
         let chunk = self.nodes.chunks[number / CHUNK].get();
         &chunk.expect("a cell leads to what is there")[number % CHUNK]
+    }
+}
+
+impl Drop for Trie {
+    fn drop(&mut self) {
+        let top = std::mem::replace(&mut self.top, Zeroed::new(0));
+        *self.nodes.spare_top() = Some(top);
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let words = (0..).zip(writer.own.take().unwrap_or_default());
+        let own = words.flat_map(|(word, bits): (u32, u64)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        });
+        self.nodes.free().extend(own);
     }
 }
 
@@ -365,9 +432,44 @@ mod tests {
             next.join();
             trie = next;
         }
-        let (used, free) = (trie.nodes.used.load(Relaxed), trie.writer().free.len());
+        let (used, free) = (trie.nodes.used.load(Relaxed), trie.nodes.free().len());
         assert_eq!(used - free, trie.count_nodes(), "every other node is free");
         assert!(free > 0 && used < 3 * trie.count_nodes(), "{free} of {used} nodes are free");
+    }
+
+    #[test]
+    fn what_is_given_up_or_removed_apart_leaves_nothing_behind() {
+        let mut dice = Dice::new(6);
+        let trie = Trie::new();
+        trie.insert(0, 0, 0, |_| false);
+        let known: Vec<Address> = (0..300).map(|_| address(&mut dice)).collect();
+        let known: Vec<Address> =
+            known.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let used = |trie: &Trie| trie.nodes.used.load(Relaxed) - trie.nodes.free().len();
+        for (entry, prefix) in (1..).zip(&known) {
+            trie.insert(*prefix, 128, entry, |_| false);
+        }
+        let before = (trie.count_nodes(), used(&trie));
+        for keeps in [3, 2, 1] {
+            let apart = trie.part();
+            for (entry, prefix) in (1..).zip(&known).filter(|(entry, _)| entry % keeps == 0) {
+                apart.remove_apart(*prefix, 128, entry, Some(0));
+            }
+            for (entry, prefix) in (1..).zip(&known) {
+                let left = if entry % keeps == 0 { 0 } else { entry };
+                assert_eq!((apart.find(*prefix), trie.find(*prefix)), (Some(left), Some(entry)));
+            }
+            if keeps == 1 {
+                assert_eq!(apart.count_nodes(), 0, "no prefix needs a level");
+            }
+            drop(apart);
+            assert_eq!((trie.count_nodes(), used(&trie)), before, "a version is given up");
+        }
+        let apart = trie.part();
+        (1..).zip(&known).for_each(|(entry, it)| apart.remove_apart(*it, 128, entry, Some(0)));
+        drop(trie);
+        apart.join();
+        assert_eq!(used(&apart), 0);
     }
 
     fn mask(length: u32) -> Address {

@@ -19,12 +19,12 @@ fn find(table: &RouteTable, address: &str) -> Option<NextHop> {
 
 #[test]
 fn prefixes_know_their_ends() {
-    let net = Prefix::new([10, 1, 2, 3].into(), 22).unwrap();
+    let net: Prefix = Prefix::new([10, 1, 2, 3].into(), 22).unwrap();
     assert_eq!((net.to_string(), net.last()), ("10.1.0.0/22".into(), [10, 1, 3, 255].into()));
     assert!(net.holds([10, 1, 3, 9].into()) && !net.holds([10, 1, 4, 0].into()));
     let all = Prefix::new([10, 1, 2, 3].into(), 0).unwrap();
     assert_eq!((all.to_string(), all.last()), ("0.0.0.0/0".into(), Ipv4Addr::BROADCAST));
-    assert_eq!(Prefix::new([1, 2, 3, 4].into(), 33), None);
+    assert_eq!(<Prefix>::new([1, 2, 3, 4].into(), 33), None);
     assert_eq!(prefix("1.2.3.4/32").last(), Ipv4Addr::new(1, 2, 3, 4));
 }
 
@@ -71,7 +71,7 @@ fn a_full_table_refuses_new_routes_and_still_replaces() {
 
 #[test]
 fn many_routes_take_modest_memory_which_comes_back() {
-    let mut table = RouteTable::new(1 << 18);
+    let mut table: RouteTable = RouteTable::new(1 << 18);
     let nets = || (0..1u32 << 17).map(|net| Prefix::new((net << 8 | 10 << 25).into(), 24).unwrap());
     for (number, net) in nets().enumerate() {
         table.insert(net, link(number as PortNo & 0xff)).unwrap();
@@ -160,5 +160,73 @@ proptest! {
             prop_assert_eq!(table.lookup(probe), None);
         }
         prop_assert_eq!(table.hops_free.len(), table.hops.len());
+    }
+}
+
+/// Addresses of a few networks and hosts of either kind, as they stand in the trie.
+fn any_wide() -> impl Strategy<Value = Address> {
+    let few = || 0u128..3;
+    (few(), few(), few(), any::<u16>()).prop_map(|(a, b, c, low)| {
+        a << 120 | b << 104 | c << 96 | u128::from(low & 0x301) << 64 | u128::from(low & 3)
+    })
+}
+
+/// What is done to the version that runs, or to one apart of it.
+type Step = (Address, u8, u16);
+
+/// A table whose versions take turns is what one made from nothing is.
+fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8]) {
+    let make = |known: &BTreeMap<Prefix<A>, NextHop>| {
+        let mut table = RouteTable::new(1000);
+        known.iter().for_each(|(prefix, hop)| table.insert(*prefix, *hop).expect("room"));
+        table
+    };
+    let mut known: BTreeMap<Prefix<A>, NextHop> = BTreeMap::new();
+    let mut table = make(&known);
+    let probes = || steps.iter().flatten().map(|((wide, ..), _)| A::of_wide(*wide | 1));
+    let found = |table: &RouteTable<NextHop, A>| -> Vec<Option<NextHop>> {
+        probes().map(|it| table.lookup(it).map(|id| table.hop(id))).collect()
+    };
+    for (steps, end) in steps.iter().zip(ends) {
+        let (before, known_before) = (found(&table), known.clone());
+        let mut apart = table.part().expect("there is no other version");
+        assert!(table.part().is_none(), "two versions cannot both be changed");
+        for ((wide, length, port), removes) in steps {
+            let prefix = Prefix::within(A::of_wide(*wide), length % (A::BITS + 1));
+            let hop = link((*port).into());
+            if *removes {
+                assert_eq!(apart.remove(prefix), known.remove(&prefix));
+            } else {
+                apart.insert(prefix, hop).expect("room");
+                known.insert(prefix, hop);
+            }
+        }
+        let fresh = make(&known);
+        assert_eq!(found(&apart), found(&fresh), "the version apart");
+        assert!(apart.iter().eq(fresh.iter()), "its list");
+        assert_eq!(found(&table), before, "the version before");
+        if *end == 0 {
+            // It is given up.
+            known = known_before;
+        } else {
+            table = apart;
+        }
+    }
+}
+
+proptest! {
+    // Prefixes of no length write a first level each.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn versions_are_what_tables_made_from_nothing_are(
+        steps in proptest::collection::vec(
+            proptest::collection::vec(
+                ((any_wide(), any::<u8>(), 0u16..4), any::<bool>()), 0..20),
+            1..8),
+        ends in proptest::collection::vec(0u8..3, 8),
+    ) {
+        check_versions::<Ipv4Addr>(&steps, &ends);
+        check_versions::<Ipv6Addr>(&steps, &ends);
     }
 }

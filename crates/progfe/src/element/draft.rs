@@ -27,6 +27,8 @@ pub struct Draft {
     touched: BTreeMap<(String, u32), Part>,
     /// Blocks that are made ahead, by the instance's name; none where that cannot be.
     pub(super) ahead: BTreeMap<String, Option<Following>>,
+    /// Whether instances or links are others.
+    is_other_graph: bool,
 }
 
 /// What of a component was changed.
@@ -80,7 +82,17 @@ impl Draft {
             forgets: Vec::new(),
             touched: BTreeMap::new(),
             ahead: BTreeMap::new(),
+            is_other_graph: false,
         }
+    }
+
+    /// Whether all that is changed is rows that blocks follow: whatever else was checked of the program holds
+    /// still.
+    pub(super) fn changes_rows_only(&self) -> bool {
+        let is_followed = |((name, _), part): (&(String, u32), &Part)| {
+            *part == Part::Rows && self.ahead.get(name).is_some_and(Option::is_some)
+        };
+        !self.is_other_graph && self.touched.iter().all(is_followed)
     }
 
     /// Makes one change of what an instance is set to.
@@ -158,6 +170,7 @@ impl Draft {
         {
             return Err(ElementError::There);
         }
+        self.is_other_graph = true;
         self.program.instances.push(Instance {
             name,
             class,
@@ -175,6 +188,7 @@ impl Draft {
         let Program { instances, links, watches, .. } = &mut self.program;
         let at = instances.iter().position(|it| (it.class, it.number) == (class, number));
         let at = at.ok_or(ElementError::NotThere)?;
+        self.is_other_graph = true;
         instances.remove(at);
         links.retain(|link| link.from.instance != at && link.to.instance != at);
         watches.retain(|watch| watch.source != Source::Instance(at));
@@ -208,6 +222,7 @@ impl Draft {
         if !fits(output, from) || !fits(input, to) {
             return Err(ElementError::NotThere);
         }
+        self.is_other_graph = true;
         self.program.links.push(Link { from, to, place: Place::none() });
         Ok(())
     }
@@ -215,6 +230,7 @@ impl Draft {
     /// Takes the link of an output away.
     pub fn remove_link(&mut self, from: End) -> Result<(), ElementError> {
         let at = self.program.link_of(from).ok_or(ElementError::NotThere)?;
+        self.is_other_graph = true;
         self.program.links.remove(at);
         Ok(())
     }

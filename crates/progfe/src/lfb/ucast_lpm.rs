@@ -1,15 +1,13 @@
 //! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): the longest prefix that holds a
 //! destination says HopSelector.
 //!
-//! IPv4 prefixes are in the table that our router has; IPv6 prefixes in the trie below it. A route with
+//! Prefixes of either kind are in the table that our router has. A route with
 //! ECMPFlag leaves by ECMPOut; one with DefaultRouteFlag holds every address, whatever its prefix says.
 
-use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
-use dataplane::fast::trie::Trie;
 use dataplane::forwarder::SIGHTS_MAX;
-use dataplane::route_table::{HopId, Prefix, ROUTES_MAX_DEFAULT, RouteTable};
+use dataplane::route_table::{HopId, Net, Prefix, ROUTES_MAX_DEFAULT, RouteTable};
 use forces::Value;
 use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
@@ -52,8 +50,7 @@ pub struct Ipv4Lpm {
 /// IPv6UcastLPM.
 #[derive(Debug)]
 pub struct Ipv6Lpm {
-    trie: Trie,
-    hops: Vec<Hop>,
+    routes: RouteTable<Hop, Ipv6Addr>,
     counts: Counts,
 }
 
@@ -76,37 +73,59 @@ impl Counts {
     }
 }
 
-/// A route of a table: address, length, where it leads.
-type Route<const N: usize> = ([u8; N], u8, Hop, Vec<u32>);
-
-fn routes<const N: usize>(setup: &mut Setup<'_>) -> Vec<Route<N>> {
-    let mut routes = Vec::new();
+/// The routes that are set, of addresses of so many octets.
+fn table<A: Net + From<[u8; N]>, const N: usize>(setup: &mut Setup<'_>) -> RouteTable<Hop, A> {
+    let mut table = RouteTable::new(ROUTES_MAX_DEFAULT);
     for row in setup.rows(1) {
-        let is_default = row.flag(4);
-        let length = if is_default { 0 } else { row.number(2) };
-        if length > N as u32 * 8 {
+        let length = if row.flag(4) { 0 } else { row.number(2) };
+        let prefix = u8::try_from(length).ok();
+        let prefix = prefix.and_then(|length| Prefix::new(A::from(row.octets(1)), length));
+        let Some(prefix) = prefix else {
             let what = format!("a prefix of {length} bits");
-            setup.wrong(&row.path, what, &format!("it has at most {}", N * 8));
+            setup.wrong(&row.path, what, &format!("it has at most {}", A::BITS));
             continue;
-        }
+        };
+        let before = table.len();
         let hop = Hop { selector: row.number(6), ecmp: row.flag(3) };
-        routes.push((row.octets(1), length as u8, hop, row.path));
+        if table.insert(prefix, hop).is_err() {
+            let what = format!("the table has no room for more than {} routes", table.len());
+            setup.refuse(Code::Resources, &row.path, what, "leave some out");
+            break;
+        }
+        if table.len() == before {
+            let what = "two rows have this prefix";
+            setup.refuse(Code::DuplicateKey, &row.path, what, "remove one");
+        }
     }
-    routes
+    table
 }
 
 /// The route that a row says, if it says one that can be.
-fn route_of(row: &Value) -> Option<(Prefix, Hop)> {
+fn route_of<A: Net + From<[u8; N]>, const N: usize>(row: &Value) -> Option<(Prefix<A>, Hop)> {
     let number = |id: u32| row.step(id).and_then(Value::unsigned);
     let flag = |id: u32| row.step(id).and_then(Value::boolean).unwrap_or(false);
-    let address: [u8; 4] = row.step(1)?.octets()?;
+    let address: [u8; N] = row.step(1)?.octets()?;
     let length = if flag(4) { 0 } else { u8::try_from(number(2)?).ok()? };
     let hop = Hop { selector: u32::try_from(number(6)?).ok()?, ecmp: flag(3) };
-    Some((Prefix::new(Ipv4Addr::from(address), length)?, hop))
+    Some((Prefix::new(A::from(address), length)?, hop))
 }
 
-fn twice(setup: &mut Setup<'_>, path: &[u32]) {
-    setup.refuse(Code::DuplicateKey, path, "two rows have this prefix", "remove one");
+/// Changes a row of a table that follows another.
+fn change_row<A: Net + From<[u8; N]>, const N: usize>(
+    routes: &mut RouteTable<Hop, A>,
+    before: Option<&Value>,
+    after: Option<&Value>,
+) -> bool {
+    if let Some(before) = before {
+        // Who is not there was one of two rows with this prefix, or never could be.
+        let gone = route_of(before).and_then(|(prefix, _)| routes.remove(prefix));
+        if gone.is_none() {
+            return false;
+        }
+    }
+    let Some(after) = after else { return true };
+    let Some((prefix, hop)) = route_of(after) else { return false };
+    routes.get(prefix).is_none() && routes.insert(prefix, hop).is_ok()
 }
 
 impl Ipv4Lpm {
@@ -118,21 +137,7 @@ impl Ipv4Lpm {
 
 impl Block for Ipv4Lpm {
     fn new(setup: &mut Setup<'_>) -> Self {
-        let mut table = RouteTable::new(ROUTES_MAX_DEFAULT);
-        for (address, length, hop, path) in routes::<4>(setup) {
-            let prefix = Prefix::new(Ipv4Addr::from(address), length);
-            let prefix = prefix.expect("lengths were checked just now");
-            let before = table.len();
-            if table.insert(prefix, hop).is_err() {
-                let what = format!("the table holds {} routes", table.len());
-                setup.refuse(Code::Resources, &path, what, "leave some out");
-                break;
-            }
-            if table.len() == before {
-                twice(setup, &path);
-            }
-        }
-        Ipv4Lpm { routes: table, counts: Counts::default() }
+        Ipv4Lpm { routes: table(setup), counts: Counts::default() }
     }
 
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
@@ -201,16 +206,11 @@ impl Block for Ipv4Lpm {
     }
 
     fn change_row(&mut self, _: u32, before: Option<&Value>, after: Option<&Value>) -> bool {
-        if let Some(before) = before {
-            // Who is not there was one of two rows with this prefix, or never could be.
-            let gone = route_of(before).and_then(|(prefix, _)| self.routes.remove(prefix));
-            if gone.is_none() {
-                return false;
-            }
-        }
-        let Some(after) = after else { return true };
-        let Some((prefix, hop)) = route_of(after) else { return false };
-        self.routes.get(prefix).is_none() && self.routes.insert(prefix, hop).is_ok()
+        change_row(&mut self.routes, before, after)
+    }
+
+    fn grows_as(&self, before: &Self) -> bool {
+        self.routes.has_hops_of(&before.routes)
     }
 
     fn keep(&mut self, old: &mut Self) {
@@ -232,33 +232,25 @@ impl Block for Ipv6Lpm {
     const IS_PLAIN: bool = true;
 
     fn new(setup: &mut Setup<'_>) -> Self {
-        // The shortest first: longer ones cover them.
-        let mut known: BTreeMap<(u8, u128), Hop> = BTreeMap::new();
-        for (address, length, hop, path) in routes::<16>(setup) {
-            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
-            let key = (length, u128::from_be_bytes(address) & mask);
-            if known.insert(key, hop).is_some() {
-                twice(setup, &path);
-            }
-        }
-        let (trie, mut hops) = (Trie::new(), Vec::new());
-        for ((length, address), hop) in known {
-            let entry = hops.len() as u32;
-            if !trie.has_room(length.into()) || entry >= dataplane::fast::trie::ENTRIES_MAX {
-                let what = format!("the table has no room for more than {entry} routes");
-                setup.refuse(Code::Resources, &[1], what, "leave some out");
-                break;
-            }
-            trie.insert(address, length.into(), entry, |_| false);
-            hops.push(hop);
-        }
-        Ipv6Lpm { trie, hops, counts: Counts::default() }
+        Ipv6Lpm { routes: table(setup), counts: Counts::default() }
     }
 
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
-        let address = ipv6::View::new(packet.bytes()).map(|view| view.destination().to_bits());
-        let entry = address.and_then(|address| self.trie.find(address));
-        self.counts.lead(entry.map(|entry| self.hops[entry as usize]), packet, env)
+        let address = ipv6::View::new(packet.bytes()).map(|view| view.destination());
+        let hop = address.and_then(|address| self.routes.lookup(address));
+        self.counts.lead(hop.map(|hop| self.routes.hop(hop)), packet, env)
+    }
+
+    fn follow(&self) -> Option<Self> {
+        Some(Ipv6Lpm { routes: self.routes.part()?, counts: Counts::default() })
+    }
+
+    fn change_row(&mut self, _: u32, before: Option<&Value>, after: Option<&Value>) -> bool {
+        change_row(&mut self.routes, before, after)
+    }
+
+    fn grows_as(&self, before: &Self) -> bool {
+        self.routes.has_hops_of(&before.routes)
     }
 
     fn keep(&mut self, old: &mut Self) {

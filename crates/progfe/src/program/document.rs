@@ -110,7 +110,7 @@ fn fe(reader: &mut Reader<'_, '_>, root: Node<'_, '_>, load: Load<'_>) -> Option
         fe_id,
         uses,
         catalog,
-        frames,
+        frames: Arc::new(frames),
         ports,
         instances: Vec::new(),
         links: Vec::new(),

@@ -17,7 +17,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     // Few keys, so that they are met again; many steps, so that chunks split and join.
-    let key = || 0u16..1500;
+    let key = || 0u16..20_000;
     prop_oneof![
         6 => (key(), any::<u8>()).prop_map(|(key, value)| Step::Insert(key, value)),
         4 => key().prop_map(Step::Remove),
@@ -30,8 +30,12 @@ fn check(map: &Shared<u16, u8>, model: &BTreeMap<u16, u8>) {
     assert!(map.iter().eq(model.iter()));
     assert!(map.iter().rev().eq(model.iter().rev()));
     assert_eq!(map.len(), model.len());
-    for (first, entries) in &map.chunks {
-        assert!(entries.len() <= CHUNK_MAX && entries.first().map(|(key, _)| key) == Some(first));
+    for (first, chunks) in &map.groups {
+        assert!(chunks.len() <= GROUP_MAX && chunks.first().map(|(key, _)| key) == Some(first));
+        for (first, entries) in &**chunks {
+            let key = entries.first().map(|(key, _)| key);
+            assert!(entries.len() <= CHUNK_MAX && key == Some(first));
+        }
     }
 }
 
@@ -40,12 +44,19 @@ proptest! {
 
     #[test]
     fn a_map_is_what_the_standard_one_is_and_its_copies_stay_as_they_were(
-        begin in 0u16..2000,
+        begin in prop_oneof![0u16..2000, 8000u16..20_000],
+        cut in any::<bool>(),
         steps in prop::collection::vec(step(), 0..2000),
     ) {
         let mut map: Shared<u16, u8> = (0..begin).map(|key| (key, 0)).collect();
         let mut model: BTreeMap<u16, u8> = (0..begin).map(|key| (key, 0)).collect();
         let mut copies = vec![(map.clone(), model.clone())];
+        if cut {
+            // Whole groups go, and what is left of others joins.
+            for key in (0..begin).filter(|key| key % 997 != 0) {
+                prop_assert_eq!(map.remove(&key), model.remove(&key));
+            }
+        }
         for step in steps {
             match step {
                 Step::Insert(key, value) => {
