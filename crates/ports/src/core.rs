@@ -32,6 +32,22 @@ pub fn hold(cores: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
+/// Has this thread run only where nobody else wants the core.
+pub fn stand_back() -> io::Result<()> {
+    // SAFETY: parameters of a schedule are numbers, for which zero is valid.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to the parameters of this call.
+    sys::check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) })?;
+    Ok(())
+}
+
+/// Has the system end this thread's waits when they are over, and not when it suits others too.
+pub fn wake_on_time() -> io::Result<()> {
+    // SAFETY: the call takes numbers only, and concerns this thread only.
+    sys::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) })?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

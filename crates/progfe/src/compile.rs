@@ -139,14 +139,21 @@ impl Enforcer for Compiled {
         seed: u64,
         ahead: Ahead,
     ) -> Result<Box<Prepared>, Problems> {
-        let running = Some(&self.one_by_one.loaded);
-        let loaded = Loaded::new(program, running, generation, seed, ahead)?;
-        let compiled = (!loaded.grows_as_before).then(|| {
-            let plan = Plan::of(&loaded.program, &loaded.graph);
-            let tree = grown(&plan, &loaded, running);
-            (plan, tree)
-        });
-        Ok(Box::new(Prepared { loaded, compiled }))
+        let running = &self.one_by_one.loaded;
+        made_ready(running, program, generation, (seed, ahead))
+    }
+
+    fn shell(&self) -> Loaded {
+        self.one_by_one.loaded.shell()
+    }
+
+    fn prepare_apart(
+        shell: &Loaded,
+        program: Arc<Program>,
+        generation: u64,
+        seed: u64,
+    ) -> Result<Box<Prepared>, Problems> {
+        made_ready(shell, program, generation, (seed, Ahead::new()))
     }
 
     fn exchange(&mut self, prepared: &mut Box<Prepared>, now: Nanos, out: &mut Outputs) -> bool {
@@ -288,6 +295,22 @@ impl Enforcer for Compiled {
     fn told(&mut self) -> &mut Told {
         &mut self.one_by_one.told
     }
+}
+
+/// A program made ready to replace one that runs, or one of which only the shell is known.
+fn made_ready(
+    running: &Loaded,
+    program: Arc<Program>,
+    generation: u64,
+    (seed, ahead): (u64, Ahead),
+) -> Result<Box<Prepared>, Problems> {
+    let loaded = Loaded::new(program, Some(running), generation, seed, ahead)?;
+    let compiled = (!loaded.grows_as_before).then(|| {
+        let plan = Plan::of(&loaded.program, &loaded.graph);
+        let tree = grown(&plan, &loaded, Some(running));
+        (plan, tree)
+    });
+    Ok(Box::new(Prepared { loaded, compiled }))
 }
 
 /// The tree of a program that has a plan.

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
@@ -26,7 +27,7 @@ use crate::enforce::Enforcer;
 use crate::interpret::{Account, Interpreter};
 use crate::lfb::told::{HAPPENINGS_MAX, ToldFrame};
 use crate::lfb::{Lfb, ToldTo};
-use crate::loaded::{Ahead, Drops};
+use crate::loaded::{Ahead, Drops, Loaded};
 use crate::problem::Problems;
 use crate::program::Program;
 use crate::trace::Trace;
@@ -47,6 +48,8 @@ pub struct Element<E: Enforcer = Interpreter> {
     /// Generations that there were.
     generations: u64,
     previous: Option<E::Prepared>,
+    /// Programs that are over, until somebody takes them; none are kept where nobody does.
+    gone: Option<Vec<E::Prepared>>,
     watching: watching::Watching,
     /// Blocks whose events somebody wants beside the program's watches.
     watched_also: BTreeSet<(u32, u32)>,
@@ -70,6 +73,27 @@ pub struct Prepared<E: Enforcer = Interpreter> {
     /// Rows that blocks learnt and are to forget with it.
     forgets: Vec<(usize, u32, u32)>,
     watching: watching::Watching,
+}
+
+/// What a program is made ready by apart from the element that is to run it: on another thread, for instance.
+pub struct Basis<E: Enforcer> {
+    shell: Loaded,
+    generation: u64,
+    seed: u64,
+    of: PhantomData<fn() -> E>,
+}
+
+impl<E: Enforcer> Basis<E> {
+    /// Checks a program and makes it ready to replace the one that ran when the basis was taken. Every problem.
+    pub fn prepare(&self, program: Program) -> Result<Prepared<E>, Problems> {
+        let problems = check(&program);
+        if problems.refuses() {
+            return Err(problems);
+        }
+        let watching = watching::Watching::of(&program);
+        let inner = E::prepare_apart(&self.shell, Arc::new(program), self.generation, self.seed)?;
+        Ok(Prepared { inner, resets: Vec::new(), forgets: Vec::new(), watching })
+    }
 }
 
 /// One thing that is to be changed.
@@ -154,6 +178,7 @@ impl<E: Enforcer> Element<E> {
             seed,
             generations: 1,
             previous: None,
+            gone: None,
             watching,
             watched_also: BTreeSet::new(),
             for_control: VecDeque::new(),
@@ -261,7 +286,8 @@ impl<E: Enforcer> Element<E> {
         for (instance, component, index) in forgets {
             self.enforcer.forget(instance, component, index);
         }
-        self.previous = Some(inner);
+        let before = self.previous.replace(inner);
+        self.let_go(before);
         self.watching.become_like(watching);
         self.set_watched();
         Ok(())
@@ -275,12 +301,38 @@ impl<E: Enforcer> Element<E> {
         let done = self.enforcer.exchange(&mut previous, now, out);
         self.watching.become_like(watching::Watching::of(self.enforcer.program()));
         self.set_watched();
+        self.let_go(Some(previous));
         done
+    }
+
+    /// From now on programs that are over are not freed here, which takes as long as they are large, but wait to be
+    /// [taken](Element::take_gone).
+    pub fn keep_gone(&mut self) {
+        self.gone.get_or_insert_default();
+    }
+
+    /// Programs that are over.
+    pub fn take_gone(&mut self) -> Vec<E::Prepared> {
+        self.gone.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn let_go(&mut self, program: Option<E::Prepared>) {
+        if let Some(gone) = &mut self.gone {
+            gone.extend(program);
+        }
+    }
+
+    /// What another program is made ready by apart from this element.
+    pub fn basis(&mut self) -> Basis<E> {
+        self.generations += 1;
+        let (generation, seed) = (self.generations, self.seed);
+        Basis { shell: self.enforcer.shell(), generation, seed, of: PhantomData }
     }
 
     /// Forgets what ran before: the last swap is for good.
     pub fn settle(&mut self) {
-        self.previous = None;
+        let before = self.previous.take();
+        self.let_go(before);
     }
 
     /// Does some changes at once, for good: all of them or none.

@@ -37,6 +37,18 @@ pub trait Enforcer: Sized {
         ahead: Ahead,
     ) -> Result<Self::Prepared, Problems>;
 
+    /// What a program can be made ready by apart from what runs.
+    fn shell(&self) -> Loaded;
+
+    /// As [`Enforcer::prepare`], apart from what runs, of which the shell is known: on another thread, for instance.
+    /// All blocks are made anew.
+    fn prepare_apart(
+        shell: &Loaded,
+        program: Arc<Program>,
+        generation: u64,
+        seed: u64,
+    ) -> Result<Self::Prepared, Problems>;
+
     /// Runs another program from now on: all frames before are wholly the old one's, all behind wholly
     /// the new one's. What ran before is in `prepared` then, and the same call brings it back. False, and
     /// nothing happens, if it was made ready for another program than the one that runs.
@@ -152,6 +164,19 @@ impl Enforcer for Interpreter {
         ahead: Ahead,
     ) -> Result<Box<Loaded>, Problems> {
         Loaded::new(program, Some(&self.loaded), generation, seed, ahead).map(Box::new)
+    }
+
+    fn shell(&self) -> Loaded {
+        self.loaded.shell()
+    }
+
+    fn prepare_apart(
+        shell: &Loaded,
+        program: Arc<Program>,
+        generation: u64,
+        seed: u64,
+    ) -> Result<Box<Loaded>, Problems> {
+        Loaded::new(program, Some(shell), generation, seed, Ahead::new()).map(Box::new)
     }
 
     fn exchange(&mut self, prepared: &mut Box<Loaded>, now: Nanos, out: &mut Outputs) -> bool {

@@ -175,6 +175,24 @@ impl Loaded {
         })
     }
 
+    /// What another program can be made ready by apart from this one, without its blocks.
+    pub fn shell(&self) -> Loaded {
+        Loaded {
+            program: Arc::clone(&self.program),
+            graph: self.graph.clone(),
+            slots: self.slots.clone(),
+            blocks: self.blocks.iter().map(|_| None).collect(),
+            watched: self.watched.clone(),
+            links: Vec::new(),
+            drops: Vec::new(),
+            generation: self.generation,
+            replaces: None,
+            same_blocks: Vec::new(),
+            same_links: Vec::new(),
+            grows_as_before: false,
+        }
+    }
+
     /// Takes over from the program that runs what is kept, or gives it back to that.
     pub fn take_over(&mut self, running: &mut Loaded) {
         for (new, old, kept) in &self.same_blocks {

@@ -11,7 +11,7 @@ use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 use progfe::compile::Compiled;
-use progfe::element::Element;
+use progfe::element::{Change, Element};
 use progfe::enforce::Enforcer;
 use progfe::interpret::Interpreter;
 use proptest::prelude::*;
@@ -188,7 +188,11 @@ impl<E: Enforcer> Run<E> {
         };
         pass(&mut run, &mut seen);
         if let Some(next) = program(other) {
-            let prepared = run.element.prepare(next).unwrap();
+            // What is made ready apart is what is made ready here.
+            let prepared = match in_place {
+                true => run.element.basis().prepare(next).unwrap(),
+                false => run.element.prepare(next).unwrap(),
+            };
             run.element.swap(prepared, Nanos::from_secs(2), &mut run.out).unwrap();
             pass(&mut run, &mut seen);
             assert!(run.element.roll_back(Nanos::from_secs(3), &mut run.out));
@@ -252,6 +256,67 @@ proptest! {
             prop_assert_eq!(wanted, stayed);
         }
         prop_assert_eq!(interpreted.len(), compiled.len());
+    }
+}
+
+/// A route of a table of either kind: networks that hold each other, below 10.0.0.0/8.
+fn route() -> impl Strategy<Value = Value> {
+    let length = prop_oneof![Just(0u64), Just(8), Just(16), Just(24), Just(32)];
+    (0u8..5, 0u8..3, length, 1u64..9, proptest::bool::weighted(0.1)).prop_map(
+        |(net, host, length, hop, ecmp)| {
+            Value::struct_of([
+                (1, Value::Bytes(vec![10, net, 0, host])),
+                (2, Value::Unsigned(length)),
+                (3, Value::Boolean(ecmp)),
+                (4, Value::Boolean(false)),
+                (5, Value::Unsigned(0)),
+                (6, Value::Unsigned(hop)),
+            ])
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn rows_that_change_one_by_one_make_what_a_program_with_all_of_them_is(
+        steps in proptest::collection::vec(
+            (proptest::collection::vec((0u32..8, proptest::option::weighted(0.8, route())), 1..4),
+             0u8..4),
+            1..12),
+        frames in proptest::collection::vec(packets(), 30),
+    ) {
+        let mut run = Run::<Compiled>::new(EXAMPLES[4]);
+        run.in_place = true;
+        let now = Nanos::from_secs(1);
+        for (rows, end) in steps {
+            let instance = run.element.program().find("lpm").unwrap();
+            let changes: Vec<Change> = rows.into_iter().map(|(index, route)| {
+                let path = vec![1, index + 20];
+                match route {
+                    Some(value) => Change::Set { instance, path, value },
+                    None => Change::Delete { instance, path },
+                }
+            }).collect();
+            // Two rows with one prefix are refused, and so is taking away what is not there.
+            if let Ok(prepared) = run.element.prepare_changes(&changes) {
+                run.element.swap(prepared, now, &mut run.out).unwrap();
+                match end {
+                    0 => prop_assert!(run.element.roll_back(now, &mut run.out)),
+                    // Where it is not settled the next change is made without what was kept.
+                    1 => {}
+                    _ => run.element.settle(),
+                }
+            }
+            let mut fresh = Run::<Compiled>::new(EXAMPLES[4]);
+            fresh.element = Element::start((**run.element.program()).clone(), 7).unwrap();
+            fresh.in_place = true;
+            run.left.clear();
+            run.forward(&frames, 8, now);
+            fresh.forward(&frames, 8, now);
+            prop_assert_eq!(&run.left, &fresh.left);
+        }
     }
 }
 

@@ -22,6 +22,17 @@ pub mod answer;
 
 pub use request::Request;
 
+/// What a request has brought.
+pub enum Answered {
+    /// An answer, or why there is none.
+    Now(Result<Value, String>),
+    /// Nothing yet: it is to be asked again.
+    Later(Request),
+}
+
+/// How a request is carried out.
+pub type Carry<'a> = &'a mut dyn FnMut(Request) -> Answered;
+
 /// Most connections at once; one more is closed at once.
 pub const CLIENTS_MAX: usize = 8;
 /// Longest request: 128K routes fit.
@@ -48,6 +59,8 @@ struct Client {
     searched: usize,
     output: Vec<u8>,
     sent: usize,
+    /// What it asked and is not done yet.
+    asked: Option<Request>,
     /// Whether it is told events, and how many found no room since the last.
     watches: bool,
     events_lost: u64,
@@ -63,7 +76,7 @@ impl Control {
     }
 
     /// Accepts clients, and answers the requests that they sent. Returns how many were answered.
-    pub fn turn(&mut self, answer: &mut dyn FnMut(Request) -> Result<Value, String>) -> usize {
+    pub fn turn(&mut self, answer: Carry<'_>) -> usize {
         while let Ok(Some(channel)) = self.listener.accept() {
             if self.clients.len() < CLIENTS_MAX {
                 self.clients.push(Client::new(channel));
@@ -83,7 +96,7 @@ impl Control {
 
     /// The descriptors to wait for until readable: clients that owe us reading are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let readable = |client: &&Client| !client.owes();
+        let readable = |client: &&Client| !client.owes() && client.asked.is_none();
         let clients = self.clients.iter().filter(readable);
         let clients = clients.filter_map(|client| client.channel.descriptor());
         std::iter::once(self.listener.descriptor()).chain(clients)
@@ -91,7 +104,8 @@ impl Control {
 
     /// When a client that owes us reading is tried again.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
-        self.clients.iter().any(Client::owes).then(|| now.saturating_add(OWED_RETRY))
+        let waits = |client: &Client| client.owes() || client.asked.is_some();
+        self.clients.iter().any(waits).then(|| now.saturating_add(OWED_RETRY))
     }
 }
 
@@ -100,7 +114,8 @@ impl Client {
         let (input, output) = (Vec::new(), Vec::new());
         let (watches, events_lost) = (false, 0);
         let (searched, sent, closing) = (0, 0, false);
-        Client { channel, input, searched, output, sent, watches, events_lost, closing }
+        let asked = None;
+        Client { channel, input, searched, output, sent, asked, watches, events_lost, closing }
     }
 
     fn tell(&mut self, event: &Value) {
@@ -124,24 +139,32 @@ impl Client {
     fn turn(
         &mut self,
         buffer: &mut [u8],
-        answer: &mut dyn FnMut(Request) -> Result<Value, String>,
+        answer: Carry<'_>,
         answered: &mut usize,
     ) -> Result<(), ChannelError> {
         self.flush()?;
         if self.owes() || self.closing {
             return if self.owes() { Ok(()) } else { self.closed() };
         }
+        if let Some(asked) = self.asked.take() {
+            self.carry(asked, answer, answered);
+            self.flush()?;
+            if self.asked.is_some() || self.owes() {
+                return Ok(());
+            }
+        }
         let count = self.channel.receive(buffer)?;
         self.input.extend_from_slice(&buffer[..count]);
         while let Some(line) = self.line() {
-            let request = Request::read(&line);
-            let is_watch = matches!(request, Ok(Request::Watch(_)));
-            let outcome = request.and_then(&mut *answer);
-            self.watches |= is_watch && outcome.is_ok();
-            self.reply(outcome);
-            *answered += 1;
+            match Request::read(&line) {
+                Ok(request) => self.carry(request, answer, answered),
+                Err(why) => {
+                    self.reply(Err(why));
+                    *answered += 1;
+                }
+            }
             self.flush()?;
-            if self.owes() {
+            if self.owes() || self.asked.is_some() {
                 break;
             }
         }
@@ -151,6 +174,19 @@ impl Client {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Has a request carried out, or keeps it until it is.
+    fn carry(&mut self, request: Request, answer: Carry<'_>, answered: &mut usize) {
+        let is_watch = matches!(request, Request::Watch(_));
+        match answer(request) {
+            Answered::Later(request) => self.asked = Some(request),
+            Answered::Now(outcome) => {
+                self.watches |= is_watch && outcome.is_ok();
+                self.reply(outcome);
+                *answered += 1;
+            }
+        }
     }
 
     /// The next whole line, without its end.

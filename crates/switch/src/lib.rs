@@ -27,6 +27,8 @@ pub mod event;
 pub mod node;
 /// Agents of an element that is programmed by a graph, and its events.
 pub mod services;
+/// Programs made ready apart from the frames.
+mod workshop;
 /// A node in a process of its own.
 pub mod process;
 /// Staying awake while a controller speaks.

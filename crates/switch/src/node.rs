@@ -17,9 +17,10 @@ use crate::agent::{Agent, Datapath};
 use crate::apart::Apart;
 use crate::behaviour;
 use crate::config::{Config, Kind, Problem};
+use crate::control::answer::element::put_in_place;
 use crate::control::answer::{answer, controllers};
-use crate::control::request::What;
-use crate::control::{Control, Request};
+use crate::control::request::{Document, What};
+use crate::control::{Answered, Control, Request};
 use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
@@ -27,6 +28,7 @@ use crate::plane::{Plane, PlaneError};
 use crate::services::Services;
 use crate::services::ethernet::door::Door;
 use crate::services::http::Http;
+use crate::workshop::Workshop;
 
 /// How long a switch whose files have ended waits for its controllers.
 const LAST_WORDS: Nanos = Nanos::from_secs(1);
@@ -48,6 +50,8 @@ pub struct Node {
     door: Option<Door>,
     /// The thread that has the frames, if there is one.
     apart: Option<Apart>,
+    /// Who makes programs ready apart from the frames, if anybody does.
+    workshop: Option<Workshop>,
 }
 
 /// Why it could not be started.
@@ -118,8 +122,22 @@ impl Node {
         if let Some(http) = &http {
             events.push(Event::TakesPrograms(http.address().to_string()));
         }
-        let apart = None;
-        Ok(Node { forward, events, agent, forces, control, services, http, door, apart })
+        let (apart, workshop) = (None, None);
+        Ok(Node { forward, events, agent, forces, control, services, http, door, apart, workshop })
+    }
+
+    /// From now on programs that come are made ready, and those that are over are freed, by a thread apart from
+    /// the frames'.
+    pub fn open_workshop(&mut self) {
+        if let Plane::ProGfe(element) = &mut self.forward.forwarder {
+            element.keep_gone();
+            self.workshop = Some(Workshop::default());
+        }
+    }
+
+    /// Whether a program is being made ready apart.
+    pub fn is_preparing(&mut self) -> bool {
+        self.workshop.as_mut().is_some_and(Workshop::is_busy)
     }
 
     /// Leaves the frames to threads that have the ports.
@@ -153,7 +171,8 @@ impl Node {
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up, now);
         }
-        let Node { forward, agent, forces, control, events, services, http, door, apart } = self;
+        let Node { forward, agent, forces, control, events, services, http, door, .. } = self;
+        let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
             if let Some((pipeline, model)) = forwarder.ordered() {
@@ -177,13 +196,15 @@ impl Node {
         }
         if let Some(control) = control {
             control.turn(&mut |request| {
-                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+                let controlling = (agent.as_ref(), services.as_mut());
+                answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
             });
             forward.send_waiting(now);
         }
         if let Some(http) = http {
             http.turn(now, &mut |request| {
-                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+                let controlling = (agent.as_ref(), services.as_mut());
+                answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
             });
             forward.send_waiting(now);
         }
@@ -198,6 +219,9 @@ impl Node {
         }
         if let Some(services) = services {
             serve_element(services, forward, (forces.is_some(), control.as_mut()), now);
+        }
+        if let (Some(workshop), Plane::ProGfe(element)) = (workshop, &mut forward.forwarder) {
+            element.take_gone().into_iter().for_each(|gone| workshop.free(gone));
         }
         self.messages() != messages
     }
@@ -329,6 +353,45 @@ fn serve_element(
         }
     }
     forward.send_waiting(now);
+}
+
+/// As [`answer_for`], but a program is made ready apart if somebody does that.
+fn answer_or_wait(
+    request: Request,
+    forward: &mut ForwardLoop<Plane>,
+    controlling: (Option<&Agent>, Option<&mut Services>),
+    workshop: Option<&mut Workshop>,
+    now: Nanos,
+) -> Answered {
+    let (request, workshop) = match (request, workshop) {
+        (Request::Load(document), Some(workshop)) => (document, workshop),
+        (request, _) => return Answered::Now(answer_for(request, forward, controlling, now)),
+    };
+    let Plane::ProGfe(element) = &mut forward.forwarder else {
+        return Answered::Now(answer_for(Request::Load(request), forward, controlling, now));
+    };
+    let mut document = request;
+    let Some(number) = document.number else {
+        if !workshop.is_busy() {
+            let given = Document {
+                number: None,
+                name: document.name.clone(),
+                text: std::mem::take(&mut document.text),
+            };
+            document.number = workshop.make(given, element.basis());
+        }
+        return Answered::Later(Request::Load(document));
+    };
+    match workshop.fetch(number) {
+        None => Answered::Later(Request::Load(document)),
+        Some(made) => Answered::Now(made.and_then(|(prepared, noted)| {
+            let out = &mut forward.outputs;
+            let told = put_in_place((prepared, &noted), element, out, now);
+            // Another program has other things due.
+            forward.due = Some(now);
+            told
+        })),
+    }
 }
 
 /// The data plane's answer, and in the counters what the agent counts.

@@ -16,6 +16,7 @@ use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
 use crate::plane::Plane;
 use crate::talk::Talk;
+use crate::workshop;
 
 /// While frames keep coming, controllers and clients are served this often.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -50,6 +51,11 @@ pub fn run(
         Kind::OpenFlow(_) if !homes.is_empty() => open_apart(config, ports, &homes, seed())?,
         _ => Node::open(config, ports, seed(), clock::now())?,
     };
+    if matches!(config.kind, Kind::ProGfe(_)) {
+        // Without it waits are longer by what the system likes, 50 µs as a rule.
+        let _ = ports::core::wake_on_time();
+        node.open_workshop();
+    }
     node.events.drain(..).for_each(&mut *log);
     log(Event::Ready);
     drive(&mut node, config.spin, stop, log);
@@ -105,6 +111,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     node.serve(clock::now());
     let mut over_since = None;
     let mut cycles = clock::cycles();
+    let mut lend_at = Nanos::ZERO;
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();
         // The time of the day is steered and may be set: it is asked for now and then.
@@ -131,6 +138,11 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             }
             node.events.drain(..).for_each(&mut *log);
             serve_at = now.saturating_add(SERVE_INTERVAL);
+        }
+        // Who makes a program ready may have no other core than this one.
+        if !idle && node.is_preparing() && (turn.frames == 0 || now >= lend_at) {
+            clock::sleep_until(clock::now().saturating_add(workshop::LEND));
+            lend_at = clock::now().saturating_add(workshop::LEND_INTERVAL);
         }
         let spent = clock::cycles();
         node.forward.turns.spent(turn, spent.wrapping_sub(cycles));

@@ -6,7 +6,7 @@
 /// A bridge's answers.
 mod bridge;
 /// Answers of an element that is programmed by a graph.
-mod element;
+pub(crate) mod element;
 /// A router's answers.
 mod router;
 /// A switch's answers.

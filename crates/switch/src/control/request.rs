@@ -125,6 +125,9 @@ pub struct Document {
     pub name: String,
     /// The document.
     pub text: String,
+    /// By which what becomes of it is fetched, once it is being made ready.
+    #[serde(skip)]
+    pub number: Option<u64>,
 }
 
 /// No particulars.

@@ -10,13 +10,14 @@ use super::*;
 struct Rig {
     folder: PathBuf,
     control: Control,
+    asked: usize,
 }
 
 impl Rig {
     fn new(name: &str) -> Rig {
         let folder = std::env::temp_dir().join(format!("switch-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        Rig { control: Control::open(&folder.join("c")).unwrap(), folder }
+        Rig { control: Control::open(&folder.join("c")).unwrap(), folder, asked: 0 }
     }
 
     fn connect(&self) -> UnixStream {
@@ -25,11 +26,20 @@ impl Rig {
 
     /// Answers every request with what it asked for.
     fn turn(&mut self) -> usize {
-        self.control.turn(&mut |request| match request {
-            Request::Get(what) => Ok(json!(format!("{what:?}"))),
-            Request::AddRoutes(routes) => Ok(json!(routes.len())),
-            Request::Watch(_) => Ok(json!(1)),
-            other => Err(format!("no {other:?}")),
+        let asked = &mut self.asked;
+        self.control.turn(&mut |request| {
+            Answered::Now(match request {
+                Request::Get(what) => Ok(json!(format!("{what:?}"))),
+                Request::AddRoutes(routes) => Ok(json!(routes.len())),
+                Request::Watch(_) => Ok(json!(1)),
+                // Done when it is asked for the third time.
+                Request::Check(document) if *asked < 2 => {
+                    *asked += 1;
+                    return Answered::Later(Request::Check(document));
+                }
+                Request::Check(document) => Ok(json!(document.text)),
+                other => Err(format!("no {other:?}")),
+            })
         })
     }
 }
@@ -162,4 +172,21 @@ fn events_come_to_who_watches_and_cost_no_more_than_their_room() {
     assert_eq!(read(&mut rig, 1), format!("{event}\n"));
     deaf.set_nonblocking(true).unwrap();
     assert!(deaf.read(&mut [0]).is_err(), "who does not watch is told nothing");
+}
+
+#[test]
+fn what_takes_time_is_asked_for_again_and_what_was_said_behind_it_waits() {
+    let mut rig = Rig::new("later");
+    let mut client = rig.connect();
+    let check = "{\"check\":{\"name\":\"a\",\"text\":\"done\"}}\n";
+    client.write_all(format!("{check}{{\"get\":\"about\"}}\n").as_bytes()).unwrap();
+    // Whoever says no more is answered all the same.
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!((rig.turn(), rig.turn()), (0, 0));
+    assert!(rig.control.next_event(Nanos::ZERO).is_some(), "somebody has to ask again");
+    assert_eq!(rig.turn(), 2);
+    rig.turn();
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "{\"ok\":\"done\"}\n{\"ok\":\"About\"}\n");
 }

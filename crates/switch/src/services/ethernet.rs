@@ -235,7 +235,8 @@ impl Ethernet {
             Err(_) => Err("the program is no UTF-8".to_owned()),
             Ok(text) => {
                 let name = "program.fe.xml".to_owned();
-                carry(Request::Load(Document { name, text })).map(|told| told.to_string())
+                carry(Request::Load(Document { name, text, number: None }))
+                    .map(|told| told.to_string())
             }
         };
         match outcome {

@@ -21,8 +21,8 @@ use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Listener, Url};
 use serde_json::Value;
 
-use crate::control::Request;
 use crate::control::request::{ComponentAt, Document, Nothing, What};
+use crate::control::{Answered, Carry, Request};
 
 /// Bytes of a request's head.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -61,6 +61,8 @@ struct Client {
     output: Vec<u8>,
     sent: usize,
     heard: Nanos,
+    /// What it asked and is not done yet.
+    asked: Option<Request>,
     /// Whether it was told to go on with a body.
     continued: bool,
     /// The answer is the last.
@@ -73,9 +75,6 @@ struct Answer {
     kind: &'static str,
     body: String,
 }
-
-/// How a request is carried out.
-type Carry<'a> = &'a mut dyn FnMut(Request) -> Result<Value, String>;
 
 impl Http {
     /// Listens.
@@ -103,14 +102,15 @@ impl Http {
 
     /// The descriptors to wait for until readable: clients that owe us reading are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let clients = self.clients.iter().filter(|client| !client.owes());
+        let hears = |client: &&Client| !client.owes() && client.asked.is_none();
+        let clients = self.clients.iter().filter(hears);
         let clients = clients.filter_map(|client| client.channel.descriptor());
         std::iter::once(self.listener.descriptor()).chain(clients)
     }
 
     /// When there is something to do although nothing comes.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
-        let due = |client: &Client| match client.owes() {
+        let due = |client: &Client| match client.owes() || client.asked.is_some() {
             true => now.saturating_add(OWED_RETRY),
             false => client.heard.saturating_add(SILENCE_MAX),
         };
@@ -121,7 +121,8 @@ impl Http {
 impl Client {
     fn new(channel: Box<dyn Channel>, heard: Nanos) -> Client {
         let (input, output) = (Vec::new(), Vec::new());
-        Client { channel, input, output, sent: 0, heard, continued: false, closing: false }
+        let (asked, continued, closing) = (None, false, false);
+        Client { channel, input, output, sent: 0, heard, asked, continued, closing }
     }
 
     fn owes(&self) -> bool {
@@ -137,7 +138,15 @@ impl Client {
         carry: Carry<'_>,
     ) -> Result<(), ()> {
         self.flush()?;
-        if !self.owes() {
+        if let Some(asked) = self.asked.take() {
+            self.heard = now;
+            self.carry(asked, carry);
+            if self.asked.is_none() {
+                self.read(token, carry);
+            }
+            self.flush()?;
+        }
+        if !self.owes() && self.asked.is_none() {
             if self.closing {
                 return Err(());
             }
@@ -164,16 +173,28 @@ impl Client {
         Ok(())
     }
 
+    /// Has a request carried out, or keeps it until it is.
+    fn carry(&mut self, request: Request, carry: Carry<'_>) {
+        let kind = Kind::of(&request);
+        match carry(request) {
+            Answered::Later(request) => self.asked = Some(request),
+            Answered::Now(outcome) => kind.answer(outcome).write(self.closing, &mut self.output),
+        }
+    }
+
     /// Answers the request at the front of what came, if it is whole.
     fn read(&mut self, token: Option<&str>, carry: Carry<'_>) {
+        if self.input.is_empty() {
+            return;
+        }
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Request::new(&mut headers);
         let input = std::mem::take(&mut self.input);
-        let (answer, used) = match head.parse(&input) {
-            Err(error) => (self.last(Answer::of("400 Bad Request", error.to_string())), 0),
+        let (request, used) = match head.parse(&input) {
+            Err(error) => (Err(self.last(Answer::of("400 Bad Request", error.to_string()))), 0),
             Ok(httparse::Status::Partial) if input.len() > HEAD_BYTES_MAX => {
                 let what = format!("a head has at most {HEAD_BYTES_MAX} bytes");
-                (self.last(Answer::of("431 Request Header Fields Too Large", what)), 0)
+                (Err(self.last(Answer::of("431 Request Header Fields Too Large", what))), 0)
             }
             Ok(httparse::Status::Partial) => {
                 self.input = input;
@@ -181,7 +202,7 @@ impl Client {
             }
             Ok(httparse::Status::Complete(body_at)) => match asked(&head, token) {
                 // Whose body is not read cannot be understood any further.
-                Err(answer) => (self.last(answer), 0),
+                Err(answer) => (Err(self.last(answer)), 0),
                 Ok(asked) => {
                     let Some(body) = input[body_at..].get(..asked.body_bytes) else {
                         if asked.expects && !std::mem::replace(&mut self.continued, true) {
@@ -192,13 +213,16 @@ impl Client {
                     };
                     self.continued = false;
                     self.closing |= asked.closes;
-                    (asked.answer(body, carry), body_at + asked.body_bytes)
+                    (asked.request(body), body_at + asked.body_bytes)
                 }
             },
         };
         self.input = if self.closing { Vec::new() } else { input[used..].to_vec() };
-        answer.write(self.closing, &mut self.output);
-        if !self.closing && !self.input.is_empty() && self.output.len() < BODY_BYTES_MAX {
+        match request {
+            Ok(request) => self.carry(request, carry),
+            Err(answer) => answer.write(self.closing, &mut self.output),
+        }
+        if !self.closing && self.asked.is_none() && self.output.len() < BODY_BYTES_MAX {
             self.read(token, carry);
         }
     }
@@ -273,15 +297,16 @@ fn asked(head: &httparse::Request<'_, '_>, token: Option<&str>) -> Result<Asked,
 }
 
 impl Asked {
-    fn answer(&self, body: &[u8], carry: Carry<'_>) -> Answer {
+    fn request(&self, body: &[u8]) -> Result<Request, Answer> {
         let program = || {
             let text = String::from_utf8(body.to_vec())
                 .map_err(|_| Answer::of("400 Bad Request", "the program is no UTF-8"))?;
             let name = self.query.split('&').find_map(|part| part.strip_prefix("name="));
-            Ok(Document { name: unescaped(name.unwrap_or("program.fe.xml")), text })
+            let name = unescaped(name.unwrap_or("program.fe.xml"));
+            Ok(Document { name, text, number: None })
         };
         let path: Vec<&str> = self.path.trim_matches('/').split('/').collect();
-        let request = match (self.is_post, &path[..]) {
+        match (self.is_post, &path[..]) {
             (true, ["program"]) => program().map(Request::Load),
             (true, ["check"]) => program().map(Request::Check),
             (true, ["roll-back"]) => Ok(Request::RollBack(Nothing {})),
@@ -301,22 +326,36 @@ impl Asked {
                 "there are /program, /check, /roll-back, /counters, /agents, /about and \
                  /components/INSTANCE/PATH",
             )),
-        };
-        let request = match request {
-            Ok(request) => request,
-            Err(answer) => return answer,
-        };
-        let is_xml = request == Request::Get(What::Program);
-        let is_component = matches!(request, Request::GetComponent(_));
-        match carry(request) {
-            Ok(value) if is_xml => {
+        }
+    }
+}
+
+/// How an answer is written.
+enum Kind {
+    Xml,
+    Component,
+    Other,
+}
+
+impl Kind {
+    fn of(request: &Request) -> Kind {
+        match request {
+            Request::Get(What::Program) => Kind::Xml,
+            Request::GetComponent(_) => Kind::Component,
+            _ => Kind::Other,
+        }
+    }
+
+    fn answer(&self, outcome: Result<Value, String>) -> Answer {
+        match outcome {
+            Ok(value) if matches!(self, Kind::Xml) => {
                 let body = value["text"].as_str().unwrap_or_default().to_owned();
                 Answer { status: "200 OK", kind: "application/xml", body }
             }
             Ok(value) => {
                 Answer { status: "200 OK", kind: "application/json", body: format!("{value}\n") }
             }
-            Err(why) if is_component => Answer::of("404 Not Found", why),
+            Err(why) if matches!(self, Kind::Component) => Answer::of("404 Not Found", why),
             Err(why) => Answer::of("422 Unprocessable Content", why),
         }
     }

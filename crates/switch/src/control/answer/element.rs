@@ -10,7 +10,8 @@ use forces::Value as Held;
 use forces::model::Target;
 use packet::frame::PortNo;
 use packet::time::Nanos;
-use progfe::element::Change;
+use progfe::compile::Compiled;
+use progfe::element::{Change, Prepared};
 use progfe::enforce::Enforcer;
 use progfe::lfb::Lfb;
 use progfe::program::Program;
@@ -143,10 +144,20 @@ fn load(
     let program = program.ok_or_else(|| problems.to_string().trim_end().to_owned())?;
     let prepared = element.prepare(program);
     let prepared = prepared.map_err(|all| all.to_string().trim_end().to_owned())?;
+    put_in_place((prepared, problems.to_string().trim_end()), element, out, now)
+}
+
+/// Runs a program that was made ready, of which something may have been noted.
+pub fn put_in_place(
+    (prepared, noted): (Prepared<Compiled>, &str),
+    element: &mut Element,
+    out: &mut Outputs,
+    now: Nanos,
+) -> Result<Value, String> {
     element.swap(prepared, now, out).map_err(|error| error.to_string())?;
     let mut told = generation(element);
-    if !problems.is_empty() {
-        told["problems"] = problems.to_string().trim_end().into();
+    if !noted.is_empty() {
+        told["problems"] = noted.into();
     }
     Ok(told)
 }

@@ -31,11 +31,11 @@ impl Talk {
             let asked = &mut self.asked;
             let outcome = self.client.turn(self.now, &mut buffer, token, &mut |request| {
                 asked.push(request.clone());
-                match request {
+                Answered::Now(match request {
                     Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
                     Request::Get(What::Program) => Ok(json!({ "text": "<fe/>" })),
                     _ => Ok(json!({ "generation": 2 })),
-                }
+                })
             });
             stays &= outcome.is_ok();
             while let Ok(count @ 1..) = self.near.receive(&mut buffer) {
@@ -47,7 +47,10 @@ impl Talk {
         }
         // What is the last answer is followed by the end.
         if stays {
-            stays = self.client.turn(self.now, &mut buffer, token, &mut |_| Ok(json!(1))).is_ok();
+            stays = self
+                .client
+                .turn(self.now, &mut buffer, token, &mut |_| Answered::Now(Ok(json!(1))))
+                .is_ok();
         }
         (String::from_utf8(said).unwrap(), stays)
     }
@@ -81,13 +84,21 @@ fn every_path_asks_what_it_says() {
         ),
         (
             post("/program?name=a%20b", "<fe>bad</fe>"),
-            Request::Load(Document { name: "a b".into(), text: "<fe>bad</fe>".into() }),
+            Request::Load(Document {
+                name: "a b".into(),
+                text: "<fe>bad</fe>".into(),
+                number: None,
+            }),
             "422 Unprocessable Content",
             "a:1:2: error\n",
         ),
         (
             post("/check", "<fe/>"),
-            Request::Check(Document { name: "program.fe.xml".into(), text: "<fe/>".into() }),
+            Request::Check(Document {
+                name: "program.fe.xml".into(),
+                text: "<fe/>".into(),
+                number: None,
+            }),
             "200 OK",
             "",
         ),

@@ -1,0 +1,165 @@
+//! A thousand programs that take each other's place in a running element, and as many changes of a table, leave nothing
+//! behind: no memory, no descriptors, no threads, no copies of tables. All of it is counted; no frame is lost meanwhile.
+
+#![allow(
+    clippy::unwrap_used,
+    unsafe_code,
+    reason = "a test that cannot go on has failed, and one that counts memory"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use packet::frame::Batch;
+use packet::time::Nanos;
+use ports::port::Port;
+use progfe::program::Program;
+use progfe::program::document::no_files;
+use progfe::xml::Source;
+use serde_json::json;
+use switch::config::{Config, Kind, PortConfig, ProGfeConfig};
+use switch::node::Node;
+use switch::plane::Plane;
+
+/// The system's allocator, with a count of what is in use.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every request goes to the system's allocator as it came; only numbers are kept beside.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SWAPS: usize = 1000;
+/// Bytes by which what is in use may differ from one moment to another: buffers that grow to what they hold at most.
+const BYTES_MORE_MAX: usize = 64 << 10;
+
+const ROUTER: &str = include_str!("../../../examples/progfe/router.fe.xml");
+
+struct Bench {
+    node: Node,
+    far: [Box<dyn Port>; 2],
+    client: UnixStream,
+    now: Nanos,
+    sent: usize,
+    back: usize,
+    programs: Vec<Weak<Program>>,
+}
+
+impl Bench {
+    /// Frames have their turn, control too.
+    fn turn(&mut self) {
+        self.now += Nanos::from_micros(50);
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&frame());
+        self.sent += self.far[0].transmit(&mut batch, self.now).unwrap();
+        self.node.turn(self.now);
+        self.node.serve(self.now);
+        let mut back = Batch::new(64);
+        self.back += self.far[1].receive(&mut back, self.now).unwrap();
+    }
+
+    fn ask(&mut self, request: serde_json::Value) -> String {
+        self.client.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut said = Vec::new();
+        let mut part = [0; 4096];
+        while said.last() != Some(&b'\n') {
+            self.turn();
+            if let Ok(count) = self.client.read(&mut part) {
+                said.extend_from_slice(&part[..count]);
+            }
+        }
+        String::from_utf8(said).unwrap()
+    }
+
+    fn element(&mut self) -> &mut switch::plane::Element {
+        let Plane::ProGfe(element) = &mut self.node.forward.forwarder else { panic!("it is one") };
+        element
+    }
+
+    /// Puts another program in place, and changes a route of it.
+    fn swap(&mut self, number: usize) {
+        let text = ROUTER.replace("name=\"router\"", &format!("name=\"router{}\"", number % 7));
+        let said = self.ask(json!({ "load": { "name": "r.fe.xml", "text": text } }));
+        assert!(said.starts_with("{\"ok\""), "{said}");
+        let program = Arc::downgrade(self.element().program());
+        self.programs.push(program);
+        let set = json!({ "instance": "lpm", "path": "IPv4PrefixTable[0].HopSelector",
+            "value": (number % 2 + 6).to_string() });
+        let said = self.ask(json!({ "set_components": [set] }));
+        assert!(said.starts_with("{\"ok\""), "{said}");
+    }
+}
+
+/// From 10.1.0.9 to 10.2.0.9, by the example's own routes.
+fn frame() -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];
+    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0xab, 10, 1, 0, 9, 10, 2, 0, 9]);
+    frame.resize(60, 0);
+    frame
+}
+
+fn entries_of(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn a_thousand_swaps_leave_nothing_behind_and_lose_no_frame() {
+    let folder = std::env::temp_dir().join(format!("planimeter-swaps-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (program, problems) = Program::load(&Source::new("router", ROUTER), &no_files);
+    let program = program.unwrap_or_else(|| panic!("{problems}"));
+    let mut config = Config::new(Kind::ProGfe(Box::new(ProGfeConfig::new(Arc::new(program)))));
+    config.control = Some(folder.join("c"));
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for number in 1..=2 {
+        let (one, other) = ports::memory::pair(256, "port");
+        near.push((number, Box::new(one) as Box<dyn Port>));
+        far.push(Box::new(other) as Box<dyn Port>);
+        config.ports.push(PortConfig { number, spec: "tap:none".into() });
+    }
+    let mut node = Node::open(&config, near, 7, Nanos::ZERO).unwrap();
+    node.open_workshop();
+    let client = UnixStream::connect(folder.join("c")).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let far = far.try_into().unwrap_or_else(|_| panic!("there are two"));
+    let (now, programs) = (Nanos::ZERO, Vec::with_capacity(2 * SWAPS));
+    let mut bench = Bench { node, far, client, now, sent: 0, back: 0, programs };
+    (0..20).for_each(|number| bench.swap(number));
+    let counted = |bench: &mut Bench| {
+        // What is being freed apart is over when the next program is ready.
+        bench.ask(json!({ "load": { "name": "r.fe.xml", "text": ROUTER } }));
+        bench.ask(json!({ "get": "about" }));
+        [IN_USE.load(Ordering::Relaxed), entries_of("/proc/self/fd"), entries_of("/proc/self/task")]
+    };
+    let before = counted(&mut bench);
+    (0..SWAPS).for_each(|number| bench.swap(number));
+    let after = counted(&mut bench);
+    assert!(after[0] <= before[0] + BYTES_MORE_MAX, "{} bytes before, {} now", before[0], after[0]);
+    assert_eq!(after[1..], before[1..], "descriptors and threads");
+    let kept = bench.programs.iter().filter(|program| program.strong_count() > 0).count();
+    assert!(kept <= 2, "{kept} programs are kept beside the one that runs");
+    bench.turn();
+    let account = bench.element().account();
+    assert!(bench.sent > SWAPS && account.dropped == 0, "{account:?}");
+    assert_eq!(bench.back, bench.sent, "no frame is lost");
+    drop(bench);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
