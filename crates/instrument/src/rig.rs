@@ -58,6 +58,8 @@ pub enum RigError {
     Orders(ControlError),
     /// The target was to be reset meanwhile, and was not: why.
     Reset(String),
+    /// Programs were to take each other's place in the target meanwhile, and did not: why.
+    Swap(String),
     /// The simulated device wants to go on at the same moment without end.
     Restless(Nanos),
 }
@@ -77,6 +79,7 @@ impl std::fmt::Display for RigError {
             }
             RigError::Orders(error) => write!(f, "{error}"),
             RigError::Reset(why) => write!(f, "resetting the target: {why}"),
+            RigError::Swap(why) => write!(f, "putting a program in place: {why}"),
             RigError::Interrupted => write!(f, "interrupted"),
             RigError::Restless(now) => {
                 write!(f, "the simulated device does not come to rest at {now}")

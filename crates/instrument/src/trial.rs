@@ -66,6 +66,9 @@ pub struct Trial {
     pub tells_variation: bool,
     /// When the target is reset, after the first measured frame was due; never, for most.
     pub reset_at: Option<Nanos>,
+    /// How often the program that the target runs is put in place anew, evenly over the measured frames; never, for
+    /// most.
+    pub swaps: u32,
 }
 
 /// What was seen of a trial.
@@ -311,7 +314,7 @@ impl Trial {
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
         let (catch_up_frames, orders, is_cold) = (CATCH_UP_FRAMES, None, false);
         let (replays, windows, tells_variation) = (Vec::new(), Vec::new(), false);
-        let reset_at = None;
+        let (reset_at, swaps) = (None, 0);
         Trial {
             streams,
             replays,
@@ -324,6 +327,7 @@ impl Trial {
             windows,
             tells_variation,
             reset_at,
+            swaps,
         }
     }
 

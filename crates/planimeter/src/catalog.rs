@@ -62,6 +62,8 @@ pub struct Entry {
     pub spans_path: bool,
     /// Whether the target is reset meanwhile.
     pub resets: bool,
+    /// Whether programs take each other's place in the target meanwhile.
+    pub swaps: bool,
     /// Whether hosts with sockets of their own have to stand at the ends of its links.
     pub wants_hosts: bool,
     /// What can be set besides what all experiments know.
@@ -185,13 +187,17 @@ impl Entry {
 
     /// Whether the experiment is about this target.
     pub fn applies(&self, kind: TargetKind) -> bool {
-        self.technologies.contains(&kind.technology())
+        let is_programmed = matches!(kind, TargetKind::ProGfe(_));
+        self.technologies.contains(&kind.technology()) && (!self.swaps || is_programmed)
     }
 
     /// Why the experiment cannot be done with this target over this link, though it is about it.
     pub fn hindrance(&self, kind: TargetKind, link: Link) -> Option<&'static str> {
         if self.resets && !kind.resets_on(link) {
             return Some("the lab cannot start it anew beside its links");
+        }
+        if self.swaps && link == Link::Replay {
+            return Some("nobody can give it another program while frames come from memory");
         }
         if self.wants_hosts && link != Link::Veth {
             return Some(
@@ -256,6 +262,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     is_meshed: false,
     spans_path: false,
     resets: false,
+    swaps: false,
     wants_hosts: false,
     parameters: &[],
     shows: &[],

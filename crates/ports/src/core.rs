@@ -32,12 +32,34 @@ pub fn hold(cores: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
+/// A thread of this process that stands back.
+#[derive(Debug, Clone, Copy)]
+pub struct Modest(libc::pid_t);
+
 /// Has this thread run only where nobody else wants the core.
-pub fn stand_back() -> io::Result<()> {
+pub fn stand_back() -> io::Result<Modest> {
+    schedule(0, libc::SCHED_IDLE)?;
+    // SAFETY: the call only tells a number.
+    Ok(Modest(unsafe { libc::gettid() }))
+}
+
+impl Modest {
+    /// Has it run as other threads do: it waited for too long.
+    pub fn step_forward(self) -> io::Result<()> {
+        schedule(self.0, libc::SCHED_OTHER)
+    }
+
+    /// Has it stand back again.
+    pub fn stand_back(self) -> io::Result<()> {
+        schedule(self.0, libc::SCHED_IDLE)
+    }
+}
+
+fn schedule(thread: libc::pid_t, policy: libc::c_int) -> io::Result<()> {
     // SAFETY: parameters of a schedule are numbers, for which zero is valid.
     let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to the parameters of this call.
-    sys::check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) })?;
+    sys::check(unsafe { libc::sched_setscheduler(thread, policy, &parameters) })?;
     Ok(())
 }
 

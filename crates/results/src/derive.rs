@@ -39,7 +39,7 @@ const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
 /// What each target is compared with the first by.
-const COMPARED: [Metric; 32] = [
+const COMPARED: [Metric; 33] = [
     Metric::RatePpsForwarded,
     Metric::CyclesBusyPerFrame,
     Metric::ThroughputPps,
@@ -55,6 +55,7 @@ const COMPARED: [Metric; 32] = [
     Metric::LatencyNsP99,
     Metric::LatencyNsP999,
     Metric::CyclesBusyRatio,
+    Metric::LatencyNsP99Extra,
     Metric::RateColdRatio,
     Metric::FlowModsAddedPerS,
     Metric::FlowModsModifiedPerS,
@@ -155,6 +156,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         | Metric::AddressesCached
         | Metric::AddressesLearnedPerS
         | Metric::CyclesBusyRatio
+        | Metric::LatencyNsP99Extra
         | Metric::RateColdRatio
         | Metric::Named(_) => None,
         Metric::FlowModsAddedPerS => orders(trial, Deed::Add)?.flow_mods_per_s(),

@@ -124,6 +124,7 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
         Metric::CyclesBusyPerFrame => "busy cycles per frame",
         Metric::PdvNsP999 => "delay variation (p99.9 less least)",
         Metric::CyclesBusyRatio => "busy cycles per frame against a quiet trial",
+        Metric::LatencyNsP99Extra => "p99 latency beyond a quiet trial's",
         Metric::RateColdRatio => "rate over unknown flows against known ones",
         Metric::FlowModsAddedPerS => "flows added",
         Metric::FlowModsModifiedPerS => "flows modified",

@@ -149,13 +149,26 @@ impl Client {
         if let Some(asked) = self.asked.take() {
             self.carry(asked, answer, answered);
             self.flush()?;
+            self.read(answer, answered)?;
             if self.asked.is_some() || self.owes() {
                 return Ok(());
             }
         }
         let count = self.channel.receive(buffer)?;
         self.input.extend_from_slice(&buffer[..count]);
-        while let Some(line) = self.line() {
+        self.read(answer, answered)?;
+        if self.input.len() > LINE_BYTES_MAX && self.searched > LINE_BYTES_MAX {
+            self.reply(Err(format!("a request has at most {LINE_BYTES_MAX} bytes")));
+            self.closing = true;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Answers what was asked, as far as the client reads its answers and nothing takes its time.
+    fn read(&mut self, answer: Carry<'_>, answered: &mut usize) -> Result<(), ChannelError> {
+        while self.asked.is_none() && !self.owes() {
+            let Some(line) = self.line() else { break };
             match Request::read(&line) {
                 Ok(request) => self.carry(request, answer, answered),
                 Err(why) => {
@@ -163,14 +176,6 @@ impl Client {
                     *answered += 1;
                 }
             }
-            self.flush()?;
-            if self.owes() || self.asked.is_some() {
-                break;
-            }
-        }
-        if self.input.len() > LINE_BYTES_MAX && self.searched > LINE_BYTES_MAX {
-            self.reply(Err(format!("a request has at most {LINE_BYTES_MAX} bytes")));
-            self.closing = true;
             self.flush()?;
         }
         Ok(())

@@ -136,8 +136,8 @@ impl Node {
     }
 
     /// Whether a program is being made ready apart.
-    pub fn is_preparing(&mut self) -> bool {
-        self.workshop.as_mut().is_some_and(Workshop::is_busy)
+    pub fn is_preparing(&mut self, now: Nanos) -> bool {
+        self.workshop.as_mut().is_some_and(|workshop| workshop.is_busy(now))
     }
 
     /// Leaves the frames to threads that have the ports.
@@ -372,7 +372,7 @@ fn answer_or_wait(
     };
     let mut document = request;
     let Some(number) = document.number else {
-        if !workshop.is_busy() {
+        if !workshop.is_busy(now) {
             let given = Document {
                 number: None,
                 name: document.name.clone(),

@@ -140,7 +140,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
         // Who makes a program ready may have no other core than this one.
-        if !idle && node.is_preparing() && (turn.frames == 0 || now >= lend_at) {
+        if !idle && node.is_preparing(now) && (turn.frames == 0 || now >= lend_at) {
             clock::sleep_until(clock::now().saturating_add(workshop::LEND));
             lend_at = clock::now().saturating_add(workshop::LEND_INTERVAL);
         }

@@ -5,13 +5,17 @@
 //! [back](ports::core::stand_back): where it shares the frames' core it runs only while their thread sleeps, which
 //! [lends](LEND) it that core for short spans while something is being made ready.
 //!
+//! One that has waited for [`PATIENCE`] because others have all the cores runs as they do.
+//!
 //! Invariant: one program is made ready at a time, whoever comes meanwhile asks again; what takes a program in place is
 //! the frames' thread, between two frames. There is no thread before the first program comes.
 
 use std::any::Any;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 
 use packet::time::Nanos;
+use ports::core::Modest;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, Prepared};
 use progfe::program::Program;
@@ -22,6 +26,8 @@ use crate::control::request::Document;
 
 /// How long frames may wait while their core is lent.
 pub const LEND: Nanos = Nanos::from_micros(20);
+/// How long a program may take while others want the cores.
+pub const PATIENCE: Nanos = Nanos::from_millis(100);
 /// Where frames never pause, their core is lent this often.
 pub const LEND_INTERVAL: Nanos = Nanos::from_millis(1);
 
@@ -34,8 +40,9 @@ pub struct Workshop {
     worker: Option<Worker>,
     /// Programs that were given to it.
     given: u64,
-    /// Whether the last of them is not done yet.
+    /// Whether the last of them is not done yet, and since when it has been under way.
     is_busy: bool,
+    since: Option<Nanos>,
     /// The last that was done and nobody has fetched.
     done: Option<Made>,
 }
@@ -43,6 +50,10 @@ pub struct Workshop {
 struct Worker {
     jobs: Sender<Job>,
     made: Receiver<Made>,
+    /// The thread, once it has told.
+    thread: Arc<OnceLock<Modest>>,
+    /// Whether it runs as others do.
+    is_forward: bool,
 }
 
 enum Job {
@@ -60,7 +71,7 @@ impl Workshop {
         }
         self.done = None;
         self.given += 1;
-        self.is_busy = true;
+        (self.is_busy, self.since) = (true, None);
         self.give(Job::Make(document, basis));
         Some(self.given)
     }
@@ -80,17 +91,35 @@ impl Workshop {
     }
 
     /// Whether a program is being made ready.
-    pub fn is_busy(&mut self) -> bool {
-        if self.is_busy {
-            self.listen();
+    pub fn is_busy(&mut self, now: Nanos) -> bool {
+        if !self.is_busy {
+            return false;
+        }
+        self.listen();
+        let since = *self.since.get_or_insert(now);
+        if now.since(since) >= PATIENCE
+            && let Some(worker) = &mut self.worker
+            && !worker.is_forward
+            && let Some(thread) = worker.thread.get()
+        {
+            // Where that is not allowed it goes on as it is.
+            let _ = thread.step_forward();
+            worker.is_forward = true;
         }
         self.is_busy
     }
 
     fn listen(&mut self) {
-        let Some(worker) = &self.worker else { return };
+        let Some(worker) = &mut self.worker else { return };
         match worker.made.try_recv() {
-            Ok(made) => (self.done, self.is_busy) = (Some(made), false),
+            Ok(made) => {
+                (self.done, self.is_busy) = (Some(made), false);
+                if std::mem::take(&mut worker.is_forward)
+                    && let Some(thread) = worker.thread.get()
+                {
+                    let _ = thread.stand_back();
+                }
+            }
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => {
                 if std::mem::take(&mut self.is_busy) {
@@ -127,9 +156,13 @@ impl Worker {
     fn start() -> std::io::Result<Worker> {
         let (jobs, to_do) = channel();
         let (done, made) = channel();
+        let thread: Arc<OnceLock<Modest>> = Arc::default();
+        let tell = Arc::clone(&thread);
         let work = move || {
             // One that may not stand back works all the same.
-            let _ = ports::core::stand_back();
+            if let Ok(modest) = ports::core::stand_back() {
+                tell.get_or_init(|| modest);
+            }
             while let Ok(job) = to_do.recv() {
                 match job {
                     Job::Make(document, basis) => {
@@ -142,7 +175,7 @@ impl Worker {
             }
         };
         std::thread::Builder::new().name("workshop".into()).spawn(work)?;
-        Ok(Worker { jobs, made })
+        Ok(Worker { jobs, made, thread, is_forward: false })
     }
 }
 

@@ -108,6 +108,7 @@ impl Prepared {
             windows: trial.windows.clone(),
             tells_variation: trial.tells_variation,
             reset_at: trial.reset_at,
+            swaps: trial.swaps,
         };
         Ok(Prepared { trial, key, templates, files, waits: false })
     }

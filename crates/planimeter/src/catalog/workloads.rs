@@ -3,7 +3,7 @@
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::{
     cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types,
-    memory_per_flow, soak, throughput,
+    memory_per_flow, program_swap, soak, throughput,
 };
 
 /// Those about frames first.
@@ -103,6 +103,17 @@ pub(super) const ENTRIES: &[Entry] = &[
                  their start until they hold all flows, and until frames of each were forwarded.",
         build: memory_per_flow::method,
         flows: memory_per_flow::FLOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "program-swap",
+        title: "What programs that take each other's place cost the frames",
+        axis: program_swap::AXIS,
+        method: "Traffic at 80 % of the element's own maximum, quiet and while the program that it runs is put in \
+                 place again and again: loss, order, and the 99th percentile of latency beyond that of the quiet trial.",
+        build: program_swap::method,
+        swaps: true,
+        parameters: program_swap::PARAMETERS,
         ..WORKLOAD
     },
     Entry {

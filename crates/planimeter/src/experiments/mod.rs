@@ -46,6 +46,8 @@ pub mod flow_stats_dump;
 pub mod memory_per_flow;
 /// Flows never met before.
 pub mod cold_start;
+/// Programs that take each other's place.
+pub mod program_swap;
 /// Measurement modules.
 pub mod modules;
 /// The figures of bianco2010.

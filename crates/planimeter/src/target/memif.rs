@@ -42,7 +42,7 @@ use super::name::{TargetKind, Technology};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
-    orders, reset, work_of_ours,
+    orders, reset, swaps, work_of_ours,
 };
 use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table};
@@ -323,6 +323,9 @@ impl Target for MemifTarget {
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         if let Some(at) = trial.reset_at {
             return self.trial_with_reset(trial, at);
+        }
+        if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
+            return swaps::trial(&mut self.rig, trial, socket, &self.stop);
         }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),

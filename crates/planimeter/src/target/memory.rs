@@ -50,7 +50,7 @@ use super::veth::ROUTER_CACHE_ENTRIES;
 use super::witness;
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, scene,
-    work_of_ours,
+    swaps, work_of_ours,
 };
 use crate::parameter::control::Capture;
 use crate::parameter::{Capacity, Parameters};
@@ -175,10 +175,10 @@ impl MemoryBench {
             // A model has its own times.
             let is_model = matches!(kind, TargetKind::Model(_));
             let service = if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
-            let (busy_until, play, played) = (Nanos::ZERO, None, None);
+            let (busy_until, swaps, play, played) = (Nanos::ZERO, Vec::new(), None, None);
             let (agent, agents) = witness::simulated(&self.parameters.witness)?;
             let busy = Nanos::ZERO;
-            let device = Simulated { node, service, busy_until, busy, agent, play, played };
+            let device = Simulated { node, service, busy_until, busy, agent, swaps, play, played };
             let mut rig = SimRig::new(near, device, key);
             rig.agents = agents;
             AnyRig::Simulated(Box::new(rig))
@@ -377,6 +377,9 @@ impl Target for MemoryTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if trial.swaps > 0 {
+            return self.trial_with_swaps(trial);
+        }
         let ends = trial.orders.is_some().then(|| self.adopted());
         let cores = &self.cores.target;
         match &mut self.rig {
@@ -502,6 +505,40 @@ impl MemoryTarget {
         match &self.rig {
             AnyRig::Live(..) | AnyRig::Replay(..) => clock::now(),
             AnyRig::Simulated(rig) => rig.now(),
+        }
+    }
+
+    /// A trial in which the element's program is put in place anew now and then, on the frames' own path.
+    fn trial_with_swaps(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        let begins = self.now().saturating_add(trial.warmup);
+        let mut moments: Vec<Nanos> =
+            swaps::moments(trial).rev().map(|at| begins.saturating_add(at)).collect();
+        let cores = &self.cores.target;
+        match &mut self.rig {
+            AnyRig::Simulated(rig) => {
+                rig.device.swaps = moments;
+                rig.trial(trial)
+            }
+            AnyRig::Live(rig, Some(node)) => {
+                let done = AtomicBool::new(false);
+                std::thread::scope(|scope| {
+                    let worker = scope.spawn(|| {
+                        // Where the system does not let us choose, the scheduler does.
+                        let _ = pin::pin(0, cores);
+                        drive(node, |node, now| {
+                            if moments.pop_if(|at| *at <= now).is_some() {
+                                simulated::swap(node, now);
+                            }
+                            done.load(Ordering::Acquire)
+                        })
+                    });
+                    let report = rig.trial(trial);
+                    done.store(true, Ordering::Release);
+                    self.busy_ns += worker.join().expect("a node does not panic").0;
+                    report
+                })
+            }
+            _ => Err(RigError::Swap("nobody can reach the element meanwhile".into())),
         }
     }
 

@@ -27,6 +27,8 @@ mod witness;
 pub mod program;
 /// A controller beside a trial.
 pub mod orders;
+/// Programs that take each other's place while a trial is offered.
+pub mod swaps;
 /// A target made anew beside a trial.
 mod reset;
 /// Addresses that bridges learn from frames.

@@ -46,7 +46,7 @@ use super::network::Hop;
 use super::progfe::ProGfeTarget;
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
-    program, reset, witness,
+    program, reset, swaps, witness,
 };
 use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table};
@@ -452,6 +452,9 @@ impl Target for VethTarget {
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         if let Some(at) = trial.reset_at {
             return self.trial_with_reset(trial, at);
+        }
+        if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
+            return swaps::trial(&mut self.rig, trial, socket, &self.stop);
         }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),

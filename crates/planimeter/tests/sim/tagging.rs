@@ -41,3 +41,24 @@ fn a_program_is_a_router_beside_ours() {
         assert!(trial.frames_offered > 200);
     }
 }
+
+#[test]
+fn programs_that_take_each_others_place_lose_no_frame_and_change_no_order() {
+    let set = ["swaps_per_s=400", "seconds=0.05", "service_ns=2000", "repeats=2"];
+    let kinds = [program("bridge.fe.xml"), TargetKind::Bridge];
+    let record = measure(&plan(&["program-swap"], &kinds, &set, 1));
+    let [search, rest @ ..] = &record.trials[..] else { panic!("no trials") };
+    assert_eq!((search.role, rest.len()), (Role::Maximum, 4), "only an element has a program");
+    let met: Vec<f64> = rest.iter().map(|trial| trial.point.value).collect();
+    assert_eq!(met, [0.0, 400.0, 0.0, 400.0]);
+    for trial in rest {
+        // The slow target forwards 500,000 frames a second.
+        let share = trial.rate_pps_offered().unwrap() / 500_000.0;
+        assert!((share - 0.8).abs() < 0.06, "{share}");
+        assert_eq!(trial.frames_offered, trial.classes.correct);
+    }
+    // In virtual time a swap takes none.
+    let extras: Vec<f64> = record.outcomes.iter().map(|outcome| outcome.value).collect();
+    assert_eq!(extras.len(), 2);
+    assert!(extras.iter().all(|extra| extra.abs() < 4_000.0), "{extras:?}");
+}

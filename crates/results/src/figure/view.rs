@@ -230,9 +230,16 @@ fn fairness() -> View {
 }
 
 /// What experiments with a controller show: of these, the first that there is.
-fn control_view() -> [View; 5] {
+fn control_view() -> [View; 6] {
     let view = View::new;
     [
+        view(&[
+            Metric::LatencyNsP99Extra,
+            Metric::LatencyNsP99,
+            Metric::LatencyNsMax,
+            Metric::LossRatio,
+            Metric::RatePpsOffered,
+        ]),
         view(&[
             Metric::CyclesBusyRatio,
             Metric::CyclesBusyPerFrame,

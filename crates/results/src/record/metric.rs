@@ -69,6 +69,8 @@ pub enum Metric {
     CyclesBusyPerFrame,
     /// The same over what it is without a controller that asks for something meanwhile.
     CyclesBusyRatio,
+    /// 99th percentile of latency while programs take each other's place, less that of a quiet trial.
+    LatencyNsP99Extra,
     /// Rate over flows never met before, over the rate when they are known.
     RateColdRatio,
     /// Entries added in a second, from the first byte sent to the last answer.
@@ -138,7 +140,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric of the list, in the order in which tables show them.
-    pub const ALL: [Metric; 59] = [
+    pub const ALL: [Metric; 60] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
         Metric::RateBpsOffered,
@@ -168,6 +170,7 @@ impl Metric {
         Metric::IpdvNsMax,
         Metric::CyclesBusyPerFrame,
         Metric::CyclesBusyRatio,
+        Metric::LatencyNsP99Extra,
         Metric::RateColdRatio,
         Metric::FlowModsAddedPerS,
         Metric::FlowModsModifiedPerS,
@@ -232,6 +235,7 @@ impl Metric {
             Metric::IpdvNsMax => "ipdv_ns_max",
             Metric::CyclesBusyPerFrame => "cycles_busy_per_frame",
             Metric::CyclesBusyRatio => "cycles_busy_ratio",
+            Metric::LatencyNsP99Extra => "latency_ns_p99_extra",
             Metric::RateColdRatio => "rate_cold_ratio",
             Metric::FlowModsAddedPerS => "flow_mods_added_per_s",
             Metric::FlowModsModifiedPerS => "flow_mods_modified_per_s",

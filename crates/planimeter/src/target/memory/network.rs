@@ -92,8 +92,8 @@ impl MemoryBench {
                     if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
                 let node = Some(Box::new(node));
                 let (busy_until, busy) = (Nanos::ZERO, Nanos::ZERO);
-                let (agent, play, played) = (None, None, None);
-                Simulated { node, service, busy_until, busy, agent, play, played }
+                let (agent, swaps, play, played) = (None, Vec::new(), None, None);
+                Simulated { node, service, busy_until, busy, agent, swaps, play, played }
             });
             let switches = Switches(each.collect());
             // In virtual time no device can be asked either.

@@ -7,6 +7,7 @@ use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use ports::channel::Channel;
+use switch::control::request::{Document, Request, What};
 use switch::node::Node;
 
 use super::turns::{Turns, patient};
@@ -24,6 +25,8 @@ pub(super) struct Simulated {
     pub(super) busy: Nanos,
     /// An SNMP agent that says what the node has counted.
     pub(super) agent: Option<witness::Simulated>,
+    /// When the program that it runs is put in place anew, the first at last.
+    pub(super) swaps: Vec<Nanos>,
     /// Orders that a controller gives it, and what has come of them.
     pub(super) play: Option<Play>,
     pub(super) played: Option<Result<play::Played, ControlError>>,
@@ -75,6 +78,9 @@ impl Device for Simulated {
                 Err(error) => self.played = Some(Err(error)),
             }
         }
+        if self.swaps.pop_if(|at| *at <= now).is_some() {
+            swap(node, now);
+        }
         let turn = node.turn(now);
         node.serve(now);
         node.events.clear();
@@ -85,6 +91,16 @@ impl Device for Simulated {
             return answer.into_iter().chain([self.busy_until]).min();
         }
         let next = self.play.is_some().then(|| now.saturating_add(ORDERS_TURN));
-        node.next_event(now).into_iter().chain(next).chain(answer).min()
+        let swap = self.swaps.last().copied();
+        node.next_event(now).into_iter().chain(next).chain(answer).chain(swap).min()
     }
+}
+
+/// Gives an element the program that it runs again.
+pub(super) fn swap(node: &mut Node, now: Nanos) {
+    let program = node.answer(Request::Get(What::Program), now);
+    let text = program.ok().and_then(|it| it["text"].as_str().map(str::to_owned));
+    let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element tells its program"));
+    let answer = node.answer(Request::Load(Document { name, text, number: None }), now);
+    answer.expect("what ran before can run again");
 }

@@ -1,0 +1,55 @@
+//! Programs that take the place of the one that a target runs, while it is offered a trial.
+//!
+//! A thread of its own asks the element, by its control socket, for the program that it runs, and gives it that again as often
+//! as the trial says, evenly over its measured frames. A program that is not taken ends the trial.
+
+use std::path::Path;
+
+use instrument::rig::live::LiveRig;
+use instrument::rig::{Rig, RigError};
+use instrument::trial::{Trial, TrialReport};
+use lab::peer::ours::control::Control;
+use packet::time::Nanos;
+use ports::clock;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// When each program is put in place, after the first measured frame was due.
+pub fn moments(trial: &Trial) -> impl DoubleEndedIterator<Item = Nanos> + use<> {
+    let (swaps, duration) = (u64::from(trial.swaps), trial.duration.0);
+    (0..swaps).map(move |swap| Nanos(duration * (2 * swap + 1) / (2 * swaps)))
+}
+
+/// The document by which an element that runs a program is given it again.
+pub fn document(text: &str) -> Value {
+    json!({ "load": { "name": "again.fe.xml", "text": text } })
+}
+
+/// Offers a trial to an element with this control socket, which gets its programs meanwhile.
+pub fn trial(
+    rig: &mut LiveRig,
+    trial: &Trial,
+    socket: &Path,
+    stop: &AtomicBool,
+) -> Result<TrialReport, RigError> {
+    let failed = |error: lab::LabError| RigError::Swap(error.to_string());
+    let mut control = Control::connect(socket).map_err(failed)?;
+    let program = control.ask(&json!({ "get": "program" })).map_err(failed)?;
+    let document = document(program["text"].as_str().unwrap_or_default());
+    let begins = clock::now().saturating_add(trial.warmup);
+    std::thread::scope(|scope| {
+        let swaps = scope.spawn(|| {
+            for at in moments(trial) {
+                clock::sleep_until(begins.saturating_add(at));
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                control.ask(&document).map_err(failed)?;
+            }
+            Ok(())
+        });
+        let report = rig.trial(trial);
+        let swapped = swaps.join().expect("who asks does not panic");
+        report.and_then(|report| swapped.map(|()| report))
+    })
+}
