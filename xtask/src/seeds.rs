@@ -99,6 +99,10 @@ pub fn write(root: &Path) -> io::Result<()> {
         fs::write(corpus.join(format!("forces_element/{number}")), &timed)?;
         fs::write(corpus.join(format!("forces_session/{number}")), timed)?;
     }
+    for (target, name, seed) in services() {
+        fs::create_dir_all(corpus.join(target))?;
+        fs::write(corpus.join(target).join(name), seed)?;
+    }
     fs::create_dir_all(corpus.join("filter_text"))?;
     let frame = &FRAME[FRAME_PREFIX_BYTES..];
     fs::write(corpus.join("filter_text/all"), [FILTER_FILE, &[0], frame].concat())?;
@@ -119,6 +123,39 @@ pub fn write(root: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the agents of an element are told: OAM of each kind by the layouts of ITU-T Y.1731 clause 9, a program in two chunks by
+/// docs/progfe.md, and requests by RFC 9112; each in the form that its target reads.
+fn services() -> Vec<(&'static str, String, Vec<u8>)> {
+    let framed = |body: &[u8]| [&[1, 2 | 5 << 4, body.len() as u8], body].concat();
+    let mut all = Vec::new();
+    for (op, first, octets) in
+        [(1, 70, 75), (2, 4, 20), (3, 4, 20), (4, 6, 20), (5, 17, 30), (46, 32, 37), (47, 32, 37)]
+    {
+        // Level 5, version 0, the opcode, no flags, the first TLV; then zeros.
+        let mut body = vec![5 << 5, op, 0, first];
+        body.resize(octets, 0);
+        all.push(("oam_agent", format!("op-{op}"), framed(&body).repeat(2)));
+    }
+    let chunk = |index: u8| {
+        let body = [1, 1, 0, 0, 0, 7, 0, index, 0, 2, 0, 4, b'<', b'f', b'e', b'>'];
+        [&[1, 1, body.len() as u8][..], &body].concat()
+    };
+    let ask = [1, 1, 8, 1, 3, 0, 0, 0, 7, 0, 0];
+    all.push(("ethernet_chunks", "two".into(), [chunk(1), chunk(0), ask.to_vec()].concat()));
+    let requests = [
+        "POST /program?name=a%20b HTTP/1.1\r\nContent-Length: 4\r\n\r\n<fe>",
+        "GET /components/nh/IPv4NextHopTable%5B2%5D/MTU HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n",
+        "POST /check HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+    ];
+    for (number, text) in requests.iter().enumerate() {
+        let pieces =
+            text.as_bytes().chunks(40).flat_map(|piece| [&[piece.len() as u8][..], piece].concat());
+        let seed = std::iter::once(number as u8).chain(pieces).collect();
+        all.push(("http_request", number.to_string(), seed));
+    }
+    all
 }
 
 /// Messages of a ForCES control element by the layouts of RFC 5810: their kind, the upper half of

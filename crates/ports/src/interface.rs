@@ -57,6 +57,16 @@ pub fn has_link(socket: libc::c_int, name: &str) -> bool {
     flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING != 0
 }
 
+/// Whether the interface of this name is up.
+pub fn is_up(name: &str) -> Result<bool, PortError> {
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+        .map_err(|error| system("asking about", name, error))?;
+    let answer = ask(socket.as_raw_fd(), libc::SIOCGIFFLAGS, name)?;
+    // SAFETY: the request filled this member of the union.
+    let flags = i32::from(unsafe { answer.ifru_flags });
+    Ok(flags & libc::IFF_UP != 0)
+}
+
 /// Fine if the interface of this name is up and still the one with this number. Any socket of its namespace
 /// can be asked through.
 pub fn check(socket: libc::c_int, name: &str, index: i32) -> Result<(), PortError> {

@@ -32,6 +32,8 @@ pub struct TapPort {
     file: File,
     scratch: Box<[u8]>,
     counters: PortCounters,
+    /// Whether the interface was down when something was last sent: it says so only then.
+    is_down: bool,
     /// As it was when the interface was made: nobody negotiates it.
     link: Link,
 }
@@ -65,14 +67,18 @@ impl TapPort {
             file,
             scratch: vec![0; FRAME_BYTES_MAX + 1].into_boxed_slice(),
             counters: PortCounters::default(),
+            is_down: false,
             link: interface::link_of(name)?,
         })
     }
 
-    fn error(&self, doing: &'static str, error: std::io::Error) -> PortError {
+    fn error(&mut self, doing: &'static str, error: std::io::Error) -> PortError {
         // A tap whose interface is down answers EIO to writes, one that is gone EBADFD.
         match error.raw_os_error() {
-            Some(libc::EIO) => PortError::InterfaceDown(self.facts.name.clone()),
+            Some(libc::EIO) => {
+                self.is_down = true;
+                PortError::InterfaceDown(self.facts.name.clone())
+            }
             Some(libc::EBADFD) => PortError::NoSuchInterface(self.facts.name.clone()),
             _ => interface::system(doing, &self.facts.name, error),
         }
@@ -85,6 +91,13 @@ impl Port for TapPort {
     }
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        // Reads do not tell that it is down: without this it would come up with each of them.
+        if self.is_down {
+            if !interface::is_up(&self.facts.name)? {
+                return Err(PortError::InterfaceDown(self.facts.name.clone()));
+            }
+            self.is_down = false;
+        }
         let mut count = 0;
         while batch.room() > 0 {
             let length = match self.file.read(&mut self.scratch) {

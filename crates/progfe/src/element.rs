@@ -28,7 +28,7 @@ use crate::interpret::{Account, Interpreter};
 use crate::lfb::told::{HAPPENINGS_MAX, ToldFrame};
 use crate::lfb::{Lfb, ToldTo};
 use crate::loaded::{Ahead, Drops, Loaded};
-use crate::problem::Problems;
+use crate::problem::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
 
@@ -63,6 +63,8 @@ pub struct Element<E: Enforcer = Interpreter> {
     forwards: bool,
     /// Frames that came while they were not.
     pub stopped: u64,
+    /// Whether its ports tell when the kernel got frames.
+    has_arrivals: bool,
 }
 
 /// A program that is ready to run.
@@ -80,13 +82,14 @@ pub struct Basis<E: Enforcer> {
     shell: Loaded,
     generation: u64,
     seed: u64,
+    has_arrivals: bool,
     of: PhantomData<fn() -> E>,
 }
 
 impl<E: Enforcer> Basis<E> {
     /// Checks a program and makes it ready to replace the one that ran when the basis was taken. Every problem.
     pub fn prepare(&self, program: Program) -> Result<Prepared<E>, Problems> {
-        let problems = check(&program);
+        let problems = checked(&program, self.has_arrivals);
         if problems.refuses() {
             return Err(problems);
         }
@@ -94,6 +97,17 @@ impl<E: Enforcer> Basis<E> {
         let inner = E::prepare_apart(&self.shell, Arc::new(program), self.generation, self.seed)?;
         Ok(Prepared { inner, resets: Vec::new(), forgets: Vec::new(), watching })
     }
+}
+
+/// All that is wrong with a program for an element whose ports tell when frames arrived, or do not.
+fn checked(program: &Program, has_arrivals: bool) -> Problems {
+    let mut problems = check(program);
+    if !has_arrivals && let Some(agent) = program.agents.iter().find(|it| it.wants_arrivals()) {
+        let what = "its ports were opened without the kernel's times of arrival";
+        let hint = "start the element with this program, or leave stamp=\"kernel\" out";
+        problems.add(Code::Value, &agent.place, agent.name.clone(), what, hint);
+    }
+    problems
 }
 
 /// One thing that is to be changed.
@@ -186,6 +200,7 @@ impl<E: Enforcer> Element<E> {
             happenings_lost: 0,
             forwards: true,
             stopped: 0,
+            has_arrivals: true,
         })
     }
 
@@ -206,7 +221,7 @@ impl<E: Enforcer> Element<E> {
 
     /// Checks a program and makes it ready to replace the one that runs. Every problem.
     pub fn prepare(&mut self, program: Program) -> Result<Prepared<E>, Problems> {
-        let problems = check(&program);
+        let problems = checked(&program, self.has_arrivals);
         if problems.refuses() {
             return Err(problems);
         }
@@ -322,11 +337,18 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
+    /// Says that its ports do not tell when the kernel got frames, since no program wanted that when they were
+    /// opened: one that wants it is refused from now on.
+    pub fn without_arrivals(&mut self) {
+        self.has_arrivals = false;
+    }
+
     /// What another program is made ready by apart from this element.
     pub fn basis(&mut self) -> Basis<E> {
         self.generations += 1;
         let (generation, seed) = (self.generations, self.seed);
-        Basis { shell: self.enforcer.shell(), generation, seed, of: PhantomData }
+        let (shell, has_arrivals) = (self.enforcer.shell(), self.has_arrivals);
+        Basis { shell, generation, seed, has_arrivals, of: PhantomData }
     }
 
     /// Forgets what ran before: the last swap is for good.

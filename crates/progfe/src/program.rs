@@ -199,6 +199,14 @@ pub struct Agent {
     pub place: Place,
 }
 
+impl Agent {
+    /// Whether it tells others when the kernel got frames, which ports have to know when they are opened.
+    pub fn wants_arrivals(&self) -> bool {
+        let mut attributes = self.settings.iter().flat_map(|setting| &setting.attributes);
+        attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))
+    }
+}
+
 /// An element in an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSetting {

@@ -1,7 +1,13 @@
 //! Documents that were damaged at random: each is refused with places, or is a program that can be
 //! written and read again; and definitions that were damaged walk and change any frame within bounds.
 
-use packet::frame::Frame;
+use dataplane::forwarder::{Forwarder, Outputs};
+use packet::frame::{Batch, Frame};
+use packet::time::Nanos;
+use progfe::agent::dispatcher::Dispatcher;
+use progfe::agent::oam::pdu::Pdu;
+use progfe::element::Element;
+use progfe::enforce::Enforcer;
 use progfe::frames::edit::Editor;
 use progfe::frames::{ETHERNET, FieldRef, FrameSet, Part};
 use progfe::problem::PROBLEMS_MAX;
@@ -98,6 +104,60 @@ fn damaged(text: &str, changes: &[(Index, Index, Index)]) -> String {
 
 fn changes() -> impl Strategy<Value = Vec<(Index, Index, Index)>> {
     proptest::collection::vec(any::<(Index, Index, Index)>(), 1..4)
+}
+
+/// OAM frames of any kind and level for an end point, or for all of its level, of which some bytes are others.
+fn oam() -> impl Strategy<Value = (u64, u32, Vec<u8>)> {
+    let to = prop_oneof![
+        Just([2, 0, 0, 0, 1, 1]),
+        (0u8..16).prop_map(|last| [1, 0x80, 0xc2, 0, 0, 0x30 | last]),
+    ];
+    let op = prop_oneof![prop::sample::select(vec![1u8, 2, 3, 4, 5, 46, 47]), any::<u8>()];
+    let tag = prop_oneof![3 => Just(vec![]), 1 => Just(vec![0x81, 0, 0, 100])];
+    let body = proptest::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..120);
+    let head = (0u8..8, op, any::<u8>(), prop_oneof![Just(4u8), Just(70), any::<u8>()]);
+    (0u64..4000, 1u32..3, to, tag, head, body).prop_map(
+        |(passes_ms, port, to, tag, (level, op, flags, first), body)| {
+            let common = [0x89, 0x02, level << 5, op, flags, first];
+            let from = [2, 0, 0, 0, 9, op & 3];
+            (passes_ms, port, [&to[..], &from, &tag, &common, &body].concat())
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn an_end_point_bears_any_oam_frames_and_says_what_can_be_read(
+        frames in proptest::collection::vec(oam(), 1..40),
+    ) {
+        let (program, _) = Program::load(&Source::new("oam.fe.xml", PROGRAMS[4]), &no_files);
+        let program = program.expect("it is an example");
+        let mut element: Element = Element::start(program, 7).expect("it can run");
+        let (mut agents, mut out) = (Dispatcher::new(7), Outputs::new(&[1, 2]));
+        agents.set_hardware(vec![(1, [2, 0, 0, 0, 1, 1]), (2, [2, 0, 0, 0, 1, 2])]);
+        let mut now = Nanos::from_secs(10);
+        for (passes_ms, port, bytes) in frames {
+            now = now.saturating_add(Nanos::from_millis(passes_ms));
+            let mut batch = Batch::new(1);
+            prop_assert!(batch.push_bytes(&bytes));
+            element.forward(port, &mut batch, now, &mut out);
+            agents.serve(&mut element, now, &mut out);
+            for (_, queue) in out.queues_mut() {
+                for frame in queue.frames().iter().filter(|frame| frame.bytes() != bytes) {
+                    let read = Pdu::read(frame.bytes());
+                    prop_assert!(read.is_some(), "{:02x?} is said", frame.bytes());
+                }
+                queue.clear();
+            }
+            // What it has heard of others is bounded by those that it expects.
+            let known = format!("{:?}", agents.facts(now));
+            prop_assert!(known.len() < 10_000, "{}", known);
+            while agents.next_report().is_some() {}
+        }
+        prop_assert!(element.account().is_even(element.enforcer().held()));
+    }
 }
 
 proptest! {

@@ -144,6 +144,9 @@ impl Forces {
         let is_alone = self.peers.len() == 1;
         for at in 0..self.peers.len() {
             let (met, id) = (self.peers[at].meet(is_alone, now), self.peers[at].id);
+            if let Some(why) = self.peers[at].take_shut() {
+                self.events.push(Event::CeUnreachable(self.peers[at].url().to_string(), why));
+            }
             if self.peers[at].has_come() {
                 self.fe.came(id, moment(now));
             }
@@ -224,6 +227,14 @@ impl Forces {
         let mut speaker = Speaker { control, element, now, out };
         fe.disconnected(id, &mut speaker, moment(now));
         self.follow(element, out, now);
+        // One that was never associated is not lost; why it will not be is said once.
+        let peer = &mut self.peers[at];
+        if let Some(why) = peer.why.take()
+            && peer.trouble.as_ref() != Some(&why)
+        {
+            peer.trouble = Some(why.clone());
+            self.events.push(Event::CeUnreachable(peer.url().to_string(), why));
+        }
     }
 
     /// Tells of packets and events that wait.

@@ -86,6 +86,11 @@ impl Node {
         assert!(numbers.eq(config.port_numbers()), "the ports are those of the configuration");
         let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Plane)?;
         plane.set_queues(config, now);
+        if let (Kind::ProGfe(config), Plane::ProGfe(element)) = (&config.kind, &mut plane)
+            && !config.wants_arrivals()
+        {
+            element.without_arrivals();
+        }
         let services = match &config.kind {
             Kind::ProGfe(config) => {
                 let mac = |(number, port): &NumberedPort| (*number, mac_of(*number, port.as_ref()));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use packet::frame::PortNo;
-use progfe::program::Program;
+use progfe::program::{Agent, Program};
 
 use super::{ForcesConfig, PortConfig, Problem};
 use crate::services::http::HttpConfig;
@@ -41,9 +41,7 @@ impl ProGfeConfig {
 
     /// Whether an agent tells others when frames arrived by the kernel's clock.
     pub fn wants_arrivals(&self) -> bool {
-        let settings = self.program.agents.iter().flat_map(|agent| &agent.settings);
-        let mut attributes = settings.flat_map(|setting| &setting.attributes);
-        attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))
+        self.program.agents.iter().any(Agent::wants_arrivals)
     }
 
     /// The ports that the program declares.

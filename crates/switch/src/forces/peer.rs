@@ -12,6 +12,9 @@ use ports::channel::{ChannelError, Tls, Url};
 /// Bytes that wait at a channel; more stay with the association, which has limits of its own.
 pub const OWED_MAX: usize = 1 << 20;
 
+/// How long doors are left alone that cannot let anybody in, since descriptors or memory are short.
+const DOOR_REST: Nanos = Nanos::from_secs(1);
+
 /// One control element.
 pub struct Peer {
     /// Its id.
@@ -26,6 +29,10 @@ pub struct Peer {
     wanted: Option<Nanos>,
     /// Channels that came and are not wanted yet.
     waiting: Option<Channels>,
+    /// Until when its doors are left alone.
+    rests_until: Option<Nanos>,
+    /// Why nobody can be let in, until somebody is or the log has it.
+    shut: Option<String>,
     up: Option<[Framed; 3]>,
 }
 
@@ -59,7 +66,8 @@ impl Peer {
             false => Way::Idle,
         };
         let (trouble, why, wanted, waiting, up) = (None, None, None, None, None);
-        Ok(Peer { id, trouble, why, urls, way, wanted, waiting, up })
+        let (rests_until, shut) = (None, None);
+        Ok(Peer { id, trouble, why, urls, way, wanted, waiting, rests_until, shut, up })
     }
 
     /// Says where its channels are that are in no row.
@@ -121,13 +129,11 @@ impl Peer {
                     failed = Some(error);
                 }
             },
-            Way::Doors(doors) => match doors.turn(now) {
-                Ok(None) => {}
-                // The latest: what came before it may be left from an end that is gone.
-                Ok(channels) => self.waiting = channels,
-                // Descriptors or memory are short: the next turn tries again.
-                Err(_) => {}
-            },
+            Way::Doors(_) if self.rests_until.is_some_and(|until| now < until) => {}
+            Way::Doors(doors) => {
+                let turned = doors.turn(now);
+                self.looked(turned, now);
+            }
         }
         let since = self.wanted?;
         if let Some(error) = failed {
@@ -155,6 +161,28 @@ impl Peer {
         None
     }
 
+    /// Somebody looked who is at its doors.
+    pub fn looked(&mut self, met: Result<Option<Channels>, ChannelError>, now: Nanos) {
+        let was_shut = self.rests_until.take().is_some();
+        match met {
+            Ok(None) => {}
+            // The latest: what came before it may be left from an end that is gone.
+            Ok(channels) => self.waiting = channels,
+            Err(error) => {
+                // Whoever knocks is heard all the time: without a rest that would be a loop.
+                self.rests_until = Some(now.saturating_add(DOOR_REST));
+                if !was_shut {
+                    self.shut = Some(error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Why nobody can be let in at its doors, said once.
+    pub fn take_shut(&mut self) -> Option<String> {
+        self.shut.take()
+    }
+
     /// Whether it came although it is not wanted yet.
     pub fn has_come(&self) -> bool {
         self.waiting.is_some() && self.wanted.is_none()
@@ -179,6 +207,7 @@ impl Peer {
         let mut all = Vec::new();
         match &self.way {
             Way::Dialling(dialling) => all.extend(dialling.descriptor().map(|at| (at, true))),
+            Way::Doors(_) if self.rests_until.is_some() => {}
             Way::Doors(doors) => all.extend(doors.descriptors().map(|at| (at, false))),
             Way::Idle | Way::Failed(_) => {}
         }
@@ -199,7 +228,7 @@ impl Peer {
                 let late = self.wanted.map(|since| since.saturating_add(PATIENCE));
                 // One that waits alone is never late.
                 let late = late.filter(|late| *late > now);
-                [doors.next_event(), late].into_iter().flatten().min()
+                [doors.next_event(), late, self.rests_until].into_iter().flatten().min()
             }
             Way::Idle | Way::Failed(_) => None,
         };

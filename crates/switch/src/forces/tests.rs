@@ -9,6 +9,7 @@ use dataplane::forwarder::Forwarder;
 use packet::frame::Batch;
 use ports::channel::framed::Framed;
 use ports::channel::group::{Channels, Dialling, Doors};
+use ports::channel::tls::Files;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -39,8 +40,12 @@ struct Controller {
 
 impl Controller {
     fn waiting(id: u32) -> Controller {
-        let urls = "ptcp:0:127.0.0.1".parse::<Url>().unwrap().in_a_row().unwrap();
-        let doors = Some(Doors::open(&urls, None).unwrap());
+        Controller::waiting_at(id, "ptcp:0:127.0.0.1", None)
+    }
+
+    fn waiting_at(id: u32, url: &str, tls: Option<&Tls>) -> Controller {
+        let urls = url.parse::<Url>().unwrap().in_a_row().unwrap();
+        let doors = Some(Doors::open(&urls, tls).unwrap());
         let (dialling, up, events) = (None, None, Vec::new());
         Controller { id: Id(id), doors, dialling, up, speaks: true, events }
     }
@@ -113,10 +118,16 @@ impl Rig {
     }
 
     fn with(ces: Vec<Controller>, config: Vec<CeConfig>) -> Rig {
+        Rig::with_files(ces, config, Files::default())
+    }
+
+    /// The same with what TLS is made from.
+    fn with_files(ces: Vec<Controller>, config: Vec<CeConfig>, files: Files) -> Rig {
         let (program, problems) = Program::load(&Source::new("bridge", PROGRAM), &no_files);
         let program = program.unwrap_or_else(|| panic!("{problems}"));
         let now = Nanos::from_secs(1);
-        let config = ForcesConfig { ces: config, ..ForcesConfig::default() };
+        let Files { private_key, certificate, ca_cert } = files;
+        let config = ForcesConfig { ces: config, private_key, certificate, ca_cert };
         let mut forces = Forces::open(&config, &program, now).unwrap().expect("one is named");
         // Doors whose ports the system chose are in no row.
         for (peer, ce) in forces.peers.iter_mut().zip(&ces) {
@@ -347,4 +358,107 @@ fn a_control_element_that_nobody_can_reach_is_told_once() {
     let told = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
     assert_eq!(told, 1, "{:?}", rig.log);
     assert!(rig.forwards());
+}
+
+/// The files of a certificate that a CA of its own vouches for, in a folder that goes with the value.
+struct Certificate {
+    folder: std::path::PathBuf,
+    files: Files,
+}
+
+impl Certificate {
+    fn new(name: &str) -> Certificate {
+        let folder = std::env::temp_dir().join(format!("forces-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: String| {
+            std::fs::write(folder.join(name), text).unwrap();
+            Some(folder.join(name))
+        };
+        let [ca_key, key] = [0; 2].map(|_| rcgen::KeyPair::generate().unwrap());
+        let mut ca = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let ca_cert = write("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
+        let issuer = rcgen::Issuer::new(ca, ca_key);
+        let end = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        let certificate = write("cert.pem", end.signed_by(&key, &issuer).unwrap().pem());
+        let private_key = write("key.pem", key.serialize_pem());
+        Certificate { folder: folder.clone(), files: Files { private_key, certificate, ca_cert } }
+    }
+
+    fn tls(&self) -> Tls {
+        Tls::load(&self.files).unwrap()
+    }
+}
+
+impl Drop for Certificate {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn an_element_is_controlled_over_tls_whoever_dials() {
+    let both = Certificate::new("both");
+    let ce = Controller::waiting_at(0x4000_0001, "pssl:0:127.0.0.1", Some(&both.tls()));
+    let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
+    let dials = CeConfig { url: high, id: Some(0x4000_0001) };
+    let mut rig = Rig::with_files(vec![ce], vec![dials], both.files.clone());
+    rig.all_associated();
+    assert_eq!((rig.configure(0, 77), rig.age()), (vec![], 77));
+    assert!(rig.forwards());
+    // The other way round.
+    let waits = CeConfig { url: "pssl:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
+    let mut ce = Controller::waiting(0x4000_0001);
+    ce.doors = None;
+    let mut rig = Rig::with_files(vec![ce], vec![waits], both.files.clone());
+    let to = |url: Url| match url {
+        Url::PassiveTls(address) => Url::Tls(address),
+        other => other,
+    };
+    let urls: Vec<Url> = rig.forces.addresses().map(to).collect();
+    let dialling = Dialling::start(urls.try_into().unwrap(), Some(&both.tls()), rig.now).unwrap();
+    rig.ces[0].dialling = Some(dialling);
+    rig.all_associated();
+    assert_eq!((rig.configure(0, 78), rig.age()), (vec![], 78));
+}
+
+#[test]
+fn a_control_element_whom_no_known_ca_vouches_for_is_refused_and_named_once() {
+    let (own, foreign) = (Certificate::new("own"), Certificate::new("foreign"));
+    let ce = Controller::waiting_at(0x4000_0001, "pssl:0:127.0.0.1", Some(&foreign.tls()));
+    let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
+    let dials = CeConfig { url: high, id: Some(0x4000_0001) };
+    let mut rig = Rig::with_files(vec![ce], vec![dials], own.files.clone());
+    let refused =
+        |event: &Event| matches!(event, Event::CeUnreachable(_, why) if why.contains("ertificate"));
+    let mut said = 0;
+    for _ in 0..200 {
+        // What goes on between sockets takes real time, what is waited for the test's.
+        rig.pass(Nanos::from_millis(250));
+        std::thread::yield_now();
+        said = rig.log.iter().filter(|event| refused(event)).count();
+    }
+    assert_eq!(said, 1, "{:?}", rig.log);
+    assert!(!rig.forces.is_controlled() && rig.forwards());
+}
+
+#[test]
+fn doors_that_can_let_nobody_in_rest_and_say_so_once() {
+    let waits = CeConfig { url: "ptcp:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
+    let mut rig = Rig::with(Vec::new(), vec![waits]);
+    rig.step();
+    let waited_for = |rig: &Rig| rig.forces.descriptors().count();
+    assert_eq!(waited_for(&rig), 3);
+    for _ in 0..3 {
+        let error = std::io::Error::from_raw_os_error(24);
+        let (doing, what) = ("accepting a connection on", "ptcp:0".to_owned());
+        rig.forces.peers[0].looked(Err(ChannelError::System { doing, what, error }), rig.now);
+        rig.step();
+        assert_eq!(waited_for(&rig), 0, "who waited for them would be woken at once");
+        assert!(rig.forces.next_event(rig.now).is_some_and(|due| due > rig.now));
+        rig.now = rig.now.saturating_add(Nanos::from_secs(1));
+    }
+    assert_eq!(rig.log.iter().filter(|it| matches!(it, Event::CeUnreachable(..))).count(), 1);
+    rig.step();
+    assert_eq!(waited_for(&rig), 3, "descriptors are there again");
 }

@@ -55,7 +55,8 @@ pub struct Http {
     buffer: Vec<u8>,
 }
 
-struct Client {
+/// A client of the server, however its channel came about.
+pub struct Client {
     channel: Box<dyn Channel>,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -119,7 +120,8 @@ impl Http {
 }
 
 impl Client {
-    fn new(channel: Box<dyn Channel>, heard: Nanos) -> Client {
+    /// One that has not said anything yet.
+    pub fn new(channel: Box<dyn Channel>, heard: Nanos) -> Client {
         let (input, output) = (Vec::new(), Vec::new());
         let (asked, continued, closing) = (None, false, false);
         Client { channel, input, output, sent: 0, heard, asked, continued, closing }
@@ -129,8 +131,9 @@ impl Client {
         self.sent < self.output.len()
     }
 
-    /// One round of read, answer, write. An error ends the connection.
-    fn turn(
+    /// One round of read, answer, write. An error ends the connection, of which there is nothing to say.
+    #[allow(clippy::result_unit_err, reason = "nobody is told why a client is gone")]
+    pub fn turn(
         &mut self,
         now: Nanos,
         buffer: &mut [u8],

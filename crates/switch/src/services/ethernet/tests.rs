@@ -136,3 +136,37 @@ fn no_frame_harms_it_whatever_its_bytes() {
     let counters = agent.counters;
     assert!(counters.malformed > 0 && counters.chunks > 0 && counters.busy > 0, "{counters:?}");
 }
+
+#[test]
+fn any_frames_find_the_agent_within_its_limits() {
+    let mut agent = Ethernet::new(OWN);
+    let mut now = Nanos::from_secs(1);
+    for seed in 0..40_000u64 {
+        let roll = |at: u64, below: u64| mixed(seed * 31 + at) % below;
+        now = now.saturating_add(Nanos::from_millis(roll(0, 40)));
+        let (kind, count, index) = (roll(1, 5) as u8, roll(2, 5) as u16, roll(3, 6) as u16);
+        let said = roll(4, 2000) as usize;
+        let mut frame =
+            [&OWN[..], &[2, 0, 0, 0, 9, roll(5, 7) as u8], &[0x88, 0xb6, 1, kind]].concat();
+        frame.extend((roll(6, 3) as u32).to_be_bytes());
+        frame.extend([index, count, said as u16].map(u16::to_be_bytes).concat());
+        frame.extend(vec![b'x'; said.min(1400)]);
+        frame.truncate(frame.len() - roll(7, 8).saturating_sub(5) as usize * 7);
+        let mut carry = |_| Err("problem\n".repeat(roll(8, 1000) as usize));
+        let answer = agent.frame_came(&frame, now, &mut carry);
+        assert!(answer.is_none_or(|answer| (60..=1514).contains(&answer.len())));
+        assert!(agent.sessions.len() <= SESSIONS_MAX);
+    }
+    let Counters { chunks, malformed, busy, refused, .. } = agent.counters;
+    assert!(
+        [chunks, malformed, busy, refused].iter().all(|count| *count > 0),
+        "{:?}",
+        agent.counters
+    );
+}
+
+/// A number that looks random and is the same for the same number.
+fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
+}

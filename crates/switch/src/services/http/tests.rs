@@ -170,3 +170,34 @@ fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
     talk.now = SILENCE_MAX;
     assert!(!talk.say(b"", None).1, "who is silent is gone");
 }
+
+#[test]
+fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
+    let good = b"POST /program?name=a%20b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n<fe>GET /components/nh/T%5B2%5D HTTP/1.1\r\n\r\n";
+    let words: [&[u8]; 8] =
+        [b"\r\n\r\n", b"%", b"99999999999999999999", b"-1", b" ", b"\0", b"\xff", b"HTTP/1.0"];
+    let mut number = 1u64;
+    let mut roll = |below: usize| {
+        number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (number >> 33) as usize % below
+    };
+    let mut answered = 0;
+    for _ in 0..4000 {
+        let mut bytes = good.to_vec();
+        for _ in 0..1 + roll(3) {
+            let (at, word) = (roll(bytes.len()), words[roll(words.len())]);
+            let end = (at + roll(6)).min(bytes.len());
+            bytes.splice(at..end, word.iter().copied());
+        }
+        let mut talk = Talk::new();
+        let (said, stays) = talk.say(&bytes, None);
+        let mut lines = said.split("\r\n");
+        assert!(
+            said.is_empty() || lines.all(|line| !line.starts_with("HTTP/1.1") || line.len() > 12)
+        );
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 "), "{said:?}");
+        assert!(stays || !said.is_empty() || bytes.is_empty());
+        answered += usize::from(said.starts_with("HTTP/1.1 2"));
+    }
+    assert!(answered > 100, "{answered}");
+}
