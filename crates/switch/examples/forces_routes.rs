@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p switch --example forces_routes [ROUTES]`: examples/progfe/router.fe.xml gets so
 //! many routes (500,000) in one transaction over sockets, then one more, then all go again, while a frame is
-//! forwarded between any two turns of its control.
+//! forwarded between any two turns of its control. What is over is freed by another thread, as in the process.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
@@ -52,6 +52,7 @@ struct Bench {
     ce: Ce,
     channels: [Framed; 3],
     frame: Vec<u8>,
+    gone: std::sync::mpsc::Sender<Box<dyn Send>>,
     /// The longest time between two frames.
     longest: Nanos,
     last: Nanos,
@@ -69,6 +70,9 @@ impl Bench {
         self.longest = self.longest.max(Nanos(now.0 - self.last.0));
         self.last = now;
         self.forces.turn(&mut self.element, &mut self.out, now);
+        for gone in self.element.take_gone() {
+            self.gone.send(Box::new(gone)).unwrap();
+        }
         // What the control element does is not the router's time.
         let begun = clock::now();
         for channel in Channel::ALL {
@@ -154,7 +158,10 @@ fn main() {
     frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0xab, 10, 1, 0, 9, 10, 2, 0, 9]);
     frame.resize(60, 0);
     let (longest, last) = (Nanos::ZERO, clock::now());
-    let mut bench = Bench { element, out, forces, ce, channels, frame, longest, last };
+    element.keep_gone();
+    let (gone, going) = std::sync::mpsc::channel();
+    std::thread::spawn(move || going.iter().for_each(drop));
+    let mut bench = Bench { element, out, forces, ce, channels, frame, gone, longest, last };
     while bench.ce.fe().is_none() || !bench.forces.is_controlled() {
         bench.step();
     }
