@@ -57,7 +57,7 @@ struct Worker {
 }
 
 enum Job {
-    Make(Document, Basis<Compiled>),
+    Make(Document, Box<Basis<Compiled>>),
     Free(Box<dyn Any + Send>),
 }
 
@@ -72,7 +72,7 @@ impl Workshop {
         self.done = None;
         self.given += 1;
         (self.is_busy, self.since) = (true, None);
-        self.give(Job::Make(document, basis));
+        self.give(Job::Make(document, Box::new(basis)));
         Some(self.given)
     }
 
