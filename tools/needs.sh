@@ -20,6 +20,7 @@ if [ "$1" = tests ]; then
     need chromium chromium
     need node nodejs
     need npm npm
+    need setcap libcap2-bin
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
 # Installs what is missing, or says so.

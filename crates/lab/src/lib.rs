@@ -13,6 +13,7 @@
 
 pub mod error;
 pub mod need;
+pub mod rights;
 pub mod wait;
 pub mod proc;
 pub mod pin;

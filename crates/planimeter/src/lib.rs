@@ -3,6 +3,9 @@
 //! Modules are listed in the order in which a run meets them: what can be asked for, what is
 //! measured and how, on what, in which order, and what is kept of it.
 
+/// This build: its version, with the commit where it is optimised and made from a checkout.
+pub const VERSION: &str = env!("PLANIMETER_VERSION");
+
 /// What a run can be told: parameters with their defaults, ranges and units.
 pub mod parameter;
 /// What a target must hold before a trial, and the traffic that suits it.

@@ -311,7 +311,7 @@ pub fn record(done: &Proxied) -> Record {
     };
     let mut record = Record {
         schema: SCHEMA,
-        tool: Tool { name: "planimeter".into(), version: env!("CARGO_PKG_VERSION").into() },
+        tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
         created: done.begun.created.clone(),
         command_line: format!("planimeter proxy --controller {controller} --switch {switch}"),
         seed: 0,

@@ -8,6 +8,8 @@
 mod common;
 #[path = "cli/hooks.rs"]
 mod hooks;
+#[path = "cli/installed.rs"]
+mod installed;
 #[path = "cli/joining.rs"]
 mod joining;
 

@@ -39,6 +39,8 @@ pub mod fe;
 pub mod generate;
 /// `planimeter capture`.
 pub mod capture;
+/// `planimeter man` and `planimeter completions`.
+pub mod manual;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,7 +51,7 @@ use out::remark;
 
 /// Measures network data planes: OpenFlow switches, bridges and routers, with error bars.
 #[derive(Parser)]
-#[command(name = "planimeter", version, max_term_width = 100)]
+#[command(name = "planimeter", version = crate::VERSION, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -85,10 +87,17 @@ enum Command {
     Generate(Box<generate::Arguments>),
     /// Capture frames, filtered and counted, to a file
     Capture(Box<capture::Arguments>),
+    /// Write man pages
+    Man(manual::ManArguments),
+    /// Print what a shell needs to complete commands
+    Completions(manual::CompletionsArguments),
 }
 
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
+    if let Err(error) = lab::rights::take_up() {
+        remark!("planimeter: the rights of this program's file are not in force: {error}");
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -118,6 +127,8 @@ pub fn main() -> ExitCode {
         Command::Fe(arguments) => fe::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
     };
     let done = done.and_then(|code| out::ended().map(|()| code));
     done.unwrap_or_else(|failure: Failure| {

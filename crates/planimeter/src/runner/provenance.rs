@@ -41,7 +41,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     });
     Record {
         schema: SCHEMA,
-        tool: Tool { name: "planimeter".into(), version: env!("CARGO_PKG_VERSION").into() },
+        tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
         created: plan.created.clone(),
         command_line: plan.command_line.clone(),
         seed: plan.seed,

@@ -339,7 +339,7 @@ impl Target for MemoryTarget {
     fn describe(&self) -> Description {
         let version = match self.kind {
             TargetKind::Direct => None,
-            _ => Some(format!("planimeter {}", env!("CARGO_PKG_VERSION"))),
+            _ => Some(format!("planimeter {}", crate::VERSION)),
         };
         let mut settings = BTreeMap::new();
         if let TargetKind::RouterCache = self.kind {

@@ -127,7 +127,7 @@ impl Target for NetworkInMemory {
     }
 
     fn describe(&self) -> Description {
-        let version = Some(format!("planimeter {}", env!("CARGO_PKG_VERSION")));
+        let version = Some(format!("planimeter {}", crate::VERSION));
         Description { version, settings: super::super::network::described(self.network) }
     }
 

@@ -1,0 +1,54 @@
+//! `planimeter man` and `planimeter completions`: what the command line says of itself, for `man(1)` and for
+//! shells.
+//!
+//! Both are made from the very description that reads the command line, so that they cannot lag behind it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::failure::Failure;
+use super::out::{say, to_stdout};
+
+/// Arguments of `planimeter man`.
+#[derive(clap::Args)]
+pub struct ManArguments {
+    /// Where the pages are written, one for each command; made if it is not there
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+/// Arguments of `planimeter completions`.
+#[derive(clap::Args)]
+pub struct CompletionsArguments {
+    /// The shell that is to complete what is typed
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Writes a page for each command.
+pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
+    let folder = &arguments.folder;
+    let failed = |error| {
+        Failure::usage(format!("{}: pages cannot be written here: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(super::Arguments::command(), folder).map_err(failed)?;
+    say!("man pages in {}: man {}", folder.display(), folder.join("planimeter.1").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the script that a shell reads.
+pub fn completions(arguments: &CompletionsArguments) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        arguments.shell,
+        &mut super::Arguments::command(),
+        "planimeter",
+        &mut script,
+    );
+    to_stdout(format_args!("{}", String::from_utf8_lossy(&script)));
+    Ok(ExitCode::SUCCESS)
+}
