@@ -40,6 +40,7 @@ pub fn run(extent: Extent) -> ExitCode {
             .env("TRUTH_CASES_HONEST", "1000")
             .env("TRUTH_CASES_TRIPS", "200")
             .env("PATH_CASES", "100")
+            .env("TRUTH_CASES_GATE", "2000")
             .env("TRUTH_CASES_LIVE", "100");
     }
     if !step("tests", tests) {

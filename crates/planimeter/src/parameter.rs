@@ -155,6 +155,9 @@ pub struct Parameters {
     pub warmup_s: f64,
     /// How often each trial is repeated.
     pub repeats: u32,
+    /// Whether targets take turns backwards in every second round (A B B A), so that what a machine drifts by
+    /// does as much for the one as for the other.
+    pub alternating: bool,
     /// What the table holds; `None` for the experiment's own.
     pub table: Option<Table>,
     /// Entries in the table.
@@ -216,6 +219,7 @@ impl Parameters {
             seconds,
             warmup_s: (seconds * 0.2).min(2.0),
             repeats,
+            alternating: false,
             table: None,
             entries: 1,
             traffic: None,
@@ -286,6 +290,13 @@ impl Parameters {
             }
             "repeats" => {
                 self.repeats = number(value, 1.0, 1000.0).ok_or_else(|| bad("1 to 1000"))? as u32;
+            }
+            "turns" => {
+                self.alternating = match value {
+                    "alternating" => true,
+                    "even" => false,
+                    _ => return Err(bad(TURNS)),
+                };
             }
             "table" => self.table = Some(table(value).ok_or_else(|| bad(TABLES))?),
             "entries" => {
@@ -373,6 +384,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("seconds", "0.01 to 3600", "length of a trial (by effort)"),
     ("warmup", "0 to 600", "seconds of uncounted traffic before a trial (by effort)"),
     ("repeats", "1 to 1000", "how often each trial is repeated (by effort)"),
+    (
+        "turns",
+        TURNS,
+        "whether targets take turns in one order (A B A B), or backwards in every second round (A B B A) (even)",
+    ),
     ("table", TABLES, "what the target's table holds"),
     ("entries", "1 to 1048576", "how many entries, or rules of an access list, it holds (1)"),
     ("traffic", TRAFFIC, "in which order the entries are hit"),
@@ -411,6 +427,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 ];
 
 const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
+const TURNS: &str = "even or alternating";
 const VERIFY: &str = "0 to 10 times";
 const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned, acl or tags";
 const RULES: &str = "ports, addresses or either";

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
+#[path = "cli/comparing.rs"]
+mod comparing;
 #[path = "cli/hooks.rs"]
 mod hooks;
 #[path = "cli/installed.rs"]

@@ -110,6 +110,7 @@ pub(crate) fn method_word(method: IntervalMethod) -> &'static str {
         IntervalMethod::StudentTLog => "student_t_log",
         IntervalMethod::OrderStatistics => "order_statistics",
         IntervalMethod::Bootstrap => "bootstrap",
+        IntervalMethod::Ranks => "ranks",
     }
 }
 

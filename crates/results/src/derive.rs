@@ -485,7 +485,7 @@ fn ratios(record: &Record) -> Vec<Ratio> {
 }
 
 /// Whether targets are compared by it: times and rates of modules are.
-fn is_compared(metric: Metric) -> bool {
+pub fn is_compared(metric: Metric) -> bool {
     let is_named = matches!(metric, Metric::Named(_));
     COMPARED.contains(&metric)
         || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps" | "bps")

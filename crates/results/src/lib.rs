@@ -1,8 +1,9 @@
 //! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
 //!
 //! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
-//! `spectrum`, `compare`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), and what is
-//! shown (`figure`, `table`, `csv`, `columns`, `summary`, `page`, `report`). Invariants: only [`store`]
+//! `spectrum`, `compare`, `effect`, `direction`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), what
+//! two runs say of each other (`gate`, `contrast`), and what is shown (`figure`, `table`, `csv`, `columns`, `summary`,
+//! `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
 //! regenerating a report changes nothing.
 
@@ -18,12 +19,20 @@ pub mod histogram;
 pub mod spectrum;
 /// One target against another, by interleaved pairs.
 pub mod compare;
+/// A ratio with an interval.
+pub mod effect;
+/// Which way is better.
+pub mod direction;
 /// The stored form of a run.
 pub mod record;
 /// By which link each target was joined.
 pub mod links;
 /// Cells, ratios and warnings out of trials.
 pub mod derive;
+/// What a comparison has to reach.
+pub mod gate;
+/// One run or target against another.
+pub mod contrast;
 /// What studies state, and whether it holds here.
 pub mod claims;
 /// Numbers for people.

@@ -14,6 +14,7 @@ mod goal;
 mod metric;
 mod module;
 mod named;
+mod results;
 mod sent;
 mod stalls;
 mod warning;
@@ -35,6 +36,7 @@ pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
 pub use module::{Ended, Measured, ModuleRun, SERIES_POINTS_MAX, Series};
 pub use named::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
+pub use results::Results;
 pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use stalls::Stalls;
 pub use trial::{

@@ -5,6 +5,8 @@
 //! make. Invariants: a run never takes a folder that exists; what was measured survives a crash;
 //! a last line that was cut short by one is measured again, not believed.
 
+/// Runs of a folder, found by what they are.
+pub mod index;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +15,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::histogram::{Histogram, HistogramError};
-use crate::record::{Line, Outcome, Record, SCHEMA, Trial};
+use crate::record::{Line, Outcome, Record, Results, SCHEMA, Trial};
 use crate::spectrum::Spectra;
 
 /// Largest `record.json`, `trials.jsonl` or histogram that is read, in bytes.
@@ -200,14 +202,41 @@ pub fn record_text(record: &Record) -> String {
 pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
     let path = folder.join(RECORD_FILE);
     let text = read_text(&path)?;
-    let bad = |error: serde_json::Error| StoreError::not_understood(&path, &error);
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(bad)?;
-    match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(schema) if schema == u64::from(SCHEMA) => {}
-        schema => return Err(StoreError::UnknownSchema { file: path, schema, known: SCHEMA }),
-    }
-    // Parsed again from the text, so that an error says the line.
+    check_schema(&path, &text)?;
     serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))
+}
+
+/// Reads the record in a run's folder without its trials, which are most of it: enough for what rests on cells.
+pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
+    let path = folder.join(RECORD_FILE);
+    let text = read_text(&path)?;
+    check_schema(&path, &text)?;
+    let brief: Results =
+        serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))?;
+    Ok(brief.into())
+}
+
+/// Refuses what another version wrote, and what is no record.
+fn check_schema(path: &Path, text: &str) -> Result<(), StoreError> {
+    /// What every version states.
+    #[derive(serde::Deserialize)]
+    struct Stated {
+        schema: Option<serde_json::Value>,
+    }
+    // What is JSON and no object is no record either; what is no JSON is told by its place.
+    let is_object = text.trim_start().starts_with('{');
+    let stated = match serde_json::from_str::<Stated>(text) {
+        Ok(_) if !is_object => None,
+        Ok(stated) => stated.schema.as_ref().and_then(serde_json::Value::as_u64),
+        Err(error) if error.is_data() => None,
+        Err(error) => return Err(StoreError::not_understood(path, &error)),
+    };
+    match stated {
+        Some(schema) if schema == u64::from(SCHEMA) => Ok(()),
+        schema => {
+            Err(StoreError::UnknownSchema { file: path.to_path_buf(), schema, known: SCHEMA })
+        }
+    }
 }
 
 /// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,
@@ -383,6 +412,13 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
+    /// The index over the runs cannot be used.
+    Index {
+        /// The database.
+        file: PathBuf,
+        /// What it says.
+        why: String,
+    },
     /// No number is free for another run of this name.
     TooManyRuns {
         /// The folder's name without number.
@@ -426,6 +462,9 @@ impl std::fmt::Display for StoreError {
             }
             StoreError::OutsideRun { folder, name } => {
                 write!(f, "{name:?} leads out of {}", folder.display())
+            }
+            StoreError::Index { file, why } => {
+                write!(f, "the index {} cannot be used: {why}", file.display())
             }
             StoreError::TooManyRuns { folder, limit } => {
                 write!(f, "{}-1 to -{limit} exist already", folder.display())

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+/// A gate failed.
+pub const EXIT_GATE: u8 = 1;
 /// Usage or bad input.
 pub const EXIT_USAGE: u8 = 2;
 /// A result is irregular or limited by the tester, and `--strict` was given.

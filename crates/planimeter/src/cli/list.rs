@@ -1,6 +1,9 @@
-//! `planimeter list`: what can be measured, on what, and with which parameters.
+//! `planimeter list`: what can be measured, on what, and with which parameters; and what was.
+
+mod runs;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -19,10 +22,17 @@ use switch::behaviour::model::{self, Model, known};
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), or a Python
-    /// script: what it declares
+    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), a Python
+    /// script: what it declares, or stored runs (runs)
     #[arg(value_parser = wanted, value_name = "WHAT|SCRIPT.py")]
     pub what: Option<Wanted>,
+    /// The folder in which stored runs lie (runs)
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Of stored runs those that are so: experiment=, target=, link=, metric= (and how it went), since=, until=, effort=,
+    /// version=, partial=, doubtful=
+    #[arg(long = "filter", value_name = "KEY=VALUE")]
+    pub filters: Vec<String>,
     /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
@@ -62,6 +72,8 @@ pub enum What {
     Metrics,
     /// What --set can change
     Parameters,
+    /// What was measured and stored
+    Runs,
 }
 
 /// Descriptions stand beside names as long as this, and below longer ones.
@@ -76,6 +88,14 @@ struct Section {
 
 /// Prints the lists.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.what == Some(Wanted::Kind(What::Runs)) {
+        return runs::run(arguments.folder.as_ref(), &arguments.filters, arguments.json);
+    }
+    if arguments.folder.is_some() || !arguments.filters.is_empty() {
+        return Err(Failure::usage(
+            "a folder and --filter go with stored runs: planimeter list runs [DIR] [--filter KEY=VALUE]",
+        ));
+    }
     let sections: Vec<Section> = match &arguments.what {
         None => sections(),
         Some(Wanted::Kind(what)) => {

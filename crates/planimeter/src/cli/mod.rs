@@ -25,6 +25,8 @@ pub mod list;
 pub mod run;
 /// `planimeter report`.
 pub mod report;
+/// `planimeter compare`.
+pub mod compare;
 /// `planimeter model`.
 pub mod model;
 /// `planimeter proxy`.
@@ -67,6 +69,8 @@ enum Command {
     Run(run::Arguments),
     /// Rebuild the report of stored runs
     Report(report::Arguments),
+    /// Compare runs or targets, and fail where a gate is missed
+    Compare(Box<compare::Arguments>),
     /// Derive a model of a switch from runs that measured it
     Model(model::Arguments),
     /// Stand between a controller and its switches, and time what passes
@@ -117,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Switch(arguments) => element::switch(&arguments),

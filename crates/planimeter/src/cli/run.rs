@@ -20,11 +20,11 @@ use crate::parameter::own::Declared;
 use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::hooks::Hooks;
-use crate::runner::{self, Destination, Plan, RunError, Watcher};
-use crate::target::Benches;
+use crate::runner::{self, Destination, Finished, Plan, RunError, Watcher};
 use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use crate::target::network;
+use crate::target::{Benches, Surroundings};
 use crate::workload::tags::RULES_MAX;
 
 /// Seconds of a quick trial over memory.
@@ -158,13 +158,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         to_stdout(format_args!("{}", dry(&plan)));
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = super::stop::flag()?;
-    let mut benches = Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop)
-        .map_err(place::failure)?;
-    let mut terminal = Terminal(Progress::new(0));
-    let finished = runner::run(&plan, destination, &mut benches, &stop, &mut terminal);
-    terminal.0.finish();
-    let finished = finished.map_err(explained)?;
+    let finished = carried_out(&plan, destination, &surroundings)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
         to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
@@ -175,6 +169,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished.record))
+}
+
+/// Measures what the arguments ask for, as a new run, and prints nothing but its progress.
+pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
+    let surroundings = place::surroundings()?;
+    let plan = new_plan(arguments)?;
+    carried_out(&plan, Destination::New(arguments.out.clone()), &surroundings)
+}
+
+fn carried_out(
+    plan: &Plan,
+    destination: Destination,
+    surroundings: &Surroundings,
+) -> Result<Finished, Failure> {
+    let stop = super::stop::flag()?;
+    let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
+        .map_err(place::failure)?;
+    let mut terminal = Terminal(Progress::new(0));
+    let finished = runner::run(plan, destination, &mut benches, &stop, &mut terminal);
+    terminal.0.finish();
+    finished.map_err(explained)
+}
+
+/// The arguments of the run that these words were.
+pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
+    match super::Arguments::try_parse_from(words).ok()?.command {
+        super::Command::Run(arguments) => Some(arguments),
+        _ => None,
+    }
+}
+
+impl Arguments {
+    /// A run of nothing, with everything else as it is by default.
+    pub(super) fn nothing() -> Arguments {
+        let words = ["planimeter", "run", "nothing"].map(String::from);
+        let parsed = parsed(&words).expect("a run needs an experiment and nothing else");
+        Arguments { experiments: Vec::new(), ..parsed }
+    }
 }
 
 fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
@@ -468,10 +500,9 @@ fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
             folder.display()
         )));
     }
-    let parsed = super::Arguments::try_parse_from(words::split(&record.command_line));
-    match parsed.map(|it| it.command) {
-        Ok(super::Command::Run(arguments)) => new_plan(&arguments),
-        _ => Err(Failure::usage(format!(
+    match parsed(&words::split(&record.command_line)) {
+        Some(arguments) => new_plan(&arguments),
+        None => Err(Failure::usage(format!(
             "{}: its command line cannot be repeated by this version",
             folder.display()
         ))),

@@ -408,7 +408,9 @@ impl<'a> Run<'a> {
         while going {
             // A round that an interruption cut short goes on where it ended.
             going = first > 0;
-            for at in std::mem::take(&mut first)..lanes.len() {
+            let backwards = self.goes_backwards();
+            for turn in std::mem::take(&mut first)..lanes.len() {
+                let at = if backwards { lanes.len() - 1 - turn } else { turn };
                 if stop.load(Ordering::Relaxed) {
                     self.interrupted = true;
                     return Ok(());
@@ -472,6 +474,12 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the targets' turns go backwards: in every second repeat, where that was asked for.
+    fn goes_backwards(&self) -> bool {
+        let last = self.record.trials.last().map_or(0, |trial| trial.repeat);
+        self.plan.parameters.alternating && last % 2 == 1
     }
 
     fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {

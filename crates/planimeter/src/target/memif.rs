@@ -11,7 +11,7 @@ pub mod warming;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -155,39 +155,41 @@ impl MemifBench {
     }
 
     fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
+        let (kind, own) = match kind {
+            TargetKind::Build(build) => (build.kind(), build.program()),
+            kind => (kind, self.program.as_path()),
+        };
         Ok(match kind {
-            TargetKind::Ours => Box::new(Ours::new(&self.program, Mode::Switch, self.arguments())),
+            TargetKind::Ours => Box::new(Ours::new(own, Mode::Switch, self.arguments())),
             TargetKind::Bridge => {
                 let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 let polling = ["--spin".into(), SPIN_US.into()];
                 let words = macs.into_iter().chain(polling).collect();
-                Box::new(Ours::new(&self.program, Mode::Bridge { ageing: AGEING }, words))
+                Box::new(Ours::new(own, Mode::Bridge { ageing: AGEING }, words))
             }
             TargetKind::Model(target) => {
                 let told = ["--model", target.source()].map(OsString::from);
                 let words = self.arguments().into_iter().chain(told).collect();
                 let polling = ["--spin", SPIN_US, "--model", target.source()].map(OsString::from);
                 match target.mode() {
-                    model::Mode::OpenFlow => {
-                        Box::new(Ours::new(&self.program, Mode::Switch, words))
-                    }
+                    model::Mode::OpenFlow => Box::new(Ours::new(own, Mode::Switch, words)),
                     model::Mode::Legacy => {
                         let mode = Mode::Bridge { ageing: AGEING };
-                        Box::new(Ours::new(&self.program, mode, polling.to_vec()))
+                        Box::new(Ours::new(own, mode, polling.to_vec()))
                     }
                 }
             }
             TargetKind::ProGfe(target) => {
                 let (program, role) = (target.file().into(), role(target));
                 let words = vec!["--spin".into(), SPIN_US.into()];
-                Box::new(Ours::new(&self.program, Mode::ProGfe { program, role }, words))
+                Box::new(Ours::new(own, Mode::ProGfe { program, role }, words))
             }
             TargetKind::Tagger => {
                 let words = vec!["--spin".into(), SPIN_US.into()];
-                Box::new(Ours::new(&self.program, Mode::Tagger, words))
+                Box::new(Ours::new(own, Mode::Tagger, words))
             }
-            TargetKind::Router => Box::new(self.router(0)),
-            TargetKind::RouterCache => Box::new(self.router(ROUTER_CACHE_ENTRIES)),
+            TargetKind::Router => Box::new(router(own, 0)),
+            TargetKind::RouterCache => Box::new(router(own, ROUTER_CACHE_ENTRIES)),
             TargetKind::Testpmd => Box::new(Testpmd::forwarding()),
             TargetKind::Direct => Box::new(Direct::default()),
             kind if kind.is_dpdk() => Box::new(OvsDpdk::new(Ports::Memif, tuning(kind))),
@@ -196,13 +198,6 @@ impl MemifBench {
                 return Err(TargetError::CannotHold(what));
             }
         })
-    }
-
-    fn router(&self, cache: usize) -> Ours {
-        let mut addresses = router_addresses();
-        addresses.truncate(2);
-        let mode = Mode::Router { addresses, cache };
-        Ours::new(&self.program, mode, vec!["--spin".into(), SPIN_US.into()])
     }
 
     /// Our tables are as large as what they shall hold.
@@ -222,6 +217,14 @@ impl MemifBench {
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard, "--spin", SPIN_US];
         words.into_iter().map(OsString::from).collect()
     }
+}
+
+/// The program as a router.
+fn router(program: &Path, cache: usize) -> Ours {
+    let mut addresses = router_addresses();
+    addresses.truncate(2);
+    let mode = Mode::Router { addresses, cache };
+    Ours::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
 }
 
 /// Starts a target and joins the instrument's ports to it.

@@ -13,6 +13,8 @@ pub mod network;
 pub mod progfe;
 /// VLAN tagging in the kernel.
 mod linux_tagger;
+/// Targets that another build of this program is.
+pub mod build;
 /// Targets that behave like models of hardware.
 pub mod model;
 /// Control channels that are captured on the wire.

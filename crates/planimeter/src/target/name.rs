@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use ::progfe::role::Role;
 
+use super::build::{BuildError, BuildTarget};
 use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
@@ -56,6 +57,8 @@ pub enum TargetKind {
     Network(NetworkTarget),
     /// A device of the user's own.
     Device(Device),
+    /// One of ours, as another build of this program has it.
+    Build(BuildTarget),
 }
 
 /// What a target does with a frame; decides what it must hold and which traffic suits it.
@@ -149,6 +152,7 @@ impl TargetKind {
             TargetKind::ProGfe(target) => target.name(),
             TargetKind::Network(network) => network.name(),
             TargetKind::Device(device) => device.name(),
+            TargetKind::Build(build) => build.name(),
         }
     }
 
@@ -185,6 +189,7 @@ impl TargetKind {
             TargetKind::ProGfe(target) => target.about(),
             TargetKind::Network(network) => network.about(),
             TargetKind::Device(device) => device.about(),
+            TargetKind::Build(build) => build.about(),
         }
     }
 
@@ -206,6 +211,7 @@ impl TargetKind {
             TargetKind::Device(device) if device.is_openflow() => Technology::OpenFlow,
             TargetKind::Device(device) if device.is_router() => Technology::Routing,
             TargetKind::Device(_) => Technology::Bridging,
+            TargetKind::Build(build) => build.kind().technology(),
             TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
             TargetKind::Tagger | TargetKind::LinuxTagger => Technology::Tagging,
             TargetKind::ProGfe(target) => match target.role() {
@@ -247,6 +253,7 @@ impl TargetKind {
                 | TargetKind::Tagger
                 | TargetKind::Model(_)
                 | TargetKind::ProGfe(_)
+                | TargetKind::Build(_)
         )
     }
 
@@ -290,6 +297,11 @@ impl TargetKind {
         if let TargetKind::Network(network) = self {
             return network.hindered_by(link).is_none();
         }
+        if let TargetKind::Build(build) = self {
+            // Another program stands in another process.
+            let in_process = matches!(link, Link::Memory | Link::Replay);
+            return !in_process && build.kind().runs_on(link);
+        }
         match link {
             // Somebody has cabled a device, and nothing else is.
             Link::Nic | Link::NicXdp => matches!(self, TargetKind::Device(_)),
@@ -329,6 +341,8 @@ pub enum NameError {
     Network(NetworkError),
     /// A device's name that cannot be read.
     Device(DeviceError),
+    /// A build that cannot be used.
+    Build(BuildError),
     /// A Python script that cannot be used.
     Script(Fault),
     /// Part of the contract, and not of this version.
@@ -348,6 +362,7 @@ impl fmt::Display for NameError {
             NameError::ProGfe(error) => write!(f, "{error}"),
             NameError::Network(error) => write!(f, "{}: {}", error.file, error.fault),
             NameError::Device(error) => write!(f, "{error}"),
+            NameError::Build(error) => write!(f, "{error}"),
             NameError::Script(fault) => {
                 let details = fault.details().trim_end();
                 let gap = if details.is_empty() { "" } else { "\n" };
@@ -381,6 +396,9 @@ impl FromStr for TargetKind {
         }
         if let Some(device) = Device::parse(text) {
             return device.map(TargetKind::Device).map_err(NameError::Device);
+        }
+        if let Some(build) = BuildTarget::parse(text) {
+            return build.map(TargetKind::Build).map_err(NameError::Build);
         }
         let head = text.split(':').next().unwrap_or_default();
         if head == "ovs-kernel" || text.starts_with("ours:") {

@@ -199,8 +199,12 @@ impl VethBench {
 
     /// How the target is made, any number of times.
     fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
+        let (kind, program) = match kind {
+            TargetKind::Build(build) => (build.kind(), build.program()),
+            kind => (kind, self.program.as_path()),
+        };
         let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
-            let program = self.program.clone();
+            let program = program.to_path_buf();
             Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
         };
         let mut addresses = router_addresses();
@@ -579,6 +583,7 @@ fn site_name(kind: TargetKind) -> &'static str {
         TargetKind::Ours => "ours",
         TargetKind::OursFirstCome => "oursfc",
         TargetKind::Bridge => "bridge",
+        TargetKind::Build(build) => build.site(),
         TargetKind::Model(target) => target.site(),
         TargetKind::ProGfe(target) => target.site(),
         TargetKind::Router => "router",

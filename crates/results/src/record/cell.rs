@@ -39,6 +39,8 @@ pub enum IntervalMethod {
     OrderStatistics,
     /// Resampling with a seed, percentiles of the resampled medians.
     Bootstrap,
+    /// Ranks of differences, of pairs or between two series: only comparisons have it.
+    Ranks,
 }
 
 /// One metric of one target at one point.

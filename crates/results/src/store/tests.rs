@@ -147,3 +147,66 @@ fn no_name_leads_out_of_the_folder() {
     write_outputs(&folder.0, &[output]).unwrap();
     assert_eq!(fs::read_to_string(folder.0.join("figures/a.svg")).unwrap(), "<svg/>");
 }
+
+#[test]
+fn wherever_a_crash_cuts_the_lines_those_before_stay() {
+    let folder = Folder::new("cut");
+    let mut record = sample::record();
+    let trials: Vec<Trial> = record.trials.drain(..).take(3).collect();
+    record = Record { cells: Vec::new(), ratios: Vec::new(), claims: Vec::new(), ..record };
+    record.partial = true;
+    let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
+    store.write_record(&record).unwrap();
+    for trial in &trials {
+        store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
+    }
+    let lines = store.folder().join(TRIALS_FILE);
+    let whole = fs::read(&lines).unwrap();
+    let ends: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
+    assert_eq!(ends.len(), 3);
+    for cut in 0..=whole.len() {
+        fs::write(&lines, &whole[..cut]).unwrap();
+        let wanted = ends.iter().filter(|end| **end <= cut).count();
+        let (read, _) = read_run(store.folder()).unwrap();
+        assert_eq!(read.trials, trials[..wanted], "cut at byte {cut}");
+    }
+    // A record is replaced whole; one that was cut by hand is told with its place, and the lines stay as they are.
+    let path = store.folder().join(RECORD_FILE);
+    let text = fs::read(&path).unwrap();
+    for cut in (0..text.len() - 1).step_by(97) {
+        fs::write(&path, &text[..cut]).unwrap();
+        let said = read_run(store.folder()).unwrap_err().to_string();
+        assert!(said.contains("record.json, line ") && !said.contains('\n'), "{cut}: {said}");
+    }
+    assert_eq!(fs::read(&lines).unwrap(), whole);
+}
+
+/// Records as versions of the program wrote them, each named after its schema and what it is of: none is ever changed.
+#[test]
+fn records_of_every_schema_open_for_ever() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
+    let folder = Folder::new("kept");
+    fs::create_dir_all(&folder.0).unwrap();
+    let mut schemas = Vec::new();
+    for entry in fs::read_dir(kept).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(folder.0.join(RECORD_FILE), &text).unwrap();
+        let (read, is_behind) = read_run(&folder.0).unwrap();
+        assert!(!is_behind && !read.trials.is_empty() && !read.cells.is_empty(), "{path:?}");
+        let results = read_results(&folder.0).unwrap();
+        assert_eq!((&results.cells, &results.targets), (&read.cells, &read.targets), "{path:?}");
+        schemas.push(read.schema);
+        // What is derived is derived again: the same cells.
+        let mut again = read.clone();
+        crate::derive::finish(&mut again, &sample::claims());
+        let of = |record: &Record| -> Vec<(String, f64)> {
+            let cell = |it: &crate::record::Cell| (it.metric.name().to_string(), it.value);
+            record.cells.iter().map(cell).collect()
+        };
+        assert_eq!(of(&again), of(&read), "{path:?}");
+    }
+    for schema in 1..=SCHEMA {
+        assert!(schemas.contains(&schema), "no record of schema {schema} is kept: {schemas:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! `planimeter compare`: what got better or worse, and whether gates are passed.
+//!
+//! Two stored runs are compared as they are; two targets are measured by turns first (A B B A), and again with more repeats before
+//! a gate may fail. Exit codes: 0, 1 a gate failed, 3 a gate rests on what is irregular or limited by the tester.
+
+mod again;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use results::contrast::{self, Contrast, ContrastError, Outcome};
+use results::gate::Gate;
+
+use super::failure::{self, Failure};
+use super::out::{remark, to_stdout};
+use super::run::EffortArgument;
+use side::Sides;
+
+/// Arguments of `planimeter compare`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// What is compared with: a stored run (its folder), one target of it (RUN:TARGET), or a target that is at hand, as
+    /// --on takes it; ours@PROGRAM is our switch as another build of planimeter has it
+    #[arg(value_name = "BASE")]
+    pub base: String,
+    /// What is compared: a run, a target of one, or a target
+    #[arg(value_name = "NEW")]
+    pub new: String,
+    /// What the new side has to reach, as a ratio to the base: throughput_pps>=0.97, latency_ns_p99<=1.10. Without any, rates
+    /// >=0.97 and latencies (median, p99) <=1.10
+    #[arg(long = "gate", value_name = "METRIC>=RATIO")]
+    pub gates: Vec<String>,
+    /// What to measure on two targets: experiments as `run` takes them
+    #[arg(long = "run", value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+    /// Measure two targets as this stored run was measured: its experiments, link, effort and parameters
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
+    pub like: Option<PathBuf>,
+    /// How tester and targets are joined, as `run` takes it
+    #[arg(long = "link", value_name = "[TARGET=]LINK")]
+    pub links: Vec<String>,
+    /// How long and how often is measured at first
+    #[arg(long, value_enum)]
+    pub effort: Option<EffortArgument>,
+    /// Change a parameter; `planimeter list parameters` shows them
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Run a command before a target is met
+    #[arg(long, value_name = "CMD")]
+    pub before: Option<String>,
+    /// Run a command before each further experiment on a target
+    #[arg(long, value_name = "CMD")]
+    pub between: Option<String>,
+    /// Run a command after a target's last trial
+    #[arg(long, value_name = "CMD")]
+    pub after: Option<String>,
+    /// Seed of everything random
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Folder in which the runs' own folders are made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+    /// Exit 3 where a gate can be told neither to hold nor to fail
+    #[arg(long)]
+    pub strict: bool,
+    /// Print the comparison as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Write the gates as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the comparison as Markdown, fit for a comment on a pull request
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// Compares.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let gates = gates(&arguments.gates)?;
+    for file in [&arguments.junit, &arguments.markdown].into_iter().flatten() {
+        writable(file)?;
+    }
+    let found = match side::read(arguments)? {
+        Sides::Stored(stored) => stored.contrast(&gates)?,
+        Sides::AtHand => again::measured(arguments, &gates)?,
+    };
+    told(arguments, &found)?;
+    Ok(exit_code(arguments, &found))
+}
+
+/// The gates, and whether somebody wrote them.
+fn gates(texts: &[String]) -> Result<(Vec<Gate>, bool), Failure> {
+    if texts.is_empty() {
+        return Ok((Gate::by_default(), false));
+    }
+    let read = |text: &String| {
+        let gate = text.parse::<Gate>();
+        gate.map_err(|error| Failure::usage(format!("--gate {text}: {error}")))
+    };
+    Ok((texts.iter().map(read).collect::<Result<_, _>>()?, true))
+}
+
+/// A file that cannot be written is told before anything is measured.
+fn writable(file: &Path) -> Result<(), Failure> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map(|_| ()).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}
+
+fn told(arguments: &Arguments, found: &Contrast) -> Result<(), Failure> {
+    let write = |file: &PathBuf, text: String| {
+        std::fs::write(file, text)
+            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+    };
+    if let Some(file) = &arguments.junit {
+        write(file, contrast::junit(found))?;
+    }
+    if let Some(file) = &arguments.markdown {
+        write(file, contrast::markdown(found))?;
+    }
+    if arguments.json {
+        let json = serde_json::to_string_pretty(found).expect("a comparison is plain data");
+        to_stdout(format_args!("{json}\n"));
+    } else {
+        to_stdout(format_args!("{}", contrast::text(found)));
+    }
+    Ok(())
+}
+
+fn exit_code(arguments: &Arguments, found: &Contrast) -> ExitCode {
+    match found.outcome() {
+        Some(Outcome::Failed) => failure::EXIT_GATE.into(),
+        Some(Outcome::Doubtful) => {
+            remark!("a gate rests on a result that is missing, irregular or limited by the tester");
+            failure::EXIT_IRREGULAR.into()
+        }
+        Some(Outcome::Unclear) if arguments.strict => {
+            remark!("whether a gate holds cannot be told, and --strict was given");
+            failure::EXIT_IRREGULAR.into()
+        }
+        Some(Outcome::Unclear | Outcome::Passed) | None => ExitCode::SUCCESS,
+    }
+}
+
+fn refused(error: &ContrastError) -> Failure {
+    Failure::usage(error.to_string())
+}

@@ -1,0 +1,146 @@
+//! Two targets measured by turns, and again with more repeats before a gate may fail.
+//!
+//! Each measurement is an ordinary run in a folder of its own, with a seed of its own. Invariants: what a first measurement did not
+//! clearly pass is measured again, and only a measurement of many repeats fails a gate; what is clear after the first costs nothing
+//! more.
+
+use results::contrast::{self, Contrast, REPEATED_BY, Side};
+use results::gate::Gate;
+use results::record::Record;
+
+use super::{Arguments, refused};
+use crate::cli::failure::{Failure, FailureKind};
+use crate::cli::out::remark;
+use crate::cli::{self, run, words};
+use crate::parameter::Effort;
+
+/// Repeats of one measurement at most.
+const REPEATS_MAX: u32 = 1000;
+
+/// Measures and compares.
+pub(super) fn measured(
+    arguments: &Arguments,
+    (gates, are_written): &(Vec<Gate>, bool),
+) -> Result<Contrast, Failure> {
+    if arguments.base == arguments.new {
+        return Err(Failure::usage(format!(
+            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
+            arguments.base
+        )));
+    }
+    let asked = asked(arguments)?;
+    let first = measure(&asked)?;
+    let [base, new] = sides(arguments, &first);
+    let mut found =
+        contrast::contrast(&base, &new, gates, *are_written).map_err(|it| refused(&it))?;
+    for (round, times) in REPEATED_BY.into_iter().enumerate() {
+        let experiments = found.undecided();
+        if experiments.is_empty() {
+            break;
+        }
+        let repeats = repeats_of(&first).saturating_mul(times).min(REPEATS_MAX);
+        remark!(
+            "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
+            experiments.join(", ")
+        );
+        let mut set = asked.set.clone();
+        set.push(format!("repeats={repeats}"));
+        let seed = asked.seed + 1 + round as u64;
+        let again = measure(&run::Arguments { experiments, set, seed, ..copy(&asked) })?;
+        let [base, new] = sides(arguments, &again);
+        found.confirm(&base, &new).map_err(|error| refused(&error))?;
+    }
+    Ok(found)
+}
+
+/// The two targets of a run.
+fn sides<'a>(arguments: &'a Arguments, record: &'a Record) -> [Side<'a>; 2] {
+    [&arguments.base, &arguments.new].map(|name| Side { name, record, target: Some(name) })
+}
+
+/// The run that the arguments ask for.
+fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
+    let mut asked = match &arguments.like {
+        Some(folder) => like(folder)?,
+        None if arguments.experiments.is_empty() => {
+            return Err(Failure::usage(
+                "two targets have to be measured: say what with --run EXPERIMENT (such as --run throughput), or as a stored \
+                 run was with --like RUN",
+            ));
+        }
+        None => run::Arguments {
+            experiments: arguments.experiments.clone(),
+            links: arguments.links.clone(),
+            effort: arguments.effort.unwrap_or(run::EffortArgument::Standard),
+            set: arguments.set.clone(),
+            ..run::Arguments::nothing()
+        },
+    };
+    asked.targets = vec![arguments.base.clone(), arguments.new.clone()];
+    asked.topologies.clear();
+    asked.out.clone_from(&arguments.out);
+    if let Some(seed) = arguments.seed {
+        asked.seed = seed;
+    }
+    for (own, given) in [
+        (&mut asked.before, &arguments.before),
+        (&mut asked.between, &arguments.between),
+        (&mut asked.after, &arguments.after),
+    ] {
+        if given.is_some() {
+            own.clone_from(given);
+        }
+    }
+    if !asked.set.iter().any(|it| it.starts_with("turns=")) {
+        asked.set.push("turns=alternating".into());
+    }
+    Ok(asked)
+}
+
+/// What measured a stored run, but for its targets.
+fn like(folder: &std::path::Path) -> Result<run::Arguments, Failure> {
+    let record =
+        results::store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
+    let mut arguments = run::parsed(&words::split(&record.command_line)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: its command line cannot be repeated by this version",
+            folder.display()
+        ))
+    })?;
+    // A link of one of its targets is none of these.
+    let targets: Vec<String> = arguments.targets.iter().map(|name| format!("{name}=")).collect();
+    arguments.links.retain(|link| !targets.iter().any(|target| link.starts_with(target.as_str())));
+    Ok(arguments)
+}
+
+fn measure(asked: &run::Arguments) -> Result<Record, Failure> {
+    let finished = run::measure(asked)?;
+    remark!("{}", finished.folder.join("report.html").display());
+    if finished.record.partial {
+        let line = "interrupted: what was measured is kept, and nothing is compared".into();
+        return Err(Failure { kind: FailureKind::Interrupted, line });
+    }
+    Ok(finished.record)
+}
+
+/// How often the run repeated each trial.
+fn repeats_of(record: &Record) -> u32 {
+    let said = record.parameters.get("repeats").and_then(serde_json::Value::as_u64);
+    said.map_or(Effort::Standard.seconds_and_repeats().1, |repeats| repeats as u32)
+}
+
+fn copy(asked: &run::Arguments) -> run::Arguments {
+    run::Arguments {
+        experiments: Vec::new(),
+        targets: asked.targets.clone(),
+        topologies: Vec::new(),
+        links: asked.links.clone(),
+        set: Vec::new(),
+        before: asked.before.clone(),
+        between: asked.between.clone(),
+        after: asked.after.clone(),
+        out: asked.out.clone(),
+        resume: None,
+        ..*asked
+    }
+}

@@ -1,0 +1,147 @@
+//! What BASE and NEW name: stored runs, targets of stored runs, or targets that are at hand.
+//!
+//! Invariant: what is a folder is a run, whatever else it could be called; a run of which only the cells are needed is read without
+//! its trials.
+
+use std::path::{Path, PathBuf};
+
+use results::contrast::{self, Contrast, Side};
+use results::gate::Gate;
+use results::record::Record;
+use results::store;
+
+use super::{Arguments, refused};
+use crate::cli::failure::Failure;
+use crate::cli::report;
+use crate::papers;
+use crate::target::name::TargetKind;
+
+/// Both sides.
+pub(super) enum Sides {
+    /// Runs that were stored.
+    Stored(Box<Stored>),
+    /// Targets that can be measured.
+    AtHand,
+}
+
+/// Two stored runs, or one that is both.
+pub(super) struct Stored {
+    names: [String; 2],
+    targets: [Option<String>; 2],
+    base: Record,
+    /// None if it is the base's.
+    new: Option<Record>,
+}
+
+/// A run's folder, and the target of it that is meant.
+type Named = (PathBuf, Option<String>);
+
+/// What the arguments name.
+pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
+    let runs = [&arguments.base, &arguments.new].map(|text| stored(text));
+    match runs {
+        [Some(base), Some(new)] => {
+            if !arguments.experiments.is_empty() || arguments.like.is_some() {
+                return Err(Failure::usage(
+                    "stored runs are compared as they are: --run and --like go with two targets, such as \
+                     `planimeter compare ours ovs --run throughput`",
+                ));
+            }
+            Ok(Sides::Stored(Box::new(Stored::open(arguments, base, new)?)))
+        }
+        [None, None] => {
+            for text in [&arguments.base, &arguments.new] {
+                is_target(text)?;
+            }
+            Ok(Sides::AtHand)
+        }
+        [Some(_), None] | [None, Some(_)] => Err(Failure::usage(format!(
+            "{} and {}: give two runs, or two targets that are measured by turns; `--like RUN` measures them as a run was",
+            arguments.base, arguments.new
+        ))),
+    }
+}
+
+fn is_target(text: &str) -> Result<(), Failure> {
+    let looks_like_path = text.contains('/') && !text.contains(':') && !text.contains('@');
+    match text.parse::<TargetKind>() {
+        Ok(_) => Ok(()),
+        Err(_) if looks_like_path => Err(Failure::usage(format!(
+            "{text} is no folder of a run, which holds {}, and no target",
+            store::RECORD_FILE
+        ))),
+        Err(error) => Err(Failure::usage(format!("{error}; or give the folder of a stored run"))),
+    }
+}
+
+/// The run that a text names, and the target behind it.
+fn stored(text: &str) -> Option<Named> {
+    let is_folder = |path: &str| Path::new(path).is_dir();
+    if is_folder(text) {
+        return Some((text.into(), None));
+    }
+    let mut colons = text.match_indices(':').map(|(at, _)| at);
+    let at = colons.find(|at| is_folder(&text[..*at]))?;
+    Some((text[..at].into(), Some(text[at + 1..].into())))
+}
+
+impl Stored {
+    fn open(arguments: &Arguments, base: Named, new: Named) -> Result<Stored, Failure> {
+        let same = base.0.canonicalize().ok() == new.0.canonicalize().ok();
+        let base_record = results_of(&base.0)?;
+        let new_record = if same { None } else { Some(results_of(&new.0)?) };
+        for ((folder, target), record) in
+            [(&base, &base_record), (&new, new_record.as_ref().unwrap_or(&base_record))]
+        {
+            let names: Vec<&str> = record.targets.iter().map(|it| it.name.as_str()).collect();
+            if let Some(target) = target.as_ref().filter(|target| record.target(target).is_none()) {
+                return Err(Failure::usage(format!(
+                    "{} has no target {target:?}; it has {}",
+                    folder.display(),
+                    names.join(", ")
+                )));
+            }
+        }
+        if same && (base.1.is_none() || new.1.is_none() || base.1 == new.1) {
+            return Err(Failure::usage(format!(
+                "{} is on both sides: name a target of it for each, such as {0}:{}",
+                base.0.display(),
+                base_record.targets.last().map_or("ours", |target| target.name.as_str())
+            )));
+        }
+        Ok(Stored {
+            names: [arguments.base.clone(), arguments.new.clone()],
+            targets: [base.1, new.1],
+            base: base_record,
+            new: new_record,
+        })
+    }
+
+    pub(super) fn contrast(
+        &self,
+        (gates, are_written): &(Vec<Gate>, bool),
+    ) -> Result<Contrast, Failure> {
+        let side = |at: usize, record| Side {
+            name: &self.names[at],
+            record,
+            target: self.targets[at].as_deref(),
+        };
+        let (base, new) = (side(0, &self.base), side(1, self.new.as_ref().unwrap_or(&self.base)));
+        contrast::contrast(&base, &new, gates, *are_written).map_err(|error| refused(&error))
+    }
+}
+
+/// A run's results; of one that ended early as far as it came.
+fn results_of(folder: &Path) -> Result<Record, Failure> {
+    let unreadable = |error| report::unreadable(&error);
+    let record = store::read_results(folder).map_err(unreadable)?;
+    if !record.partial {
+        return Ok(record);
+    }
+    let (mut record, is_behind) = store::read_run(folder).map_err(unreadable)?;
+    if is_behind {
+        let claims = papers::claims().map_err(Failure::usage)?;
+        results::derive::finish(&mut record, &claims);
+    }
+    Ok(record)
+}

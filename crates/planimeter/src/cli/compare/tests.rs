@@ -1,0 +1,13 @@
+//! What the command line of `compare` is read as.
+
+use super::*;
+
+#[test]
+fn gates_are_those_that_were_written_or_a_few_by_default() {
+    let (by_default, are_written) = gates(&[]).unwrap();
+    assert!(!are_written && by_default.len() > 5);
+    let (own, are_written) = gates(&["throughput_pps>=0.97".into()]).unwrap();
+    assert!(are_written && own.len() == 1);
+    let wrong = gates(&["throughput>=0.97".into()]).unwrap_err();
+    assert!(wrong.line.starts_with("--gate throughput>=0.97: "), "{wrong}");
+}

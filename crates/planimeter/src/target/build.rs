@@ -1,0 +1,171 @@
+//! Targets that another build of this program is: their names on the command line, kept for the process's life.
+//!
+//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: our switch, bridge, router or tagger as the program of that
+//! path has it. The instrument stays this program's, so that two builds are measured by one and the same tester. Invariant:
+//! one text is one [`BuildTarget`], so that a target's kind stays a small value that is copied.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::name::TargetKind;
+
+/// What parts a target from its program.
+const MARK: char = '@';
+
+/// Names of builds that one process keeps.
+const TARGETS_MAX: usize = 64;
+
+/// What can be of another build.
+const KINDS: [TargetKind; 6] = [
+    TargetKind::Ours,
+    TargetKind::OursFirstCome,
+    TargetKind::Bridge,
+    TargetKind::Router,
+    TargetKind::RouterCache,
+    TargetKind::Tagger,
+];
+
+/// A target of another build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BuildTarget(u16);
+
+/// Why there is no such build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BuildError {
+    /// What is to be of another build is not ours: the text.
+    NotOurs(String),
+    /// No file can be run there: the path, and why.
+    NoProgram(String, String),
+    /// So many names are kept already.
+    TooMany,
+}
+
+struct Kept {
+    text: &'static str,
+    kind: TargetKind,
+    program: PathBuf,
+    site: &'static str,
+    about: &'static str,
+}
+
+/// A name is never forgotten, as what it names is copied everywhere.
+static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+
+impl BuildTarget {
+    /// The target that this text names; none if it names no build.
+    pub fn parse(text: &str) -> Option<Result<BuildTarget, BuildError>> {
+        let (kind, program) = text.split_once(MARK)?;
+        // Devices have the mark in their names too.
+        if kind.starts_with("openflow:") || kind.starts_with("device:") {
+            return None;
+        }
+        let known = KINDS.into_iter().find(|known| known.name() == kind);
+        Some(match known {
+            Some(kind) => BuildTarget::keep(text, kind, program),
+            None => Err(BuildError::NotOurs(kind.into())),
+        })
+    }
+
+    fn keep(text: &str, kind: TargetKind, program: &str) -> Result<BuildTarget, BuildError> {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = kept.iter().position(|it| it.text == text) {
+            return Ok(BuildTarget(place as u16));
+        }
+        if kept.len() >= TARGETS_MAX {
+            return Err(BuildError::TooMany);
+        }
+        let refused = |why: String| BuildError::NoProgram(program.into(), why);
+        // A process in the lab may stand in another folder.
+        let found = Path::new(program).canonicalize();
+        let found = found.map_err(|error| refused(error.to_string()))?;
+        if !found.is_file() {
+            return Err(refused("it is no file".into()));
+        }
+        let place = kept.len() as u16;
+        kept.push(Box::leak(Box::new(Kept {
+            text: text.to_owned().leak(),
+            kind,
+            program: found,
+            site: format!("build{place}").leak(),
+            about: format!("{}, as {program} has it", kind.about()).leak(),
+        })));
+        Ok(BuildTarget(place))
+    }
+
+    fn kept(self) -> &'static Kept {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.kept().text
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        self.kept().about
+    }
+
+    /// What a place of its own in the lab is called.
+    pub fn site(self) -> &'static str {
+        self.kept().site
+    }
+
+    /// What it is a build of.
+    pub fn kind(self) -> TargetKind {
+        self.kept().kind
+    }
+
+    /// The program.
+    pub fn program(self) -> &'static Path {
+        &self.kept().program
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::NotOurs(kind) => {
+                let known = KINDS.map(TargetKind::name).join(", ");
+                write!(
+                    f,
+                    "{kind:?} cannot be of another build of planimeter, which can be: {known}"
+                )
+            }
+            BuildError::NoProgram(program, why) => {
+                write!(
+                    f,
+                    "{program}: {why}; name a planimeter to be run, such as ours@./before/planimeter"
+                )
+            }
+            BuildError::TooMany => write!(f, "more than {TARGETS_MAX} targets of other builds"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::name::{Link, Technology};
+
+    #[test]
+    fn a_build_is_what_it_is_a_build_of() {
+        let text = "bridge@/proc/self/exe";
+        let kind: TargetKind = text.parse().unwrap();
+        assert_eq!((kind.name(), kind.technology()), (text, Technology::Bridging));
+        assert!(kind.is_ours() && kind.runs_on(Link::Veth) && !kind.runs_on(Link::Memory));
+        assert_eq!(text.parse(), Ok(kind));
+    }
+
+    #[test]
+    fn what_is_no_build_is_told() {
+        let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
+        assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
+        assert!(said("ours@/").contains("no file"));
+        assert!(said("ovs@/bin/true").contains("\"ovs\" cannot be"));
+    }
+}

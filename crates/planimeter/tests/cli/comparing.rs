@@ -1,0 +1,186 @@
+//! Comparing as a user meets it: what passes, what fails, what is refused, and the exit codes that say so.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::common::{Folder, Said, contents, planimeter, record};
+
+/// Two targets in virtual time, where the same seed gives the same numbers.
+const MEASURE: &str = "compare ours bridge --run latency --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+                       --effort quick";
+
+fn said(folder: &Folder, words: &str, more: &[&str]) -> Said {
+    let words: Vec<&str> = words.split_whitespace().chain(more.iter().copied()).collect();
+    planimeter(&folder.0, &words)
+}
+
+/// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed, `runs/new`.
+fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
+    let words = "run latency --on ours --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+                 --effort quick";
+    assert_eq!(said(folder, words, &[]).code, Some(0));
+    let runs = folder.0.join("runs");
+    fs::rename(runs.join(&contents(&runs)[0]), runs.join("base")).unwrap();
+    let mut changed = record(&runs.join("base"));
+    for cell in changed["cells"].as_array_mut().unwrap() {
+        if cell["target"] == "bridge" {
+            for sample in cell["samples"].as_array_mut().unwrap() {
+                *sample = change(sample.as_f64().unwrap()).into();
+            }
+        }
+    }
+    changed["created"] = "2030-01-01T00:00:00Z".into();
+    fs::create_dir(runs.join("new")).unwrap();
+    fs::write(runs.join("new/record.json"), changed.to_string()).unwrap();
+}
+
+#[test]
+fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again() {
+    let folder = Folder::new();
+    let passed = said(&folder, MEASURE, &["--gate", "latency_ns_p50<=1.1", "--json"]);
+    assert_eq!(passed.code, Some(0), "{}", passed.errors);
+    let found: Value = serde_json::from_str(&passed.output).unwrap();
+    assert_eq!(found["is_interleaved"], true);
+    assert_eq!(contents(&folder.0.join("runs")).len(), 1, "what is clear is measured once");
+
+    let forms = ["--gate", "latency_ns_p50<=0.5", "--junit", "gate.xml", "--markdown", "gate.md"];
+    let failed = said(&folder, MEASURE, &forms);
+    assert_eq!(failed.code, Some(1), "{}", failed.errors);
+    assert!(failed.errors.contains("measured again with 30 repeats"), "{}", failed.errors);
+    assert!(failed.output.contains("FAILED latency_ns_p50<=0.5"), "{}", failed.output);
+    assert_eq!(contents(&folder.0.join("runs")).len(), 3);
+    let text = |name| fs::read_to_string(folder.0.join(name)).unwrap();
+    assert!(text("gate.xml").contains("failures=\"1\""), "{}", text("gate.xml"));
+    assert!(text("gate.md").starts_with("### ❌"), "{}", text("gate.md"));
+    // Turns went backwards in every second round.
+    let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[2]);
+    let trials = record(&run)["trials"].as_array().unwrap().clone();
+    let order: Vec<&str> = trials.iter().take(4).map(|it| it["target"].as_str().unwrap()).collect();
+    assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
+}
+
+#[test]
+fn stored_runs_are_compared_as_they_are() {
+    let folder = Folder::new();
+    stored(&folder, |value| value * 1.3);
+    let gate = ["--gate", "latency_ns_p50<=1.1"];
+    let failed = said(&folder, "compare runs/base runs/new", &gate);
+    assert_eq!(failed.code, Some(1), "{}{}", failed.output, failed.errors);
+    assert!(failed.output.contains("latency, load 5 %, bridge"), "{}", failed.output);
+    let only = |target: &str| format!("compare runs/base:{target} runs/new:{target}");
+    assert_eq!(said(&folder, &only("bridge"), &gate).code, Some(1));
+    assert_eq!(said(&folder, &only("ours"), &gate).code, Some(0));
+    let back = said(&folder, "compare runs/new runs/base", &gate);
+    assert_eq!(back.code, Some(0), "what got better fails nothing: {}", back.output);
+    // What a tester limited is neither passed nor failed.
+    let path = folder.0.join("runs/new/record.json");
+    let mut doubtful: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    for cell in doubtful["cells"].as_array_mut().unwrap() {
+        cell["warnings"] = serde_json::json!([{ "kind": "irregular", "trials": 1 }]);
+    }
+    fs::write(&path, doubtful.to_string()).unwrap();
+    assert_eq!(said(&folder, "compare runs/base runs/new", &gate).code, Some(3));
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_in_one_line() {
+    let folder = Folder::new();
+    stored(&folder, |value| value);
+    fs::write(folder.0.join("runs/new/record.json"), "{\"schema\": 1,").unwrap();
+    fs::create_dir(folder.0.join("later")).unwrap();
+    fs::write(folder.0.join("later/record.json"), "{\"schema\": 2}").unwrap();
+    let rows: &[(&str, &[&str])] = &[
+        ("compare runs/base", &["<NEW>"]),
+        ("compare runs/base runs/base", &["on both sides", "runs/base:"]),
+        ("compare runs/base:ovs runs/base:ours", &["no target \"ovs\"", "ours, bridge"]),
+        ("compare runs/base runs/nowhere", &["give two runs, or two targets"]),
+        ("compare runs/no runs/where", &["runs/no is no folder of a run", "record.json"]),
+        ("compare runs/base ours", &["give two runs, or two targets"]),
+        ("compare ours ovss --run latency", &["ovss", "there are"]),
+        ("compare ours bridge", &["--run EXPERIMENT"]),
+        ("compare ours ours --run latency", &["ours is on both sides", "ours@PROGRAM"]),
+        ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),
+        ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
+        ("compare runs/base later", &["schema version 2", "only 1 is understood"]),
+        (
+            "compare runs/base:ours runs/base:bridge --gate speed>=1",
+            &["--gate speed>=1", "no metric"],
+        ),
+        (
+            "compare runs/base:ours runs/base:bridge --gate throughput_pps>=1",
+            &["nothing to look at"],
+        ),
+        ("compare runs/base:ours runs/base:bridge --run latency", &["compared as they are"]),
+        ("compare runs/base:ours runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
+    ];
+    for (words, wanted) in rows {
+        let told = said(&folder, words, &[]);
+        assert_eq!(told.code, Some(2), "{words}: {}{}", told.output, told.errors);
+        assert_eq!(told.errors.lines().count(), 1, "{words}: {}", told.errors);
+        for word in *wanted {
+            assert!(told.errors.contains(word), "{words}: {}", told.errors);
+        }
+    }
+}
+
+#[test]
+fn stored_runs_are_listed_and_a_metric_over_them() {
+    let folder = Folder::new();
+    stored(&folder, |value| value * 1.3);
+    fs::create_dir(folder.0.join("runs/cut")).unwrap();
+    fs::write(folder.0.join("runs/cut/record.json"), "{\"schema\": 1,").unwrap();
+    let all = said(&folder, "list runs", &[]);
+    assert_eq!(all.code, Some(0), "{}", all.errors);
+    let names: Vec<&str> = all.output.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["new", "base"], "the latest first");
+    assert_eq!(all.errors.lines().count(), 1, "{}", all.errors);
+    assert!(all.errors.contains("left out: cut: ") && all.errors.contains("line 1"));
+    let later = said(&folder, "list runs runs --filter since=2030-01-01 --json", &[]);
+    let later: Value = serde_json::from_str(&later.output).unwrap();
+    assert_eq!(later["runs"][0]["folder"], "new");
+    assert_eq!(later["runs"].as_array().unwrap().len(), 1);
+    let trend = said(&folder, "list runs --filter metric=latency_ns_p50 --filter target=ours", &[]);
+    assert!(
+        trend.output.contains("latency, ours at load_percent=5: latency_ns_p50"),
+        "{}",
+        trend.output
+    );
+    for (words, wanted) in [
+        ("list runs nowhere", "nowhere"),
+        ("list runs --filter speed=1", "--filter speed=1"),
+        ("list targets runs", "go with stored runs"),
+    ] {
+        let told = said(&folder, words, &[]);
+        assert_eq!(
+            (told.code, told.errors.lines().count()),
+            (Some(2), 1),
+            "{words}: {}",
+            told.errors
+        );
+        assert!(told.errors.contains(wanted), "{}", told.errors);
+    }
+}
+
+/// The workflow that stands ready is what this version understands.
+#[test]
+fn the_ready_workflow_says_what_the_program_takes() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/github/planimeter-gate.yml");
+    let text = fs::read_to_string(file).unwrap();
+    let command = text.split("planimeter compare").nth(1).unwrap();
+    let command = command.split("\n      - ").next().unwrap();
+    let folder = Folder::new();
+    // A shell would take what is not quoted for a file to write to.
+    let words = command.replace('\'', "").replace("ours@base/target/release/planimeter", "ours");
+    assert_eq!(command.matches(">=").count(), command.matches("'rate_pps_forwarded>=").count());
+    // The same with targets and a link that every machine has.
+    let words = words.replace(" ours ours", " ours bridge").replace("veth", "memory");
+    let words = words.replace("standard", "quick");
+    let shorter = "--set rig=sim --set seconds=0.01 --set load=5 --set entries=4";
+    let told = said(&folder, &format!("compare{words} {shorter}"), &[]);
+    assert_eq!(told.code, Some(0), "{}{}", told.output, told.errors);
+    assert!(fs::read_to_string(folder.0.join("gate.md")).unwrap().contains("passed"));
+    assert!(fs::read_to_string(folder.0.join("gate.xml")).unwrap().contains("errors=\"0\""));
+}

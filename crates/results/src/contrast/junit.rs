@@ -1,0 +1,67 @@
+//! A comparison as JUnit XML, which CI systems show as tests: each gate at each cell is one.
+//!
+//! Source: the schema that Jenkins and the xunit plugin read (`testsuites/testsuite/testcase` with `failure`, `error`, `skipped`).
+//! A gate that failed is a failure, a doubtful one an error, one that cannot be told is skipped with its reason.
+
+use maud::{Markup, html};
+
+use super::{CellContrast, Contrast, Outcome, words};
+
+/// The comparison as XML.
+pub fn junit(contrast: &Contrast) -> String {
+    let mut experiments: Vec<&str> =
+        contrast.cells.iter().map(|cell| cell.experiment.as_str()).collect();
+    experiments.dedup();
+    experiments.sort_unstable();
+    experiments.dedup();
+    let cells = |experiment: &str| -> Vec<&CellContrast> {
+        contrast.cells.iter().filter(|cell| cell.experiment == experiment).collect()
+    };
+    let count = |cells: &[&CellContrast], outcome| -> usize {
+        let gates = cells.iter().flat_map(|cell| &cell.gates);
+        gates.filter(|gate| gate.outcome == outcome).count()
+    };
+    let tests = |cells: &[&CellContrast]| cells.iter().map(|it| it.gates.len()).sum::<usize>();
+    let all: Vec<&CellContrast> = contrast.cells.iter().collect();
+    let body = html! {
+        testsuites name="planimeter compare" tests=(tests(&all)) failures=(count(&all, Outcome::Failed))
+            errors=(count(&all, Outcome::Doubtful)) {
+            @for experiment in experiments {
+                @let own = cells(experiment);
+                testsuite name=(legal(experiment)) tests=(tests(&own)) failures=(count(&own, Outcome::Failed))
+                    errors=(count(&own, Outcome::Doubtful)) skipped=(count(&own, Outcome::Unclear))
+                    timestamp=(legal(&contrast.new.created)) {
+                    @for cell in &own { @for at in 0..cell.gates.len() { (test(cell, at)) } }
+                }
+            }
+        }
+    };
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", body.into_string())
+}
+
+fn test(cell: &CellContrast, at: usize) -> Markup {
+    let gate = &cell.gates[at];
+    let name = format!("{} at {}, {}", gate.gate, words::point(&cell.point), cell.target);
+    let [base, new] = words::values(cell);
+    let unit = crate::number::shown(cell.metric).unit;
+    let numbers = format!("{base} → {new} {unit}, {}, n={}", words::effect(cell), cell.n);
+    let reason = legal(&words::reason(cell, at));
+    html! {
+        testcase classname=(legal(&cell.experiment)) name=(legal(&name)) {
+            @match gate.outcome {
+                Outcome::Failed => failure type="gate" message=(reason) { (legal(&numbers)) },
+                Outcome::Doubtful => error type="doubtful" message=(reason) { (legal(&numbers)) },
+                Outcome::Unclear => skipped message=(reason) {},
+                Outcome::Passed => {},
+            }
+            system-out { (legal(&numbers)) }
+        }
+    }
+}
+
+/// Text without the characters that XML 1.0 does not know (section 2.2).
+fn legal(text: &str) -> String {
+    let is_legal =
+        |letter: &char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
+    text.chars().filter(is_legal).collect()
+}

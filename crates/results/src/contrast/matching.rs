@@ -1,0 +1,238 @@
+//! Which cell of one side belongs to which of the other.
+//!
+//! Invariants: what only one side has is named and never compared with something else; sides that were measured with
+//! other parameters have nothing that could be matched.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use super::{ContrastError, SideFacts, words};
+use crate::direction;
+use crate::gate::Gate;
+use crate::links;
+use crate::record::{Cell, Metric, Record};
+
+/// A run, or one target of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// As it was asked for.
+    pub name: &'a str,
+    /// The run; its trials are not looked at.
+    pub record: &'a Record,
+    /// The target, if only one is meant.
+    pub target: Option<&'a str>,
+}
+
+impl<'a> Side<'a> {
+    /// Cells that have a better and a worse, in the record's order.
+    fn cells(&self, gates: &[Gate]) -> impl Iterator<Item = &'a Cell> {
+        let (target, gated) = (self.target, gates.iter().map(|it| it.metric).collect::<Vec<_>>());
+        let is_meant = move |cell: &&Cell| {
+            target.is_none_or(|name| cell.target == name)
+                && direction::of(cell.metric).is_some()
+                && (crate::derive::is_compared(cell.metric)
+                    || direction::is_loss(cell.metric)
+                    || gated.contains(&cell.metric))
+        };
+        self.record.cells.iter().filter(is_meant)
+    }
+
+    /// Its only target, if there is one only.
+    fn only_target(&self) -> Option<&'a str> {
+        match (self.target, self.record.targets.as_slice()) {
+            (Some(target), _) => Some(target),
+            (None, [one]) => Some(&one.name),
+            _ => None,
+        }
+    }
+
+    /// The link over which a cell of its was measured.
+    pub(super) fn link_of(&self, cell: &'a Cell) -> &'a str {
+        cell.link.as_deref().unwrap_or_else(|| links::of(self.record, &cell.target))
+    }
+
+    pub(super) fn facts(&self) -> SideFacts {
+        let targets = self.record.targets.iter();
+        let meant = targets.filter(|it| self.target.is_none_or(|name| it.name == name));
+        SideFacts {
+            name: self.name.into(),
+            created: self.record.created.clone(),
+            version: format!("{} {}", self.record.tool.name, self.record.tool.version),
+            command_line: self.record.command_line.clone(),
+            targets: meant.map(|it| (it.name.clone(), it.version.clone())).collect(),
+        }
+    }
+}
+
+/// Two sides, cell by cell.
+pub(super) struct Matched<'a> {
+    pub base: Side<'a>,
+    pub new: Side<'a>,
+    pub is_interleaved: bool,
+    pub pairs: Vec<(&'a Cell, &'a Cell)>,
+    /// Cells that the base alone has.
+    pub missing: Vec<&'a Cell>,
+    /// Cells that the new side alone has.
+    pub added: Vec<&'a Cell>,
+    pub remarks: Vec<String>,
+}
+
+/// What a cell is matched by; numbers by their bits, since both sides were told the same text.
+type Key<'a> = (&'a str, Option<&'a str>, &'a str, Metric, &'a str, u64, Option<(&'a str, u64)>);
+
+fn key<'a>(side: &Side<'a>, cell: &'a Cell, by_target: bool) -> Key<'a> {
+    let point = &cell.point;
+    (
+        &cell.experiment,
+        by_target.then_some(cell.target.as_str()),
+        side.link_of(cell),
+        cell.metric,
+        &point.name,
+        point.value.to_bits(),
+        point.within.as_ref().map(|it| (it.name.as_str(), it.value.to_bits())),
+    )
+}
+
+pub(super) fn matched<'a>(
+    base: &Side<'a>,
+    new: &Side<'a>,
+    gates: &[Gate],
+) -> Result<Matched<'a>, ContrastError> {
+    let is_interleaved = std::ptr::eq(base.record, new.record);
+    let Differences { fatal, mild } = Differences::between(base.record, new.record);
+    if !fatal.is_empty() {
+        return Err(ContrastError::Parameters(fatal));
+    }
+    let mut remarks = mild;
+    // Two targets that were meant need not have one name.
+    let by_target = match (base.only_target(), new.only_target()) {
+        (Some(old), Some(new)) => {
+            if old != new && !is_interleaved {
+                remarks.push(format!("the base is {old}, the new side {new}"));
+            }
+            false
+        }
+        _ => true,
+    };
+    let mut others: HashMap<Key<'_>, &Cell> =
+        new.cells(gates).map(|cell| (key(new, cell, by_target), cell)).collect();
+    let (mut pairs, mut missing) = (Vec::new(), Vec::new());
+    for cell in base.cells(gates) {
+        match others.remove(&key(base, cell, by_target)) {
+            Some(other) => pairs.push((cell, other)),
+            None => missing.push(cell),
+        }
+    }
+    let left: BTreeSet<*const Cell> =
+        others.values().map(|cell| std::ptr::from_ref(*cell)).collect();
+    let added: Vec<&Cell> =
+        new.cells(gates).filter(|cell| left.contains(&std::ptr::from_ref(*cell))).collect();
+    if pairs.is_empty() {
+        return Err(ContrastError::NothingInCommon(names(&missing), names(&added)));
+    }
+    Ok(Matched { base: *base, new: *new, is_interleaved, pairs, missing, added, remarks })
+}
+
+impl Matched<'_> {
+    /// What stands on one side only, by experiment and target.
+    pub(super) fn one_sided(&self) -> (Vec<String>, Vec<String>) {
+        (names(&self.missing), names(&self.added))
+    }
+}
+
+/// Cells in words, those of one experiment and target gathered.
+fn names(cells: &[&Cell]) -> Vec<String> {
+    let mut gathered: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
+    for cell in cells {
+        let place = (cell.experiment.as_str(), cell.target.as_str(), cell.metric.name());
+        gathered.entry(place).or_default().push(words::point(&cell.point));
+    }
+    let sentence = |((experiment, target, metric), points): (_, Vec<String>)| {
+        format!("{experiment} on {target}: {metric} at {}", super::few(&points))
+    };
+    gathered.into_iter().map(sentence).collect()
+}
+
+/// In what two runs differ besides their results.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// What makes them incomparable.
+    pub fatal: Vec<String>,
+    /// What a reader should know.
+    pub mild: Vec<String>,
+}
+
+/// Parameters of how much was measured, not of what.
+const AMOUNTS: [&str; 4] = ["repeats", "seconds", "warmup_s", "drain_s"];
+
+/// The same among assignments.
+const AMOUNTS_SET: [&str; 3] = ["repeats", "seconds", "warmup"];
+
+impl Differences {
+    /// Between these two.
+    pub fn between(base: &Record, new: &Record) -> Differences {
+        let mut found = Differences::default();
+        if std::ptr::eq(base, new) {
+            return found;
+        }
+        let sets = [base, new].map(|record| assignments(record));
+        for key in sets[0].keys().chain(sets[1].keys()).collect::<BTreeSet<_>>() {
+            let said = |side: usize| sets[side].get(key).map_or("its default", String::as_str);
+            if said(0) != said(1) {
+                let line = format!("{key} {} against {}", said(0), said(1));
+                let is_amount = AMOUNTS_SET.contains(&key.as_str());
+                if is_amount { found.mild.push(line) } else { found.fatal.push(line) }
+            }
+        }
+        let keys = base.parameters.keys().chain(new.parameters.keys());
+        for key in keys.filter(|key| *key != "set").collect::<BTreeSet<_>>() {
+            let said = |record: &Record| {
+                record.parameters.get(key).map_or("nothing".into(), Value::to_string)
+            };
+            if said(base) == said(new) {
+                continue;
+            }
+            let line = format!("{key} {} against {}", said(base), said(new));
+            let is_told = AMOUNTS_SET.iter().any(|it| found.mild.iter().any(|l| l.starts_with(it)));
+            match key.as_str() {
+                "capacity_bps" => found.fatal.push(line),
+                key if AMOUNTS.contains(&key) && is_told => {}
+                _ => found.mild.push(line),
+            }
+        }
+        if base.environment.simulated != new.environment.simulated {
+            found.fatal.push("virtual time against real time".into());
+        }
+        found.mild.extend(machines(base, new));
+        for (side, record) in [("base", base), ("new side", new)] {
+            if record.partial {
+                found.mild.push(format!("the run of the {side} ended early"));
+            }
+        }
+        found
+    }
+}
+
+/// The last value given to each key with `--set`.
+fn assignments(record: &Record) -> BTreeMap<String, String> {
+    let set = record.parameters.get("set").and_then(Value::as_array);
+    let pair = |value: &Value| value.as_str()?.split_once('=').map(|(k, v)| (k.into(), v.into()));
+    set.into_iter().flatten().filter_map(pair).collect()
+}
+
+/// What differs between the machines, for which no result can be blamed on a target.
+fn machines(base: &Record, new: &Record) -> Vec<String> {
+    let (a, b) = (&base.environment, &new.environment);
+    let facts = [
+        ("processor", a.cpu_model.clone(), b.cpu_model.clone()),
+        ("cores", a.cpu_cores.map(|it| it.to_string()), b.cpu_cores.map(|it| it.to_string())),
+        ("kernel", a.kernel.clone(), b.kernel.clone()),
+        ("governor", a.cpu_governor.clone(), b.cpu_governor.clone()),
+    ];
+    let differing = facts.into_iter().filter(|(_, a, b)| a != b);
+    let word = |it: Option<String>| it.unwrap_or_else(|| "unknown".into());
+    differing
+        .map(|(what, a, b)| format!("another machine: {what} {} against {}", word(a), word(b)))
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! What a comparison found, in words that all of its forms share.
+
+use super::{CellContrast, Contrast, Outcome, Verdict};
+use crate::number;
+use crate::record::Point;
+
+/// The word for a verdict.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Worse => "worse",
+        Verdict::Better => "better",
+        Verdict::Same => "same",
+        Verdict::Unclear => "unclear",
+    }
+}
+
+/// The word for what came of a gate.
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Failed => "failed",
+        Outcome::Doubtful => "doubtful",
+        Outcome::Unclear => "unclear",
+        Outcome::Passed => "passed",
+    }
+}
+
+/// A point, by what is varied.
+pub(super) fn point(point: &Point) -> String {
+    let curve = point.within.as_ref().map(|it| format!(", {}", number::curve(it)));
+    let (axis, value) = (number::axis(&point.name), number::setting(point.value));
+    let at = match axis.split_once(", ") {
+        Some((what, unit)) => format!("{what} {value} {unit}"),
+        None => format!("{axis} {value}"),
+    };
+    format!("{at}{}", curve.unwrap_or_default())
+}
+
+/// Where a cell stands: experiment, point and target.
+pub(super) fn place(cell: &CellContrast) -> String {
+    format!("{}, {}, {}", cell.experiment, point(&cell.point), cell.target)
+}
+
+/// A change in percent, signed.
+pub(super) fn change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let text = format!("{:.*}", if percent.abs() < 9.995 { 2 } else { 1 }, percent.abs());
+    let is_none = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let sign = if is_none {
+        "±"
+    } else if percent < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    format!("{sign}{text} %")
+}
+
+/// A cell's change with its interval: `−5.01 % (−5.40 to −4.60)`.
+pub(super) fn effect(cell: &CellContrast) -> String {
+    let Some(ratio) = cell.ratio else { return "no ratio".into() };
+    let end = |ratio| change(ratio).trim_end_matches(" %").to_string();
+    match cell.interval {
+        Some(interval) => {
+            format!("{} ({} to {})", change(ratio), end(interval.low), end(interval.high))
+        }
+        None => format!("{} (n={})", change(ratio), cell.n),
+    }
+}
+
+/// Both values, in the metric's unit.
+pub(super) fn values(cell: &CellContrast) -> [String; 2] {
+    [cell.base, cell.new].map(|value| number::value(cell.metric, value))
+}
+
+/// How a gate's outcome came about, beyond the numbers.
+pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
+    let gated = &cell.gates[at];
+    let first = gated.ratio_first.map(|first| {
+        format!("; measured again, since the first measurement gave {}", change(first))
+    });
+    let why = match gated.outcome {
+        Outcome::Failed => "all of the interval lies beyond the gate".to_string(),
+        Outcome::Passed => "the interval lies within the gate".to_string(),
+        Outcome::Unclear if cell.interval.is_none() => {
+            "one repeat has no interval: more of them would tell".to_string()
+        }
+        Outcome::Unclear => "the interval holds the gate: more repeats would tell".to_string(),
+        Outcome::Doubtful => cell.doubts.join("; "),
+    };
+    format!("{why}{}", first.unwrap_or_default())
+}
+
+/// All of it in one line.
+pub(super) fn headline(contrast: &Contrast) -> String {
+    let count = |said| contrast.cells_that(said);
+    let counts: Vec<String> = [Verdict::Worse, Verdict::Better, Verdict::Same, Verdict::Unclear]
+        .into_iter()
+        .filter(|it| count(*it) > 0)
+        .map(|it| format!("{} {}", count(it), verdict(it)))
+        .collect();
+    let gates = match contrast.outcome() {
+        None => "no gate looks at any of it".to_string(),
+        Some(worst) => {
+            let all = [Outcome::Failed, Outcome::Doubtful, Outcome::Unclear, Outcome::Passed];
+            let told: Vec<String> = all
+                .into_iter()
+                .filter(|it| contrast.gates_that(*it) > 0)
+                .map(|it| format!("{} {}", contrast.gates_that(it), outcome(it)))
+                .collect();
+            format!("gates {}: {}", outcome(worst), told.join(", "))
+        }
+    };
+    format!("{} ({}); {gates}", verdict(contrast.verdict), counts.join(", "))
+}
+
+/// How it was measured and judged, in a sentence.
+pub(super) fn method(contrast: &Contrast) -> String {
+    let how = match (contrast.is_interleaved, &contrast.again) {
+        (true, Some(_)) => {
+            "The two took turns in one run and are compared in pairs; what did not clearly pass was measured again, \
+             and the second measurement decides."
+        }
+        (true, None) => "The two took turns in one run and are compared in pairs.",
+        (false, _) => {
+            "The two were measured apart, so that what the machine did meanwhile is in the difference too; runs of the \
+             same thing are taken to differ by 0.5 % on their own."
+        }
+    };
+    format!(
+        "{how} Better and worse are said of more than 1 %; of comparisons of what does not differ, at most {} % may say so, \
+         over all {} cells together (Bonferroni). Intervals shown are 95 %, each by itself.",
+        contrast.false_percent,
+        contrast.cells.len()
+    )
+}
+
+/// Text for a terminal or a line of its own: a terminal obeys control characters, and names come from outside.
+pub(super) fn plain(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control() && letter != '\n', " ")
+}

@@ -1,0 +1,224 @@
+//! What a comparison has to reach: `throughput_pps>=0.97`, `latency_ns_p99<=1.10`.
+//!
+//! A gate speaks of the ratio of the new to the base. Invariant: a gate says what it means for every cell of its metric, and
+//! one that no cell has is an error of whoever wrote it, never a gate that was passed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::direction::{self, Direction};
+use crate::record::{Interval, Metric, Name};
+
+/// A bound on a ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gate {
+    /// Of which metric.
+    pub metric: Metric,
+    /// On which side of the bound the ratio has to be.
+    pub side: Side,
+    /// The bound, which itself is allowed.
+    pub ratio: f64,
+}
+
+/// A side of a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// At least.
+    AtLeast,
+    /// At most.
+    AtMost,
+}
+
+/// Gates that hold where none is given: these metrics, and how far each may get worse.
+const BY_DEFAULT: [(Metric, f64); 15] = [
+    (Metric::RatePpsForwarded, 0.97),
+    (Metric::ThroughputPps, 0.97),
+    (Metric::ThroughputPpsLossy, 0.97),
+    (Metric::ThroughputPpsRfc2544, 0.97),
+    (Metric::ThroughputPpsTst009, 0.97),
+    (Metric::ThroughputPpsNdr, 0.97),
+    (Metric::ThroughputPpsPdr, 0.97),
+    (Metric::ThroughputPpsQuickNdr, 0.97),
+    (Metric::ThroughputPpsQuickPdr, 0.97),
+    (Metric::FlowModsAddedPerS, 0.97),
+    (Metric::FlowModsModifiedPerS, 0.97),
+    (Metric::FlowModsDeletedPerS, 0.97),
+    (Metric::FlowStatsPerS, 0.97),
+    (Metric::LatencyNsP50, 1.10),
+    (Metric::LatencyNsP99, 1.10),
+];
+
+/// What a gate says of one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    /// All of it is on the right side.
+    Passed,
+    /// All of it is on the wrong side.
+    Failed,
+    /// Neither.
+    Open,
+}
+
+/// Why a text is no gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateError {
+    /// It has neither `>=` nor `<=`.
+    NoRelation(String),
+    /// What stands before is no metric: the text, and why.
+    NoMetric(String, String),
+    /// What stands behind is no ratio between 0.01 and 100.
+    NoRatio(String),
+    /// The metric has no better and worse.
+    NoDirection(&'static str),
+    /// The metric is a share of lost frames, which has no ratio where none is lost.
+    Loss(&'static str),
+    /// The bound is on the wrong side: what the gate says, and what it should.
+    WrongSide(String, String),
+}
+
+impl Gate {
+    /// The gates that hold where none is given.
+    pub fn by_default() -> Vec<Gate> {
+        let side = |ratio: f64| if ratio < 1.0 { Side::AtLeast } else { Side::AtMost };
+        BY_DEFAULT.map(|(metric, ratio)| Gate { metric, side: side(ratio), ratio }).to_vec()
+    }
+
+    /// What it says of the ratio, which lies in `wide` as surely as a failure has to be, and in `plain` as surely as
+    /// usual.
+    pub fn stand(&self, wide: Option<Interval>, plain: Option<Interval>) -> Stand {
+        let is_beyond = |interval: Interval| match self.side {
+            Side::AtLeast => interval.high < self.ratio,
+            Side::AtMost => interval.low > self.ratio,
+        };
+        let is_within = |interval: Interval| match self.side {
+            Side::AtLeast => interval.low >= self.ratio,
+            Side::AtMost => interval.high <= self.ratio,
+        };
+        match (wide, plain) {
+            (Some(wide), _) if is_beyond(wide) => Stand::Failed,
+            (_, Some(plain)) if is_within(plain) => Stand::Passed,
+            _ => Stand::Open,
+        }
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let relation = match self.side {
+            Side::AtLeast => ">=",
+            Side::AtMost => "<=",
+        };
+        write!(f, "{}{relation}{}", self.metric.name(), self.ratio)
+    }
+}
+
+impl FromStr for Gate {
+    type Err = GateError;
+
+    fn from_str(text: &str) -> Result<Gate, GateError> {
+        let split = |sign, side| text.split_once(sign).map(|(name, ratio)| (name, side, ratio));
+        let found = split(">=", Side::AtLeast).or_else(|| split("<=", Side::AtMost));
+        let (name, side, ratio) = found.ok_or_else(|| GateError::NoRelation(text.into()))?;
+        let name = name.trim();
+        let metric: Metric = serde_json::from_value(name.into()).map_err(|error| {
+            let why = Name::read(name).map_or_else(|why| why.to_string(), |_| error.to_string());
+            GateError::NoMetric(name.into(), why)
+        })?;
+        let number: f64 = ratio.trim().parse().map_err(|_| GateError::NoRatio(ratio.into()))?;
+        if !(0.01..=100.0).contains(&number) {
+            return Err(GateError::NoRatio(ratio.into()));
+        }
+        if direction::is_loss(metric) {
+            return Err(GateError::Loss(metric.name()));
+        }
+        let better = match direction::of(metric) {
+            None => return Err(GateError::NoDirection(metric.name())),
+            Some(Direction::Higher) => Side::AtLeast,
+            Some(Direction::Lower) => Side::AtMost,
+        };
+        let gate = Gate { metric, side, ratio: number };
+        if side != better {
+            let meant = Gate { side: better, ..gate };
+            return Err(GateError::WrongSide(gate.to_string(), meant.to_string()));
+        }
+        Ok(gate)
+    }
+}
+
+impl fmt::Display for GateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let example = "say METRIC>=RATIO or METRIC<=RATIO, such as throughput_pps>=0.97";
+        match self {
+            GateError::NoRelation(text) => write!(f, "{text:?} is no gate: {example}"),
+            GateError::NoMetric(name, why) => write!(
+                f,
+                "{name:?} is no metric ({why}); `planimeter list metrics` shows them, and {example}"
+            ),
+            GateError::NoRatio(text) => {
+                write!(f, "{text:?} is no ratio from 0.01 to 100, 1 being as before: {example}")
+            }
+            GateError::NoDirection(name) => {
+                write!(f, "{name} is neither better nor worse when it is more: it has no gate")
+            }
+            GateError::Loss(name) => write!(
+                f,
+                "{name} has no ratio where nothing is lost: gate on rate_pps_forwarded>=RATIO instead"
+            ),
+            GateError::WrongSide(said, meant) => {
+                write!(f, "{said} would fail what got better: say {meant}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for GateError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::IntervalMethod;
+
+    #[test]
+    fn a_gate_is_read_as_it_is_written() {
+        for text in ["throughput_pps>=0.97", "latency_ns_p99<=1.1", "activation_ns_p50<=1.25"] {
+            assert_eq!(text.parse::<Gate>().unwrap().to_string(), text);
+        }
+        assert_eq!("latency_ns_p99 <= 1.10".parse::<Gate>().unwrap().ratio, 1.1);
+        for gate in Gate::by_default() {
+            assert_eq!(gate.to_string().parse::<Gate>(), Ok(gate));
+        }
+    }
+
+    #[test]
+    fn what_is_no_gate_is_told_with_what_would_be_one() {
+        for (text, wanted) in [
+            ("throughput_pps", "METRIC>=RATIO"),
+            ("throughput_pps=0.97", "METRIC>=RATIO"),
+            ("speed>=0.97", "\"speed\" is no metric"),
+            ("throughput_pps>=fast", "no ratio"),
+            ("throughput_pps>=0", "no ratio"),
+            ("throughput_pps>=NaN", "no ratio"),
+            ("throughput_pps<=0.97", "say throughput_pps>=0.97"),
+            ("latency_ns_p99>=1.1", "say latency_ns_p99<=1.1"),
+            ("loss_ratio<=1.1", "rate_pps_forwarded"),
+            ("rate_pps_offered>=0.9", "no gate"),
+        ] {
+            let said = text.parse::<Gate>().unwrap_err().to_string();
+            assert!(said.contains(wanted) && !said.contains('\n'), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_what_lies_beyond_fails() {
+        let gate: Gate = "throughput_pps>=0.97".parse().unwrap();
+        let method = IntervalMethod::Ranks;
+        let stand = |low, high| {
+            let interval = Some(Interval { low, high, level_percent: 99.0, method });
+            gate.stand(interval, interval)
+        };
+        assert_eq!(stand(0.90, 0.96), Stand::Failed);
+        assert_eq!(stand(0.90, 0.98), Stand::Open);
+        assert_eq!(stand(0.97, 1.02), Stand::Passed);
+        assert_eq!(gate.stand(None, None), Stand::Open);
+    }
+}

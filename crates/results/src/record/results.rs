@@ -1,0 +1,69 @@
+//! A record without its trials: what comparisons and lists look at.
+//!
+//! Trials are nine tenths of a record; whoever needs cells only steps over them. Invariant: every other field is the
+//! record's.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    Calibration, Cell, Effort, Environment, Experiment, Notice, Outcome, Record, Target, Tool,
+};
+
+/// The fields of a [`Record`] that are not its trials, nor made of them for readers.
+#[derive(Debug, Deserialize)]
+pub struct Results {
+    schema: u32,
+    tool: Tool,
+    created: String,
+    command_line: String,
+    seed: u64,
+    effort: Effort,
+    partial: bool,
+    #[serde(default)]
+    trials_planned: Option<u64>,
+    link: String,
+    environment: Environment,
+    #[serde(default)]
+    parameters: Map<String, Value>,
+    #[serde(default)]
+    calibrations: Vec<Calibration>,
+    #[serde(default)]
+    targets: Vec<Target>,
+    #[serde(default)]
+    experiments: Vec<Experiment>,
+    #[serde(default)]
+    outcomes: Vec<Outcome>,
+    #[serde(default)]
+    cells: Vec<Cell>,
+    #[serde(default)]
+    warnings: Vec<Notice>,
+}
+
+impl From<Results> for Record {
+    fn from(read: Results) -> Record {
+        Record {
+            schema: read.schema,
+            tool: read.tool,
+            created: read.created,
+            command_line: read.command_line,
+            seed: read.seed,
+            effort: read.effort,
+            partial: read.partial,
+            trials_planned: read.trials_planned,
+            link: read.link,
+            environment: read.environment,
+            parameters: read.parameters,
+            calibrations: read.calibrations,
+            targets: read.targets,
+            experiments: read.experiments,
+            trials: Vec::new(),
+            outcomes: read.outcomes,
+            cells: read.cells,
+            ratios: Vec::new(),
+            published: Vec::new(),
+            claims: Vec::new(),
+            warnings: read.warnings,
+        }
+    }
+}
