@@ -202,41 +202,45 @@ pub fn record_text(record: &Record) -> String {
 pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
     let path = folder.join(RECORD_FILE);
     let text = read_text(&path)?;
-    check_schema(&path, &text)?;
-    serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))
+    let record: Record = parsed(&path, &text)?;
+    if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(&path, &text)) }
 }
 
 /// Reads the record in a run's folder without its trials, which are most of it: enough for what rests on cells.
 pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
     let path = folder.join(RECORD_FILE);
     let text = read_text(&path)?;
-    check_schema(&path, &text)?;
-    let brief: Results =
-        serde_json::from_str(&text).map_err(|error| StoreError::not_understood(&path, &error))?;
-    Ok(brief.into())
+    let brief: Results = parsed(&path, &text)?;
+    let record = Record::from(brief);
+    if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(&path, &text)) }
 }
 
-/// Refuses what another version wrote, and what is no record.
-fn check_schema(path: &Path, text: &str) -> Result<(), StoreError> {
+/// The text as what it should be; where it is not, because another version wrote it or it is no record, that is said.
+fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| match other_schema(path, text) {
+        StoreError::UnknownSchema { schema: Some(schema), .. } if schema == u64::from(SCHEMA) => {
+            StoreError::not_understood(path, &error)
+        }
+        other => other,
+    })
+}
+
+/// What a text says of its schema, as the reason why it is not read; what is no JSON is told by its place.
+fn other_schema(path: &Path, text: &str) -> StoreError {
     /// What every version states.
     #[derive(serde::Deserialize)]
     struct Stated {
         schema: Option<serde_json::Value>,
     }
-    // What is JSON and no object is no record either; what is no JSON is told by its place.
     let is_object = text.trim_start().starts_with('{');
-    let stated = match serde_json::from_str::<Stated>(text) {
-        Ok(_) if !is_object => None,
-        Ok(stated) => stated.schema.as_ref().and_then(serde_json::Value::as_u64),
+    let schema = match serde_json::from_str::<Stated>(text) {
+        Ok(stated) if is_object => stated.schema.as_ref().and_then(serde_json::Value::as_u64),
+        // What is JSON and no object is no record either.
+        Ok(_) => None,
         Err(error) if error.is_data() => None,
-        Err(error) => return Err(StoreError::not_understood(path, &error)),
+        Err(error) => return StoreError::not_understood(path, &error),
     };
-    match stated {
-        Some(schema) if schema == u64::from(SCHEMA) => Ok(()),
-        schema => {
-            Err(StoreError::UnknownSchema { file: path.to_path_buf(), schema, known: SCHEMA })
-        }
-    }
+    StoreError::UnknownSchema { file: path.to_path_buf(), schema, known: SCHEMA }
 }
 
 /// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,

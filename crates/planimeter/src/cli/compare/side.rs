@@ -88,8 +88,13 @@ fn stored(text: &str) -> Option<Named> {
 impl Stored {
     fn open(arguments: &Arguments, base: Named, new: Named) -> Result<Stored, Failure> {
         let same = base.0.canonicalize().ok() == new.0.canonicalize().ok();
-        let base_record = results_of(&base.0)?;
-        let new_record = if same { None } else { Some(results_of(&new.0)?) };
+        // A record may be large, and there are two.
+        let (base_record, new_record) = std::thread::scope(|scope| {
+            let new = (!same).then(|| scope.spawn(|| results_of(&new.0)));
+            let base = results_of(&base.0);
+            (base, new.map(|reader| reader.join().expect("a reader of records does not panic")))
+        });
+        let (base_record, new_record) = (base_record?, new_record.transpose()?);
         for ((folder, target), record) in
             [(&base, &base_record), (&new, new_record.as_ref().unwrap_or(&base_record))]
         {
