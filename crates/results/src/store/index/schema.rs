@@ -31,10 +31,10 @@ CREATE TABLE trial (
     role TEXT NOT NULL, point REAL NOT NULL, rate_pps_offered REAL, rate_pps_forwarded REAL, latency_ns_p50 INTEGER,
     latency_ns_p99 INTEGER);
 CREATE INDEX run_created ON run (created);
-CREATE INDEX experiment_run ON experiment (run);
-CREATE INDEX target_run ON target (run);
-CREATE INDEX cell_run ON cell (run);
-CREATE INDEX cell_metric ON cell (metric);
+CREATE INDEX experiment_run ON experiment (run, id);
+CREATE INDEX target_run ON target (run, name);
+CREATE INDEX cell_run ON cell (run, metric);
+CREATE INDEX cell_metric ON cell (metric, run);
 CREATE INDEX trial_run ON trial (run);
 ";
 
