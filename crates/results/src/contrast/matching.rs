@@ -176,7 +176,7 @@ impl Differences {
         if std::ptr::eq(base, new) {
             return found;
         }
-        let sets = [base, new].map(|record| assignments(record));
+        let sets = [base, new].map(assignments);
         for key in sets[0].keys().chain(sets[1].keys()).collect::<BTreeSet<_>>() {
             let said = |side: usize| sets[side].get(key).map_or("its default", String::as_str);
             if said(0) != said(1) {

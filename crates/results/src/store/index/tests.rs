@@ -162,7 +162,7 @@ fn a_damaged_index_is_made_anew() {
     fs::write(&file, "no database").unwrap();
     let said = runs.open().1.remark.unwrap();
     assert!(said.contains("index.sqlite was damaged") && said.contains("made anew"), "{said}");
-    assert_eq!(runs.folders(&[]), [folder.clone()]);
+    assert_eq!(runs.folders(&[]), std::slice::from_ref(&folder));
     let later = Connection::open(&file).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();
     drop(later);
