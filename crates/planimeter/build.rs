@@ -6,6 +6,7 @@
 
 use std::process::Command;
 
+#[allow(clippy::disallowed_methods, reason = "a build script is told by the environment")]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");
