@@ -29,9 +29,9 @@ use crate::enforce::Enforcer;
 use crate::interpret::{Account, Interpreter};
 use crate::lfb::{Lfb, Told};
 use crate::loaded::{Ahead, Drops, Loaded};
+use crate::observe::Watch;
 use crate::problem::Problems;
 use crate::program::Program;
-use crate::trace::Trace;
 
 /// In which order blocks get their frames when many go through a graph together.
 pub mod plan;
@@ -156,6 +156,10 @@ impl Enforcer for Compiled {
         made_ready(shell, program, generation, (seed, Ahead::new()))
     }
 
+    fn loaded(prepared: &Box<Prepared>) -> &Loaded {
+        &prepared.loaded
+    }
+
     fn exchange(&mut self, prepared: &mut Box<Prepared>, now: Nanos, out: &mut Outputs) -> bool {
         let (here, there) = (&self.one_by_one.loaded, &prepared.loaded);
         let fits =
@@ -188,7 +192,9 @@ impl Enforcer for Compiled {
         let (told_max, root) = (plan.told_max, self.tree.root(port));
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             if !self.has_room(told_max, frames.len()) {
-                frames.iter_mut().for_each(|it| self.one_by_one.receive(port, it, now, out, None));
+                for it in frames {
+                    self.one_by_one.receive(port, it, now, out, Watch::Nothing);
+                }
             } else if root.is_some() {
                 self.decide_row(port, frames, now, out);
             } else if let Some(plan) = &self.plan {
@@ -234,8 +240,20 @@ impl Enforcer for Compiled {
         self.one_by_one.tick(now, out)
     }
 
-    fn trace(&mut self, port: PortNo, frame: &mut Frame, now: Nanos, out: &mut Outputs) -> Trace {
-        self.one_by_one.trace(port, frame, now, out)
+    fn leave(&mut self) -> Decided {
+        self.leave_it()
+    }
+
+    fn pass(
+        &mut self,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+        watch: Watch<'_>,
+    ) {
+        self.see_ports(out);
+        self.one_by_one.receive(port, frame, now, out, watch);
     }
 
     fn inject(

@@ -28,16 +28,22 @@ use crate::interpret::{Account, Interpreter};
 use crate::lfb::told::{HAPPENINGS_MAX, ToldFrame};
 use crate::lfb::{Lfb, ToldTo};
 use crate::loaded::{Ahead, Drops, Loaded};
+use crate::observe::{Observing, Watch};
 use crate::problem::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
 
 /// Programs as they are to be.
 mod draft;
+/// What would become of what blocks hold.
+mod foreseen;
+/// Frames that are looked at.
+mod observed;
 /// Events that are watched, and how often they are told.
 pub mod watching;
 
 pub use draft::Draft;
+pub use foreseen::{Held, Holding};
 pub use watching::Report;
 
 /// A running element.
@@ -65,6 +71,8 @@ pub struct Element<E: Enforcer = Interpreter> {
     pub stopped: u64,
     /// Whether its ports tell when the kernel got frames.
     has_arrivals: bool,
+    /// What somebody looks at.
+    observing: Option<Box<Observing>>,
 }
 
 /// A program that is ready to run.
@@ -201,6 +209,7 @@ impl<E: Enforcer> Element<E> {
             forwards: true,
             stopped: 0,
             has_arrivals: true,
+            observing: None,
         })
     }
 
@@ -304,7 +313,7 @@ impl<E: Enforcer> Element<E> {
         let before = self.previous.replace(inner);
         self.let_go(before);
         self.watching.become_like(watching);
-        self.set_watched();
+        self.program_changed();
         Ok(())
     }
 
@@ -315,7 +324,7 @@ impl<E: Enforcer> Element<E> {
         self.sort_happenings();
         let done = self.enforcer.exchange(&mut previous, now, out);
         self.watching.become_like(watching::Watching::of(self.enforcer.program()));
-        self.set_watched();
+        self.program_changed();
         self.let_go(Some(previous));
         done
     }
@@ -427,7 +436,9 @@ impl<E: Enforcer> Element<E> {
         now: Nanos,
         out: &mut Outputs,
     ) -> Trace {
-        self.enforcer.trace(port, frame, now, out)
+        let mut trace = Trace::default();
+        self.enforcer.pass(port, frame, now, out, Watch::Trace(&mut trace));
+        trace
     }
 
     /// Puts a frame with metadata into a block that has no inputs: RedirectIn, Inject.
@@ -528,7 +539,10 @@ impl<E: Enforcer> Forwarder for Element<E> {
             self.stopped += batch.frames().len() as u64;
             return;
         }
-        self.enforcer.forward(port, batch, now, out);
+        match &mut self.observing {
+            None => self.enforcer.forward(port, batch, now, out),
+            Some(observing) => observing.forward(&mut self.enforcer, port, batch, (now, out)),
+        }
     }
 
     fn decides(&self) -> bool {
@@ -542,10 +556,14 @@ impl<E: Enforcer> Forwarder for Element<E> {
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
-        match self.forwards {
-            true => self.enforcer.decide(port, sights, now, decisions),
-            // All of them come to be forwarded, and are counted there.
-            false => Decided::Done(0),
+        match &mut self.observing {
+            None if self.forwards => self.enforcer.decide(port, sights, now, decisions),
+            Some(observing) if self.forwards && !observing.wants(port, now) => {
+                observing.pass_by(sights[0].len());
+                self.enforcer.decide(port, sights, now, decisions)
+            }
+            // All of them come to be forwarded, and are counted or looked at there.
+            _ => self.enforcer.leave(),
         }
     }
 

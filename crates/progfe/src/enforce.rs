@@ -15,9 +15,9 @@ use packet::time::Nanos;
 use crate::interpret::{Account, Interpreter};
 use crate::lfb::{Lfb, Told};
 use crate::loaded::{Ahead, Drops, Loaded};
+use crate::observe::Watch;
 use crate::problem::Problems;
 use crate::program::Program;
-use crate::trace::Trace;
 
 /// What runs programs.
 pub trait Enforcer: Sized {
@@ -48,6 +48,9 @@ pub trait Enforcer: Sized {
         generation: u64,
         seed: u64,
     ) -> Result<Self::Prepared, Problems>;
+
+    /// What was made ready.
+    fn loaded(prepared: &Self::Prepared) -> &Loaded;
 
     /// Runs another program from now on: all frames before are wholly the old one's, all behind wholly
     /// the new one's. What ran before is in `prepared` then, and the same call brings it back. False, and
@@ -100,8 +103,21 @@ pub trait Enforcer: Sized {
     /// Does what is due, and says when to come back.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
 
-    /// Forwards one frame, and says what happened to it block by block.
-    fn trace(&mut self, port: PortNo, frame: &mut Frame, now: Nanos, out: &mut Outputs) -> Trace;
+    /// Has frames come to be forwarded that could be decided where they lie.
+    fn leave(&mut self) -> Decided {
+        Decided::Done(0)
+    }
+
+    /// Forwards one frame block by block, and notes what is wanted of it. Queues that hold frames are
+    /// served when a batch is [forwarded](Enforcer::forward), an empty one for all they care.
+    fn pass(
+        &mut self,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+        watch: Watch<'_>,
+    );
 
     /// Puts a frame with metadata into a block that has no inputs.
     fn inject(
@@ -179,6 +195,10 @@ impl Enforcer for Interpreter {
         Loaded::new(program, Some(shell), generation, seed, Ahead::new()).map(Box::new)
     }
 
+    fn loaded(prepared: &Box<Loaded>) -> &Loaded {
+        prepared
+    }
+
     fn exchange(&mut self, prepared: &mut Box<Loaded>, now: Nanos, out: &mut Outputs) -> bool {
         let (here, there) = (&self.loaded, &**prepared);
         let fits =
@@ -205,10 +225,15 @@ impl Enforcer for Interpreter {
         Interpreter::tick(self, now, out)
     }
 
-    fn trace(&mut self, port: PortNo, frame: &mut Frame, now: Nanos, out: &mut Outputs) -> Trace {
-        let mut trace = Trace::default();
-        self.receive(port, frame, now, out, Some(&mut trace));
-        trace
+    fn pass(
+        &mut self,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+        watch: Watch<'_>,
+    ) {
+        self.receive(port, frame, now, out, watch);
     }
 
     fn inject(

@@ -13,7 +13,8 @@ use packet::time::Nanos;
 
 use crate::lfb::{At, Env, Lfb, Packet, Reason, Slots, Told, Verdict};
 use crate::loaded::Loaded;
-use crate::trace::{Step, Trace};
+use crate::observe::Watch;
+use crate::trace::Step;
 
 /// Steps that a frame and all copies of it may take.
 pub const STEPS_MAX: usize = 16_384;
@@ -93,23 +94,23 @@ impl Interpreter {
     /// Sends what a port received through the graph. The batch's frames are used up.
     pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         for frame in batch.frames_mut() {
-            self.receive(port, frame, now, out, None);
+            self.receive(port, frame, now, out, Watch::Nothing);
         }
         self.serve(now, out);
     }
 
-    /// Sends one frame that a port received through the graph, and notes each step if asked to.
+    /// Sends one frame that a port received through the graph, and notes what is wanted of each step.
     pub fn receive(
         &mut self,
         port: PortNo,
         frame: &mut Frame,
         now: Nanos,
         out: &mut Outputs,
-        trace: Option<&mut Trace>,
+        watch: Watch<'_>,
     ) {
         self.account.received += 1;
         match self.loaded.graph.port(port) {
-            Some(instance) => self.enter(instance, Entry::Port, frame, now, (out, trace)),
+            Some(instance) => self.enter(instance, Entry::Port, frame, now, (out, watch)),
             None => {
                 self.account.dropped += 1;
                 self.no_port += 1;
@@ -126,7 +127,7 @@ impl Interpreter {
         out: &mut Outputs,
     ) {
         self.account.injected += 1;
-        self.enter(instance, Entry::Injected(meta), frame, now, (out, None));
+        self.enter(instance, Entry::Injected(meta), frame, now, (out, Watch::Nothing));
         self.serve(now, out);
     }
 
@@ -136,7 +137,7 @@ impl Interpreter {
         entry: Entry<'_>,
         frame: &mut Frame,
         now: Nanos,
-        (out, mut trace): (&mut Outputs, Option<&mut Trace>),
+        (out, mut watch): (&mut Outputs, Watch<'_>),
     ) {
         let slots = &self.loaded.slots;
         let mut packet = self.spare.pop().unwrap_or_else(|| Packet::new(slots));
@@ -147,12 +148,12 @@ impl Interpreter {
             meta.iter().for_each(|(id, value)| packet.set_meta(slots, *id, *value));
         }
         self.copies = 0;
-        self.step(instance, entry, (packet, 0), now, (out, trace.as_deref_mut()));
-        self.run(now, out, trace);
+        self.step(instance, entry, (packet, 0), now, (out, watch.part()));
+        self.run(now, out, watch);
     }
 
     /// Goes on with what is under way until nothing is.
-    fn run(&mut self, now: Nanos, out: &mut Outputs, mut trace: Option<&mut Trace>) {
+    fn run(&mut self, now: Nanos, out: &mut Outputs, mut watch: Watch<'_>) {
         let mut steps = 0;
         while let Some(work) = self.work.pop() {
             let Work { instance, at, packet, copy } = work;
@@ -162,8 +163,7 @@ impl Interpreter {
                 self.spare.push(packet);
                 continue;
             }
-            let trace = trace.as_deref_mut();
-            self.step(instance, Entry::Input(at), (packet, copy), now, (out, trace));
+            self.step(instance, Entry::Input(at), (packet, copy), now, (out, watch.part()));
         }
     }
 
@@ -174,12 +174,13 @@ impl Interpreter {
         entry: Entry<'_>,
         (mut packet, copy): (Packet, u32),
         now: Nanos,
-        (out, trace): (&mut Outputs, Option<&mut Trace>),
+        (out, mut watch): (&mut Outputs, Watch<'_>),
     ) {
-        let before =
-            trace.is_some().then(|| (listed(&packet, &self.loaded.slots), packet.bytes().to_vec()));
+        let before = matches!(watch, Watch::Trace(_))
+            .then(|| (listed(&packet, &self.loaded.slots), packet.bytes().to_vec()));
         let mut verdict = Verdict::Dropped(Reason::NoPort);
         let mut told = 0;
+        let since = watch.begin();
         self.with(instance, now, out, |block, env| {
             verdict = match (block, &entry) {
                 (Lfb::Phy(phy), Entry::Port) => phy.receive(&mut packet, env),
@@ -188,9 +189,10 @@ impl Interpreter {
             };
             told = env.copies_told;
         });
+        watch.end(instance, since);
         self.account.told += told;
         self.account.copies += told + self.made.len() as u64;
-        if let (Some(trace), Some((before, bytes))) = (trace, before) {
+        if let (Watch::Trace(trace), Some((before, bytes))) = (watch, before) {
             let link = match verdict {
                 Verdict::Out(output, index) => self.loaded.graph.link(instance, output, index),
                 _ => None,
@@ -301,7 +303,7 @@ impl Interpreter {
         let mut made = std::mem::take(&mut self.made);
         for (output, index, packet) in made.drain(..) {
             self.lead(instance, (output, index), packet, 0);
-            self.run(now, out, None);
+            self.run(now, out, Watch::Nothing);
         }
         self.made = made;
         due

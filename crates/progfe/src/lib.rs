@@ -32,6 +32,8 @@ pub mod compile;
 pub mod enforce;
 /// Service agents: who diverted frames are told to.
 pub mod agent;
+/// Frames of a running element looked at, and what its blocks cost.
+pub mod observe;
 /// A running element: a program that frames go through, and that can be changed under them.
 pub mod element;
 /// The element as control elements see it over ForCES.
@@ -40,5 +42,5 @@ pub mod control;
 pub mod role;
 /// What would change if one program took the place of another.
 pub mod plan;
-/// A program's graph as a picture's description.
+/// A program's graph as a picture.
 pub mod show;

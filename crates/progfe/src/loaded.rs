@@ -52,7 +52,7 @@ pub type Ahead = HashMap<usize, Lfb>;
 
 /// What is kept of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+pub enum Kept {
     /// The block itself, which is set up the same.
     Whole,
     /// Its tables and counters.
@@ -225,6 +225,17 @@ impl Loaded {
             running.block(*old)
         };
         self.block(instance).or_else(|| kept(running?))
+    }
+
+    /// What it keeps of a block of the program that runs, by that one's place there.
+    pub fn keeps(&self, old: usize) -> Option<Kept> {
+        let mut same = self.same_blocks.iter();
+        same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)
+    }
+
+    /// Links of the program that runs whose counters it keeps, by their places there.
+    pub fn keeps_links(&self) -> impl Iterator<Item = usize> + '_ {
+        self.same_links.iter().map(|(_, old)| *old)
     }
 
     /// Frames that wait in blocks.

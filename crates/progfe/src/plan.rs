@@ -3,7 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use forces::Value;
+use forces::model::Component;
+
 use crate::program::{Instance, Program};
+
+/// Letters of a value that are shown.
+const VALUE_LETTERS_MAX: usize = 60;
 
 /// One thing that would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +28,10 @@ pub enum Difference {
         instance: String,
         /// The component's name.
         component: String,
+        /// What it is set to before and then; none of a table.
+        values: Option<[String; 2]>,
+        /// Rows that are new, gone, and otherwise; none where there are no rows.
+        rows: [usize; 3],
     },
     /// A link that is new.
     Linked(String, String),
@@ -44,7 +54,19 @@ impl fmt::Display for Difference {
                 write!(f, "~ {name} is of another class, and begins anew")
             }
             Difference::Reset(name) => write!(f, "~ {name} begins anew"),
-            Difference::Set { instance, component } => write!(f, "~ {instance}.{component}"),
+            Difference::Set { instance, component, values: Some([old, new]), .. } => {
+                write!(f, "~ {instance}.{component}: {old} -> {new}")
+            }
+            Difference::Set { instance, component, rows, .. } => {
+                let kinds = rows.iter().zip(["new", "gone", "otherwise"]);
+                let said: Vec<String> = kinds
+                    .filter(|(count, _)| **count > 0)
+                    .map(|(count, kind)| {
+                        format!("{count} {} {kind}", if *count == 1 { "row" } else { "rows" })
+                    })
+                    .collect();
+                write!(f, "~ {instance}.{component}: {}", said.join(", "))
+            }
             Difference::Linked(from, to) => write!(f, "+ {from} -> {to}"),
             Difference::Unlinked(from, to) => write!(f, "- {from} -> {to}"),
             Difference::AgentBegins(name) => write!(f, "+ agent {name} begins anew"),
@@ -82,8 +104,8 @@ pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
                         of.components.get(&id).cloned().unwrap_or_else(|| component.default_value())
                     };
                     if ids.contains(&id) && value(before) != value(instance) {
-                        let component = component.name.clone();
-                        all.push(Difference::Set { instance: name.clone(), component });
+                        let values = [value(before), value(instance)];
+                        all.push(set_otherwise(&name, component, &values));
                     }
                 }
             }
@@ -111,6 +133,32 @@ pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
     let linked = news.difference(&olds).cloned();
     all.extend(linked.map(|(from, to)| Difference::Linked(from, to)));
     all
+}
+
+/// A component that is set otherwise: rows by their indices, or values where they are short.
+fn set_otherwise(instance: &str, component: &Component, values: &[Value; 2]) -> Difference {
+    let rows = match [values[0].rows(), values[1].rows()] {
+        [Some(old), Some(new)] => {
+            let added = new.keys().filter(|index| !old.contains_key(index)).count();
+            let gone = old.keys().filter(|index| !new.contains_key(index)).count();
+            let other = new.iter().filter(|(index, row)| old.get(index).is_some_and(|it| it != *row));
+            [added, gone, other.count()]
+        }
+        _ => [0; 3],
+    };
+    let short = |value: &Value| {
+        let text = component.data_type.show(value).to_string();
+        match text.char_indices().nth(VALUE_LETTERS_MAX) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text,
+        }
+    };
+    Difference::Set {
+        instance: instance.to_owned(),
+        component: component.name.clone(),
+        values: (rows == [0; 3]).then(|| [short(&values[0]), short(&values[1])]),
+        rows,
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +214,7 @@ mod tests {
         let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
         let expected = [
             "~ a begins anew",
-            "~ m.Sample",
+            "~ m.Sample: 1 -> 9",
             "~ x is of another class, and begins anew",
             "+ y",
             "- a.PktsOut -> m.PktsIn",

@@ -1,8 +1,15 @@
-//! A program's graph as a picture's description, in the language of Graphviz (DOT).
+//! A program's graph as a picture, or as a picture's description in the language of Graphviz (DOT).
 
 use std::fmt::Write;
 
 use crate::program::Program;
+
+/// Where boxes stand, and how lines go.
+pub mod layers;
+/// The picture.
+pub mod svg;
+
+pub use svg::svg;
 
 /// The graph: a box for each block, an arrow for each link, with what `label` says of it.
 pub fn dot(program: &Program, label: &dyn Fn(usize) -> Option<String>) -> String {

@@ -14,6 +14,7 @@ use progfe::compile::Compiled;
 use progfe::element::{Change, Element};
 use progfe::enforce::Enforcer;
 use progfe::interpret::Interpreter;
+use progfe::observe::Wanted;
 use proptest::prelude::*;
 
 /// Random programs and random frames.
@@ -31,6 +32,17 @@ struct Seen {
     drops: Vec<String>,
     components: Vec<(String, u32, Option<Value>)>,
     held: u64,
+}
+
+/// How frames come to an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// As frames.
+    Frames,
+    /// Decided where they lie.
+    InPlace,
+    /// As that, while somebody looks at some of them.
+    Observed,
 }
 
 /// An element and where its frames go.
@@ -54,6 +66,14 @@ impl<E: Enforcer> Run<E> {
         let mut out = Outputs::new(&(1..=PORTS).collect::<Vec<_>>());
         element.tick(Nanos::from_secs(1), &mut out);
         Run { element, out, left: BTreeMap::new(), in_place: false, stayed: 0 }
+    }
+
+    /// Looks at some frames: what blocks cost, and what becomes of those that port 2 receives.
+    fn observe(&mut self) {
+        let (now, until) = (Nanos::ZERO, Nanos::from_secs(2));
+        assert!(self.element.measure_costs(|| 0, 3, until, now));
+        let wanted = Wanted { count: 40, port: Some(2), when: String::new(), until };
+        self.element.trace_next(&wanted, now).unwrap();
     }
 
     /// Frames that one port received in a row, which is followed by others.
@@ -170,10 +190,13 @@ impl<E: Enforcer> Run<E> {
         other: &str,
         frames: &[(u32, Vec<u8>)],
         (rows, most): (&[usize], usize),
-        in_place: bool,
+        way: Way,
     ) -> (Vec<Seen>, usize) {
         let mut run = Run::<E>::new(text);
-        run.in_place = in_place;
+        run.in_place = way != Way::Frames;
+        if way == Way::Observed {
+            run.observe();
+        }
         let mut seen = Vec::new();
         let mut now = Nanos::from_secs(1);
         let mut pass = |run: &mut Run<E>, seen: &mut Vec<Seen>| {
@@ -214,6 +237,7 @@ proptest! {
         rows in proptest::collection::vec(1usize..120, 1..4),
         most in prop_oneof![Just(256usize), 1usize..70],
         one_port: bool,
+        look in 0..3,
     ) {
         let (text, other) = (document(&blocks, &leads), document(&others, &leads));
         prop_assume!(program(&text).is_some());
@@ -221,18 +245,26 @@ proptest! {
             true => frames.into_iter().map(|(_, bytes)| (1, bytes)).collect(),
             false => frames,
         };
-        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), false);
-        let (compiled, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), false);
+        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), Way::Frames);
+        let (compiled, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), Way::Frames);
         for (wanted, got) in interpreted.iter().zip(&compiled) {
             prop_assert_eq!(wanted, got, "{}\nthen\n{}", text, other);
         }
         prop_assert_eq!(interpreted.len(), compiled.len());
         // Frames of a row in place are as many as are decided at once.
         let most = most.min(SIGHTS_MAX);
-        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), false);
-        let (in_place, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), true);
+        let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), Way::Frames);
+        let (in_place, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), Way::InPlace);
         for (wanted, got) in interpreted.iter().zip(&in_place) {
             prop_assert_eq!(wanted, got, "in place\n{}\nthen\n{}", text, other);
+        }
+        // Some of them are looked at, block by block.
+        if look == 0 {
+            let (observed, _) =
+                Run::<Compiled>::all(&text, &other, &frames, (&rows, most), Way::Observed);
+            for (wanted, got) in interpreted.iter().zip(&observed) {
+                prop_assert_eq!(wanted, got, "observed\n{}\nthen\n{}", text, other);
+            }
         }
     }
 }
@@ -248,9 +280,9 @@ proptest! {
         most in 1usize..90,
     ) {
         let text = EXAMPLES[example];
-        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[90, 40], most), false);
-        let (compiled, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), false);
-        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), true);
+        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[90, 40], most), Way::Frames);
+        let (compiled, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), Way::Frames);
+        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[90, 40], most), Way::InPlace);
         for ((wanted, got), stayed) in interpreted.iter().zip(&compiled).zip(&in_place) {
             prop_assert_eq!(wanted, got);
             prop_assert_eq!(wanted, stayed);
@@ -403,8 +435,8 @@ fn plain_frames_of_the_examples_are_decided_where_they_lie() {
         (EXAMPLES[4], vec![(1, there), (2, frame(a, b, &tagged))], 2),
     ];
     for (text, frames, stay) in cases {
-        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[9], 9), false);
-        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[9], 9), true);
+        let (interpreted, _) = Run::<Interpreter>::all(text, text, &frames, (&[9], 9), Way::Frames);
+        let (in_place, _) = Run::<Compiled>::all(text, text, &frames, (&[9], 9), Way::InPlace);
         assert_eq!(interpreted, in_place);
         let mut run = Run::<Compiled>::new(text);
         run.in_place = true;

@@ -78,7 +78,7 @@ impl Compiled {
     }
 
     /// Frames go the way of all frames.
-    fn leave_it(&mut self) -> Decided {
+    pub(super) fn leave_it(&mut self) -> Decided {
         self.is_ahead = false;
         Decided::Done(0)
     }

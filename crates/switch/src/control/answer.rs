@@ -7,6 +7,8 @@
 mod bridge;
 /// Answers of an element that is programmed by a graph.
 pub(crate) mod element;
+/// What is seen of an element while it runs.
+pub mod observed;
 /// A router's answers.
 mod router;
 /// A switch's answers.

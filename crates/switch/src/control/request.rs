@@ -19,6 +19,10 @@
 //! {"set_components": [{"instance": "fdb", "path": "AgeSeconds", "value": "60"}]}   all of them or none
 //! {"load": {"name": "a.fe.xml", "text": "<fe ..."}}   another program, in place of the one that runs
 //! {"check": {"name": "a.fe.xml", "text": "<fe ..."}}   all that is wrong with a program
+//! {"plan": {"name": "a.fe.xml", "text": "<fe ..."}}    what would change if it were loaded
+//! {"measure_costs": {"every": 1024, "for_ms": 1000}}   of blocks, by some frames     {"get": "costs"}
+//! {"trace_next": {"count": 3, "for_ms": 10000, "port": 1, "when": "IPv4.proto = 17"}}   frames, and gives an id
+//! {"traced": {"id": 1, "end": false}}   what became of them so far, told once
 //! {"roll_back": {}}        to the program before that                   {"get": "program"}
 //! {"get": "agents"}        what its agents know and count
 //! {"ask_agent": {"agent": "cfm", "what": "loopback", "with": {"to": "02:..", "count": 3}}}
@@ -62,6 +66,14 @@ pub enum Request {
     Load(Document),
     /// Names all problems of a program, which is not run.
     Check(Document),
+    /// Says what would change if a program were loaded.
+    Plan(Document),
+    /// Measures for some time what blocks of an element cost.
+    MeasureCosts(CostsAsked),
+    /// Notes what becomes of the next frames of some kind.
+    TraceNext(TraceAsked),
+    /// Tells what became of them.
+    Traced(TracedAsked),
     /// Puts the program back that the last one took the place of.
     RollBack(Nothing),
     /// Has an agent of an element do something.
@@ -92,6 +104,54 @@ impl AgentAsked {
         });
         progfe::agent::Ask { what: self.what.clone(), with: with.collect() }
     }
+}
+
+/// How costs are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostsAsked {
+    /// One frame of how many goes block by block.
+    #[serde(default = "every")]
+    pub every: u64,
+    /// For how many milliseconds, at most [`OBSERVED_MS_MAX`].
+    pub for_ms: u64,
+}
+
+/// One frame of so many goes block by block unless somebody says otherwise.
+pub const EVERY: u64 = 1024;
+
+fn every() -> u64 {
+    EVERY
+}
+
+/// An element is looked at for so many milliseconds at most.
+pub const OBSERVED_MS_MAX: u64 = 3_600_000;
+
+/// Which frames are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceAsked {
+    /// How many.
+    pub count: u64,
+    /// For how many milliseconds, at most [`OBSERVED_MS_MAX`].
+    pub for_ms: u64,
+    /// Those that this port received.
+    #[serde(default)]
+    pub port: Option<PortNo>,
+    /// Those for which this condition holds.
+    #[serde(default)]
+    pub when: String,
+}
+
+/// What became of frames that were wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracedAsked {
+    /// The number that was given when they were asked for.
+    pub id: u64,
+    /// Whether no more are wanted.
+    #[serde(default)]
+    pub end: bool,
 }
 
 /// The address that a port takes frames for.
@@ -155,6 +215,8 @@ pub enum What {
     Program,
     /// What agents of an element know and count.
     Agents,
+    /// What blocks of an element cost.
+    Costs,
 }
 
 /// Where a list of entries begins.
@@ -204,6 +266,10 @@ impl Request {
             Request::SetComponents(_) => "set components".to_string(),
             Request::Load(_) => "load a program".to_string(),
             Request::Check(_) => "check a program".to_string(),
+            Request::Plan(_) => "plan a program".to_string(),
+            Request::MeasureCosts(_) => "measure costs".to_string(),
+            Request::TraceNext(_) => "trace frames".to_string(),
+            Request::Traced(_) => "tell of frames".to_string(),
             Request::RollBack(_) => "roll back".to_string(),
             Request::AskAgent(_) => "ask an agent".to_string(),
             Request::Watch(_) => "watch".to_string(),
@@ -228,6 +294,7 @@ impl What {
             What::Rules => "rules",
             What::Program => "program",
             What::Agents => "agents",
+            What::Costs => "costs",
         }
     }
 }

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 
 use packet::time::Nanos;
 use ports::clock;
+use progfe::program::Program;
+use progfe::program::document::no_files;
+use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
 use crate::cli::failure::Failure;
@@ -28,10 +31,12 @@ pub struct Arguments {
     with: Vec<String>,
 }
 
-struct Asking(BufReader<UnixStream>);
+/// A running element's control socket.
+pub(super) struct Asking(BufReader<UnixStream>);
 
 impl Asking {
-    fn open(control: &Path) -> Result<Asking, Failure> {
+    /// Connects to an element.
+    pub(super) fn open(control: &Path) -> Result<Asking, Failure> {
         let stream = UnixStream::connect(control);
         let stream = stream.map_err(|error| {
             Failure::usage(format!("{}: no element answers there: {error}", control.display()))
@@ -49,7 +54,8 @@ impl Asking {
         }
     }
 
-    fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
         let sent = writeln!(self.0.get_mut(), "{request}");
         sent.map_err(|error| Failure::usage(format!("the element takes nothing: {error}")))?;
         let mut said = self.line()?;
@@ -57,6 +63,14 @@ impl Asking {
             Some(why) => Err(Failure::usage(why.to_owned())),
             None => Ok(said["ok"].take()),
         }
+    }
+
+    /// The program that it runs.
+    pub(super) fn program(&mut self) -> Result<Program, Failure> {
+        let said = self.ask(&json!({ "get": "program" }))?;
+        let source = Source::new("the running program", said["text"].as_str().unwrap_or_default());
+        let (program, problems) = Program::load(&source, &no_files);
+        program.ok_or_else(|| Failure::usage(problems.to_string().trim_end().to_owned()))
     }
 }
 

@@ -21,7 +21,7 @@ use progfe::role::{Routing, learning_table};
 use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
-use super::not_for;
+use super::{not_for, observed};
 use crate::config;
 use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
 use crate::plane::Element;
@@ -49,6 +49,11 @@ pub(super) fn answer(
             let said = problems.to_string().trim_end().to_owned();
             if problems.refuses() { Err(said) } else { Ok(json!({ "problems": said })) }
         }
+        Request::Plan(document) => observed::plan(&document, element, now),
+        Request::MeasureCosts(asked) => observed::measure(asked, element, now),
+        Request::Get(What::Costs) => observed::costs(element, now),
+        Request::TraceNext(asked) => observed::trace_next(asked, element, now),
+        Request::Traced(asked) => observed::traced(asked, element, now),
         Request::Load(document) => load(&document, element, out, now),
         Request::RollBack(_) if element.roll_back(now, out) => Ok(generation(element)),
         Request::RollBack(_) => Err("no program is kept that ran before".to_owned()),

@@ -1,0 +1,87 @@
+//! `planimeter progfe plan`: what would change if a program took the place of another, or of the one that a
+//! running element has, and what that would keep of what it learnt and counted.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::ask::Asking;
+use super::load;
+use crate::cli::failure::Failure;
+use crate::cli::out::{remark, say};
+
+/// Arguments of `plan`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The program that runs and the one that is to run; with --control the latter alone
+    #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
+    programs: Vec<PathBuf>,
+    /// The control socket of the element that is to run it
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Says what would change.
+pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let told = match (&arguments.control, &arguments.programs[..]) {
+        (None, [old, new]) => {
+            let all = progfe::plan::plan(&load(old)?, &load(new)?);
+            json!({ "differences": all.iter().map(ToString::to_string).collect::<Vec<_>>() })
+        }
+        (Some(control), [new]) => {
+            // Files that it names are beside it, not beside the element.
+            let text = load(new)?.to_xml();
+            let name = new.display().to_string();
+            Asking::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?
+        }
+        (None, _) => {
+            let what = "name the program that runs and the one that is to run, or the latter and --control SOCKET";
+            return Err(Failure::usage(what.to_owned()));
+        }
+        (Some(_), _) => {
+            let what = "--control: the running program is asked for there; name the one that is to run alone";
+            return Err(Failure::usage(what.to_owned()));
+        }
+    };
+    match arguments.json {
+        true => say!("{told}"),
+        false => say_plan(&told, arguments.control.is_some()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say_plan(told: &Value, is_running: bool) {
+    if let Some(problems) = told["problems"].as_str().filter(|it| !it.is_empty()) {
+        remark!("{problems}");
+    }
+    let list = |name: &str| told[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    for line in list("differences").iter().filter_map(Value::as_str) {
+        say!("{line}");
+    }
+    if !is_running {
+        return;
+    }
+    if list("differences").is_empty() {
+        say!("nothing would change in {}", told["runs"].as_str().unwrap_or_default());
+    }
+    for block in list("state") {
+        let name = block["instance"].as_str().unwrap_or_default();
+        let held = block["holds"].as_object().into_iter().flatten().map(|(what, held)| {
+            match held["rows"].as_u64() {
+                Some(rows) => format!("{what} {rows} rows"),
+                None => format!("{what} {held}"),
+            }
+        });
+        let dropped = block["dropped_frames"].as_u64().filter(|frames| *frames > 0);
+        let all: Vec<String> =
+            held.chain(dropped.map(|frames| format!("{frames} frames dropped"))).collect();
+        say!("= {name}: {}: {}", block["fate"].as_str().unwrap_or_default(), all.join(", "));
+    }
+    if let Some(links @ 1..) = told["links_lost"].as_u64() {
+        say!("= counters of {links} links that frames went over: lost");
+    }
+}

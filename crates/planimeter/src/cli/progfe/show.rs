@@ -1,0 +1,217 @@
+//! `planimeter progfe show`: a program's graph drawn, and a running element's with rates on its links, what its
+//! blocks let go no further, and what a frame costs in each of them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use progfe::show::svg::{BlockNote, LinkNote, Notes};
+use progfe::show::{dot, svg};
+use serde_json::{Value, json};
+
+use super::live::{Costs, Live, look, short};
+use super::{load, milliseconds};
+use crate::cli::failure::Failure;
+use crate::cli::out::say;
+
+/// Arguments of `show`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The program
+    #[arg(required_unless_present = "control", conflicts_with = "control")]
+    file: Option<PathBuf>,
+    /// The control socket of a running element
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// How: text (of a running element), a picture, the language of Graphviz, or JSON; a running element is told
+    /// as text and a program in dot unless this says otherwise
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
+    /// How long a running element is looked at
+    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
+    seconds: f64,
+    /// One frame of how many goes block by block meanwhile, to find what blocks cost
+    #[arg(long, value_name = "N", requires = "control", default_value_t = switch::control::request::EVERY)]
+    sample: u64,
+}
+
+/// In which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Text,
+    Svg,
+    Dot,
+    Json,
+}
+
+/// Shows a program or a running element.
+pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { file, control, form, seconds, sample } = arguments;
+    let text = match (control, file) {
+        (Some(control), _) => {
+            let live = look(control, milliseconds("--seconds", *seconds)?, *sample)?;
+            match form.unwrap_or(Form::Text) {
+                Form::Text => text(&live),
+                Form::Svg => svg(&live.program, &notes(&live)),
+                Form::Dot => dot(&live.program, &|at| Some(rate(&live, at))),
+                Form::Json => live.json().to_string(),
+            }
+        }
+        (None, file) => {
+            let program = load(file.as_deref().unwrap_or("".as_ref()))?;
+            match form.unwrap_or(Form::Dot) {
+                Form::Svg => svg(&program, &Notes::default()),
+                Form::Dot => dot(&program, &|_| None),
+                Form::Json => graph(&program).to_string(),
+                Form::Text => {
+                    let what = "--as text: is of a running element, named by --control";
+                    return Err(Failure::usage(what.to_owned()));
+                }
+            }
+        }
+    };
+    say!("{}", text.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A program's blocks and links.
+fn graph(program: &progfe::program::Program) -> Value {
+    let links = program.links.iter();
+    let links = links.map(
+        |it| json!({ "from": program.output_name(it.from), "to": program.input_name(it.to) }),
+    );
+    let blocks = program.instances.iter().enumerate();
+    let blocks = blocks
+        .map(|(at, it)| json!({ "instance": it.name, "class": program.class_of(at).name }));
+    json!({
+        "program": program.name,
+        "revision": program.revision,
+        "blocks": blocks.collect::<Vec<_>>(),
+        "links": links.collect::<Vec<_>>(),
+    })
+}
+
+fn rate(live: &Live, link: usize) -> String {
+    let flow = live.links[link];
+    match flow.frames {
+        0 => "0".to_owned(),
+        _ => format!("{}/s, {}", short(flow.frames_per_s), short(flow.frames as f64)),
+    }
+}
+
+fn cost(costs: &Costs, at: usize) -> Option<String> {
+    let (_, median, _) = costs.blocks[at]?;
+    Some(match costs.unit.as_str() {
+        "ns" => format!("{median} ns"),
+        unit => format!("{median} {unit}, {:.0} ns", median as f64 * costs.ns),
+    })
+}
+
+/// What stands in the picture.
+fn notes(live: &Live) -> Notes {
+    let most = live.links.iter().map(|flow| flow.frames_per_s).fold(0.0, f64::max);
+    let link = |(at, flow): (usize, &super::live::Flow)| LinkNote {
+        text: rate(live, at),
+        share: if most > 0.0 { flow.frames_per_s / most } else { 0.0 },
+    };
+    let medians = |costs: &Costs| costs.blocks.iter().flatten().map(|it| it.1).max();
+    let dearest = live.costs.as_ref().and_then(medians).unwrap_or(0).max(1);
+    let block = |at: usize| {
+        let costs = live.costs.as_ref();
+        let median = costs.and_then(|costs| costs.blocks[at]).map_or(0, |it| it.1);
+        let drops = live.drops[at].iter().map(|(why, flow)| {
+            format!("drops, {why}: {}/s, {}", short(flow.frames_per_s), short(flow.frames as f64))
+        });
+        BlockNote {
+            text: costs.and_then(|costs| cost(costs, at)).unwrap_or_default(),
+            share: median as f64 / dearest as f64,
+            drops: drops.collect(),
+        }
+    };
+    let mut lines: Vec<String> = live.summary().iter().flat_map(|line| wrapped(line)).collect();
+    lines.push("at each output: frames a second, and frames so far".to_owned());
+    Notes {
+        lines,
+        links: live.links.iter().enumerate().map(link).collect(),
+        blocks: (0..live.program.instances.len()).map(block).collect(),
+    }
+}
+
+/// Letters of a line below a picture's title.
+const LINE_LETTERS: usize = 150;
+
+/// A text in lines that are not too long.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        if lines[lines.len() - 1].len() + word.len() > LINE_LETTERS {
+            lines.push(String::new());
+        }
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
+/// All of it for a terminal.
+fn text(live: &Live) -> String {
+    let program = &live.program;
+    let mut lines = vec![format!("{}, revision {}", program.name, program.revision)];
+    lines.extend(live.summary());
+    let mut rows = Vec::new();
+    for (link, flow) in program.links.iter().zip(&live.links) {
+        rows.push([
+            format!("{} -> {}", program.output_name(link.from), program.input_name(link.to)),
+            short(flow.frames_per_s),
+            short(flow.bits_per_s),
+            flow.frames.to_string(),
+        ]);
+    }
+    lines.push(String::new());
+    lines.extend(table(["link", "frames/s", "bit/s", "frames"], &rows));
+    let mut rows = Vec::new();
+    for (at, instance) in program.instances.iter().enumerate() {
+        for (why, flow) in &live.drops[at] {
+            let name = format!("{}: {why}", instance.name);
+            rows.push([name, short(flow.frames_per_s), String::new(), flow.frames.to_string()]);
+        }
+    }
+    if !rows.is_empty() {
+        lines.push(String::new());
+        lines.extend(table(["goes no further", "frames/s", "", "frames"], &rows));
+    }
+    if let Some(costs) = &live.costs {
+        let mut rows = Vec::new();
+        for (at, instance) in program.instances.iter().enumerate() {
+            if let Some((visits, median, mean)) = costs.blocks[at] {
+                let name = format!("{} ({})", instance.name, program.short_class(at));
+                rows.push([name, median.to_string(), format!("{mean:.0}"), visits.to_string()]);
+            }
+        }
+        if !rows.is_empty() {
+            lines.push(String::new());
+            let unit = format!("median {}", costs.unit);
+            lines.extend(table(["block", &unit, "mean", "visits"], &rows));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Rows with their columns below each other: the first to the left, the others to the right.
+fn table(head: [&str; 4], rows: &[[String; 4]]) -> Vec<String> {
+    let width = |at: usize| {
+        let words = rows.iter().map(|row| row[at].chars().count());
+        words.chain([head[at].chars().count()]).max().unwrap_or(0)
+    };
+    let widths = [width(0), width(1), width(2), width(3)];
+    let line = |row: [&str; 4]| {
+        let [a, b, c, d] = widths;
+        let text = format!("{:<a$}  {:>b$}  {:>c$}  {:>d$}", row[0], row[1], row[2], row[3]);
+        text.trim_end().to_owned()
+    };
+    let rows = rows.iter().map(|row| line([&row[0], &row[1], &row[2], &row[3]]));
+    std::iter::once(line(head)).chain(rows).collect()
+}

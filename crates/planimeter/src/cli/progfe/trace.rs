@@ -1,0 +1,268 @@
+//! `planimeter progfe trace`: what happens to a frame block by block, in a program of a file or in a running element.
+//!
+//! Frames of a running element are the next ones that match; they go on as they would. As a capture file each
+//! is there as it came, and again for each port that it left by at once, with what happened to it as a remark.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use dataplane::forwarder::Outputs;
+use packet::capture::Direction;
+use packet::capture::write::{Frame as Written, Notes};
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+use ports::capture::{CaptureError, CaptureOptions, CaptureWriter};
+use ports::clock;
+use progfe::element::Element;
+use progfe::problem::Problems;
+use progfe::program::Program;
+use serde_json::{Value, json};
+use switch::control::answer::observed;
+
+use super::ask::Asking;
+use super::{bytes_of, load};
+use crate::cli::failure::Failure;
+use crate::cli::out::{remark, say};
+use crate::cli::stop;
+
+/// Time between two looks at a running element.
+const PAUSE: Nanos = Nanos::from_millis(20);
+
+/// Arguments of `trace`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The program
+    #[arg(required_unless_present = "control", conflicts_with = "control")]
+    file: Option<PathBuf>,
+    /// The frame's bytes in hexadecimal, without frame check sequence
+    #[arg(long, value_name = "HEX", required_unless_present_any = ["pcap", "control"])]
+    frame: Option<String>,
+    /// The frames of a capture file, one after the other
+    #[arg(long, value_name = "FILE", conflicts_with = "frame")]
+    pcap: Option<PathBuf>,
+    /// The control socket of a running element: the next frames that come there
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["frame", "pcap"])]
+    control: Option<PathBuf>,
+    /// Only frames for which this holds, as rules of Match have it, such as: IPv4.proto = 17 and not Vlan
+    #[arg(long, value_name = "CONDITION", requires = "control", default_value = "")]
+    when: String,
+    /// End after so many frames
+    #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
+    count: u64,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
+    seconds: f64,
+    /// Write the frames as they came and as they left to this file too, in pcapng
+    #[arg(long, value_name = "FILE", requires = "control")]
+    write: Option<PathBuf>,
+    /// The port that they come in on; of a file's program 1, of a running element any
+    #[arg(long, value_name = "N")]
+    port: Option<PortNo>,
+    /// Print JSON, one frame a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Says what happens to frames.
+pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(control) = &arguments.control {
+        return running(control, arguments);
+    }
+    let frames = match (&arguments.frame, &arguments.pcap) {
+        (Some(hex), _) => vec![bytes_of(hex)?],
+        (None, Some(file)) => frames_of(file)?,
+        (None, None) => Vec::new(),
+    };
+    let program = load(arguments.file.as_deref().unwrap_or(Path::new("")))?;
+    let port = arguments.port.unwrap_or(1);
+    let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
+    if !ports.contains(&port) {
+        return Err(Failure::usage(format!("--port {port}: the program declares {ports:?}")));
+    }
+    let element: Result<Element, Problems> = Element::start(program.clone(), 0);
+    let mut element = element.map_err(|all| Failure::usage(all.to_string()))?;
+    let mut out = Outputs::new(&ports);
+    for bytes in frames {
+        let trace = element.trace(port, &mut Frame::from_bytes(&bytes), Nanos::ZERO, &mut out);
+        out.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
+        while element.next_told().is_some() {}
+        tell(&observed::trace(&program, &trace), arguments.json);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The frames of a capture file.
+fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+    let spec = format!("pcap:{}", file.display());
+    let opened = ports::open::open(&spec, &ports::afpacket::Options::monitor());
+    let mut port = opened.map_err(|error| Failure::usage(error.to_string()))?;
+    let (mut frames, mut batch) = (Vec::new(), packet::frame::Batch::new(64));
+    loop {
+        let received = port.receive(&mut batch, Nanos::ZERO);
+        let received = received.map_err(|error| Failure::usage(format!("{spec}: {error}")))?;
+        if received == 0 {
+            return Ok(frames);
+        }
+        frames.extend(batch.frames().iter().map(|frame| frame.bytes().to_vec()));
+        batch.clear();
+    }
+}
+
+/// The next frames that come to a running element.
+fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { count, seconds, when, port, .. } = arguments;
+    let for_ms = super::milliseconds("--seconds", *seconds)?;
+    let stop = stop::flag()?;
+    let mut asking = Asking::open(control)?;
+    let asked = json!({ "count": count, "for_ms": for_ms, "port": port, "when": when });
+    // Before anything is asked for: a file that cannot be written leaves the element alone.
+    let file = arguments.write.as_deref().map(|file| Recording::begin(file, &mut asking));
+    let mut file = file.transpose()?;
+    let id = asking.ask(&json!({ "trace_next": asked }))?["id"].take();
+    let (mut told, mut missed) = (0_u64, 0);
+    let ended = loop {
+        let end = stop.load(Ordering::Relaxed);
+        let said = asking.ask(&json!({ "traced": { "id": id, "end": end } }))?;
+        for frame in said["frames"].as_array().into_iter().flatten() {
+            told += 1;
+            if !arguments.json {
+                say!("frame {told}, by port {}, {} bytes", frame["port"], octets(&frame["came"]).len());
+            }
+            tell(frame, arguments.json);
+            if let Some(file) = &mut file {
+                file.add(frame)?;
+            }
+        }
+        missed = said["missed"].as_u64().unwrap_or(missed);
+        match said["ended"].as_str() {
+            Some(ended) => break ended.to_owned(),
+            None if end => break "stop".to_owned(),
+            None => clock::sleep_until(clock::now().saturating_add(PAUSE)),
+        }
+    };
+    if let Some(file) = file {
+        file.end()?;
+    }
+    match ended.as_str() {
+        "time" => remark!("{told} of {count} frames came in {seconds} s"),
+        "program" => remark!("another program runs now: {told} of {count} frames came before that"),
+        "stop" => remark!("stopped after {told} of {count} frames"),
+        _ => {}
+    }
+    if missed > 0 {
+        remark!("{missed} more frames matched, came faster than they were taken and are not told");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(frame: &Value, as_json: bool) {
+    match as_json {
+        true => say!("{frame}"),
+        false => say!("{}", text(frame).trim_end()),
+    }
+}
+
+/// What happened to a frame, a line for each block.
+fn text(frame: &Value) -> String {
+    let mut text = String::new();
+    for step in frame["steps"].as_array().into_iter().flatten() {
+        let word = |name: &str| step[name].as_str().unwrap_or_default();
+        let copy = step["copy"].as_u64().filter(|copy| *copy > 0);
+        let copy = copy.map_or_else(String::new, |copy| format!("copy {copy} "));
+        let _ = writeln!(text, "{copy}{}: {}", word("instance"), word("outcome"));
+        for (name, value) in step["after"].as_object().into_iter().flatten() {
+            if step["before"].get(name) != Some(value) {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = writeln!(text, "    {name} = {value}");
+            }
+        }
+        if let Some(bytes) = step["bytes"].as_str() {
+            let _ = writeln!(text, "    bytes {bytes}");
+        }
+    }
+    if let Some(more @ 1..) = frame["left_out"].as_u64() {
+        let _ = writeln!(text, "and {more} more steps");
+    }
+    text
+}
+
+fn octets(hex: &Value) -> Vec<u8> {
+    let digits = hex.as_str().unwrap_or_default().as_bytes();
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).filter_map(pair).collect()
+}
+
+/// Frames as they came and as they left, in a file.
+struct Recording {
+    writer: CaptureWriter<File>,
+    name: String,
+    /// The ports, in the order of interfaces.
+    ports: Vec<PortNo>,
+    /// Nanoseconds since 1970 at the beginning of the element's clock.
+    epoch: u64,
+}
+
+impl Recording {
+    fn begin(path: &Path, asking: &mut Asking) -> Result<Recording, Failure> {
+        let program = asking.program()?;
+        let name = path.display().to_string();
+        let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
+        let file = File::create(path).map_err(|error| failed(&error))?;
+        let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
+        let about = |port: &PortNo| described(&program, *port);
+        let first = ports.first().map(about).unwrap_or_else(|| CaptureOptions::pcapng("no port"));
+        let mut writer = CaptureWriter::new(file, &first).map_err(|error| failed(&error))?;
+        for port in ports.iter().skip(1) {
+            writer.add_interface(&about(port)).map_err(|error| failed(&error))?;
+        }
+        let epoch = clock::since_1970().0.saturating_sub(clock::now().0);
+        Ok(Recording { writer, name, ports, epoch })
+    }
+
+    fn add(&mut self, frame: &Value) -> Result<(), Failure> {
+        let written = self.write(frame);
+        written.map_err(|error| Failure::usage(format!("{}: {error}", self.name)))
+    }
+
+    fn write(&mut self, frame: &Value) -> Result<(), CaptureError> {
+        let at = Nanos(self.epoch.saturating_add(frame["at_ns"].as_u64().unwrap_or(0)));
+        let remark = text(frame);
+        let came = (&frame["port"], &frame["came"], Direction::Inbound, Some(remark.trim_end()));
+        let left = frame["left"].as_array().into_iter().flatten();
+        let left = left.map(|it| (&it["port"], &it["bytes"], Direction::Outbound, None));
+        for (port, bytes, direction, comment) in std::iter::once(came).chain(left) {
+            let interface = self.ports.iter().position(|it| port.as_u64() == Some((*it).into()));
+            let bytes = octets(bytes);
+            self.writer.write(&Written {
+                interface: interface.unwrap_or(0) as u32,
+                at,
+                bytes: &bytes,
+                original_bytes: bytes.len() as u32,
+                notes: Notes { direction: Some(direction), comment, ..Notes::default() },
+            })?;
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let Recording { writer, name, .. } = self;
+        writer.finish(None).map(drop).map_err(|error| Failure::usage(format!("{name}: {error}")))
+    }
+}
+
+/// A port as an interface of a capture file.
+fn described(program: &Program, port: PortNo) -> CaptureOptions {
+    let declared = program.ports.iter().find(|it| it.number == port);
+    let device = declared.map(|it| it.device.as_str()).filter(|it| !it.is_empty());
+    CaptureOptions {
+        interface_comment: device.map(|device| format!("{} calls it {device}", program.name)),
+        comment: Some(format!(
+            "frames as they came to {} and as they left; what happened to each is said where it came",
+            program.name
+        )),
+        ..CaptureOptions::pcapng(&format!("port {port}"))
+    }
+}

@@ -1,0 +1,131 @@
+//! What would become of what blocks learnt and counted if another program took the place of the one that runs.
+//!
+//! The program is made ready as if it were to run, and thrown away: what is told is what would happen.
+
+use std::sync::Arc;
+
+use packet::time::Nanos;
+
+use super::Element;
+use crate::check::check;
+use crate::enforce::Enforcer;
+use crate::loaded::{Ahead, Kept};
+use crate::problem::Problems;
+use crate::program::Program;
+
+/// What a block holds, and what would become of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The block's name.
+    pub instance: String,
+    /// What it learnt and counted: names of components, and a number or how many rows.
+    pub holds: Vec<(String, Held)>,
+    /// Frames that it let go no further.
+    pub drops: u64,
+    /// What is kept of it; none if it is lost.
+    pub kept: Option<Kept>,
+}
+
+/// What a component holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// A number that is not zero.
+    Number(u64),
+    /// Rows.
+    Rows(usize),
+}
+
+impl<E: Enforcer> Element<E> {
+    /// Blocks that hold something, with what would become of it under another program, and how many links would
+    /// lose their counters. Every problem of a program that could not be run.
+    pub fn foresee(
+        &self,
+        program: Program,
+        now: Nanos,
+    ) -> Result<(Vec<Holding>, usize), Problems> {
+        let problems = check(&program);
+        if problems.refuses() {
+            return Err(problems);
+        }
+        let (program, next) = (Arc::new(program), self.generations + 1);
+        let prepared = self.enforcer.prepare(program, next, self.seed, Ahead::new())?;
+        let loaded = E::loaded(&prepared);
+        let running = self.enforcer.program();
+        let mut all = Vec::new();
+        for (at, instance) in running.instances.iter().enumerate() {
+            let (holds, drops) = (self.holds(at, now), self.enforcer.drops(at).total());
+            if !holds.is_empty() || drops > 0 {
+                let name = instance.name.clone();
+                all.push(Holding { instance: name, holds, drops, kept: loaded.keeps(at) });
+            }
+        }
+        let kept: Vec<usize> = loaded.keeps_links().collect();
+        let lost = |at: &usize| !kept.contains(at) && self.enforcer.link(*at).frames > 0;
+        Ok((all, (0..running.links.len()).filter(lost).count()))
+    }
+
+    /// What a block itself writes: what is as the program says, and what the class says of the element, is not
+    /// among it.
+    fn holds(&self, at: usize, now: Nanos) -> Vec<(String, Held)> {
+        let program = self.enforcer.program();
+        let Some(block) = self.enforcer.block(at) else { return Vec::new() };
+        let class = program.class_of(at);
+        let own = class.components.iter().filter(|it| {
+            it.kind == forces::model::ComponentKind::Component
+                && !program.instances[at].components.contains_key(&it.id)
+        });
+        let held = |id: u32| {
+            let value = block.get(id, now)?;
+            match value.rows() {
+                Some(rows) => Some(rows.len()).filter(|rows| *rows > 0).map(Held::Rows),
+                None => value.unsigned().filter(|it| *it > 0).map(Held::Number),
+            }
+        };
+        own.filter_map(|it| Some((it.name.clone(), held(it.id)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dataplane::forwarder::{Forwarder, Outputs};
+    use packet::frame::Batch;
+
+    use super::*;
+    use crate::compile::Compiled;
+    use crate::program::document::no_files;
+    use crate::xml::Source;
+
+    const TEXT: &str = include_str!("../../../../examples/progfe/bridge.fe.xml");
+
+    fn program(text: &str) -> Program {
+        let (program, problems) = Program::load(&Source::new("a.fe.xml", text), &no_files);
+        program.unwrap_or_else(|| panic!("{problems}"))
+    }
+
+    #[test]
+    fn what_blocks_learnt_is_told_with_its_fate_and_nothing_changes() {
+        let (mut out, now) = (Outputs::new(&[1, 2]), Nanos::from_secs(10));
+        let mut element: Element<Compiled> = Element::start(program(TEXT), 1).unwrap();
+        for from in 1..=3 {
+            let mut batch = Batch::new(1);
+            let bytes = [[2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, from]].concat();
+            assert!(batch.push_bytes(&[bytes, vec![0; 48]].concat()));
+            element.forward(1, &mut batch, now, &mut out);
+        }
+        let told = |element: &Element<Compiled>, text: &str| {
+            let (all, links) = element.foresee(program(text), now).unwrap();
+            let fdb = all.into_iter().find(|it| it.instance == "fdb").unwrap();
+            (fdb.holds, fdb.kept, links)
+        };
+        let (holds, kept, links) = told(&element, TEXT);
+        assert!(holds.contains(&("Entries".to_owned(), Held::Rows(3))), "{holds:?}");
+        assert_eq!((kept, links), (Some(Kept::Whole), 0));
+        let (_, kept, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
+        assert_eq!(kept, None);
+        // From the port into the table, and from the table.
+        let (_, kept, links) = told(&element, &TEXT.replace("fdb", "table"));
+        assert_eq!((kept, links), (None, 2));
+        assert_eq!(element.generation(), 1);
+        assert_eq!(element.account().received, 3);
+    }
+}

@@ -1,0 +1,232 @@
+//! The next frames that somebody is interested in: as they came, what became of them block by block, and as they
+//! left.
+//!
+//! Which frames is said by a port, by a condition as rules have them, or both. It ends by itself, after so many
+//! frames or at a moment. Frames that leave later, from queues of blocks, are not among those that left.
+//!
+//! Invariant: what nobody takes is bounded ([`KEPT_OCTETS_MAX`]); frames for which there is no room are counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use dataplane::forwarder::Outputs;
+use packet::frame::{Frame, PortNo};
+use packet::time::Nanos;
+
+use super::{Watch, bytes_of, is_alike};
+use crate::condition::{Condition, Operand};
+use crate::enforce::Enforcer;
+use crate::lfb::{Packet, Slots, meta_id};
+use crate::program::{Program, text};
+use crate::trace::{Step, Trace};
+
+/// Most frames that can be asked for at once.
+pub const FRAMES_MAX: u64 = 10_000;
+/// Octets of what was noted and not taken yet.
+pub const KEPT_OCTETS_MAX: usize = 4 << 20;
+/// What a step is taken to need beside bytes that changed.
+const STEP_OCTETS: usize = 256;
+
+/// Which frames somebody is interested in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many, 1 to [`FRAMES_MAX`].
+    pub count: u64,
+    /// Those that this port received; of any port if there is none.
+    pub port: Option<PortNo>,
+    /// Those for which this holds, such as `IPv4.proto = 17`; an empty one always does.
+    pub when: String,
+    /// Until when.
+    pub until: Nanos,
+}
+
+/// A frame that somebody was interested in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    /// When it came.
+    pub at: Nanos,
+    /// The port that received it.
+    pub port: PortNo,
+    /// Its bytes then.
+    pub came: Vec<u8>,
+    /// What happened to it.
+    pub trace: Trace,
+    /// What left at once: by which port, and its bytes.
+    pub left: Vec<(PortNo, Vec<u8>)>,
+}
+
+/// Why no more frames are noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As many as were wanted have come.
+    Count,
+    /// It is later than was said.
+    Time,
+    /// A program with other blocks, links or frame formats runs.
+    Program,
+}
+
+/// Frames that somebody is interested in.
+#[derive(Debug)]
+pub struct Tracing {
+    /// Which of those of this element.
+    pub id: u64,
+    program: Arc<Program>,
+    port: Option<PortNo>,
+    condition: Condition,
+    slots: Slots,
+    packet: Packet,
+    missing: u64,
+    until: Nanos,
+    is_stale: bool,
+    kept: VecDeque<Traced>,
+    kept_octets: usize,
+    /// Frames that were meant and for which there was no room.
+    pub missed: u64,
+}
+
+impl Tracing {
+    /// Waits for frames of a program; why not, if they cannot be told.
+    pub fn new(id: u64, program: &Arc<Program>, wanted: &Wanted) -> Result<Tracing, String> {
+        let Wanted { count, port, when, until } = wanted;
+        if !(1..=FRAMES_MAX).contains(count) {
+            return Err(format!("{count} frames: ask for 1 to {FRAMES_MAX}"));
+        }
+        let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
+        if let Some(port) = port.filter(|port| !ports.contains(port)) {
+            return Err(format!("port {port}: the program has the ports {ports:?}"));
+        }
+        let condition = match when.trim() {
+            "" => Ok(Condition::Any),
+            when => text::condition(when, &program.frames, &program.catalog),
+        };
+        let condition = condition.map_err(|error| {
+            let hint = if error.hint.is_empty() { String::new() } else { format!("; {}", error.hint) };
+            format!("{when}: at byte {}: {}{hint}", error.at, error.what)
+        })?;
+        if let Some(name) = unknown_yet(&condition) {
+            return Err(format!(
+                "{when}: meta:{name} is not known yet when a frame comes in; of metadata only PHYPortID is"
+            ));
+        }
+        let slots = Slots::of(&program.catalog).ok_or("too many metadata")?;
+        Ok(Tracing {
+            id,
+            program: program.clone(),
+            port: *port,
+            condition,
+            packet: Packet::new(&slots),
+            slots,
+            missing: *count,
+            until: *until,
+            is_stale: false,
+            kept: VecDeque::new(),
+            kept_octets: 0,
+            missed: 0,
+        })
+    }
+
+    /// Why no more frames are noted, if so.
+    pub fn ended(&self, now: Nanos) -> Option<Ended> {
+        match self.missing {
+            0 => Some(Ended::Count),
+            _ if self.is_stale => Some(Ended::Program),
+            _ => (now >= self.until).then_some(Ended::Time),
+        }
+    }
+
+    /// The program whose blocks and links the steps name.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Takes the oldest of what was noted.
+    pub fn take(&mut self) -> Option<Traced> {
+        let traced = self.kept.pop_front()?;
+        self.kept_octets -= octets(&traced);
+        Some(traced)
+    }
+
+    /// Whether more was noted than is taken.
+    pub fn has_more(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    pub(super) fn wants(&self, port: PortNo, now: Nanos) -> bool {
+        self.ended(now).is_none() && self.port.is_none_or(|wanted| wanted == port)
+    }
+
+    /// Whether a frame that a port received is one of them.
+    pub(super) fn is_meant(&mut self, port: PortNo, frame: &mut Frame) -> bool {
+        if self.condition == Condition::Any {
+            return true;
+        }
+        let Tracing { program, slots, packet, condition, .. } = self;
+        let frames = &program.frames;
+        packet.begin(frame, frames.start, slots.ids().len(), Nanos::ZERO);
+        packet.set_meta(slots, meta_id::PHY_PORT, port.into());
+        let is_meant = packet.facts(frames, slots, |facts| condition.holds(facts));
+        std::mem::swap(packet.frame_mut(), frame);
+        is_meant
+    }
+
+    /// Sends a frame through the program and notes what becomes of it.
+    pub(super) fn follow<E: Enforcer>(
+        &mut self,
+        enforcer: &mut E,
+        port: PortNo,
+        frame: &mut Frame,
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
+        let (came, at) = (bytes_of(frame), frame.stamp.map_or(now, |stamp| stamp.at));
+        let before: Vec<usize> = out.queues().iter().map(|(_, queue)| queue.len()).collect();
+        let mut trace = Trace::default();
+        enforcer.pass(port, frame, now, out, Watch::Trace(&mut trace));
+        let queues = out.queues().iter().zip(before);
+        let left = queues.flat_map(|((to, queue), before)| {
+            let new = queue.frames().get(before..).unwrap_or_default();
+            new.iter().map(|frame| (*to, bytes_of(frame)))
+        });
+        let traced = Traced { at, port, came, trace, left: left.collect() };
+        self.missing -= 1;
+        let octets = octets(&traced);
+        if self.kept_octets + octets > KEPT_OCTETS_MAX {
+            self.missed += 1;
+            return;
+        }
+        self.kept_octets += octets;
+        self.kept.push_back(traced);
+    }
+
+    pub(super) fn program_changed(&mut self, program: &Arc<Program>) {
+        // What was noted names blocks by their places in the program that ran then.
+        match self.is_stale || !is_alike(&self.program, program) {
+            true => self.is_stale = true,
+            false => self.program = program.clone(),
+        }
+    }
+}
+
+/// A metadatum of a condition that is not known of a frame that just came in.
+fn unknown_yet(condition: &Condition) -> Option<&str> {
+    match condition {
+        Condition::Any => None,
+        Condition::All(all) | Condition::Either(all) => all.iter().find_map(unknown_yet),
+        Condition::Not(inner) => unknown_yet(inner),
+        Condition::Present(operand) | Condition::Test(operand, _) => match operand {
+            Operand::Meta { id, name, .. } if *id != meta_id::PHY_PORT => Some(name),
+            _ => None,
+        },
+    }
+}
+
+/// What a traced frame needs, roughly.
+fn octets(traced: &Traced) -> usize {
+    let step = |step: &Step| {
+        let words = step.before.len() + step.after.len() + step.copies.len();
+        STEP_OCTETS + step.bytes.as_ref().map_or(0, Vec::len) + words * size_of::<(u32, u128)>()
+    };
+    let left: usize = traced.left.iter().map(|(_, bytes)| bytes.len()).sum();
+    traced.came.len() + left + traced.trace.steps.iter().map(step).sum::<usize>()
+}
