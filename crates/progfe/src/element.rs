@@ -43,7 +43,7 @@ mod observed;
 pub mod watching;
 
 pub use draft::Draft;
-pub use foreseen::{Held, Holding};
+pub use foreseen::{Fate, Held, Holding};
 pub use watching::Report;
 
 /// A running element.

@@ -11,7 +11,7 @@ use crate::check::check;
 use crate::enforce::Enforcer;
 use crate::loaded::{Ahead, Kept};
 use crate::problem::Problems;
-use crate::program::Program;
+use crate::program::{Program, base_id};
 
 /// What a block holds, and what would become of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,19 @@ pub struct Holding {
     pub holds: Vec<(String, Held)>,
     /// Frames that it let go no further.
     pub drops: u64,
-    /// What is kept of it; none if it is lost.
-    pub kept: Option<Kept>,
+    /// What would become of all that.
+    pub fate: Fate,
+}
+
+/// What would become of what a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is there still.
+    Kept,
+    /// As much of it as fits the block's new settings.
+    AsItFits,
+    /// It is gone.
+    Lost,
 }
 
 /// What a component holds.
@@ -53,10 +64,18 @@ impl<E: Enforcer> Element<E> {
         let running = self.enforcer.program();
         let mut all = Vec::new();
         for (at, instance) in running.instances.iter().enumerate() {
+            let is_as_before = loaded.program.find(&instance.name).is_some_and(|new| {
+                loaded.program.instances[new].components == instance.components
+            });
+            let fate = match loaded.keeps(at) {
+                None => Fate::Lost,
+                Some(Kept::State) if !is_as_before => Fate::AsItFits,
+                Some(_) => Fate::Kept,
+            };
             let (holds, drops) = (self.holds(at, now), self.enforcer.drops(at).total());
             if !holds.is_empty() || drops > 0 {
                 let name = instance.name.clone();
-                all.push(Holding { instance: name, holds, drops, kept: loaded.keeps(at) });
+                all.push(Holding { instance: name, holds, drops, fate });
             }
         }
         let kept: Vec<usize> = loaded.keeps_links().collect();
@@ -64,12 +83,15 @@ impl<E: Enforcer> Element<E> {
         Ok((all, (0..running.links.len()).filter(lost).count()))
     }
 
-    /// What a block itself writes: what is as the program says, and what the class says of the element, is not
-    /// among it.
+    /// What a block itself writes, but what the program says.
     fn holds(&self, at: usize, now: Nanos) -> Vec<(String, Held)> {
         let program = self.enforcer.program();
         let Some(block) = self.enforcer.block(at) else { return Vec::new() };
         let class = program.class_of(at);
+        // What a port says is of its link, not learnt.
+        if class.is_a(base_id::PHY) {
+            return Vec::new();
+        }
         let own = class.components.iter().filter(|it| {
             it.kind == forces::model::ComponentKind::Component
                 && !program.instances[at].components.contains_key(&it.id)
@@ -115,16 +137,18 @@ mod tests {
         let told = |element: &Element<Compiled>, text: &str| {
             let (all, links) = element.foresee(program(text), now).unwrap();
             let fdb = all.into_iter().find(|it| it.instance == "fdb").unwrap();
-            (fdb.holds, fdb.kept, links)
+            (fdb.holds, fdb.fate, links)
         };
-        let (holds, kept, links) = told(&element, TEXT);
+        let (holds, fate, links) = told(&element, TEXT);
         assert!(holds.contains(&("Entries".to_owned(), Held::Rows(3))), "{holds:?}");
-        assert_eq!((kept, links), (Some(Kept::Whole), 0));
-        let (_, kept, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
-        assert_eq!(kept, None);
+        assert_eq!((fate, links), (Fate::Kept, 0));
+        let (_, fate, _) = told(&element, &TEXT.replace("262144", "2"));
+        assert_eq!(fate, Fate::AsItFits);
+        let (_, fate, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
+        assert_eq!(fate, Fate::Lost);
         // From the port into the table, and from the table.
-        let (_, kept, links) = told(&element, &TEXT.replace("fdb", "table"));
-        assert_eq!((kept, links), (None, 2));
+        let (_, fate, links) = told(&element, &TEXT.replace("fdb", "table"));
+        assert_eq!((fate, links), (Fate::Lost, 2));
         assert_eq!(element.generation(), 1);
         assert_eq!(element.account().received, 3);
     }

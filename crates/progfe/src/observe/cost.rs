@@ -39,7 +39,7 @@ pub struct Costs {
     seen: u64,
     /// Frames that were looked at, and what all their blocks took together.
     pub frames: u64,
-    /// What two readings beside each other differ by at least, in units of the counter.
+    /// What two readings beside each other differ by (the median), in units of the counter.
     pub reading: u64,
     /// Whether another program took the place of the one that was looked at: all began again.
     pub began_again: bool,
@@ -63,6 +63,8 @@ impl Costs {
             let before = counter();
             counter().wrapping_sub(before)
         };
+        let mut readings: Vec<u64> = (0..READINGS).map(apart).collect();
+        readings.sort_unstable();
         Costs {
             counter,
             every: every.max(1),
@@ -70,7 +72,7 @@ impl Costs {
             program: program.clone(),
             seen: 0,
             frames: 0,
-            reading: (0..READINGS).map(apart).min().unwrap_or(0),
+            reading: readings[READINGS / 2],
             began_again: false,
             blocks: vec![Visits::default(); program.instances.len()],
         }

@@ -53,6 +53,7 @@ fn what_is_written_reads_as_the_same_program() {
         assert!(problems.is_empty(), "{name}\n{problems}\n{written}");
         let again = again.unwrap();
         assert_eq!(again.to_xml(), written, "{name}");
+        assert!(again.frames == program.frames, "{name}");
         assert_eq!(again.instances.len(), program.instances.len());
         for (a, b) in program.instances.iter().zip(&again.instances) {
             assert_eq!((&a.name, a.class, a.number), (&b.name, b.class, b.number), "{name}");

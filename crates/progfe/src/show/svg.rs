@@ -48,7 +48,7 @@ const BUSY: &str = "#0072b2";
 const IDLE: &str = "#b4b4b4";
 const LOST: &str = "#d55e00";
 /// Width of a letter in the widest of the fonts, and of a bold one.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 6.7;
 const LETTER_BOLD: f64 = 7.9;
 const HEAD: f64 = 34.0;
 const ROW: f64 = 15.0;

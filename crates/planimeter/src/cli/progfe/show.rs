@@ -137,7 +137,7 @@ fn notes(live: &Live) -> Notes {
 }
 
 /// Letters of a line below a picture's title.
-const LINE_LETTERS: usize = 150;
+const LINE_LETTERS: usize = 130;
 
 /// A text in lines that are not too long.
 fn wrapped(text: &str) -> Vec<String> {

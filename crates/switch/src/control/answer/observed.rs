@@ -6,9 +6,8 @@
 
 use packet::time::Nanos;
 use ports::clock;
-use progfe::element::{Held, Holding};
+use progfe::element::{Fate, Held, Holding};
 use progfe::lfb::{Reason, Verdict};
-use progfe::loaded::Kept;
 use progfe::observe::tracing::Ended;
 use progfe::observe::{Traced, Wanted};
 use progfe::plan::Difference;
@@ -173,10 +172,10 @@ pub(super) fn plan(document: &Document, element: &Element, now: Nanos) -> Result
             "instance": it.instance,
             "holds": holds.collect::<Map<String, Value>>(),
             "dropped_frames": it.drops,
-            "fate": match it.kept {
-                Some(Kept::Whole) => "kept",
-                Some(Kept::State) => "kept as far as it fits",
-                None => "lost",
+            "fate": match it.fate {
+                Fate::Kept => "kept",
+                Fate::AsItFits => "kept as far as it fits",
+                Fate::Lost => "lost",
             },
         })
     };
