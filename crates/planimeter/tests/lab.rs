@@ -20,6 +20,8 @@ mod hosts;
 mod transfers;
 #[path = "lab/joining.rs"]
 mod joining;
+#[path = "lab/observed.rs"]
+mod observed;
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
 #[path = "lab/programmed.rs"]
@@ -51,7 +53,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 53] = [
+const TESTS: [Test<Need>; 54] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
@@ -130,6 +132,7 @@ const TESTS: [Test<Need>; 53] = [
         programmed::needs,
         programmed::a_router_is_reprogrammed_over_forces,
     ),
+    ("a_running_element_is_looked_at", lab_needs, observed::a_running_element_is_looked_at),
     ("a_router_with_agents_routes", agents::host_needs, agents::a_router_with_agents_routes),
     (
         "continuity_is_checked_with_open_vswitch",

@@ -84,6 +84,8 @@ enum Order {
         /// Stop after so many
         #[arg(long, value_name = "N")]
         count: Option<u64>,
+        #[command(flatten)]
+        filters: Filters,
     },
     /// Have a frame go through the program, and print what happened to it
     Trace {
@@ -101,6 +103,33 @@ enum Order {
     },
 }
 
+/// Which events are told (RFC 5812 section 4.8.5); they hold together.
+#[derive(clap::Args)]
+struct Filters {
+    /// Only one of so many
+    #[arg(long, value_name = "N")]
+    every: Option<u32>,
+    /// Only one in so many milliseconds
+    #[arg(long, value_name = "MS")]
+    interval: Option<u32>,
+    /// The value that is to be passed, of events that have one
+    #[arg(long, value_name = "N")]
+    threshold: Option<u32>,
+    /// How far it has to be passed by, and fallen below between
+    #[arg(long, value_name = "N")]
+    hysteresis: Option<u32>,
+}
+
+impl Filters {
+    /// Properties of the subscription.
+    fn properties(&self) -> Vec<(u32, u32)> {
+        let Filters { every, interval, threshold, hysteresis } = self;
+        let all = [(3, threshold), (4, hysteresis), (5, every), (6, interval)];
+        let set = all.iter().filter_map(|(id, number)| Some((*id, (**number)?)));
+        [(2, 1)].into_iter().chain(set).collect()
+    }
+}
+
 /// A control element at work.
 struct Work {
     element: ControlElement,
@@ -115,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let done = match &arguments.order {
         Order::Get { parts } => work.get(parts),
         Order::Set { changes, rows } => work.set(changes, rows),
-        Order::Watch { events, count } => work.watch(events, *count),
+        Order::Watch { events, count, filters } => work.watch(events, *count, filters),
         Order::Trace { frame, port } => work.trace(frame, *port),
         Order::Load { file } => work.load(file),
     };
@@ -292,11 +321,16 @@ impl Work {
         }
     }
 
-    fn watch(&mut self, events: &[String], count: Option<u64>) -> Result<(), Failure> {
+    fn watch(
+        &mut self,
+        events: &[String],
+        count: Option<u64>,
+        filters: &Filters,
+    ) -> Result<(), Failure> {
         let stop = super::stop::flag()?;
         for text in events {
             let part = self.part(text)?;
-            let asked = self.element.ce().subscribe(&part.place, &[(2, 1)]);
+            let asked = self.element.ce().subscribe(&part.place, &filters.properties());
             let correlator =
                 asked.map_err(|refused| Failure::usage(format!("{text}: {refused}")))?;
             let answer = self.element.answer(correlator, &mut self.meanwhile).map_err(failed)?;

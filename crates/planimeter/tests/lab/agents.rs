@@ -20,7 +20,7 @@ use super::{Element, Place, in_time, lab_needs, ovs_needs};
 /// How long anything may take; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn example(name: &str) -> String {
+pub(super) fn example(name: &str) -> String {
     format!("{}/../../examples/progfe/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -87,16 +87,16 @@ impl Control {
 }
 
 /// An element between cables to namespaces of their own.
-struct Net {
-    place: Place,
+pub(super) struct Net {
+    pub(super) place: Place,
     element: Namespace,
-    hosts: Vec<Namespace>,
+    pub(super) hosts: Vec<Namespace>,
     _cables: Vec<Cable>,
 }
 
 impl Net {
     /// Its ports e1 and e2 are joined to h1 and h2.
-    fn new() -> Net {
+    pub(super) fn new() -> Net {
         let (place, element) = (Place::new(), Namespace::create().unwrap());
         let hosts: Vec<Namespace> = (0..2).map(|_| Namespace::create().unwrap()).collect();
         let end = |namespace: &Namespace, name: String, mac| EndSettings {
@@ -115,7 +115,7 @@ impl Net {
         Net { place, element, hosts, _cables: cables }
     }
 
-    fn start(&self, program: &str, words: &[&str]) -> Element {
+    pub(super) fn start(&self, program: &str, words: &[&str]) -> Element {
         let mut arguments = vec!["progfe", "--program", program, "--control", "control"];
         arguments.extend(["--port", "1=afpacket:e1", "--port", "2=afpacket:e2"]);
         arguments.extend(words);
