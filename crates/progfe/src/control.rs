@@ -10,7 +10,7 @@
 //! program as a whole is an instance of [a class of our own](whole).
 
 use dataplane::forwarder::Outputs;
-use forces::association::{Change, Element, Place};
+use forces::association::{Change, Element, Happening, Place};
 use forces::model::Catalog;
 use forces::value::Value;
 use forces::wire::{Redirect, ResultCode, data};
@@ -53,6 +53,11 @@ impl Control {
     /// turn after some.
     pub fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
+    }
+
+    /// Keeps the last event of an agent, which can be asked for.
+    pub fn agent_said(&mut self, happening: &Happening) {
+        self.whole.agent_event = happening.reported.first().cloned();
     }
 }
 

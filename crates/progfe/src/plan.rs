@@ -141,7 +141,8 @@ fn set_otherwise(instance: &str, component: &Component, values: &[Value; 2]) -> 
         [Some(old), Some(new)] => {
             let added = new.keys().filter(|index| !old.contains_key(index)).count();
             let gone = old.keys().filter(|index| !new.contains_key(index)).count();
-            let other = new.iter().filter(|(index, row)| old.get(index).is_some_and(|it| it != *row));
+            let other =
+                new.iter().filter(|(index, row)| old.get(index).is_some_and(|it| it != *row));
             [added, gone, other.count()]
         }
         _ => [0; 3],

@@ -8,7 +8,7 @@
 
 use std::os::fd::RawFd;
 
-use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Moment};
+use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Happening, Moment};
 use ::forces::wire::Id;
 use dataplane::forwarder::Outputs;
 use packet::time::Nanos;
@@ -251,6 +251,20 @@ impl Forces {
             let mut speaker = Speaker { control, element, now, out };
             fe.happened(&happening, &mut speaker, moment(now));
         }
+    }
+
+    /// Tells of an event of an agent.
+    pub fn agent_said(
+        &mut self,
+        happening: &Happening,
+        element: &mut Element,
+        out: &mut Outputs,
+        now: Nanos,
+    ) {
+        let Forces { fe, control, .. } = self;
+        control.agent_said(happening);
+        let mut speaker = Speaker { control, element, now, out };
+        fe.happened(happening, &mut speaker, moment(now));
     }
 
     /// Does what the association wants done.

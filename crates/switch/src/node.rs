@@ -223,7 +223,7 @@ impl Node {
             }
         }
         if let Some(services) = services {
-            serve_element(services, forward, (forces.is_some(), control.as_mut()), now);
+            serve_element(services, forward, (forces.as_mut(), control.as_mut()), now);
         }
         if let (Some(workshop), Plane::ProGfe(element)) = (workshop, &mut forward.forwarder) {
             element.take_gone().into_iter().for_each(|gone| workshop.free(gone));
@@ -344,17 +344,20 @@ impl Node {
 fn serve_element(
     services: &mut Services,
     forward: &mut ForwardLoop<Plane>,
-    (has_control, mut control): (bool, Option<&mut Control>),
+    (mut forces, mut control): (Option<&mut Forces>, Option<&mut Control>),
     now: Nanos,
 ) {
     let Plane::ProGfe(element) = &mut forward.forwarder else { return };
     services.serve(element, &mut forward.outputs, now);
-    if !has_control {
+    if forces.is_none() {
         services.take_control_elements_part(element);
     }
-    while let Some(event) = services.next_event(element) {
+    while let Some(news) = services.next_event(element) {
         if let Some(control) = &mut control {
-            control.tell(&event);
+            control.tell(&news.told);
+        }
+        if let (Some(forces), Some(happening)) = (&mut forces, &news.of_agent) {
+            forces.agent_said(happening, element, &mut forward.outputs, now);
         }
     }
     forward.send_waiting(now);

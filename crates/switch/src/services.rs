@@ -5,12 +5,14 @@
 
 use std::os::fd::RawFd;
 
+use ::forces::association::Happening;
 use dataplane::forwarder::Outputs;
 use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
 use progfe::agent::{Ask, Fact};
+use progfe::control::news;
 use progfe::element::Report;
 use progfe::lfb::ToldTo;
 use progfe::program::Program;
@@ -27,6 +29,14 @@ pub mod http;
 mod processes;
 
 use processes::Processes;
+
+/// An event that a watch wants told.
+pub struct News {
+    /// As clients of the control socket are told it.
+    pub told: Value,
+    /// As control elements are, if it is an agent's; they watch blocks by themselves.
+    pub of_agent: Option<Happening>,
+}
 
 /// An element's services.
 pub struct Services {
@@ -80,18 +90,22 @@ impl Services {
     }
 
     /// The next event that a watch wants told.
-    pub fn next_event(&mut self, element: &mut Element) -> Option<Value> {
+    pub fn next_event(&mut self, element: &mut Element) -> Option<News> {
         if let Some(report) = element.next_report() {
-            return Some(json!({ "event": of_block(&report, element.program()) }));
+            let told = json!({ "event": of_block(&report, element.program()) });
+            return Some(News { told, of_agent: None });
         }
         let report = self.dispatcher.next_report()?;
-        Some(json!({ "event": {
+        let facts = value_of(&report.occurred.facts);
+        let happening = news::agent(&report, &facts.to_string());
+        let told = json!({ "event": {
             "agent": report.agent,
             "event": report.occurred.event,
             "at_ns": report.occurred.at.0,
             "untold": report.untold,
-            "facts": value_of(&report.occurred.facts),
-        } }))
+            "facts": facts,
+        } });
+        Some(News { told, of_agent: Some(happening) })
     }
 
     /// What agents know and count.

@@ -343,7 +343,10 @@ impl Work {
             while let Some(event) = self.element.next_event() {
                 match event {
                     CeEvent::Notified(selects) => {
-                        for line in self.names.notification(&selects) {
+                        // Several may have come together, more than are wanted among them.
+                        let left = count.map_or(u64::MAX, |count| count - told);
+                        let lines = self.names.notification(&selects);
+                        for line in lines.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
                             say!("{line}");
                             told += 1;
                         }

@@ -38,8 +38,7 @@ struct Sender {
 impl Sender {
     fn start(host: &Namespace, name: &str, first: u32) -> Sender {
         let spec = format!("afpacket:{name}");
-        let mut port =
-            host.run(|| ports::open::open(&spec, &Options::monitor())).unwrap().unwrap();
+        let mut port = host.run(|| ports::open::open(&spec, &Options::monitor())).unwrap().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let until = stop.clone();
         let send = move || {
@@ -126,7 +125,8 @@ fn graph(place: &Place) {
 fn frames(place: &Place) {
     let trace = ["progfe", "trace", "--control", "control"];
     let wanted = ["--when", "Eth.type = 0x88b5 and meta:PHYPortID = 1", "--count", "3"];
-    let (text, _) = told(place, &[&trace[..], &wanted, &["--json", "--write", "t.pcapng"]].concat());
+    let (text, _) =
+        told(place, &[&trace[..], &wanted, &["--json", "--write", "t.pcapng"]].concat());
     let wire: String = frame(1, 2, 0x88b5).iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3, "{text}");
@@ -140,7 +140,8 @@ fn frames(place: &Place) {
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
     assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // Nothing of that kind comes, and that ends by itself.
-    let (text, errors) = told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
+    let (text, errors) =
+        told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
     assert!(errors.contains("0 of 1 frames came in 0.1 s"), "{errors}");
     let said = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());

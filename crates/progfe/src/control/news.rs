@@ -1,8 +1,11 @@
 //! What is told to control elements by itself: events, and packets that leave by RedirectOut.
 
+use forces::Value;
 use forces::association::Happening;
 use forces::wire::Redirect;
 
+use super::whole;
+use crate::agent::dispatcher::Report;
 use crate::lfb;
 use crate::lfb::told::ToldFrame;
 use crate::program::Program;
@@ -19,6 +22,27 @@ pub fn happening(program: &Program, it: &lfb::Happening) -> Option<Happening> {
         value,
         reported: it.reports.iter().map(|(_, value)| value.clone()).collect(),
     })
+}
+
+/// An agent's event as an association knows it, with particulars as JSON.
+pub fn agent(report: &Report, facts: &str) -> Happening {
+    let Report { agent, occurred, untold } = report;
+    let text = |text: &str, octets| Value::Text(whole::cut(text, octets).to_owned());
+    let value = Value::struct_of([
+        (1, text(agent, 256)),
+        (2, text(occurred.event, 256)),
+        (3, Value::Unsigned(occurred.at.0)),
+        (4, Value::Unsigned(*untold)),
+        (5, text(facts, 4096)),
+    ]);
+    Happening {
+        class: whole::CLASS,
+        instance: 1,
+        event: whole::AGENT_SAID,
+        subscripts: Vec::new(),
+        value: None,
+        reported: vec![value],
+    }
 }
 
 /// A packet with its metadata, each as wide as its type; those of types that are no numbers are left out.

@@ -46,12 +46,19 @@ pub mod component {
     pub const TRACE: u32 = 10;
     /// Frames by what became of them.
     pub const ACCOUNT: u32 = 11;
+    /// The last event of an agent.
+    pub const AGENT_EVENT: u32 = 12;
 }
+
+/// The event that an agent said something.
+pub const AGENT_SAID: u32 = 1;
 
 /// What the instance knows beside the element.
 #[derive(Debug, Default)]
 pub struct Whole {
     problems: Vec<String>,
+    /// The last event of an agent.
+    pub agent_event: Option<Value>,
     /// The last trace, as rows.
     pub traced: Rows,
     /// Packets from control elements for which there is no RedirectIn.
@@ -211,6 +218,9 @@ impl Whole {
                 });
                 Value::rows_of(all)
             }
+            component::AGENT_EVENT => {
+                self.agent_event.clone().ok_or(ResultCode::COMPONENT_DOES_NOT_EXIST)?
+            }
             component::TRACE => Value::Array(self.traced.clone()),
             component::ACCOUNT => {
                 let account = element.account();
@@ -233,7 +243,7 @@ impl Whole {
 }
 
 /// The beginning of a text, as many octets as its type holds.
-fn cut(text: &str, octets: usize) -> &str {
+pub(super) fn cut(text: &str, octets: usize) -> &str {
     let mut end = text.len().min(octets);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -49,11 +49,7 @@ pub enum Held {
 impl<E: Enforcer> Element<E> {
     /// Blocks that hold something, with what would become of it under another program, and how many links would
     /// lose their counters. Every problem of a program that could not be run.
-    pub fn foresee(
-        &self,
-        program: Program,
-        now: Nanos,
-    ) -> Result<(Vec<Holding>, usize), Problems> {
+    pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<Holding>, usize), Problems> {
         let problems = check(&program);
         if problems.refuses() {
             return Err(problems);
@@ -64,9 +60,10 @@ impl<E: Enforcer> Element<E> {
         let running = self.enforcer.program();
         let mut all = Vec::new();
         for (at, instance) in running.instances.iter().enumerate() {
-            let is_as_before = loaded.program.find(&instance.name).is_some_and(|new| {
-                loaded.program.instances[new].components == instance.components
-            });
+            let is_as_before = loaded
+                .program
+                .find(&instance.name)
+                .is_some_and(|new| loaded.program.instances[new].components == instance.components);
             let fate = match loaded.keeps(at) {
                 None => Fate::Lost,
                 Some(Kept::State) if !is_as_before => Fate::AsItFits,

@@ -1,3 +1,5 @@
+//! Frames that are looked at and those that are not, and what blocks cost by a counter that is known.
+
 use std::cell::Cell;
 
 use dataplane::forwarder::{Forwarder, Outputs};

@@ -101,7 +101,8 @@ impl Tracing {
             when => text::condition(when, &program.frames, &program.catalog),
         };
         let condition = condition.map_err(|error| {
-            let hint = if error.hint.is_empty() { String::new() } else { format!("; {}", error.hint) };
+            let hint =
+                if error.hint.is_empty() { String::new() } else { format!("; {}", error.hint) };
             format!("{when}: at byte {}: {}{hint}", error.at, error.what)
         })?;
         if let Some(name) = unknown_yet(&condition) {

@@ -71,7 +71,12 @@ pub fn layout(sizes: &[Size], lines: &[Line]) -> Layout {
     let mut slots: Vec<Slot> = sizes
         .iter()
         .zip(&layers)
-        .map(|(size, layer)| Slot { layer: *layer, height: size.height, is_box: true, ..Slot::default() })
+        .map(|(size, layer)| Slot {
+            layer: *layer,
+            height: size.height,
+            is_box: true,
+            ..Slot::default()
+        })
         .collect();
     let mut passes: Vec<Vec<usize>> = vec![Vec::new(); lines.len()];
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| !backward[*at]) {
@@ -285,8 +290,10 @@ fn drawn(
         })
         .collect();
     let path = |(line, passes): (&Line, &Vec<usize>)| {
-        let mut points =
-            vec![(boxes[line.from].0 + sizes[line.from].width, boxes[line.from].1 + line.below_top)];
+        let mut points = vec![(
+            boxes[line.from].0 + sizes[line.from].width,
+            boxes[line.from].1 + line.below_top,
+        )];
         for slot in passes {
             let (left, width) = lefts[slots[*slot].layer];
             let middle = slots[*slot].middle - top;

@@ -95,7 +95,8 @@ impl Drawn {
 
 /// The picture.
 pub fn svg(program: &Program, notes: &Notes) -> String {
-    let mut boxes: Vec<Drawn> = (0..program.instances.len()).map(|at| head(program, at, notes)).collect();
+    let mut boxes: Vec<Drawn> =
+        (0..program.instances.len()).map(|at| head(program, at, notes)).collect();
     let mut lines = Vec::new();
     let mut order: Vec<usize> = (0..program.links.len()).collect();
     order.sort_by_key(|at| (program.links[*at].from.port, program.links[*at].from.index));
@@ -163,7 +164,11 @@ fn opening(program: &Program, notes: &Notes, (width, height): (f64, f64)) -> Str
     );
     for (at, line) in notes.lines.iter().enumerate() {
         let y = MARGIN + TITLE + at as f64 * NOTE;
-        let _ = writeln!(text, "<text x=\"{MARGIN}\" y=\"{y:.0}\" fill=\"{FAINT}\">{}</text>", escape(line));
+        let _ = writeln!(
+            text,
+            "<text x=\"{MARGIN}\" y=\"{y:.0}\" fill=\"{FAINT}\">{}</text>",
+            escape(line)
+        );
     }
     text
 }
@@ -187,7 +192,14 @@ fn curve(text: &mut String, points: &[(f64, f64)], note: Option<&LinkNote>) {
             let _ = write!(path, "C{:.1} {y0:.1} {:.1} {y1:.1} {x1:.1} {y1:.1}", x0 + by, x1 - by);
         } else {
             // It leads back: around by the right, the bottom and the left.
-            let _ = write!(path, "C{:.1} {:.1} {:.1} {:.1} {x1:.1} {y1:.1}", x0 + 90.0, y0 + 120.0, x1 - 90.0, y1 + 120.0);
+            let _ = write!(
+                path,
+                "C{:.1} {:.1} {:.1} {:.1} {x1:.1} {y1:.1}",
+                x0 + 90.0,
+                y0 + 120.0,
+                x1 - 90.0,
+                y1 + 120.0
+            );
         }
     }
     let (x, y) = points[points.len() - 1];

@@ -10,6 +10,9 @@ use packet::frame::Batch;
 use ports::channel::framed::Framed;
 use ports::channel::group::{Channels, Dialling, Doors};
 use ports::channel::tls::Files;
+use progfe::agent::dispatcher::Report;
+use progfe::agent::{Fact, Occurred};
+use progfe::control::whole::CLASS;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -461,4 +464,40 @@ fn doors_that_can_let_nobody_in_rest_and_say_so_once() {
     assert_eq!(rig.log.iter().filter(|it| matches!(it, Event::CeUnreachable(..))).count(), 1);
     rig.step();
     assert_eq!(waited_for(&rig), 3, "descriptors are there again");
+}
+
+#[test]
+fn events_of_agents_are_told_to_who_subscribed_and_can_be_asked_for() {
+    let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
+    rig.all_associated();
+    let said = |event: &'static str, at: u64, untold| {
+        let occurred = Occurred { event, at: Nanos(at), facts: Fact::Unknown };
+        let report = Report { agent: "cfm".to_owned(), occurred, untold };
+        news::agent(&report, "{\"mep\":101}")
+    };
+    let say = |rig: &mut Rig, happening: &Happening| {
+        let Rig { forces, element, out, now, .. } = rig;
+        forces.agent_said(happening, element, out, *now);
+    };
+    // Nobody has subscribed.
+    say(&mut rig, &said("PeerFound", 1, 0));
+    let event = Place { class: CLASS, instance: 1, path: vec![60, 1] };
+    let asked = rig.ces[0].ce().subscribe(&event, &[(2, 1)]).unwrap();
+    assert_eq!(rig.answer(0, asked), []);
+    say(&mut rig, &said("PeerLost", 2, 5));
+    let told = |event: &CeEvent| match event {
+        CeEvent::Notified(selects) => Some(selects.clone()),
+        _ => None,
+    };
+    rig.until("the event", |rig| rig.ces[0].events.iter().any(|it| told(it).is_some()));
+    let all: Vec<_> = rig.ces[0].events.iter().filter_map(told).flatten().collect();
+    assert_eq!(all.len(), 1, "what happened before is not told: {all:?}");
+    assert_eq!((all[0].class, all[0].instance), (CLASS, 1));
+    let wire = format!("{all:?}");
+    let is_in = |text: &str| {
+        let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+        wire.contains(&bytes.join(", "))
+    };
+    assert!(["cfm", "PeerLost", "{\"mep\":101}"].into_iter().all(is_in), "{wire}");
+    assert!(!is_in("PeerFound"));
 }

@@ -70,12 +70,13 @@ fn say_plan(told: &Value, is_running: bool) {
     }
     for block in list("state") {
         let name = block["instance"].as_str().unwrap_or_default();
-        let held = block["holds"].as_object().into_iter().flatten().map(|(what, held)| {
-            match held["rows"].as_u64() {
+        let held =
+            block["holds"].as_object().into_iter().flatten().map(|(what, held)| match held["rows"]
+                .as_u64()
+            {
                 Some(rows) => format!("{what} {rows} rows"),
                 None => format!("{what} {held}"),
-            }
-        });
+            });
         let dropped = block["dropped_frames"].as_u64().filter(|frames| *frames > 0);
         let all: Vec<String> =
             held.chain(dropped.map(|frames| format!("{frames} frames dropped"))).collect();

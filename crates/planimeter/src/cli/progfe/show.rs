@@ -76,12 +76,11 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// A program's blocks and links.
 fn graph(program: &progfe::program::Program) -> Value {
     let links = program.links.iter();
-    let links = links.map(
-        |it| json!({ "from": program.output_name(it.from), "to": program.input_name(it.to) }),
-    );
+    let links = links
+        .map(|it| json!({ "from": program.output_name(it.from), "to": program.input_name(it.to) }));
     let blocks = program.instances.iter().enumerate();
-    let blocks = blocks
-        .map(|(at, it)| json!({ "instance": it.name, "class": program.class_of(at).name }));
+    let blocks =
+        blocks.map(|(at, it)| json!({ "instance": it.name, "class": program.class_of(at).name }));
     json!({
         "program": program.name,
         "revision": program.revision,

@@ -129,7 +129,11 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
         for frame in said["frames"].as_array().into_iter().flatten() {
             told += 1;
             if !arguments.json {
-                say!("frame {told}, by port {}, {} bytes", frame["port"], octets(&frame["came"]).len());
+                say!(
+                    "frame {told}, by port {}, {} bytes",
+                    frame["port"],
+                    octets(&frame["came"]).len()
+                );
             }
             tell(frame, arguments.json);
             if let Some(file) = &mut file {

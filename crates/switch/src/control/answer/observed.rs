@@ -47,7 +47,8 @@ pub(super) fn costs(element: &Element, now: Nanos) -> Result<Value, String> {
     let instances = costs.program().instances.iter().enumerate();
     let blocks = instances.filter_map(|(at, instance)| {
         let visits = costs.visits(at).filter(|visits| visits.count > 0)?;
-        let told = json!({ "frames": visits.count, "total": visits.total, "median": visits.median() });
+        let told =
+            json!({ "frames": visits.count, "total": visits.total, "median": visits.median() });
         Some((instance.name.clone(), told))
     });
     Ok(json!({
@@ -80,7 +81,8 @@ pub(super) fn traced(
 ) -> Result<Value, String> {
     let TracedAsked { id, end } = asked;
     let tracing = element.tracing(id);
-    let tracing = tracing.ok_or_else(|| format!("there is no trace {id}: others were asked for"))?;
+    let tracing =
+        tracing.ok_or_else(|| format!("there is no trace {id}: others were asked for"))?;
     let program = tracing.program().clone();
     let frames: Vec<Value> = std::iter::from_fn(|| tracing.take())
         .take(FRAMES_ONCE)
@@ -105,8 +107,7 @@ fn frame(program: &Program, traced: &Traced) -> Value {
     told["at_ns"] = traced.at.0.into();
     told["port"] = traced.port.into();
     told["came"] = hex(&traced.came).into();
-    told["left"] =
-        left.map(|(port, bytes)| json!({ "port": port, "bytes": hex(bytes) })).collect();
+    told["left"] = left.map(|(port, bytes)| json!({ "port": port, "bytes": hex(bytes) })).collect();
     told
 }
 
