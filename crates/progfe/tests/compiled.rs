@@ -463,8 +463,8 @@ fn ways_meet_only_where_they_know_as_much() {
     plain.drain(12..16);
     other[12..14].copy_from_slice(&[0x12, 0x34]);
     let frames = [(1, tagged), (1, plain), (1, other)];
-    let (interpreted, _) = Run::<Interpreter>::all(&text, &text, &frames, (&[9], 4), false);
-    let (compiled, _) = Run::<Compiled>::all(&text, &text, &frames, (&[9], 4), false);
+    let (interpreted, _) = Run::<Interpreter>::all(&text, &text, &frames, (&[9], 4), Way::Frames);
+    let (compiled, _) = Run::<Compiled>::all(&text, &text, &frames, (&[9], 4), Way::Frames);
     assert_eq!(interpreted, compiled);
     assert!(Run::<Compiled>::new(&text).element.enforcer().tree().joins() > 0);
 }
