@@ -212,7 +212,7 @@ impl<E: Enforcer> Run<E> {
         pass(&mut run, &mut seen);
         if let Some(next) = program(other) {
             // What is made ready apart is what is made ready here.
-            let prepared = match in_place {
+            let prepared = match run.in_place {
                 true => run.element.basis().prepare(next).unwrap(),
                 false => run.element.prepare(next).unwrap(),
             };
