@@ -498,9 +498,9 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
         _ => {
             for (name, value) in counters {
                 let port = name.strip_prefix("port.").and_then(|rest| rest.split_once('.'));
-                match (name.strip_prefix(warming::DROPS), port) {
-                    (Some(why), _) => {
-                        snapshot.drops.insert(lost("datapath", why), value);
+                match (super::lost_in_ovs(&name), port) {
+                    (Some((at, why)), _) => {
+                        snapshot.drops.insert(lost(at, why), value);
                     }
                     (_, Some((port, "transmit_dropped"))) => {
                         let at = format!("port.{port}");

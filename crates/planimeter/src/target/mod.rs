@@ -381,11 +381,15 @@ impl Snapshot {
     }
 
     /// Adds counters with dotted names: `ports.1.drops.REASON` and `drops.REASON` are frames that
-    /// the target lost, all others plain counters. Whether there were any of the former's kind of
-    /// account, that is, whether the target tells its losses.
+    /// the target lost, as are [events of Open vSwitch](lost_in_ovs), all others plain counters. Whether there were any
+    /// of the former's kind of account, that is, whether the target tells its losses.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
+            if let Some((at, why)) = lost_in_ovs(&name) {
+                self.drops.insert((LossPlace::Target, at.into(), why.into()), value);
+                continue;
+            }
             tells |= name.starts_with("ports.");
             let lost = match name.rsplit_once('.') {
                 Some((path, reason)) => path.strip_suffix("drops").map(|at| (at, reason)),
@@ -403,6 +407,17 @@ impl Snapshot {
             }
         }
         tells
+    }
+}
+
+/// Where and why Open vSwitch lost the frames that this event of its inner life counts, if they are frames: those
+/// which its datapath dropped, and those which it would have told its controller of, had the queue of a hundred before
+/// that connection not been full (`rconn_send_with_limit`).
+fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
+    let event = name.strip_prefix("coverage.")?;
+    match event {
+        "rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
+        _ => event.strip_prefix("datapath_drop_").map(|why| ("datapath", why)),
     }
 }
 
@@ -484,5 +499,20 @@ mod tests {
             [(lost("forwarder", "no_match"), 3), (lost("ports.1", "too_long"), 2)].into()
         );
         assert_eq!(snapshot.counters, [("ports.1.rx_frames".to_string(), 9)].into());
+    }
+
+    #[test]
+    fn events_of_open_vswitch_that_are_lost_frames_are_losses() {
+        let mut snapshot = Snapshot::default();
+        let events = ["rconn_overflow", "datapath_drop_upcall_error", "rconn_sent"];
+        let counters = events.map(|event| (format!("coverage.{event}"), 7));
+        assert!(!snapshot.add(counters.into()));
+        let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
+        let wanted = [
+            (lost("control channel", "queue_to_controller_full"), 7),
+            (lost("datapath", "upcall_error"), 7),
+        ];
+        assert_eq!(snapshot.drops, wanted.into());
+        assert_eq!(snapshot.counters, [("coverage.rconn_sent".to_string(), 7)].into());
     }
 }
