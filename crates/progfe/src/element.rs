@@ -223,7 +223,7 @@ impl<E: Enforcer> Element<E> {
         self.enforcer.program()
     }
 
-    /// Which one it is of those that this element ran.
+    /// Its number: numbers rise from one program to the next, and one that was refused may have had one too.
     pub fn generation(&self) -> u64 {
         self.enforcer.generation()
     }
