@@ -414,12 +414,14 @@ impl Snapshot {
 /// which its datapath dropped, and those which it would have told its controller of, had the queue of a hundred before
 /// that connection not been full (`rconn_send_with_limit`).
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
-    let event = name.strip_prefix("coverage.")?;
-    match event {
-        "rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
-        _ => event.strip_prefix("datapath_drop_").map(|why| ("datapath", why)),
+    match name {
+        "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
+        _ => name.strip_prefix(DATAPATH_DROPS).map(|why| ("datapath", why)),
     }
 }
+
+/// How Open vSwitch's names for what its datapath drops begin.
+const DATAPATH_DROPS: &str = "coverage.datapath_drop_";
 
 /// What our own polling threads say of their time, by their counters' names.
 fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {

@@ -13,10 +13,7 @@ use std::collections::BTreeMap;
 
 use packet::time::Nanos;
 
-use crate::target::Warmed;
-
-/// How Open vSwitch's names for reasons of drops begin.
-pub const DROPS: &str = "coverage.datapath_drop_";
+use crate::target::{DATAPATH_DROPS, Warmed};
 
 /// The rate of the frames: a decision takes Open vSwitch about 20 microseconds.
 pub const RATE_PPS: f64 = 25_000.0;
@@ -62,7 +59,7 @@ impl Pass {
     ) -> Pass {
         let now = |name: &str| after.get(name).copied().unwrap_or(0);
         let since = |name: &str| now(name).saturating_sub(before.get(name).copied().unwrap_or(0));
-        let dropped = after.keys().filter(|name| name.starts_with(DROPS));
+        let dropped = after.keys().filter(|name| name.starts_with(DATAPATH_DROPS));
         Pass {
             frames,
             upcalls: since("datapath.miss_with_success_upcall")
@@ -178,7 +175,7 @@ mod tests {
             let [success, failed] = names;
             let flows = ("datapath.flows".to_string(), hit);
             let limit = ("datapath.flow_limit".to_string(), 10);
-            let drops = (format!("{DROPS}lock_error"), lost / 3);
+            let drops = (format!("{DATAPATH_DROPS}lock_error"), lost / 3);
             BTreeMap::from([(success, hit), (failed, lost), flows, limit, drops])
         };
         let wanted = Pass { frames: 9, upcalls: 6, upcalls_lost: 1, flows: 5, flow_limit: 10 };
