@@ -92,6 +92,8 @@ pub enum Arrival {
     Tagged(Vec<Vlan>),
     /// Without the VLAN tag that it left with.
     Untagged,
+    /// A loopback message as whom it asked sends it back: from there, with all that it carries.
+    Answered,
 }
 
 impl Stream {
@@ -124,8 +126,11 @@ impl Stream {
     pub fn frame_bytes_min(&self) -> usize {
         let end = self.signature_offset() + SIGNATURE_BYTES;
         let end = match self.headers.transport {
+            _ if !self.headers.network.has_transport() => {
+                end + self.headers.network.trailer_bytes()
+            }
             // What is behind a packet of whole words is padding, and the signature is not to lie there.
-            Transport::Sctp { .. } if !matches!(self.headers.network, Network::Arp { .. }) => {
+            Transport::Sctp { .. } => {
                 let at = self.headers.layout().transport_at;
                 at + (end - at).next_multiple_of(4)
             }
@@ -200,6 +205,16 @@ impl Stream {
         stream.signature_at = Some(self.signature_offset().saturating_sub(TAG_BYTES));
         stream.headers.vlans.clear();
         stream
+    }
+
+    /// The headers of what answers its frames.
+    pub(crate) fn answer(&self) -> Headers {
+        let mut answer = self.headers.clone();
+        std::mem::swap(&mut answer.mac_source, &mut answer.mac_destination);
+        if let Network::Loopback { answers, .. } = &mut answer.network {
+            *answers = true;
+        }
+        answer
     }
 
     /// The headers of the frame with this sequence number.

@@ -165,6 +165,7 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
     let labels =
         vec![Label { label: 1000, class: 5, ttl: 63 }, Label { label: 16, class: 0, ttl: 9 }];
     let (tcp, sctp) = (Transport::Tcp { flags: 0x12 }, Transport::Sctp { verification_tag: 9 });
+    let loopback = Network::Loopback { level: 5, answers: false };
     let random = |field| {
         let fields = vec![(field, Values::Scattered { seed: 2 })];
         vec![Vary { count: 1 << 20, order: Order::Random { seed: 3 }, fields }]
@@ -205,6 +206,10 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
             of(8, Field::IpSource, &|it| it.network = Network::arp(1)),
             "arp.opcode==1 && arp.src.proto_ipv4",
         ),
+        (
+            of(9, Field::MacSource, &|it| it.network = loopback),
+            "cfm.opcode==3 && cfm.md.level==5 && cfm.tlv.length==170 && cfm.tlv.type==0 && !_ws.malformed",
+        ),
     ]
 }
 
@@ -212,7 +217,7 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
 fn frames_of_every_kind_are_known_again_and_corrupt_ones_are_found() {
     let streams: Vec<Stream> = of_every_kind().into_iter().map(|(stream, _)| stream).collect();
     let report = rig(2, wire).trial(&trial(streams.clone(), 200)).unwrap();
-    assert_eq!(report.classes, Classes { correct: 8 * 200, ..Classes::default() });
+    assert_eq!(report.classes, Classes { correct: 9 * 200, ..Classes::default() });
     // One bit of each fiftieth frame is turned, behind the signature: all are told.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let mut copy = pass(1 - port, frame, now);
@@ -222,7 +227,7 @@ fn frames_of_every_kind_are_known_again_and_corrupt_ones_are_found() {
         vec![copy]
     };
     let report = rig(2, rule).trial(&trial(streams, 200)).unwrap();
-    assert_eq!((report.classes.correct, report.classes.corrupt), (8 * 200 - 32, 32));
+    assert_eq!((report.classes.correct, report.classes.corrupt), (9 * 200 - 36, 36));
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub mod icmp;
 pub mod icmpv6;
 /// TCP with options.
 pub mod tcp;
+/// Ethernet OAM: its numbers, and loopback.
+pub mod oam;
 /// UDP.
 pub mod udp;
 /// SCTP: the common header.

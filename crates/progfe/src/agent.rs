@@ -223,7 +223,7 @@ pub fn made_mac(port: PortNo) -> Mac {
 
 /// Types of agents, and the events that they have.
 pub const KINDS: &[(&str, &[&str])] = &[
-    ("y1731", oam::EVENTS),
+    (oam::KIND, oam::EVENTS),
     ("arp", neighbours::EVENTS),
     ("icmp", &[]),
     ("process", process::EVENTS),
@@ -237,7 +237,7 @@ pub fn made(
 ) -> Option<Box<dyn Agent>> {
     let mut setup = Setup::new(program, agent, problems);
     let made: Option<Box<dyn Agent>> = match agent.kind.as_str() {
-        "y1731" => oam::Oam::new(&mut setup).map(|made| Box::new(made) as Box<dyn Agent>),
+        oam::KIND => oam::Oam::new(&mut setup).map(|made| Box::new(made) as Box<dyn Agent>),
         "arp" => neighbours::Neighbours::new(&mut setup).map(|made| Box::new(made) as _),
         "process" => process::Process::new(&mut setup).map(|made| Box::new(made) as _),
         "icmp" => icmp::Icmp::new(&mut setup).map(|made| Box::new(made) as _),

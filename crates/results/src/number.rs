@@ -247,8 +247,11 @@ pub fn curve(within: &Within) -> String {
         "hash_entries" => format!("hash table, {value}"),
         "linear_entries" => format!("linear table, {value}"),
         WORKLOAD => workload(within.value).into(),
-        OFFLOAD if within.value == 1.0 => "learning".into(),
-        OFFLOAD => "inspection".into(),
+        OFFLOAD => match within.value {
+            1.0 => "learning".into(),
+            2.0 => "inspection".into(),
+            _ => "answering OAM".into(),
+        },
         "trial_load" if within.value == 0.0 => "low load".into(),
         "trial_load" => "full load".into(),
         other => format!("{} {value}", other.replace('_', " ")),

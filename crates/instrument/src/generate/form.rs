@@ -1,7 +1,7 @@
 //! A frame built from a stream's headers, before anything varies in it.
 
 use packet::build::Builder;
-use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp};
+use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, oam, pbb, put_u16, sctp, tcp};
 
 use crate::stream::headers::CHUNK_BYTES;
 use crate::stream::{Headers, Label, Layout, Network, Transport};
@@ -31,16 +31,17 @@ pub fn bytes_of(headers: &Headers, frame_bytes: usize) -> (Vec<u8>, usize) {
         builder = builder.mpls(mpls::Header { label, class, bottom: false, ttl });
     }
     builder = network(headers, builder);
-    let is_arp = matches!(headers.network, Network::Arp { .. });
     let payload = match headers.transport {
-        _ if is_arp => Vec::new(),
+        _ if !headers.network.has_transport() => {
+            bare(headers.network, frame_bytes - layout.network_at)
+        }
         Transport::Sctp { .. } => chunk(frame_bytes - layout.transport_at - sctp::HEADER_BYTES),
         Transport::Neighbour { .. } => {
             neighbour(headers.transport, frame_bytes - layout.payload_at)
         }
         _ => vec![0; frame_bytes - layout.payload_at],
     };
-    if !is_arp {
+    if headers.network.has_transport() {
         builder = transport(headers, builder);
     }
     let mut bytes = builder.payload(&payload).bytes_unpadded();
@@ -74,7 +75,14 @@ fn network(headers: &Headers, builder: Builder) -> Builder {
             },
             target_ip: headers.ip_destination,
         }),
+        Network::Loopback { .. } => builder.ether_type(oam::ETHER_TYPE),
     }
+}
+
+/// What a packet without a transport header carries in a frame that has so many bytes for it.
+fn bare(network: Network, bytes: usize) -> Vec<u8> {
+    let Network::Loopback { level, answers } = network else { return Vec::new() };
+    oam::loopback(level, if answers { oam::op::LBR } else { oam::op::LBM }, bytes)
 }
 
 fn transport(headers: &Headers, builder: Builder) -> Builder {
@@ -127,6 +135,6 @@ fn set_protocol(headers: &Headers, layout: &Layout, bytes: &mut [u8]) {
             ipv4::set_checksum(ip);
         }
         Network::Ipv6 { .. } => ip[ipv6::NEXT_HEADER_AT] = headers.ip_protocol,
-        Network::Arp { .. } => {}
+        Network::Arp { .. } | Network::Loopback { .. } => {}
     }
 }

@@ -78,7 +78,7 @@ impl Template {
             (headers.transport.protocol(), headers.transport.sums_addresses());
         let internet = |zero| Guard::Internet { protocol, zero, is_pseudo };
         let (guard, check_at) = match (headers.network, headers.transport) {
-            (Network::Arp { .. }, _) => (Guard::None, at),
+            (network, _) if !network.has_transport() => (Guard::None, at),
             (_, Transport::Udp) => (internet(0xffff), at + udp::CHECKSUM_AT),
             (_, Transport::Tcp { .. }) => (internet(0), at + tcp::CHECKSUM_AT),
             (_, Transport::Sctp { .. }) => (Guard::Crc { end: packet_end }, at + sctp::CHECKSUM_AT),
@@ -355,7 +355,7 @@ fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
             let (source, destination) = (long(ipv6::SOURCE_AT), long(ipv6::DESTINATION_AT));
             pseudo_ipv6(source.into(), destination.into(), protocol, length as u32)
         }
-        Network::Arp { .. } => Sum::default(),
+        Network::Arp { .. } | Network::Loopback { .. } => Sum::default(),
     }
 }
 

@@ -54,6 +54,10 @@ impl Templates {
                 let gone = [Field::VlanId, Field::VlanTag];
                 Templates::new(&bare, &bare.headers, &gone, -TAG, key)
             }
+            Arrival::Answered => {
+                let answer = stream.answer();
+                Templates::new(stream, &answer, &[], 0, key)
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 //! transport.
 //!
 //! ```text
-//! | Ethernet 14 | tags 4 each | backbone 18 | labels 4 each | IPv4 20, IPv6 40 or ARP 28 | UDP 8, TCP 20, SCTP 28 ... |
+//! | Ethernet 14 | tags 4 each | backbone 18 | labels 4 each | IPv4 20, IPv6 40 | UDP 8, TCP 20, SCTP 28 ... |
+//! |                                                         | ARP 28, loopback 12                       |
 //! ```
 //!
 //! SCTP's are the common header and that of one DATA chunk (RFC 9260 sections 3.1 and 3.3.1), which
@@ -10,7 +11,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use packet::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan};
+use packet::header::{
+    arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, oam, pbb, sctp, tcp, udp, vlan,
+};
 
 use super::Field;
 
@@ -62,7 +65,7 @@ pub struct Headers {
     /// IPv4 protocol, IPv6 next header. Whatever it says, the header of `transport` follows: the
     /// ports of UDP are where TCP has its own, and type and code of ICMP are UDP's source port's bytes.
     pub ip_protocol: u8,
-    /// Which transport header follows; none does in ARP.
+    /// Which transport header follows; none does behind a network header that has none.
     pub transport: Transport,
     /// Source port; the identifier of ICMP.
     pub port_source: u16,
@@ -115,6 +118,13 @@ pub enum Network {
         sender: Option<[u8; 6]>,
         /// The target's where it is not the Ethernet destination in a reply and zero in anything else.
         target: Option<[u8; 6]>,
+    },
+    /// A loopback message of Ethernet OAM to a maintenance end point, or the answer to one; what follows is its data.
+    Loopback {
+        /// The level of the end point, 0 to 7.
+        level: u8,
+        /// Whether it answers; else it asks.
+        answers: bool,
     },
 }
 
@@ -196,7 +206,18 @@ impl Network {
             Network::Ipv4 => ipv4::HEADER_BYTES,
             Network::Ipv6 { .. } => ipv6::HEADER_BYTES,
             Network::Arp { .. } => arp::HEADER_BYTES,
+            Network::Loopback { .. } => oam::LOOPBACK_BYTES,
         }
+    }
+
+    /// Whether a transport header follows.
+    pub fn has_transport(self) -> bool {
+        matches!(self, Network::Ipv4 | Network::Ipv6 { .. })
+    }
+
+    /// Bytes that end a packet, whatever it carries.
+    pub fn trailer_bytes(self) -> usize {
+        if matches!(self, Network::Loopback { .. }) { oam::END_BYTES } else { 0 }
     }
 }
 
@@ -262,27 +283,30 @@ impl Headers {
         let labels_at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * self.vlans.len() + backbone;
         let network_at = labels_at + mpls::ENTRY_BYTES * self.labels.len();
         let transport_at = network_at + self.network.header_bytes();
-        let payload_at = match self.network {
-            Network::Arp { .. } => transport_at,
-            _ => transport_at + self.transport.header_bytes(),
+        let payload_at = match self.network.has_transport() {
+            false => transport_at,
+            true => transport_at + self.transport.header_bytes(),
         };
         Layout { labels_at, network_at, transport_at, payload_at }
     }
 
     /// Whether frames with these headers have such a field that can vary.
     pub fn has(&self, field: Field) -> bool {
-        let is_arp = matches!(self.network, Network::Arp { .. });
         match field {
             Field::MacSource | Field::MacDestination => true,
             Field::VlanId | Field::VlanTag => !self.vlans.is_empty(),
             Field::VlanInnerId => self.vlans.len() > 1,
             Field::MplsLabel => !self.labels.is_empty(),
-            Field::IpSource | Field::IpDestination => !matches!(self.network, Network::Ipv6 { .. }),
+            Field::IpSource | Field::IpDestination => {
+                matches!(self.network, Network::Ipv4 | Network::Arp { .. })
+            }
             Field::IpProtocol | Field::Tos => self.network == Network::Ipv4,
             Field::Ipv6Source | Field::Ipv6Destination | Field::FlowLabel => {
                 matches!(self.network, Network::Ipv6 { .. })
             }
-            Field::PortSource | Field::PortDestination => !is_arp && self.transport.has_ports(),
+            Field::PortSource | Field::PortDestination => {
+                self.network.has_transport() && self.transport.has_ports()
+            }
         }
     }
 

@@ -70,8 +70,12 @@ pub enum Problem {
     BadLabel(Label),
     /// The IPv6 flow label has more than 20 bits.
     BadFlowLabel(u32),
+    /// The level of an end point has more than 3 bits.
+    BadLevel(u8),
     /// Frames that no router sends on as IP's are to be expected from one.
     NotRouted,
+    /// Frames are to come back answered that ask nothing, or whose addresses vary.
+    NotAnswered,
     /// Frames are to arrive with a tag that left with one, or without that left without.
     BadTagging,
     /// There are neither one tag to be put on nor one for each index of the first group, all of one kind.
@@ -175,7 +179,8 @@ impl Stream {
         let first = self.headers.layout().payload_at;
         let smallest = self.sizes().iter().copied().min().unwrap_or(self.frame_bytes);
         if let Some(at) = self.signature_at {
-            let last = smallest.saturating_sub(FCS_BYTES + SIGNATURE_BYTES) & !1;
+            let behind = self.headers.network.trailer_bytes() + FCS_BYTES;
+            let last = smallest.saturating_sub(behind + SIGNATURE_BYTES) & !1;
             if at < first || at > last || at % 2 == 1 {
                 problems.push(Problem::BadSignaturePlace { at, first, last });
                 return;
@@ -235,11 +240,13 @@ impl Stream {
             problems.push(Problem::LimitReached("LABELS_MAX"));
         }
         let is_arp = matches!(headers.network, Network::Arp { .. });
+        let has_transport = headers.network.has_transport();
         // Two places for an address that varies are one too few for both.
         if is_arp && headers.backbone.is_some() {
             problems.push(Problem::Contradiction("arp", "backbone"));
         }
-        if is_routed && (is_arp || headers.backbone.is_some() || !headers.labels.is_empty()) {
+        if is_routed && (!has_transport || headers.backbone.is_some() || !headers.labels.is_empty())
+        {
             problems.push(Problem::NotRouted);
         }
         self.validate_arrival(problems);
@@ -247,6 +254,7 @@ impl Stream {
             Network::Ipv6 { flow_label, .. } if flow_label > 0xf_ffff => {
                 problems.push(Problem::BadFlowLabel(flow_label));
             }
+            Network::Loopback { level, .. } if level > 7 => problems.push(Problem::BadLevel(level)),
             _ => {}
         }
     }
@@ -255,6 +263,16 @@ impl Stream {
         let tags = self.headers.vlans.len();
         match &self.arrival {
             Arrival::Unchanged | Arrival::Routed { .. } => {}
+            Arrival::Answered => {
+                let asks = matches!(self.headers.network, Network::Loopback { answers: false, .. });
+                let is_address = |(field, _): &(Field, Values)| {
+                    matches!(field, Field::MacSource | Field::MacDestination)
+                };
+                let varies = self.vary.iter().flat_map(|group| &group.fields).any(is_address);
+                if !asks || varies || self.headers.backbone.is_some() {
+                    problems.push(Problem::NotAnswered);
+                }
+            }
             Arrival::Untagged if tags == 1 => {}
             Arrival::Untagged => problems.push(Problem::BadTagging),
             Arrival::Tagged(_) if tags > 0 => problems.push(Problem::BadTagging),

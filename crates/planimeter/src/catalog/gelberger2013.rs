@@ -90,7 +90,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "gelberger2013/offload",
-        title: "Learning and inspection, done by the element or by its controller",
+        title: "Learning, inspection and OAM, done by the element or by its controller",
         paper: Some(("gelberger2013", "offload")),
         axis: latency::AXIS,
         method: "A switch tells its controller of every frame, which answers with a packet-out; targets that can do the \

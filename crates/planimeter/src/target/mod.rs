@@ -412,10 +412,12 @@ impl Snapshot {
 
 /// Where and why Open vSwitch lost the frames that this event of its inner life counts, if they are frames: those
 /// which its datapath dropped, and those which it would have told its controller of, had the queue of a hundred before
-/// that connection not been full (`rconn_send_with_limit`).
+/// that connection not been full (`rconn_send_with_limit`). Not those that an action handed to user space, a controller's
+/// above all: its datapath calls each of them dropped, because what user space does with them is no more its business.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
         "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
+        "coverage.datapath_drop_userspace_action_error" => None,
         _ => name.strip_prefix(DATAPATH_DROPS).map(|why| ("datapath", why)),
     }
 }
@@ -506,7 +508,8 @@ mod tests {
     #[test]
     fn events_of_open_vswitch_that_are_lost_frames_are_losses() {
         let mut snapshot = Snapshot::default();
-        let events = ["rconn_overflow", "datapath_drop_upcall_error", "rconn_sent"];
+        let handed_over = "datapath_drop_userspace_action_error";
+        let events = ["rconn_overflow", "datapath_drop_upcall_error", "rconn_sent", handed_over];
         let counters = events.map(|event| (format!("coverage.{event}"), 7));
         assert!(!snapshot.add(counters.into()));
         let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
@@ -515,6 +518,7 @@ mod tests {
             (lost("datapath", "upcall_error"), 7),
         ];
         assert_eq!(snapshot.drops, wanted.into());
-        assert_eq!(snapshot.counters, [("coverage.rconn_sent".to_string(), 7)].into());
+        let plain = ["rconn_sent", handed_over].map(|event| (format!("coverage.{event}"), 7));
+        assert_eq!(snapshot.counters, plain.into());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Name, Record, Verdict};
 
-use super::{CAPACITY_PPS, SLOW, measure, plan};
+use super::{CAPACITY_PPS, SLOW, measure, plan, program};
 
 /// Targets of all kinds.
 const TARGETS: [TargetKind; 4] =
@@ -95,7 +95,12 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
         assert!((each - messages).abs() < 0.2, "{target}: {each}");
         assert!(cell(record, "offload", target, "frames_per_s_lossfree", 1.0).value > 0.0);
     }
-    cell(record, "offload", "ours", "frames_per_s_lossfree", 2.0);
+    for task in [2.0, 3.0] {
+        let each = cell(record, "offload", "ours", "controller_messages_for_frame_count", task);
+        assert!((each.value - 2.0).abs() < 0.2, "task {task}: {}", each.value);
+        assert!(cell(record, "offload", "ours", "frames_per_s_lossfree", task).value > 0.0);
+        assert_eq!(cell(record, "offload", "ours", "lost_ratio", task).value, 0.0, "task {task}");
+    }
     // What a router does to a frame the switch did by its rules: each came as it ought to, or was lost to the load.
     for trial in &record.trials {
         assert_eq!(
@@ -108,6 +113,28 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
     for item in record.experiments.iter().filter_map(|it| it.item.as_deref()) {
         assert!(record.claims.iter().any(|line| line.claim.item == item), "{item} has no claim");
     }
+}
+
+#[test]
+fn a_program_answers_oam_by_itself_what_a_controller_has_two_messages_for() {
+    let kinds = [program("oam.fe.xml"), TargetKind::Ours];
+    let set = ["frame=96", "repeats=1", "samples=50", "rate_max=20000", "step=0.01"];
+    let record = measure(&plan(&["gelberger2013/offload"], &kinds, &set, 1));
+    for (kind, messages) in kinds.into_iter().zip([0.0, 2.0]) {
+        let value = |name: &'static str| {
+            let cells = record.cells.iter();
+            let mut cells = cells.filter(|cell| {
+                let curve = cell.point.within.as_ref().map(|it| it.value);
+                (cell.target.as_str(), cell.metric, curve) == (kind.name(), named(name), Some(3.0))
+            });
+            cells.next().unwrap_or_else(|| panic!("no {name} of {}", kind.name())).value
+        };
+        let each = value("controller_messages_for_frame_count");
+        assert!((each - messages).abs() < 0.2, "{}: {each}", kind.name());
+        assert_eq!(value("lost_ratio"), 0.0, "{}", kind.name());
+        assert!(value("frames_per_s_lossfree") > 1000.0, "{}", kind.name());
+    }
+    assert!(record.trials.iter().all(|trial| trial.frames_unexplained == 0));
 }
 
 #[test]

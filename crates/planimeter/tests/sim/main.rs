@@ -157,6 +157,12 @@ fn assert_accounted(record: &Record) {
     }
 }
 
+/// The target of a program that ships.
+fn program(name: &str) -> TargetKind {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
+    format!("progfe:{}", folder.join(name).display()).parse().unwrap()
+}
+
 #[test]
 fn one_seed_twice_gives_the_same_bytes() {
     let set = ["load=5,60,100", "entries=300", "traffic=random", SLOW];

@@ -1,14 +1,6 @@
 //! VLAN tagging by conditions: every target that can do it puts the same tags on, and takes them off again.
 
-use std::path::Path;
-
 use super::*;
-
-/// The target of a program that ships.
-fn program(name: &str) -> TargetKind {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
-    format!("progfe:{}", folder.join(name).display()).parse().unwrap()
-}
 
 #[test]
 fn each_target_gives_every_frame_the_tag_of_its_rule_and_takes_it_off_again() {

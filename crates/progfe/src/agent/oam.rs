@@ -10,7 +10,7 @@ use packet::time::Nanos;
 use super::{Agent, Around, Ask, Fact, Setup};
 use crate::lfb::meta_id;
 use crate::lfb::told::ToldFrame;
-use crate::program::{AgentSetting, class_id};
+use crate::program::{AgentSetting, Program, class_id};
 
 /// End points.
 pub mod mep;
@@ -23,6 +23,8 @@ use measure::{Kind, Measurement, Plan};
 use mep::{Mep, PERIODS, Settings};
 use pdu::{Pdu, op, tlv};
 
+/// The type of such an agent.
+pub const KIND: &str = "y1731";
 /// Events that such an agent has.
 pub const EVENTS: &[&str] = &[
     "PeerFound",
@@ -417,6 +419,40 @@ impl Agent for Oam {
             ("unasked", counts.unasked.into()),
         ])
     }
+}
+
+/// Where a program answers loopback messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopbackPoint {
+    /// For whom they have to be.
+    pub mac: Mac,
+    /// Their level.
+    pub level: u8,
+    /// Their VLAN; zero without a tag.
+    pub vid: u16,
+}
+
+/// The first end point of a port that answers loopback messages by an address that the program gives it.
+pub fn loopback_point(program: &Program, port: u32) -> Option<LoopbackPoint> {
+    let value = |setting: &AgentSetting, name: &str| {
+        let found = setting.attributes.iter().find(|(it, _)| it == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let answers = |agent: &&crate::program::Agent| {
+        let mut replies = agent.settings.iter().filter(|it| it.name == "reply");
+        agent.kind == KIND && replies.any(|it| value(it, "op").as_deref() == Some("LBM"))
+    };
+    let point = |setting: &AgentSetting| {
+        let number = |name: &str| value(setting, name).and_then(|text| text.parse::<u32>().ok());
+        (setting.name == "mep" && number("port") == Some(port)).then_some(())?;
+        Some(LoopbackPoint {
+            mac: ethernet::mac_from_text(&value(setting, "mac")?)?,
+            level: number("level")? as u8,
+            vid: number("vlan").unwrap_or(0) as u16,
+        })
+    };
+    let agents = program.agents.iter().filter(answers);
+    agents.flat_map(|agent| &agent.settings).find_map(point)
 }
 
 /// An end point as the program says.

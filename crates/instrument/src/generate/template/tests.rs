@@ -6,7 +6,7 @@ use packet::time::Nanos;
 
 use super::*;
 use crate::generate::templates::Templates;
-use crate::stream::{Arrival, Field, Genome, Label, Order, Rate, Values, Vary, Vlan};
+use crate::stream::{Arrival, Field, Genome, Label, Order, Problem, Rate, Values, Vary, Vlan};
 
 const KEY: u64 = 77;
 
@@ -71,8 +71,8 @@ fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> 
     signature.write(KEY, &mut bytes[stream.signature_offset()..][..SIGNATURE_BYTES]);
     let labels = headers.layout().labels_at..headers.layout().network_at;
     let mut bare = without_labels(&headers, &bytes);
-    let is_arp = matches!(headers.network, Network::Arp { .. });
-    assert!(packet::parse::set_transport_checksum(&mut bare) != is_arp);
+    let is_summed = packet::parse::set_transport_checksum(&mut bare);
+    assert_eq!(is_summed, headers.network.has_transport());
     bytes.truncate(labels.end);
     bytes.extend_from_slice(&bare[labels.start..]);
     let ip = labels.end..headers.layout().transport_at;
@@ -128,6 +128,7 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         PortDestination, PortSource, Tos, VlanId, VlanInnerId,
     };
     let (arp, udp) = (Network::arp(1), Transport::Udp);
+    let loopback = Network::Loopback { level: 5, answers: false };
     let icmp = Transport::Icmp { kind: 8, code: 0 };
     let icmp6 = Transport::Icmpv6 { kind: 128, code: 0 };
     let target = "2001:db8::7".parse().unwrap();
@@ -145,6 +146,7 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         ("qinq", of(&[service, Vlan::new(7)], &[], Network::Ipv4, udp, &[VlanId, VlanInnerId])),
         ("mpls", of(&[], &[label], Network::Ipv4, udp, &[MplsLabel, IpSource])),
         ("all", of(&[service, Vlan::new(7)], &stack, v6, tcp, &[VlanId, MplsLabel, Ipv6Source])),
+        ("loopback", of(&[Vlan::new(7)], &[], loopback, udp, &[MacSource, VlanId])),
         ("arp", of(&[], &[], arp, udp, &[MacSource, IpSource, IpDestination])),
     ]
 }
@@ -289,6 +291,30 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
         let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
         assert_eq!(frame, built(&stream, headers, number, sent));
     }
+}
+
+#[test]
+fn what_answers_a_loopback_message_comes_from_whom_it_asked_and_carries_the_same() {
+    let mut stream = stream(128);
+    stream.headers.network = Network::Loopback { level: 5, answers: false };
+    stream.arrival = Arrival::Answered;
+    assert_eq!(stream.validate(), []);
+    let [leaving, arriving] = Templates::both(&stream, KEY);
+    let sent = Sent::new(Nanos(7));
+    let asked = made(leaving.of(0), sequence(3), sent);
+    let answer = made(arriving.of(0), sequence(3), sent);
+    assert_eq!((&answer[..6], &answer[6..12]), (&asked[6..12], &asked[..6]));
+    assert_eq!((asked[15], answer[15]), (3, 2));
+    assert_eq!(answer[16..], asked[16..]);
+    // A station that varies would have to vary at the other side too, and who asks nothing has no answer.
+    let fields = vec![(Field::MacSource, Values::Scattered { seed: 1 })];
+    let vary = vec![Vary { count: 2, order: Order::Sequential, fields }];
+    let varied = Stream { vary, ..stream.clone() };
+    assert_eq!(varied.validate(), [Problem::NotAnswered]);
+    stream.headers.network = Network::Ipv4;
+    assert_eq!(stream.validate(), [Problem::NotAnswered]);
+    stream.headers.network = Network::Loopback { level: 8, answers: false };
+    assert_eq!(stream.validate(), [Problem::BadLevel(8)]);
 }
 
 #[test]

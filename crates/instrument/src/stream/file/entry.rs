@@ -38,6 +38,7 @@ pub struct Entry {
     #[serde(default)]
     pub(super) mpls: Vec<LabelEntry>,
     pub(super) arp: Option<ArpEntry>,
+    pub(super) loopback_level: Option<u8>,
     pub(super) ip_source: Option<Ipv4Addr>,
     pub(super) ip_destination: Option<Ipv4Addr>,
     pub(super) ipv6_source: Option<Ipv6Addr>,
@@ -67,6 +68,7 @@ enum ArrivalEntry {
     Routed(RoutedEntry),
     Tagged(Vec<VlanEntry>),
     Untagged,
+    Answered,
 }
 
 #[derive(Deserialize)]
@@ -91,6 +93,7 @@ impl Entry {
                 Arrival::Tagged(tags.iter().map(VlanEntry::tag).collect())
             }
             ArrivalEntry::Untagged => Arrival::Untagged,
+            ArrivalEntry::Answered => Arrival::Answered,
         };
         // Port 0 does not exist in a file; it becomes one that no rig has.
         let (from, to) = (self.from.wrapping_sub(1), self.to.wrapping_sub(1));

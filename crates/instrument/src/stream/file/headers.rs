@@ -117,6 +117,13 @@ impl Entry {
         let short = [("ip_source", self.ip_source), ("ip_destination", self.ip_destination)];
         let long = [("ipv6_source", self.ipv6_source), ("ipv6_destination", self.ipv6_destination)];
         let is_v6 = long.iter().any(|(_, address)| address.is_some());
+        if let Some(level) = self.loopback_level {
+            let keys = [("arp", self.arp.is_some()), ("ipv6_source", is_v6)];
+            let keys = keys.into_iter().chain(short.map(|(key, address)| (key, address.is_some())));
+            let said = keys.filter(|(_, is_said)| *is_said);
+            problems.extend(said.map(|(key, _)| Problem::Contradiction("loopback_level", key)));
+            return Network::Loopback { level, answers: false };
+        }
         let mut need = |key: &'static str, is_there: bool| {
             if !is_there {
                 problems.push(Problem::MissingKey(key));

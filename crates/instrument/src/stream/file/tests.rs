@@ -73,6 +73,19 @@ port_source = {{ first = 100, step = 10 }}
 }
 
 #[test]
+fn a_loopback_message_needs_no_addresses_of_ip_and_may_have_none() {
+    let bare = HEAD.replace("ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n", "");
+    let rest = "rate_pps = 1.0\nloopback_level = 5\narrival = \"answered\"\n";
+    let streams = read(&format!("{bare}{rest}"), 2).unwrap();
+    assert_eq!(streams[0].headers.network, Network::Loopback { level: 5, answers: false });
+    assert_eq!(streams[0].arrival, Arrival::Answered);
+    let said = error(rest);
+    assert!(said.contains("loopback_level") && said.contains("ip_source"), "{said}");
+    let said = error("rate_pps = 1.0\narrival = \"answered\"\n");
+    assert!(said.contains("loopback_level"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_read_is_named_with_its_place() {
     let said = error("rate_pps = 1.0\nmac_surce = 1\n");
     assert!(said.starts_with("line 11, column 1: unknown field `mac_surce`"), "{said}");

@@ -48,8 +48,12 @@ impl std::fmt::Display for Problem {
                 write!(f, "label {} class {}: at most 1048575 and 7", label.label, label.class)
             }
             Problem::BadFlowLabel(label) => write!(f, "flow_label {label}: at most 1048575"),
+            Problem::BadLevel(level) => write!(f, "loopback_level {level}: at most 7"),
+            Problem::NotAnswered => f.write_str(
+                "arrival: what comes back answered are loopback messages (loopback_level) whose addresses do not vary",
+            ),
             Problem::NotRouted => f.write_str(
-                "arrival: what a router sends on is IP, not ARP and not behind MPLS labels",
+                "arrival: what a router sends on is IP, neither ARP nor OAM and not behind MPLS labels",
             ),
             Problem::BadTagging => f.write_str(
                 "arrival: frames that leave without a tag may arrive tagged, and such with one tag untagged",

@@ -3,12 +3,14 @@
 //! Claim: where a plain element has to ask its controller often, it is slower, in some cases unusable, and a controller can
 //! deal with so many messages and no more. Method: an OpenFlow switch tells the tester's controller of every frame, which
 //! answers each with a packet-out: to where it learned that the station is, or on, if it finds no pattern in what the packet
-//! carries. The same frames are given to targets that do it themselves: bridges learn, programs with a block that
-//! scans inspect. First frames come slowly, for delays; then in steps, for the highest rate at which none is
+//! carries, or back to where it came from, as an end point of Ethernet OAM answers loopback messages. The same frames are
+//! given to targets that do it themselves: bridges learn, programs with a block that scans inspect, and those with an end point that
+//! has an address answer. First frames come slowly, for delays; then in steps, for the highest rate at which none is
 //! lost (see [`highest`](super::super::modules::highest)). The controller here is one thread that does nothing else; its
 //! own part is told beside. Parameters: `--set frame=` the sizes.
 
-use instrument::stream::{Rate, Stream};
+use ::progfe::agent::oam::{LoopbackPoint, loopback_point};
+use instrument::stream::{Arrival, Network, Rate, Stream, Vlan};
 use packet::time::Nanos;
 
 use super::super::modules::misses::deciding::Task;
@@ -23,6 +25,7 @@ use crate::catalog::Show;
 use crate::parameter::Table;
 use crate::parameter::own::Declared;
 use crate::target::name::{TargetKind, Technology};
+use crate::target::program::PORT_IN;
 use crate::workload::Setup;
 
 /// Frame sizes.
@@ -30,6 +33,9 @@ const SIZES: [u16; 3] = [96, 512, 1472];
 
 /// What curves lie on: which task.
 const CURVE: &str = "offload";
+
+/// The level of loopback messages to a switch, whose controller has an end point there.
+const LEVEL: u8 = 5;
 
 /// The number of a frame by which the other side's station is learned.
 const GREETING: u16 = 2;
@@ -59,6 +65,7 @@ pub const SHOWS: &[Show] = &[
 
 /// The tasks that a target is given, with their numbers.
 fn tasks(context: &Context) -> Vec<(Task, f64)> {
+    let answers = end_point(context).map(|_| (Task::Answer, 3.0));
     let inspects = match context.kind {
         TargetKind::ProGfe(target) => {
             let program = target.program();
@@ -68,7 +75,18 @@ fn tasks(context: &Context) -> Vec<(Task, f64)> {
     };
     let learns = matches!(context.technology, Technology::OpenFlow | Technology::Bridging);
     let learning = learns.then_some((Task::Learn, 1.0));
-    learning.into_iter().chain(inspects.then_some((Task::Inspect, 2.0))).collect()
+    learning.into_iter().chain(inspects.then_some((Task::Inspect, 2.0))).chain(answers).collect()
+}
+
+/// Where loopback messages are answered: by the program, or for a switch by its controller.
+fn end_point(context: &Context) -> Option<LoopbackPoint> {
+    match context.kind {
+        TargetKind::ProGfe(target) => loopback_point(&target.program(), PORT_IN.into()),
+        _ if context.technology == Technology::OpenFlow => {
+            Some(LoopbackPoint { mac: context.addresses.target[0], level: LEVEL, vid: 0 })
+        }
+        _ => None,
+    }
 }
 
 /// The comparison on one target.
@@ -109,8 +127,19 @@ fn frames(context: &Context, setup: &Setup, task: Task, frame_bytes: u16) -> Str
     let rate = Rate::FramesPerSecond(context.parameters.own.number(&SLOW_PPS));
     let mut stream = setup.stream(context.technology, &context.addresses, frame_bytes, rate);
     (stream.id, stream.from, stream.to) = (FRAMES, NEAR, FAR);
-    if task == Task::Inspect {
-        stream.headers.port_destination = NAMES;
+    match task {
+        Task::Learn => {}
+        Task::Inspect => stream.headers.port_destination = NAMES,
+        Task::Answer => {
+            let Some(point) = end_point(context) else { return stream };
+            (stream.to, stream.arrival) = (NEAR, Arrival::Answered);
+            // Whoever answers swaps two addresses, and those of a stream whose flows differ by them vary.
+            stream.vary.clear();
+            let headers = &mut stream.headers;
+            headers.network = Network::Loopback { level: point.level, answers: false };
+            headers.mac_destination = point.mac;
+            headers.vlans = (point.vid != 0).then(|| Vlan::new(point.vid)).into_iter().collect();
+        }
     }
     stream
 }

@@ -27,11 +27,11 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use deciding::{Deciding, Task};
+use deciding::{Deciding, Decision, Task};
 
 use super::highest::{Highest, Step};
 use super::refusals::Refusals;
-use super::rules::{FAR, NEAR, Rules};
+use super::rules::{NEAR, Rules};
 use super::spread::Spread;
 use super::sustained::Sustained;
 use crate::target::program::PORT_OUT;
@@ -250,15 +250,13 @@ impl Misses {
         self.told.buffered += u64::from(packet_in.buffer_id.is_some());
         self.told.bytes += packet_in.data.len() as u64;
         let output = || vec![Action::output(PORT_OUT.into())];
-        let send = |actions: Vec<Action>| {
-            let data = if packet_in.buffer_id.is_some() { &[][..] } else { &packet_in.data };
-            Message::PacketOut(PacketOut {
-                buffer_id: packet_in.buffer_id,
-                in_port: packet_in.in_port,
-                fields: Match::ANY,
-                actions,
-                data: data.to_vec(),
-            })
+        let out = |actions: Vec<Action>, buffer_id: Option<u32>, data: Vec<u8>| {
+            let (in_port, fields) = (packet_in.in_port, Match::ANY);
+            Message::PacketOut(PacketOut { buffer_id, in_port, fields, actions, data })
+        };
+        let send = |actions: Vec<Action>| match packet_in.buffer_id {
+            Some(kept) => out(actions, Some(kept), Vec::new()),
+            None => out(actions, None, packet_in.data.clone()),
         };
         let messages = match self.asking.answer {
             Answer::Nothing | Answer::Target => return,
@@ -266,9 +264,13 @@ impl Misses {
             Answer::Decide(task) => {
                 let onward = PORT_OUT.into();
                 let data = &packet_in.data;
-                let port = self.deciding.port(task, data, packet_in.in_port, onward);
-                let Some(port) = port else { return };
-                vec![send(vec![Action::output(port)])]
+                let decided = self.deciding.decide(task, data, packet_in.in_port, onward);
+                let Some(Decision { port, instead }) = decided else { return };
+                let actions = vec![Action::output(port)];
+                vec![match instead {
+                    Some(bytes) => out(actions, None, bytes),
+                    None => send(actions),
+                }]
             }
             Answer::Rule => {
                 let matching = self.asking.flows.exact(probe.place as u32);
@@ -427,7 +429,7 @@ impl Module for Misses {
                 let asking = &self.asking;
                 desk.prepare(asking.frames.clone());
                 if asking.answer != Answer::Nothing {
-                    desk.watch(FAR, Watch::Streams(vec![FRAMES]));
+                    desk.watch(asking.frames.to, Watch::Streams(vec![FRAMES]));
                 }
                 if asking.answer == Answer::Target {
                     return self.ask(desk);

@@ -8,44 +8,7 @@ use packet::build::Builder;
 use packet::header::ethernet::{self, Mac};
 use packet::header::vlan;
 
-/// The EtherType of OAM frames.
-pub const ETHER_TYPE: u16 = 0x8902;
-/// Bytes of the common header.
-pub const COMMON_BYTES: usize = 4;
-
-/// Opcodes (ITU-T Y.1731 table 9-1).
-pub mod op {
-    /// Continuity check message.
-    pub const CCM: u8 = 1;
-    /// Loopback reply.
-    pub const LBR: u8 = 2;
-    /// Loopback message.
-    pub const LBM: u8 = 3;
-    /// Linktrace reply.
-    pub const LTR: u8 = 4;
-    /// Linktrace message.
-    pub const LTM: u8 = 5;
-    /// Delay measurement reply.
-    pub const DMR: u8 = 46;
-    /// Delay measurement message.
-    pub const DMM: u8 = 47;
-}
-
-/// Types of TLVs (IEEE 802.1Q table 21-6).
-pub mod tlv {
-    /// The last one.
-    pub const END: u8 = 0;
-    /// Bytes that are sent back.
-    pub const DATA: u8 = 3;
-    /// How a linktrace message came in.
-    pub const REPLY_INGRESS: u8 = 5;
-    /// How it leaves.
-    pub const REPLY_EGRESS: u8 = 6;
-    /// Who relayed a linktrace message last.
-    pub const LTM_EGRESS: u8 = 7;
-    /// Who relayed it before, and who relays it now.
-    pub const LTR_EGRESS: u8 = 8;
-}
+pub use packet::header::oam::{COMMON_BYTES, ETHER_TYPE, op, tlv};
 
 /// The flag of a CCM that says that its sender misses somebody.
 pub const RDI: u8 = 0x80;

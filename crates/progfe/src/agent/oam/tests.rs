@@ -242,3 +242,20 @@ fn commands_and_settings_that_make_no_sense_are_named() {
         assert!(problems.contains(says), "{says} is not in\n{problems}");
     }
 }
+
+#[test]
+fn whoever_asks_a_program_finds_where_it_answers_loopback_messages() {
+    let point = |settings: &str| {
+        let agent = format!(r#"<agent name="a" type="y1731">{settings}</agent>"#);
+        let (program, problems) = program(&agent);
+        loopback_point(&program.unwrap_or_else(|| panic!("{problems}")), 1)
+    };
+    let mep = r#"<mep id="1" level="3" port="1" ma="x" vlan="7" mac="02:00:00:00:00:09"/>"#;
+    let reply = r#"<reply op="LBM"/>"#;
+    let wanted = LoopbackPoint { mac: [2, 0, 0, 0, 0, 9], level: 3, vid: 7 };
+    assert_eq!(point(&format!("{mep}{reply}")), Some(wanted));
+    assert_eq!(point(mep), None, "it does not answer");
+    assert_eq!(point(&format!("{}{reply}", mep.replace("port=\"1\"", "port=\"2\""))), None);
+    let nameless = mep.replace("mac=\"02:00:00:00:00:09\"", "");
+    assert_eq!(point(&format!("{nameless}{reply}")), None, "its address is not said");
+}

@@ -1,4 +1,5 @@
-//! A controller that does for a switch what an element could do itself: it learns where stations are, or looks into packets.
+//! A controller that does for a switch what an element could do itself: it learns where stations are, looks into packets, or is
+//! a maintenance end point.
 //!
 //! Source: gelberger2013, section II-C ("learning and searching tasks ... which OpenFlow shifts to the control plane").
 //! Invariants: what is learned is bounded by [`STATIONS_MAX`], beyond which stations are flooded to; a frame that is too short
@@ -7,6 +8,7 @@
 use std::collections::HashMap;
 
 use openflow::model::{PortNo, reserved};
+use packet::header::{ethernet, oam};
 
 /// Stations that are remembered.
 const STATIONS_MAX: usize = 1 << 16;
@@ -30,6 +32,17 @@ pub enum Task {
     Learn,
     /// Frames are sent on unless a pattern is in what they carry.
     Inspect,
+    /// Loopback messages of Ethernet OAM are sent back, answered.
+    Answer,
+}
+
+/// Where a frame is to leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// By which port.
+    pub port: PortNo,
+    /// What leaves instead of what came.
+    pub instead: Option<Vec<u8>>,
 }
 
 /// The controller's memory.
@@ -39,17 +52,22 @@ pub struct Deciding {
 }
 
 impl Deciding {
-    /// The port by which a frame that came in by this one is to leave; none for nowhere.
-    pub fn port(
+    /// Where a frame that came in by this port is to leave; none for nowhere.
+    pub fn decide(
         &mut self,
         task: Task,
         frame: &[u8],
         port_in: PortNo,
         onward: PortNo,
-    ) -> Option<PortNo> {
+    ) -> Option<Decision> {
+        let as_it_came = |port| Decision { port, instead: None };
         match task {
-            Task::Learn => self.learned(frame, port_in),
-            Task::Inspect => (!is_found(frame)).then_some(onward),
+            Task::Learn => self.learned(frame, port_in).map(as_it_came),
+            Task::Inspect => (!is_found(frame)).then_some(as_it_came(onward)),
+            Task::Answer => {
+                let instead = Some(answer(frame)?);
+                Some(Decision { port: reserved::IN_PORT, instead })
+            }
         }
     }
 
@@ -63,6 +81,20 @@ impl Deciding {
         let port = known.unwrap_or(reserved::FLOOD);
         (port != port_in).then_some(port)
     }
+}
+
+/// What answers a frame that is a loopback message without a tag, to its sender (IEEE 802.1Q 20.2.2).
+fn answer(frame: &[u8]) -> Option<Vec<u8>> {
+    let view = ethernet::View::new(frame)?;
+    let asked = view.payload().get(oam::OPCODE_AT) == Some(&oam::op::LBM);
+    if !asked || view.type_or_length() != oam::ETHER_TYPE || ethernet::is_group(&view.source()) {
+        return None;
+    }
+    let mut answer = frame.to_vec();
+    answer[..ADDRESS].copy_from_slice(&view.source());
+    answer[ADDRESS..2 * ADDRESS].copy_from_slice(&view.destination());
+    answer[ethernet::HEADER_BYTES + oam::OPCODE_AT] = oam::op::LBR;
+    Some(answer)
 }
 
 /// Whether a pattern is in what a frame carries.
@@ -87,22 +119,24 @@ mod tests {
     #[test]
     fn a_station_is_found_where_it_was_heard_last() {
         let mut deciding = Deciding::default();
-        let mut port =
-            |to, from, port_in| deciding.port(Task::Learn, &frame(to, from, &[]), port_in, 9);
+        let mut port = |to, from, port_in| {
+            let decided = deciding.decide(Task::Learn, &frame(to, from, &[]), port_in, 9);
+            decided.map(|it| it.port)
+        };
         assert_eq!(port(2, 1, 1), Some(reserved::FLOOD));
         assert_eq!(port(1, 2, 2), Some(1));
         assert_eq!(port(2, 1, 1), Some(2));
         // It moved; and who is on the sender's own side needs nobody.
         assert_eq!(port(1, 2, 1), None);
         assert_eq!(port(2, 1, 3), Some(1));
-        assert_eq!(deciding.port(Task::Learn, &[1; 11], 1, 9), None, "too short");
+        assert_eq!(deciding.decide(Task::Learn, &[1; 11], 1, 9), None, "too short");
     }
 
     #[test]
     fn what_carries_a_pattern_goes_nowhere() {
         let mut deciding = Deciding::default();
         let mut passes =
-            |carried: &[u8]| deciding.port(Task::Inspect, &frame(2, 1, carried), 1, 2).is_some();
+            |carried: &[u8]| deciding.decide(Task::Inspect, &frame(2, 1, carried), 1, 2).is_some();
         assert!(passes(b"www.example"));
         assert!(!passes(b"xx\x03bad\x07example"));
         assert!(!passes(b"cryptopool"));
@@ -110,5 +144,29 @@ mod tests {
         deep.extend_from_slice(b"cryptopool");
         assert!(passes(&deep), "deeper than is looked");
         assert!(passes(&[]));
+    }
+
+    #[test]
+    fn a_loopback_message_is_answered_and_nothing_else() {
+        let mut deciding = Deciding::default();
+        let mut decide = |frame: &[u8]| deciding.decide(Task::Answer, frame, 1, 2);
+        let asked = |opcode| {
+            let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x89, 2];
+            bytes.extend(oam::loopback(5, opcode, 40));
+            bytes
+        };
+        let decided = decide(&asked(3)).unwrap();
+        let instead = decided.instead.unwrap();
+        assert_eq!((decided.port, &instead[..6]), (reserved::IN_PORT, &[2, 0, 0, 0, 0, 1][..]));
+        assert_eq!((&instead[6..12], &instead[12..]), (&asked(3)[..6], &asked(2)[12..]));
+        assert_eq!(decide(&asked(2)), None, "an answer is not answered");
+        let mut from_a_group = asked(3);
+        from_a_group[6] = 1;
+        assert_eq!(decide(&from_a_group), None);
+        let whole = asked(3);
+        for cut in 0..16 {
+            assert_eq!(decide(&whole[..cut]), None, "{cut}");
+        }
+        assert_eq!(decide(&frame(2, 1, &[3; 40])), None, "of another type");
     }
 }
