@@ -1,4 +1,4 @@
-//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `bless`.
+//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `cross`, `bless`.
 //!
 //! CI runs exactly what a person runs. Each step prints its name and its own output; the first
 //! that fails ends the run with its exit code.
@@ -7,6 +7,8 @@
 mod tidy;
 /// The order in which everything is checked.
 mod ci;
+/// Another architecture.
+mod cross;
 /// What fuzzing starts from.
 mod seeds;
 
@@ -20,12 +22,15 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(ci::Extent::EveryChange),
         ["ci", "--full"] => ci::run(ci::Extent::Full),
         ["model"] => ci::model(),
+        ["cross"] if cross::run() => ExitCode::SUCCESS,
+        ["cross"] => ExitCode::FAILURE,
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
                 "usage: cargo xtask tidy         layers, wiring, module docs, unsafe and clocks\n       \
                  cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
                  cargo xtask model        orders in which two threads can meet in a table\n       \
+                 cargo xtask cross        whether it compiles for arm64, and tests there, emulated\n       \
                  cargo xtask bless        rewrite expected test outputs, then read the diff"
             );
             ExitCode::from(2)

@@ -1,0 +1,51 @@
+//! The other architecture: everything has to compile for it, and what has a path of its own there is tested by an emulator.
+//!
+//! A linker, a C compiler and an emulator come from Debian (`gcc-aarch64-linux-gnu`, `libc6-dev-arm64-cross`, `qemu-user`), the
+//! standard library from rustup. What is missing is named, and what needs it is left out.
+
+use std::process::Command;
+
+use crate::ci::{cargo, step};
+
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+const COMPILER: &str = "aarch64-linux-gnu-gcc";
+const EMULATOR: &str = "qemu-aarch64";
+
+/// Where the libraries of the other architecture lie.
+const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
+
+/// Crates that choose a path by the architecture, or that are the bytes and the decisions themselves.
+const TESTED: &[&str] = &["packet", "openflow", "dataplane"];
+
+/// Checks and tests what this machine can; whether nothing failed.
+pub fn run() -> bool {
+    let has_library = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()
+        .is_ok_and(|found| {
+            let folder = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+            std::path::Path::new(&folder).is_dir()
+        });
+    if !has_library || !is_there(COMPILER) {
+        println!("== cross: skipped, needs `rustup target add {TARGET}` and gcc-aarch64-linux-gnu");
+        return true;
+    }
+    let check = ["check", "--workspace", "--quiet", "--target", TARGET];
+    if !step("cross: everything compiles", cargo(&check)) {
+        return false;
+    }
+    if !is_there(EMULATOR) {
+        println!("== cross: nothing is run, which needs qemu-user and libc6-dev-arm64-cross");
+        return true;
+    }
+    let mut tests = cargo(&["test", "--quiet", "--target", TARGET, "--lib"]);
+    tests.args(TESTED.iter().flat_map(|name| ["-p", name]));
+    tests
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", COMPILER)
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {LIBRARIES}"));
+    step("cross: tests by the emulator", tests)
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|found| found.status.success())
+}
