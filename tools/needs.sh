@@ -56,13 +56,13 @@ if [ "$1" = tests ]; then
 fi
 get
 [ "$1" = tests ] || exit 0
-# Controllers from PyPI, each in a virtual environment of its own.
+# Controllers from PyPI, each in a virtual environment of its own, and what builds and tests our Python package.
 venvs="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/python"
 venv() {
     [ -e "$venvs/$1/installed" ] && return
     echo "installing: $2 (PyPI) in $venvs/$1"
     { python3 -m venv --clear "$venvs/$1" &&
-        "$venvs/$1/bin/pip" install -q --disable-pip-version-check "$2" &&
+        "$venvs/$1/bin/pip" install -q --disable-pip-version-check $2 &&
         touch "$venvs/$1/installed"; } >/dev/null 2>&1 || {
         rm -rf "${venvs:?}/$1"
         echo "missing, and what needs it is left out: $2 (PyPI)" >&2
@@ -70,6 +70,7 @@ venv() {
 }
 venv os-ken os-ken
 venv faucet c65faucet
+venv package "maturin pyarrow pandas polars matplotlib nbclient ipykernel mypy pandas-stubs"
 # What drives a browser, from npm, as the lock file beside the tests has it.
 browser="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/browser"
 lock="$(dirname "$0")/../crates/results/tests/browser"

@@ -1,8 +1,14 @@
-"""Measurement modules for planimeter, written in Python: one class, no rebuilding.
+"""Measures network data planes from Python: runs, their numbers and figures, streams, switches, and modules.
 
-A module is told events on one clock and says what is to be done (`planimeter run my_module.py --on ours`).
-It runs in a process of its own, beside the packets and never in their way: events come in batches,
-moments are those at which things happened, not those at which Python hears of them.
+    import planimeter
+
+    run = planimeter.run("forwarding-rate", on=["ours", "bridge"], link="memory", effort="quick")
+    run.values.to_pandas()
+
+A measurement module is one class, without rebuilding anything (`planimeter run my_module.py --on ours`): it is told
+events on one clock and says what is to be done. It runs in a process of its own, beside the packets and never in
+their way: events come in batches, moments are those at which things happened, not those at which Python hears of
+them. For that, the files of this package are enough; everything else needs its compiled part (`pip install ./python`).
 """
 
 from .events import (
@@ -45,3 +51,44 @@ __all__ = [
     "Word",
     "Words",
 ]
+
+try:
+    from . import _native
+except ImportError as error:
+    if error.name not in ("planimeter._native", "planimeter"):
+        raise
+
+    def __getattr__(name: str) -> object:
+        text = f"planimeter.{name} needs the compiled part of this package: pip install ./python"
+        raise AttributeError(text)
+
+else:
+    from .errors import GateFailed, Interrupted, IrregularError, NeedMissing, PlanimeterError, UsageError
+    from .figures import Figure
+    from .runs import Comparison, Histogram, Progress, Run, Value, compare, load, run
+    from .streams import Stream, write_streams
+    from .switches import Switch
+    from .tables import Table
+
+    __version__: str = _native.version()
+    __all__ += [
+        "Comparison",
+        "Figure",
+        "GateFailed",
+        "Histogram",
+        "Interrupted",
+        "IrregularError",
+        "NeedMissing",
+        "PlanimeterError",
+        "Progress",
+        "Run",
+        "Stream",
+        "Switch",
+        "Table",
+        "UsageError",
+        "Value",
+        "compare",
+        "load",
+        "run",
+        "write_streams",
+    ]

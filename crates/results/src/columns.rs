@@ -1,4 +1,4 @@
-//! Values and trials in columns: Parquet files with an Arrow schema in which each field states its unit.
+//! Values and trials in columns: tables, and Parquet files, with an Arrow schema in which each field states its unit.
 //!
 //! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it. The rows are
 //! those of the CSV files, the numbers stored ones with all their bits. Invariant: equal records give equal
@@ -18,8 +18,18 @@ use crate::record::{Cell, Record, Trial};
 /// The key of a field's metadata under which its unit stands.
 pub const UNIT: &str = "unit";
 
-/// Every value of a run, one a row. Its unit stands in the column `unit`, as metrics differ in theirs.
+/// [`cell_rows`] as a Parquet file.
 pub fn cells(record: &Record) -> Vec<u8> {
+    file(&cell_rows(record))
+}
+
+/// [`trial_rows`] as a Parquet file.
+pub fn trials(record: &Record) -> Vec<u8> {
+    file(&trial_rows(record))
+}
+
+/// Every value of a run, one a row. Its unit stands in the column `unit`, as metrics differ in theirs.
+pub fn cell_rows(record: &Record) -> RecordBatch {
     let rows = || record.cells.iter();
     let mut table = Columns::default();
     let of_row = "as in the column unit";
@@ -56,11 +66,11 @@ pub fn cells(record: &Record) -> Vec<u8> {
         (!all.is_empty()).then(|| all.join("; "))
     };
     table.words("warnings", rows().map(warnings));
-    table.file()
+    table.rows()
 }
 
 /// Every trial of a run: its load and the account of its frames.
-pub fn trials(record: &Record) -> Vec<u8> {
+pub fn trial_rows(record: &Record) -> RecordBatch {
     let rows = || record.trials.iter();
     let mut table = Columns::default();
     table.counts("id", "number", rows().map(|it| Some(it.id)));
@@ -94,7 +104,7 @@ pub fn trials(record: &Record) -> Vec<u8> {
     table.counts("latency_ns_p99", "ns", rows().map(|it| latency(it).and_then(|it| it.ns_p99)));
     table.counts("seed", "number", rows().map(|it| Some(it.seed)));
     table.words("goal", rows().map(|it| it.goal.clone()));
-    table.file()
+    table.rows()
 }
 
 /// A column that counts frames of a trial: its name, and how many.
@@ -142,17 +152,19 @@ impl Columns {
         self.arrays.push(values);
     }
 
-    fn file(self) -> Vec<u8> {
-        let schema = Arc::new(Schema::new(self.fields));
-        let rows = RecordBatch::try_new(Arc::clone(&schema), self.arrays);
-        let rows = rows.expect("every column has a value for each row");
-        let mut bytes = Vec::new();
-        let mut writer =
-            ArrowWriter::try_new(&mut bytes, schema, None).expect("these kinds can be written");
-        writer.write(&rows).expect("memory takes all bytes");
-        writer.close().expect("memory takes all bytes");
-        bytes
+    fn rows(self) -> RecordBatch {
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.arrays);
+        rows.expect("every column has a value for each row")
     }
+}
+
+fn file(rows: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer =
+        ArrowWriter::try_new(&mut bytes, rows.schema(), None).expect("these kinds can be written");
+    writer.write(rows).expect("memory takes all bytes");
+    writer.close().expect("memory takes all bytes");
+    bytes
 }
 
 #[cfg(test)]

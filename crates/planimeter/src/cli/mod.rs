@@ -44,6 +44,7 @@ pub mod capture;
 /// `planimeter man` and `planimeter completions`.
 pub mod manual;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -99,10 +100,16 @@ enum Command {
 
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
+    main_of(std::env::args_os())
+}
+
+/// Does what these words say, the first of which is the program's name, and returns the exit code. Whoever
+/// calls it from a program that is not ours says first where one is: [`place::set_program`].
+pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = lab::rights::take_up() {
         remark!("planimeter: the rights of this program's file are not in force: {error}");
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             if !error.use_stderr() {

@@ -2,6 +2,9 @@
 //!
 //! Only this file and `environment` read the environment.
 
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
 use lab::need;
 use lab::peer::dpdk::Device;
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
@@ -12,11 +15,23 @@ use crate::environment::run_root;
 use crate::target::name::{Link, TargetKind};
 use crate::target::{Surroundings, TargetError};
 
+/// The program that starts our own targets, where it is not the one that this process runs.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Our own targets are started by this program, which takes the same command line: for a process that runs something
+/// else, such as Python. Said once, before anything is measured; later words change nothing.
+pub fn set_program(program: PathBuf) {
+    let _ = PROGRAM.set(program);
+}
+
 /// What a bench needs to know of this process.
 pub fn surroundings() -> Result<Surroundings, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::need(format!("the path of this program cannot be found: {error}"))
-    })?;
+    let own = || {
+        std::env::current_exe().map_err(|error| {
+            Failure::need(format!("the path of this program cannot be found: {error}"))
+        })
+    };
+    let program = PROGRAM.get().cloned().map_or_else(own, Ok)?;
     Ok(Surroundings { program, root: run_root() })
 }
 

@@ -31,16 +31,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     };
     let runs = arguments.runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, _>>()?;
-    std::fs::create_dir_all(out)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
-    store::write_outputs(out, &results::report::build(&runs))
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    say!("{}", out.join("report.html").display());
+    say!("{}", written(&runs, out)?.display());
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the report over these runs into a folder, which is made if it is not there; where the page lies.
+pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(out)
+        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
+    store::write_outputs(out, &results::report::build(runs))
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(out.join("report.html"))
+}
+
 /// A run as far as it came.
-fn read(run: &Path) -> Result<Run, Failure> {
+pub fn read(run: &Path) -> Result<Run, Failure> {
     let (mut record, is_behind) = store::read_run(run).map_err(|error| unreadable(&error))?;
     if is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;

@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 5] = [
     ("events.py", include_str!("../../../../python/planimeter/events.py")),
     ("module.py", include_str!("../../../../python/planimeter/module.py")),
     ("parameters.py", include_str!("../../../../python/planimeter/parameters.py")),
-    ("run.py", include_str!("../../../../python/planimeter/run.py")),
+    ("conversation.py", include_str!("../../../../python/planimeter/conversation.py")),
 ];
 
 /// Writes it into a run's folder, which is then where Python looks for it.

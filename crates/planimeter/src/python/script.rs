@@ -216,7 +216,7 @@ fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolde
     let folder = RunFolder::create(root).map_err(failed)?;
     package::lay_out(&folder).map_err(failed)?;
     let script = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut words = vec!["-m".into(), "planimeter.run".into(), script.into()];
+    let mut words = vec!["-m".into(), "planimeter.conversation".into(), script.into()];
     words.extend(arguments.iter().map(Into::into));
     let set = |name: &str, value: &str| (name.into(), value.into());
     let launch = Launch {

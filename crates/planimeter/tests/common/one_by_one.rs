@@ -15,13 +15,22 @@ pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
 /// without root, this process becomes root in a namespace.
 #[allow(dead_code, reason = "not every test that includes this file has a list")]
 pub fn run<E: Display>(tests: &[Test<E>]) -> ExitCode {
-    let entered = lab::namespace::enter_rootless();
+    run_where(tests, lab::namespace::enter_rootless().map(drop))
+}
+
+/// The same for tests that need no laboratory.
+#[allow(dead_code, reason = "most tests that include this file need one")]
+pub fn run_anywhere<E: Display>(tests: &[Test<E>]) -> ExitCode {
+    run_where(tests, Ok(()))
+}
+
+fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), need::Need>) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
     let mut failed = 0;
     for (name, needs, test) in tests.iter().filter(|(name, ..)| is_wanted(name)) {
-        let entered = entered.clone().map(drop).map_err(|need| need.to_string());
+        let entered = entered.clone().map_err(|need| need.to_string());
         let ready = entered.and_then(|()| needs().map_err(|need| need.to_string()));
         let outcome = match ready {
             Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),

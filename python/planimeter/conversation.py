@@ -184,7 +184,7 @@ def converse(path: str, desk: Desk, hears: BinaryIO, says: BinaryIO) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`run.py SCRIPT` talks; `run.py SCRIPT --describe` says what the module is."""
+    """`conversation.py SCRIPT` talks; `conversation.py SCRIPT --describe` says what the module is."""
     path = arguments[0]
     says = os.fdopen(os.dup(1), "wb")
     hears = os.fdopen(os.dup(0), "rb")

@@ -1,0 +1,156 @@
+//! The Python package: installed by `pip` into a new environment, it imports, does what its own tests say, is typed, and
+//! its tutorial runs.
+//!
+//! It is built without optimising and into the folder that everything else is built into, so that nothing is
+//! compiled twice. What that takes from PyPI is put into a virtual environment by `tools/needs.sh tests`; without it
+//! these tests are named and skipped, except as root where `CI` is set. Arguments that are not options choose tests
+//! by a part of their name.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+/// Running the program, and looking at what it leaves.
+mod common;
+/// Tests in a row, and what may be skipped.
+#[path = "common/one_by_one.rs"]
+mod one_by_one;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
+
+use common::Folder;
+use one_by_one::Test;
+
+const TESTS: &[Test<String>] = &[
+    ("imports_with_nothing_else", needs, imports_with_nothing_else),
+    ("its_own_tests_pass", needs, its_own_tests_pass),
+    ("its_types_hold", needs, its_types_hold),
+    ("the_tutorial_runs", needs, the_tutorial_runs),
+    ("the_guides_lines_run", needs, the_guides_lines_run),
+];
+
+fn main() -> ExitCode {
+    one_by_one::run_anywhere(TESTS)
+}
+
+fn needs() -> Result<(), String> {
+    match tools().join("installed").exists() {
+        true => Ok(()),
+        false => {
+            Err("maturin and others from PyPI are not installed (to mend: sh tools/needs.sh tests)"
+                .into())
+        }
+    }
+}
+
+/// The virtual environment that `tools/needs.sh tests` made.
+fn tools() -> PathBuf {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    cache.unwrap_or_default().join("planimeter/python/package")
+}
+
+/// Where its packages lie: `lib/python3.N/site-packages`.
+fn libraries() -> PathBuf {
+    let lib = std::fs::read_dir(tools().join("lib")).unwrap();
+    let named = lib.map(|entry| entry.unwrap().path().join("site-packages"));
+    named.into_iter().find(|path| path.is_dir()).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The folder that this was built into: `target/debug/planimeter` is in it.
+fn built_into() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
+    program.ancestors().nth(2).unwrap().to_path_buf()
+}
+
+/// Runs a command to its end; what it printed, if it failed.
+fn done(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let printed = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    assert!(output.status.success(), "{command:?}\n{}{}", printed[0], printed[1]);
+    printed[0].to_string()
+}
+
+/// A new environment with the package and nothing else, made once.
+fn environment() -> &'static Path {
+    static MADE: OnceLock<Folder> = OnceLock::new();
+    let folder = MADE.get_or_init(|| {
+        let folder = Folder::new();
+        let python = tools().join("bin/python");
+        let options = ["-m", "venv", "--without-pip"];
+        done(Command::new(python).args(options).arg(&folder.0));
+        let mut install = Command::new(tools().join("bin/pip"));
+        let of = ["--disable-pip-version-check", "--quiet", "--python"];
+        install.args(of).arg(folder.0.join("bin/python"));
+        let what = ["install", "--no-build-isolation", "--no-index", "--no-deps"];
+        install.args(what).arg(root().join("python"));
+        install
+            .env("PYTHONPATH", libraries())
+            .env("PATH", path_with(&tools().join("bin")))
+            .env("CARGO_TARGET_DIR", built_into())
+            .env("MATURIN_PEP517_ARGS", "--profile dev");
+        done(&mut install);
+        folder
+    });
+    &folder.0
+}
+
+fn path_with(first: &Path) -> String {
+    let others = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{others}", first.display())
+}
+
+/// Python of the new environment, which sees what the tools' has.
+fn python() -> Command {
+    let mut command = Command::new(environment().join("bin/python"));
+    command
+        .env("PYTHONPATH", libraries())
+        .env("JUPYTER_PATH", tools().join("share/jupyter"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .current_dir(root().join("python"));
+    command
+}
+
+fn imports_with_nothing_else() {
+    let environment = environment();
+    let script = "import planimeter; print(planimeter.Switch().version)";
+    let mut command = Command::new(environment.join("bin/python"));
+    command.args(["-c", script]).current_dir("/");
+    assert_eq!(done(&mut command), "1.3\n");
+    let said = done(Command::new(environment.join("bin/planimeter")).args(["list", "links"]));
+    assert!(said.contains("replay"), "{said}");
+}
+
+fn its_own_tests_pass() {
+    // Not where the sources lie, which would be found before what is installed.
+    let tests = root().join("python/tests");
+    done(python().args(["-m", "unittest", "discover"]).current_dir(tests));
+}
+
+fn its_types_hold() {
+    let cache = Folder::new();
+    let mut command = python();
+    command.args(["-m", "mypy", "--cache-dir"]).arg(&cache.0);
+    done(command.args(["planimeter", "tests", "examples"]));
+    // The compiled part has what its stub says, and nothing else.
+    done(python().args(["-m", "mypy.stubtest", "planimeter._native"]).current_dir(&cache.0));
+}
+
+/// What the guide's page about Python shows, as one script.
+fn the_guides_lines_run() {
+    let page = std::fs::read_to_string(root().join("docs/guide/python.md")).unwrap();
+    let blocks = page.split("```python run\n").skip(1);
+    let script: String = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(script.contains("planimeter.run(") && script.contains("Switch("), "{script}");
+    let folder = Folder::new();
+    done(python().args(["-c", &script]).current_dir(&folder.0));
+}
+
+fn the_tutorial_runs() {
+    let said = done(python().args(["tests/run_notebook.py", "examples/tutorial.ipynb"]));
+    assert!(said.starts_with("tutorial.ipynb: "), "{said}");
+}

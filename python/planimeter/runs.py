@@ -1,0 +1,369 @@
+"""Runs: made, read, compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from .command import EXIT_GATE, EXIT_INTERRUPTED, EXIT_IRREGULAR, command, failure
+from .errors import GateFailed, Interrupted, IrregularError, PlanimeterError, UsageError
+from .figures import Figure
+from .tables import Table
+
+__all__ = ["Comparison", "Histogram", "Progress", "Run", "Value", "compare", "load", "run"]
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    done: int
+    """Trials that are over."""
+    trials: int
+    """Trials that there will be, as far as is known."""
+    text: str
+    """What came out of the last one."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value with its error."""
+
+    value: float
+    unit: str
+    n: int
+    """Repeats that it rests on."""
+    low: float | None
+    """Lower end of its interval; None if there was one repeat."""
+    high: float | None
+    level: float | None
+    """The interval's confidence in percent."""
+    warnings: tuple[str, ...]
+    """What to know before trusting it."""
+
+    def __str__(self) -> str:
+        ends = "n=1" if self.low is None or self.high is None else f"{self.low:.6g} to {self.high:.6g}"
+        return f"{self.value:.6g} {self.unit} ({ends})"
+
+
+class Histogram:
+    """Latencies of a trial, in nanoseconds, counted in buckets of three significant digits."""
+
+    def __init__(self, native: _native.Histogram) -> None:
+        self._native = native
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @property
+    def ns_min(self) -> int | None:
+        """The least, exact."""
+        return self._native.ns_min
+
+    @property
+    def ns_max(self) -> int | None:
+        """The largest, exact."""
+        return self._native.ns_max
+
+    @property
+    def ns_mean(self) -> float | None:
+        """The mean, exact."""
+        return self._native.ns_mean
+
+    def ns_at(self, percent: float) -> int | None:
+        """What so many percent do not exceed; None where fewer than ten lie above, which is too few to tell."""
+        return self._native.ns_at(percent)
+
+    def buckets(self) -> Table:
+        """The longest time of each bucket, and how many are in it."""
+        return Table(self._native.buckets())
+
+    def __repr__(self) -> str:
+        return f"<Histogram of {len(self)} latencies, {self.ns_min} to {self.ns_max} ns>"
+
+
+class Run:
+    """A stored run, whether it was made here or by the command line."""
+
+    def __init__(self, folder: StrPath) -> None:
+        self.folder = Path(folder)
+        self._native = _native.Stored(self.folder)
+        self.record: dict[str, Any] = json.loads(self._native.record())
+        """Everything, as `record.json` has it (docs/record-schema.md)."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it ended before everything planned was measured."""
+        return bool(self.record["partial"])
+
+    @property
+    def command_line(self) -> str:
+        """The command that repeats it."""
+        return str(self.record["command_line"])
+
+    @property
+    def targets(self) -> list[str]:
+        """What was measured; ratios refer to the first."""
+        return [it["name"] for it in self.record["targets"]]
+
+    @property
+    def experiments(self) -> list[str]:
+        """Which experiments were run."""
+        return [it["id"] for it in self.record["experiments"]]
+
+    @property
+    def trials(self) -> Table:
+        """Every trial: its load, and what became of its frames."""
+        return Table(self._native.trials())
+
+    @property
+    def values(self) -> Table:
+        """Every value of every target at every point, with unit, interval and warnings."""
+        return Table(self._native.values())
+
+    def value(
+        self, metric: str, *, target: str | None = None, experiment: str | None = None, x: float | None = None
+    ) -> Value:
+        """One value. What is left out need not be said where there is only one."""
+        rows = [
+            it
+            for it in self.values
+            if it["metric"] == metric
+            and target in (None, it["target"])
+            and experiment in (None, it["experiment"])
+            and x in (None, it["x"])
+        ]
+        if len(rows) != 1:
+            known = sorted({it["metric"] for it in self.values})
+            where = [f"{it['experiment']} {it['target']} {it['x_name']}={it['x']:g}" for it in rows]
+            what = f"it is there {len(rows)} times: {', '.join(where)}" if rows else f"there are {', '.join(known)}"
+            raise UsageError(f"{self.folder}: {metric} is not one value; {what}")
+        row = rows[0]
+        return Value(
+            row["value"],
+            row["unit"],
+            row["n"],
+            row["interval_low"],
+            row["interval_high"],
+            row["interval_level"],
+            tuple(row["warnings"].split("; ")) if row["warnings"] else (),
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before trusting the numbers."""
+        return [f"{about}: {sentence}" for about, sentence in self._native.warnings()]
+
+    def histogram(self, trial: int) -> Histogram | None:
+        """The latencies of a trial (the column `id` of `trials`); None if it has none."""
+        found = self._native.histogram(trial)
+        return None if found is None else Histogram(found)
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The names of its figures, and their titles."""
+        return dict(self._native.figures())
+
+    def plot(self, figure: str | None = None) -> Figure:
+        """A figure; the first if none is named."""
+        names = list(self.figures)
+        name = figure or (names[0] if names else "")
+        found = self._native.figure(name)
+        if found is None:
+            known = f"there are {', '.join(names)}" if names else "it has none"
+            raise UsageError(f"{self.folder}: there is no figure {name!r}: {known}")
+        return Figure(name, *found)
+
+    def report(self, out: StrPath | None = None) -> Path:
+        """Writes the report anew, into the run's folder or another one; where its page lies."""
+        return Path(self._native.report(Path(out) if out is not None else self.folder))
+
+    def summary(self) -> str:
+        """The run in Markdown."""
+        return self._native.summary()
+
+    def __repr__(self) -> str:
+        partial = ", partial" if self.is_partial else ""
+        return f"<Run {self.folder}: {', '.join(self.experiments)} on {', '.join(self.targets)}{partial}>"
+
+    def _repr_markdown_(self) -> str:
+        return self.summary()
+
+
+def load(folder: StrPath) -> Run:
+    """Reads a stored run: its folder, which holds `record.json`."""
+    return Run(folder)
+
+
+def run(
+    *experiments: str,
+    on: str | Sequence[str] = (),
+    link: str | Sequence[str] = (),
+    effort: str = "standard",
+    set: Mapping[str, object] | None = None,
+    topology: StrPath | None = None,
+    before: str | None = None,
+    between: str | None = None,
+    after: str | None = None,
+    seed: int = 1,
+    out: StrPath = "runs",
+    resume: StrPath | None = None,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    program: StrPath | None = None,
+) -> Run:
+    """Measures targets side by side, as `planimeter run` does, and returns the run.
+
+    It happens in a process of its own (`program` is another planimeter than this package's, such as one whose file has
+    rights). Ctrl-C ends it cleanly: `Interrupted` is raised, and has what was measured.
+    """
+    words = ["run", *experiments]
+    if resume is not None:
+        words += ["--resume", os.fspath(resume)]
+    else:
+        words += [f"--on={it}" for it in _several(on)]
+        words += [f"--link={it}" for it in _several(link)]
+        words += [f"--topology={os.fspath(topology)}"] if topology is not None else []
+        words += [f"--set={key}={_written(value)}" for key, value in (set or {}).items()]
+        hooks = {"before": before, "between": between, "after": after}
+        words += [f"--{when}={command}" for when, command in hooks.items() if command is not None]
+        words += [f"--effort={effort}", f"--seed={seed}", f"--out={os.fspath(out)}"]
+    words += ["--strict"] if strict else []
+    step = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+
+    def told(line: str) -> None:
+        if progress is not None and (found := step.match(line)):
+            progress(Progress(int(found[1]), int(found[2]), found[3]))
+
+    done = command(words, program=program, told=told)
+    page = Path(done.output.strip().rpartition("\n")[2])
+    measured = Run(page.parent) if page.name == "report.html" else None
+    if done.code == EXIT_INTERRUPTED:
+        interrupted = Interrupted(done.line)
+        interrupted.run = measured
+        raise interrupted
+    if done.code == EXIT_IRREGULAR:
+        irregular = IrregularError(done.line)
+        irregular.run = measured
+        raise irregular
+    if done.code != 0 or measured is None:
+        raise failure(done)
+    return measured
+
+
+def _several(said: str | Sequence[str]) -> Sequence[str]:
+    return [said] if isinstance(said, str) else said
+
+
+def _written(value: object) -> str:
+    """A parameter's value as the command line has it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(_written, value))
+    return str(value)
+
+
+class Comparison:
+    """What got better or worse, and which gates that passes."""
+
+    def __init__(self, data: dict[str, Any], markdown: str, code: int, line: str) -> None:
+        self.data = data
+        """Everything, as `planimeter compare --json` prints it."""
+        self._markdown = markdown
+        self._code = code
+        self._line = line
+
+    @property
+    def verdict(self) -> str:
+        """All of it in a word: "better", "worse", "same" or "unclear"."""
+        return str(self.data["verdict"])
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """Each metric at each point: base, new, ratio with its interval, verdict, gates."""
+        return list(self.data["cells"])
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a gate failed."""
+        return self._code == EXIT_GATE
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a gate rests on what is missing, irregular or limited by the tester."""
+        return self._code == EXIT_IRREGULAR
+
+    def check(self) -> None:
+        """Raises `GateFailed` if a gate failed, `IrregularError` if one rests on what is not to be trusted."""
+        if self.has_failed:
+            raise GateFailed("; ".join(self._failed()))
+        if self.is_doubtful:
+            raise IrregularError(self._line)
+
+    def _failed(self) -> Iterator[str]:
+        for cell in self.cells:
+            for gate in cell["gates"]:
+                if gate["outcome"] == "failed":
+                    point = cell["point"]
+                    where = f"{cell['experiment']}, {cell['target']} at {point['name']}={point['value']:g}"
+                    yield f"{gate['gate']} failed: {where} has a ratio of {cell['ratio']:.4g}"
+
+    def to_markdown(self) -> str:
+        """Fit for a comment on a pull request."""
+        return self._markdown
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.verdict}{', a gate failed' if self.has_failed else ''}>"
+
+    def _repr_markdown_(self) -> str:
+        return self._markdown
+
+
+def compare(
+    base: Run | StrPath,
+    new: Run | StrPath,
+    *,
+    gates: Sequence[str] = (),
+    run: Sequence[str] = (),
+    like: Run | StrPath | None = None,
+    link: str | Sequence[str] = (),
+    effort: str | None = None,
+    set: Mapping[str, object] | None = None,
+    out: StrPath = "runs",
+    program: StrPath | None = None,
+) -> Comparison:
+    """Compares two stored runs (or targets of runs, "DIR:TARGET"), or two targets that are measured by turns: `run` says
+    which experiments, or `like` a run to measure as."""
+    words = ["compare", _side(base), _side(new), "--json", f"--out={os.fspath(out)}"]
+    words += [f"--gate={it}" for it in gates]
+    words += [f"--run={it}" for it in run]
+    words += [f"--like={_side(like)}"] if like is not None else []
+    words += [f"--link={it}" for it in _several(link)]
+    words += [f"--set={key}={_written(value)}" for key, value in (set or {}).items()]
+    words += [f"--effort={effort}"] if effort is not None else []
+    with tempfile.TemporaryDirectory() as folder:
+        markdown = Path(folder) / "compare.md"
+        done = command([*words, f"--markdown={markdown}"], program=program)
+        if done.code == EXIT_INTERRUPTED:
+            raise Interrupted(done.line)
+        if done.code not in (0, EXIT_GATE, EXIT_IRREGULAR):
+            raise failure(done)
+        try:
+            data = json.loads(done.output)
+        except json.JSONDecodeError as error:
+            raise PlanimeterError(f"planimeter compare printed no JSON: {error}") from error
+        return Comparison(data, markdown.read_text(encoding="utf-8"), done.code, done.line)
+
+
+def _side(side: Run | StrPath) -> str:
+    return os.fspath(side.folder if isinstance(side, Run) else side)

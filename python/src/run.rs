@@ -1,0 +1,157 @@
+//! Stored runs: their record, tables, figures and histograms.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use planimeter::cli::report;
+use pyo3::prelude::*;
+use results::figure::{self, Figure};
+use results::report::Run;
+use results::{columns, store, summary};
+
+use crate::failure::{raised, usage};
+use crate::table::Table;
+
+/// A run as it lies in its folder.
+#[pyclass(frozen, module = "planimeter._native")]
+pub struct Stored {
+    folder: PathBuf,
+    run: Run,
+}
+
+#[pymethods]
+impl Stored {
+    /// Reads the run in this folder as far as it came.
+    #[new]
+    fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Stored> {
+        let run = py.detach(|| report::read(&folder)).map_err(|failure| raised(&failure))?;
+        Ok(Stored { folder, run })
+    }
+
+    /// The record as `record.json` holds it.
+    fn record(&self) -> String {
+        store::record_text(&self.run.record)
+    }
+
+    /// Every trial, one a row.
+    fn trials(&self) -> Table {
+        Table(columns::trial_rows(&self.run.record))
+    }
+
+    /// Every value with its interval, one a row.
+    fn values(&self) -> Table {
+        Table(columns::cell_rows(&self.run.record))
+    }
+
+    /// The run in Markdown.
+    fn summary(&self) -> String {
+        summary::markdown(std::slice::from_ref(&self.run.record))
+    }
+
+    /// What to know before trusting a number: what it is about, and a sentence.
+    fn warnings(&self) -> Vec<(String, String)> {
+        let notices = self.run.record.warnings.iter();
+        notices.map(|it| (it.about.clone(), it.warning.sentence())).collect()
+    }
+
+    /// Its figures: name and title.
+    fn figures(&self) -> Vec<(String, String)> {
+        self.drawn().into_iter().map(|figure| (figure.id, figure.title)).collect()
+    }
+
+    /// A figure: title, description, picture as SVG, and what it shows as JSON. None if there is none of this name.
+    fn figure(&self, name: &str) -> Option<(String, String, String, String)> {
+        let figure = self.drawn().into_iter().find(|figure| figure.id == name)?;
+        let (picture, data) = (figure::svg(&figure), figure::json(&figure));
+        Some((figure.title, figure.description, picture, data))
+    }
+
+    /// The latencies of a trial; None if it has none.
+    fn histogram(&self, trial: u64) -> PyResult<Option<Histogram>> {
+        let trial = self.run.record.trials.iter().find(|it| it.id == trial);
+        let file = trial.and_then(|it| it.latency.as_ref()?.file.as_deref());
+        let read = |file: &str| {
+            let found = store::read_histogram(&self.folder, file);
+            found.map(Histogram).map_err(|error| usage(error.to_string()))
+        };
+        file.map(read).transpose()
+    }
+
+    /// Writes the report into a folder; where its page lies.
+    fn report(&self, py: Python<'_>, out: PathBuf) -> PyResult<PathBuf> {
+        let written = py.detach(|| report::written(std::slice::from_ref(&self.run), &out));
+        written.map_err(|failure| raised(&failure))
+    }
+}
+
+impl Stored {
+    /// Every figure of the report.
+    fn drawn(&self) -> Vec<Figure> {
+        let record = &self.run.record;
+        let of = |experiment| {
+            let views = figure::views(record, experiment);
+            let drawn: Vec<Figure> = views
+                .iter()
+                .filter_map(|view| figure::figure(record, experiment, view))
+                .chain(figure::of_series(record, experiment))
+                .chain(figure::of_spectra(record, experiment, &self.run.spectra))
+                .collect();
+            drawn
+        };
+        record.experiments.iter().flat_map(of).collect()
+    }
+}
+
+/// Latencies counted in buckets.
+#[pyclass(frozen, module = "planimeter._native")]
+pub struct Histogram(results::histogram::Histogram);
+
+#[pymethods]
+impl Histogram {
+    /// How many were counted.
+    fn __len__(&self) -> usize {
+        usize::try_from(self.0.count()).unwrap_or(usize::MAX)
+    }
+
+    /// The least, in nanoseconds.
+    #[getter]
+    fn ns_min(&self) -> Option<u64> {
+        self.0.ns_min()
+    }
+
+    /// The largest, in nanoseconds.
+    #[getter]
+    fn ns_max(&self) -> Option<u64> {
+        self.0.ns_max()
+    }
+
+    /// The mean, exact, in nanoseconds.
+    #[getter]
+    fn ns_mean(&self) -> Option<f64> {
+        self.0.ns_mean()
+    }
+
+    /// What so many percent do not exceed, in nanoseconds; None where too few lie above to tell.
+    fn ns_at(&self, percent: f64) -> PyResult<Option<u64>> {
+        if !(0.0..=100.0).contains(&percent) {
+            return Err(usage(format!("{percent} is no percentile: give 0 to 100")));
+        }
+        Ok(self.0.ns_at_quantile(percent / 100.0))
+    }
+
+    /// Its buckets: the longest time in each, and how many.
+    fn buckets(&self) -> Table {
+        let unit = |name: &str, unit: &str| {
+            let unit = HashMap::from([(columns::UNIT.to_string(), unit.to_string())]);
+            Field::new(name, DataType::UInt64, true).with_metadata(unit)
+        };
+        let schema = Schema::new(vec![unit("ns", "ns"), unit("frames", "frames")]);
+        let (times, counts): (Vec<u64>, Vec<u64>) = self.0.buckets().unzip();
+        let of = |values: Vec<u64>| Arc::new(UInt64Array::from(values)) as _;
+        let rows = RecordBatch::try_new(Arc::new(schema), vec![of(times), of(counts)]);
+        Table(rows.expect("both columns have a value for each bucket"))
+    }
+}

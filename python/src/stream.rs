@@ -1,0 +1,108 @@
+//! A stream of frames, as a stream file describes it: its bytes and moments, for whoever wants to see them.
+//!
+//! Invariant: what is given out is what the generator would send, but for the moment and the key in the signature.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use instrument::generate::schedule::Schedule;
+use instrument::generate::templates::Templates;
+use instrument::signature::{NUMBER_MAX, Sent, Sequence};
+use instrument::stream;
+use packet::capture::write::Notes;
+use packet::time::Nanos;
+use ports::capture::{CaptureOptions, CaptureWriter, Format};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::failure::usage;
+
+/// Ports that a stream may name.
+const PORTS_MAX: usize = 256;
+
+/// The key of signatures: no run's.
+const KEY: u64 = 0;
+
+/// One stream of a file.
+#[pyclass(frozen, module = "planimeter._native")]
+pub struct Stream {
+    stream: stream::Stream,
+    templates: Templates,
+    schedule: Schedule,
+}
+
+#[pymethods]
+impl Stream {
+    /// The only stream of a file's text.
+    #[new]
+    fn new(text: &str) -> PyResult<Stream> {
+        let read = stream::file::read(text, PORTS_MAX).map_err(|error| usage(error.to_string()))?;
+        let [stream] = <[stream::Stream; 1]>::try_from(read).map_err(|read| {
+            usage(format!("one stream is wanted here, and there are {}", read.len()))
+        })?;
+        let templates = Templates::leaving(&stream, KEY);
+        let schedule = Schedule::of(&stream, Nanos::ZERO, Nanos::ZERO, Nanos::MAX, false);
+        Ok(Stream { stream, templates, schedule })
+    }
+
+    /// Frame `number` without its frame check sequence.
+    fn frame<'py>(&self, py: Python<'py>, number: u64) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.bytes(number))
+    }
+
+    /// When frame `number` leaves, in nanoseconds after the first could.
+    fn moment(&self, number: u64) -> u64 {
+        self.schedule.seek(number.min(NUMBER_MAX)).due.0
+    }
+
+    /// Frames a second; of one that is on and off while it is on, of a ramp at its beginning.
+    #[getter]
+    fn rate_pps(&self) -> f64 {
+        self.stream.rate_pps()
+    }
+
+    /// The mean of its frames' sizes, frame check sequence included.
+    #[getter]
+    fn frame_bytes_mean(&self) -> f64 {
+        self.stream.frame_bytes_mean()
+    }
+
+    /// How many different headers its frames can have.
+    #[getter]
+    fn flow_count(&self) -> u64 {
+        self.stream.flow_count()
+    }
+
+    /// Writes so many frames to a pcap or pcapng file, at their moments.
+    fn write(&self, py: Python<'_>, path: PathBuf, frames: u64) -> PyResult<()> {
+        let write = || {
+            let options =
+                CaptureOptions { format: Format::of(&path), ..CaptureOptions::pcapng("stream") };
+            let output = BufWriter::new(File::create(&path)?);
+            let mut writer = CaptureWriter::new(output, &options)?;
+            for number in 0..frames.min(NUMBER_MAX) {
+                let at = Nanos(self.moment(number));
+                writer.frame(at, &self.bytes(number), Notes::default())?;
+            }
+            writer.finish(None).map(|_| ())
+        };
+        let written = py.detach(write);
+        written.map_err(|error: ports::capture::CaptureError| {
+            usage(format!("{}: {error}", path.display()))
+        })
+    }
+}
+
+impl Stream {
+    fn bytes(&self, number: u64) -> Vec<u8> {
+        let number = number.min(NUMBER_MAX);
+        let template = self.templates.of(number);
+        let mut indices = Vec::new();
+        template.draw(number, &mut indices);
+        let mut frame = vec![0; template.bytes().len()];
+        let sequence = Sequence { is_warmup: false, epoch: 0, number };
+        template.write(sequence, Sent::new(Nanos(self.moment(number))), &indices, &mut frame);
+        frame
+    }
+}

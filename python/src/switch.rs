@@ -1,0 +1,224 @@
+//! Our OpenFlow switch in memory, in virtual time: messages and frames go in, messages and frames come out.
+//!
+//! Invariants: nothing happens by itself, and the same calls give the same answers; what a controller says is JSON as
+//! modules in Python say it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ::switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use ::switch::node::Node;
+use openflow::model::Message;
+use openflow::session::{Event, Session, Settings};
+use openflow::version::{End, Version};
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use ports::channel::{Channel, memory};
+use ports::memory::{MemoryPort, pair_stamped};
+use ports::port::Port;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::{Value, json};
+
+use crate::failure::usage;
+
+/// Ports that it may have.
+const PORTS_MAX: u32 = 64;
+
+/// Frames that wait at a port; what comes beyond is lost, as on a wire whose end is full.
+const FRAMES_MAX: usize = 1024;
+
+/// Bytes that wait between controller and switch.
+const CHANNEL_BYTES: usize = 1 << 20;
+
+/// Turns in which whatever is under way has arrived.
+const TURNS: usize = 50;
+
+/// Time passes in steps short enough for every time-out.
+const STEP: Nanos = Nanos::from_millis(100);
+
+/// The largest frame: what Ethernet carries, without its check sequence.
+const FRAME_BYTES_MAX: usize = 9216;
+
+/// The longest time that may pass at once: a day.
+const PASS_MAX: Nanos = Nanos::from_secs(86_400);
+
+/// Its secret for hashing, the same for all so that they all do the same.
+const SEED: u64 = 1;
+
+/// A switch and its controller, used by one of Python's threads at a time.
+#[pyclass(frozen, module = "planimeter._native")]
+pub struct Switch(Mutex<Bench>);
+
+/// What belongs to it.
+struct Bench {
+    node: Node,
+    wires: Vec<MemoryPort>,
+    session: Session,
+    channel: memory::MemoryChannel,
+    /// What it said that nobody took yet.
+    said: Vec<Value>,
+    now: Nanos,
+}
+
+#[pymethods]
+impl Switch {
+    /// A switch with ports 1 to `ports`, whose controller speaks this version.
+    #[new]
+    fn new(ports: u32, version: &str) -> PyResult<Switch> {
+        if !(1..=PORTS_MAX).contains(&ports) {
+            return Err(usage(format!(
+                "a switch in memory has 1 to {PORTS_MAX} ports, not {ports}"
+            )));
+        }
+        let version = ::switch::config::versions_from_text(version).map_err(usage)?;
+        let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
+        let (mut near, mut wires) = (Vec::new(), Vec::new());
+        for number in 1..=ports {
+            config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
+            let (ours, theirs) = pair_stamped(FRAMES_MAX, &format!("p{number}"), Clock::Virtual);
+            near.push((number, Box::new(ours) as Box<dyn Port>));
+            wires.push(theirs);
+        }
+        let now = Nanos::from_secs(1);
+        let mut node = Node::open(&config, near, SEED, now)
+            .map_err(|error| usage(format!("the switch cannot be set up: {error:?}")))?;
+        let (ours, theirs) = memory::pair(CHANNEL_BYTES, "controller");
+        node.adopt(Box::new(ours), now);
+        let settings = settings(version);
+        let session = Session::new(settings, now);
+        let mut bench = Bench { node, wires, session, channel: theirs, said: Vec::new(), now };
+        bench.settle()?;
+        Ok(Switch(Mutex::new(bench)))
+    }
+
+    /// The version that was agreed on.
+    #[getter]
+    fn version(&self) -> Option<String> {
+        self.bench().session.version().map(|it| it.to_string())
+    }
+
+    /// Its time, in nanoseconds.
+    #[getter]
+    fn now(&self) -> u64 {
+        self.bench().now.0
+    }
+
+    /// Says a message (JSON), and lets it arrive; the number that answers carry.
+    fn send(&self, message: &str) -> PyResult<u32> {
+        let value: Value =
+            serde_json::from_str(message).map_err(|error| usage(error.to_string()))?;
+        let message = planimeter::python::message(&value).map_err(usage)?;
+        let mut bench = self.bench();
+        let now = bench.now;
+        let xid = bench.session.send(&message, now).map_err(|error| usage(error.to_string()))?;
+        bench.settle()?;
+        Ok(xid)
+    }
+
+    /// What the switch said since it was last asked (JSON).
+    fn said(&self) -> String {
+        Value::Array(std::mem::take(&mut self.bench().said)).to_string()
+    }
+
+    /// Puts a frame without check sequence on the wire to a port, and lets it arrive.
+    fn put(&self, port: u32, frame: &[u8]) -> PyResult<()> {
+        if frame.len() > FRAME_BYTES_MAX {
+            return Err(usage(format!(
+                "a frame has at most {FRAME_BYTES_MAX} bytes, not {}",
+                frame.len()
+            )));
+        }
+        let mut bench = self.bench();
+        let now = bench.now;
+        let mut batch = Batch::new(1);
+        batch.push_bytes(frame);
+        let sent = bench.wire(port)?.transmit(&mut batch, now);
+        sent.map_err(|error| usage(format!("port {port}: {error}")))?;
+        bench.settle()
+    }
+
+    /// The frames that left by a port since it was last asked.
+    fn take<'py>(&self, py: Python<'py>, port: u32) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let mut bench = self.bench();
+        let now = bench.now;
+        let mut batch = Batch::new(FRAMES_MAX);
+        let received = bench.wire(port)?.receive(&mut batch, now);
+        received.map_err(|error| usage(format!("port {port}: {error}")))?;
+        Ok(batch.frames().iter().map(|frame| PyBytes::new(py, frame.bytes())).collect())
+    }
+
+    /// Lets time pass.
+    fn pass_ns(&self, span: u64) -> PyResult<()> {
+        if span > PASS_MAX.0 {
+            return Err(usage("more than a day may not pass at once"));
+        }
+        let mut bench = self.bench();
+        let until = bench.now + Nanos(span);
+        while bench.now < until {
+            bench.now = until.min(bench.now + STEP);
+            for _ in 0..3 {
+                bench.turn()?;
+            }
+        }
+        bench.settle()
+    }
+}
+
+/// A controller's side.
+fn settings(versions: Vec<Version>) -> Settings {
+    Settings { echo_idle: None, versions, ..Settings::new(End::Controller) }
+}
+
+impl Switch {
+    fn bench(&self) -> MutexGuard<'_, Bench> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bench {
+    fn wire(&mut self, port: u32) -> PyResult<&mut MemoryPort> {
+        let ports = self.wires.len();
+        let place = (port as usize).checked_sub(1);
+        let wire = place.and_then(|place| self.wires.get_mut(place));
+        wire.ok_or_else(|| usage(format!("there is no port {port}: it has 1 to {ports}")))
+    }
+
+    fn settle(&mut self) -> PyResult<()> {
+        (0..TURNS).try_for_each(|_| self.turn())
+    }
+
+    /// Whatever has arrived is looked at once.
+    fn turn(&mut self) -> PyResult<()> {
+        self.node.turn(self.now);
+        self.node.serve(self.now);
+        self.node.events.clear();
+        let lost = |why: String| usage(format!("the controller's connection is lost: {why}"));
+        let mut buffer = [0; 60_000];
+        let count = self.channel.receive(&mut buffer).map_err(|error| lost(error.to_string()))?;
+        if self.session.receive(&buffer[..count], self.now) < count {
+            return Err(lost("it said more than a controller takes at once".into()));
+        }
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                Event::Message { xid, message, .. } => self.said.push(told(xid, &message)),
+                Event::Refused(error) => return Err(lost(error.to_string())),
+                Event::Down { .. } => return Err(lost("it was ended".into())),
+                Event::Up { .. } => {}
+            }
+        }
+        let count = self.channel.transmit(self.session.transmit()).unwrap_or(0);
+        self.session.transmitted(count);
+        Ok(())
+    }
+}
+
+/// A message as modules are told of it.
+fn told(xid: u32, message: &Message) -> Value {
+    let mut value = json!({ "type": message.kind().to_string(), "xid": xid });
+    if let (Value::Object(all), Value::Object(body)) =
+        (&mut value, planimeter::python::told(message))
+    {
+        all.extend(body);
+    }
+    value
+}

@@ -1,0 +1,340 @@
+"""What the package does, on runs in virtual time, whose results are the same everywhere."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas
+import polars
+import pyarrow
+
+import planimeter
+from planimeter import Run, Stream, Switch, Table, UsageError
+from planimeter.command import installed
+
+SET: dict[str, object] = {"rig": "sim", "frame": [64], "repeats": 3, "seconds": 0.01}
+
+ADDRESSES: dict[str, Any] = {
+    "mac_source": "02:00:00:00:00:01",
+    "mac_destination": "02:00:00:00:00:02",
+    "ip_source": "10.0.0.1",
+    "ip_destination": "10.0.1.1",
+}
+
+
+def hears() -> None:
+    """A process that is started in the background may have been told not to hear of Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def said(*words: str) -> subprocess.CompletedProcess[str]:
+    """What the command line says."""
+    return subprocess.run([installed(), *words], capture_output=True, text=True, check=False)
+
+
+class WithRun(unittest.TestCase):
+    """A run of two targets."""
+
+    folder: ClassVar[tempfile.TemporaryDirectory[str]]
+    run_: ClassVar[Run]
+    steps: ClassVar[list[planimeter.Progress]]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.steps = []
+        cls.run_ = planimeter.run(
+            "latency", on=["ours", "bridge"], link="memory", effort="quick", set=SET, out=cls.folder.name,
+            progress=cls.steps.append,
+        )
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.folder.cleanup()
+
+
+class Runs(WithRun):
+    def test_it_is_what_the_command_line_measures(self) -> None:
+        self.assertEqual(self.run_.targets, ["ours", "bridge"])
+        self.assertEqual(self.run_.experiments, ["latency"])
+        self.assertFalse(self.run_.is_partial)
+        words = self.run_.command_line.split()[1:]
+        again = said(*words, "--json", "--out", self.folder.name)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(json.loads(again.stdout)["trials"], self.run_.record["trials"])
+
+    def test_progress_is_told_for_each_trial(self) -> None:
+        self.assertEqual(self.steps[-1].done, len(self.steps))
+        self.assertGreaterEqual(self.steps[-1].trials, len(self.steps))
+        self.assertEqual([it.done for it in self.steps], [*range(1, len(self.run_.trials) + 1)])
+        self.assertIn("latency ours", self.steps[0].text)
+
+    def test_other_libraries_take_a_table_with_all_values(self) -> None:
+        trials = self.run_.trials
+        wanted = [it["frames_offered"] for it in self.run_.record["trials"]]
+        self.assertEqual(trials.column("frames_offered"), wanted)
+        self.assertEqual(pyarrow.table(trials)["frames_offered"].to_pylist(), wanted)
+        self.assertEqual(polars.DataFrame(trials)["frames_offered"].to_list(), wanted)
+        frame = trials.to_pandas()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(frame["frames_offered"].tolist(), wanted)
+        self.assertEqual(trials.to_polars().columns, trials.columns)
+        self.assertEqual(trials.to_arrow().num_rows, len(trials))
+
+    def test_units_go_along_and_what_was_not_measured_is_null(self) -> None:
+        trials = self.run_.trials
+        self.assertEqual(trials.units["latency_ns_p50"], "ns")
+        field = trials.to_arrow().schema.field("latency_ns_p50")
+        self.assertEqual(field.metadata[b"unit"], b"ns")
+        row = trials[0]
+        self.assertIsNone(row["curve_name"])
+        self.assertEqual(trials.to_arrow()["curve_name"].null_count, len(trials))
+        with self.assertRaises(IndexError):
+            trials[len(trials)]
+        with self.assertRaisesRegex(KeyError, "there is no column 'rate'"):
+            trials.column("rate")
+
+    def test_a_value_has_its_interval(self) -> None:
+        rows = [it for it in self.run_.values if it["metric"] == "latency_ns_p50" and it["target"] == "ours"]
+        found = self.run_.value("latency_ns_p50", target="ours", x=rows[0]["x"])
+        cell = next(
+            it for it in self.run_.record["cells"]
+            if it["metric"] == "latency_ns_p50" and it["target"] == "ours"
+        )
+        self.assertEqual((found.value, found.n, found.unit), (cell["value"], 3, "ns"))
+        self.assertEqual((found.low, found.high), (cell["interval"]["low"], cell["interval"]["high"]))
+        self.assertIn(" ns (", str(found))
+        with self.assertRaisesRegex(UsageError, "latency_ns_p50 is not one value; it is there"):
+            self.run_.value("latency_ns_p50")
+        with self.assertRaisesRegex(UsageError, "there are .*latency_ns_p50"):
+            self.run_.value("speed")
+
+    def test_a_histogram_has_every_frame(self) -> None:
+        trial = self.run_.trials[0]
+        histogram = self.run_.histogram(trial["id"])
+        assert histogram is not None
+        self.assertEqual(sum(histogram.buckets().column("frames")), len(histogram))
+        self.assertEqual(histogram.ns_at(50), trial["latency_ns_p50"])
+        self.assertIsNone(histogram.ns_at(100), "too few lie above")
+        self.assertIsNone(self.run_.histogram(10**6))
+        with self.assertRaises(UsageError):
+            histogram.ns_at(101)
+
+    def test_figures_are_the_reports(self) -> None:
+        for name, title in self.run_.figures.items():
+            figure = self.run_.plot(name)
+            drawn = self.run_.folder / "figures" / f"{name}.svg"
+            self.assertEqual(figure.svg, drawn.read_text(), name)
+            self.assertEqual(figure.title, title)
+        figure = self.run_.plot()
+        names = [it["name"] for it in figure.data["series"]]
+        self.assertIn("ours (OpenFlow)", names)
+        with self.assertRaisesRegex(UsageError, "there is no figure 'no'"):
+            self.run_.plot("no")
+
+    def test_matplotlib_draws_what_was_measured(self) -> None:
+        import matplotlib
+
+        matplotlib.use("agg")
+        figure = self.run_.plot()
+        axes = figure.draw()
+        series = next(it for it in figure.data["series"] if it["name"] == "ours (OpenFlow)")
+        container = next(it for it in axes.containers if it.get_label() == "ours (OpenFlow)")
+        self.assertEqual(list(container[0].get_ydata()), series["y"])
+        self.assertEqual(axes.get_ylabel(), figure.data["y"]["label"])
+
+    def test_a_report_is_made_again_with_the_same_bytes(self) -> None:
+        page = self.run_.report(Path(self.folder.name) / "again")
+        self.assertEqual(page.read_bytes(), (self.run_.folder / "report.html").read_bytes())
+        self.assertIn("latency", self.run_.summary())
+
+    def test_targets_of_a_run_are_compared(self) -> None:
+        sides = [f"{self.run_.folder}:{it}" for it in self.run_.targets]
+        found = planimeter.compare(*sides, gates=["latency_ns_p50<=1.10"])
+        found.check()
+        self.assertFalse(found.has_failed)
+        self.assertIn("planimeter", found.to_markdown())
+        failed = planimeter.compare(*sides, gates=["latency_ns_p50<=0.5"])
+        self.assertTrue(failed.has_failed)
+        with self.assertRaisesRegex(planimeter.GateFailed, "latency_ns_p50<=0.5.* failed: latency"):
+            failed.check()
+        with self.assertRaisesRegex(UsageError, "has nothing to look at"):
+            planimeter.compare(*sides, gates=["flow_mods_added_per_s>=0.97"])
+
+    def test_tables_are_shown_in_notebooks(self) -> None:
+        html = self.run_.trials._repr_html_()
+        self.assertIn("<th>latency_ns_p50<br><small>ns</small></th>", html)
+        self.assertEqual(repr(self.run_.trials)[:9], "<Table of")
+        self.assertIsInstance(self.run_.values, Table)
+
+
+class Errors(unittest.TestCase):
+    def test_they_have_the_words_of_the_command_line(self) -> None:
+        cases: list[tuple[list[str], Callable[[], object]]] = [
+            (["run", "latensy"], lambda: planimeter.run("latensy")),
+            (["run", "latency", "--on=nobody"], lambda: planimeter.run("latency", on="nobody")),
+            (["run", "latency", "--set=frame=1"], lambda: planimeter.run("latency", set={"frame": 1})),
+            (["report", "/nowhere"], lambda: planimeter.load("/nowhere")),
+            (["compare", "a/b", "c/d"], lambda: planimeter.compare("a/b", "c/d")),
+        ]
+        for words, call in cases:
+            printed = said(*words)
+            self.assertEqual(printed.returncode, 2, words)
+            with self.assertRaises(UsageError) as raised:
+                call()
+            self.assertEqual(f"planimeter: {raised.exception}", printed.stderr.strip(), words)
+
+    def test_a_program_that_is_not_there_is_named(self) -> None:
+        with self.assertRaisesRegex(UsageError, "/nowhere/planimeter cannot be started"):
+            planimeter.run("latency", program="/nowhere/planimeter")
+
+    def test_ctrl_c_ends_a_run_and_keeps_what_was_measured(self) -> None:
+        script = (
+            "import planimeter\n"
+            "try:\n"
+            "    planimeter.run('latency', on='ours', link='memory', effort='quick', progress=lambda it: print(it.done, flush=True),\n"
+            "                   set={'rig': 'sim', 'repeats': 200, 'seconds': 0.02})\n"
+            "except planimeter.Interrupted as it:\n"
+            "    print('kept', it.run.is_partial, len(it.run.trials) > 0, it)\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=folder, text=True,
+                preexec_fn=hears,
+            )
+            assert process.stdout is not None
+            self.assertEqual(process.stdout.readline(), "1\n")
+            process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate()
+            last = rest.strip().splitlines()[-1]
+            self.assertEqual(last, "kept True True interrupted: what was measured is kept; go on with --resume")
+            runs = list((Path(folder) / "runs").iterdir())
+            self.assertEqual(len(runs), 1)
+
+
+class Streams(unittest.TestCase):
+    def test_frames_are_those_of_the_generator(self) -> None:
+        stream = Stream(
+            frame_bytes=128, rate_pps=1000, vary=[{"count": 10, "port_source": {"first": 1000, "step": 1}}], **ADDRESSES
+        )
+        self.assertEqual((stream.flow_count, stream.rate_pps, stream.frame_bytes_mean), (10, 1000.0, 128.0))
+        frames = list(stream.frames(20))
+        self.assertEqual([at for at, _ in frames], [number * 1_000_000 for number in range(20)])
+        ports = [int.from_bytes(frame[34:36]) for _, frame in frames]
+        self.assertEqual(ports, [1000 + number % 10 for number in range(20)])
+        self.assertTrue(all(len(frame) == 124 for _, frame in frames))
+        self.assertEqual(frames[0][1][:14].hex(), "0200000000020200000000010800")
+
+    def test_files_are_read_by_the_command_line(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            genome = Stream(id=3, genome="2a1d", rate_pps=1e6, schedule={"poisson": {"seed": 7}}, **ADDRESSES)
+            file = planimeter.write_streams(f"{folder}/two.toml", [Stream(frame_bytes=64, rate_pps=5, **ADDRESSES), genome])
+            asked = said("run", "forwarding-rate", "--on=ours", "--link=memory", f"--set=stream={file}", "--dry-run")
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            written = genome.write_capture(f"{folder}/three.pcapng", 30)
+            counted = said("capture", f"--port=pcap:{written}", "--json")
+            self.assertEqual(counted.returncode, 0, counted.stderr)
+            self.assertRegex(counted.stdout, r'"frames": ?30\b')
+
+    def test_what_is_wrong_is_told_when_it_is_made(self) -> None:
+        with self.assertRaisesRegex(UsageError, "missing field `mac_source`"):
+            Stream(frame_bytes=64, rate_pps=1)
+        with self.assertRaisesRegex(UsageError, "frame_byte"):
+            Stream(frame_byte=64, rate_pps=1, **ADDRESSES)
+        with self.assertRaisesRegex(UsageError, "stream 1"):
+            Stream(frame_bytes=20, rate_pps=1, **ADDRESSES)
+        with self.assertRaises(TypeError):
+            Stream(frame_bytes=64, rate_pps=1j, **ADDRESSES)
+
+
+class Switches(unittest.TestCase):
+    def setUp(self) -> None:
+        self.frame = Stream(frame_bytes=64, rate_pps=1, **ADDRESSES).frame(0)
+
+    def test_a_rule_forwards_until_it_times_out(self) -> None:
+        switch = Switch(ports=3)
+        rule = {"type": "flow_mod", "match": {"in_port": 1}, "actions": [{"output": 2}]}
+        self.assertEqual(switch.send({**rule, "idle_timeout_s": 5, "flags": ["send_flow_removed"]}), [])
+        switch.put(1, self.frame)
+        self.assertEqual((switch.take(2), switch.take(3)), ([self.frame], []))
+        (reply,) = switch.send({"type": "multipart_request", "of": "flow"})
+        self.assertEqual([row["packets"] for row in reply["rows"]], [1])
+        switch.pass_time(6)
+        self.assertEqual([it["type"] for it in switch.messages()], ["flow_removed"])
+        switch.put(1, self.frame)
+        self.assertEqual(switch.take(2), [])
+
+    def test_what_a_controller_may_not_do_is_an_error_and_what_nobody_understands_raises(self) -> None:
+        switch = Switch(ports=2, version="1.0")
+        self.assertEqual(switch.version, "1.0")
+        (error,) = switch.send({"type": "flow_mod", "actions": [{"output": 77}]})
+        self.assertEqual((error["type"], error["code"]), ("error", "bad_action/bad_out_port"))
+        with self.assertRaisesRegex(UsageError, "there is no field"):
+            switch.send({"type": "flow_mod", "match": {"in_prt": 1}})
+        for call in (lambda: switch.put(3, b""), lambda: switch.take(0), lambda: switch.put(1, bytes(100_000))):
+            with self.assertRaises(UsageError):
+                call()
+        with self.assertRaises(UsageError):
+            Switch(ports=0)
+        with self.assertRaises(UsageError):
+            Switch(version="9")
+
+    def test_the_same_calls_give_the_same_answers(self) -> None:
+        def told() -> list[object]:
+            switch = Switch(ports=2)
+            out: list[object] = [switch.send("barrier_request"), switch.send("features_request")]
+            switch.send({"type": "flow_mod", "priority": 0, "actions": [{"output": "controller"}]})
+            switch.put(1, self.frame)
+            switch.put(1, b"\xff" * 70)
+            return [*out, switch.messages(), switch.now]
+
+        first, second = told(), told()
+        self.assertEqual(first, second)
+        self.assertIn("packet_in", json.dumps(first))
+
+
+class WithoutTheCompiledPart(unittest.TestCase):
+    def test_modules_are_written_and_the_rest_says_what_it_needs(self) -> None:
+        files = ["__init__.py", "events.py", "module.py", "parameters.py", "conversation.py"]
+        script = (
+            "from planimeter import *\n"
+            "import planimeter\n"
+            "assert issubclass(type('Mine', (Module,), {}), Module)\n"
+            "try:\n    planimeter.run\n"
+            "except AttributeError as error:\n    print(error)\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder) / "planimeter"
+            package.mkdir()
+            for name in files:
+                shutil.copy(Path(planimeter.__file__).parent / name, package)
+            # Without site-packages, as planimeter starts scripts where the package is not installed.
+            words = [sys.executable, "-S", "-c", script]
+            done = subprocess.run(
+                words, env={**os.environ, "PYTHONPATH": folder}, capture_output=True, text=True, check=False
+            )
+        self.assertEqual(done.stderr, "")
+        wanted = "planimeter.run needs the compiled part of this package: pip install ./python\n"
+        self.assertEqual(done.stdout, wanted)
+
+
+class Command(unittest.TestCase):
+    def test_it_is_the_program(self) -> None:
+        version = said("--version").stdout
+        self.assertTrue(re.fullmatch(r"planimeter 0\..*\n", version), version)
+        self.assertEqual(version, f"planimeter {planimeter.__version__}\n")
+        module = subprocess.run([sys.executable, "-m", "planimeter", "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(module.stdout, version)
+
+
+if __name__ == "__main__":
+    unittest.main()
