@@ -229,8 +229,9 @@ fn forces_messages() -> Vec<Vec<u8>> {
 
 /// The stream files of the user guide, which have all keys that there are.
 fn stream_files(root: &Path) -> io::Result<Vec<String>> {
-    let guide = fs::read_to_string(root.join("docs/guide.md"))?;
-    let blocks = guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let guide = fs::read_to_string(root.join("docs/guide/stream-files.md"))?;
+    let behind = guide.split("```toml").skip(1).filter_map(|rest| Some(rest.split_once('\n')?.1));
+    let blocks = behind.filter_map(|rest| rest.split("```").next());
     let is_one = |text: &&str| text.contains("[[stream]]") || text.contains("[[replay]]");
     Ok(blocks.filter(is_one).map(Into::into).collect())
 }

@@ -296,8 +296,11 @@ fn a_stream_from_a_file_with_everything_in_it_loses_nothing() {
 
 /// The stream files of the user guide.
 fn files_of_the_guide() -> Vec<&'static str> {
-    let guide = include_str!("../../../docs/guide.md");
-    let blocks = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let guide = include_str!("../../../docs/guide/stream-files.md");
+    let blocks = guide.split("```toml").skip(1).map(|rest| {
+        // Behind the language may stand what the block is called.
+        rest.split_once('\n').unwrap().1.split("```").next().unwrap()
+    });
     blocks.filter(|text| text.contains("[[stream]]") || text.contains("[[replay]]")).collect()
 }
 

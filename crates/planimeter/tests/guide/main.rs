@@ -1,0 +1,29 @@
+//! The documents: their links lead somewhere, their commands run, the reference is what the program says.
+//!
+//! Fences of the guide have words behind their language: `run` is a block that a shell runs here, in a folder of the
+//! page's own, `needs=NAME` a finding of `planimeter doctor` (blanks as dashes) without which it is skipped, and
+//! `file=NAME` a file that is there when later blocks of the page run.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+/// Running the program, and looking at what it leaves.
+#[path = "../common/mod.rs"]
+mod common;
+/// Whether something may be skipped.
+#[path = "../common/one_by_one.rs"]
+#[allow(dead_code, reason = "these tests are not one by one")]
+mod one_by_one;
+/// Pages and their fences.
+mod page;
+/// Where links lead.
+mod links;
+/// The commands of the guide.
+mod commands;
+/// What the program says of itself, as pages.
+mod reference;
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}

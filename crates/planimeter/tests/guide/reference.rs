@@ -1,0 +1,216 @@
+//! The reference is what the program says of itself: `cargo bless` writes it anew.
+//!
+//! Experiments, parameters and metrics are those of the tables that runs are read by; the record's types are told from
+//! the doc comments of the files that declare them.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use planimeter::catalog::{self, Entry};
+use planimeter::parameter::{KEYS, control, device, goals, methods, witness};
+use results::direction::{self, Direction};
+use results::number;
+use results::record::Metric;
+
+use crate::root;
+
+/// What each page begins with.
+const MADE: &str = "<!-- Written by `cargo bless`; what changes it is the code. -->\n\n";
+
+/// Compares a page with what the program says, or writes it.
+fn check(name: &str, text: &str) {
+    let path = root().join("docs/reference").join(name);
+    let text = format!("{MADE}{text}");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        return;
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    let differs = there.lines().zip(text.lines()).position(|(old, new)| old != new);
+    let line = differs.unwrap_or(there.lines().count().min(text.lines().count())) + 1;
+    assert!(there == text, "docs/reference/{name}, line {line}: stale; `cargo bless` writes it");
+}
+
+/// A cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn entry(out: &mut String, entry: &Entry) {
+    let _ = writeln!(out, "### {}\n\n{}.\n", entry.id, entry.title.trim_end_matches('.'));
+    let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
+    let _ = writeln!(out, "- *axis*: {}", number::axis(entry.axis));
+    let _ = writeln!(out, "- *about*: {}", about.join(", "));
+    if let Some((study, item)) = entry.paper {
+        let _ = writeln!(out, "- *repeats*: {study}, {item}");
+    }
+    let _ = writeln!(out, "- *method*: {}", entry.method);
+    if let Some(other) = entry.shares_trials_of {
+        let _ = writeln!(out, "- *shares trials of*: `{other}`, where both run together");
+    }
+    let drawn = entry.shows.iter().flat_map(|show| show.drawn.iter().chain(show.beside));
+    let mut drawn: Vec<String> = drawn.map(|name| format!("`{name}`")).collect();
+    drawn.dedup();
+    if !drawn.is_empty() {
+        let _ = writeln!(out, "- *shows*: {}", drawn.join(", "));
+    }
+    if !entry.parameters.is_empty() {
+        *out += "\n| `--set` | takes | default | what |\n|---|---|---|---|\n";
+    }
+    for it in entry.parameters {
+        let takes = it.takes.words(it.unit);
+        let (takes, help) = (cell(&takes), cell(it.help));
+        let _ = writeln!(out, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
+    }
+    *out += "\n";
+}
+
+#[test]
+fn experiments_are_those_of_the_catalogue() {
+    let mut text = "# Experiments\n\nWhat `planimeter run` takes. What they claim and how they were published: \
+                    [experiments](../experiments.md).\n\n"
+        .to_string();
+    let mut set = "";
+    for it in catalog::entries() {
+        if it.set() != set {
+            set = it.set();
+            let _ = writeln!(text, "## {set}\n");
+        }
+        entry(&mut text, it);
+    }
+    check("experiments.md", &text);
+}
+
+#[test]
+fn parameters_are_those_that_a_run_knows() {
+    let mut text = "# Parameters\n\nWhat `--set KEY=VALUE` takes beside an experiment's [own](experiments.md); defaults stand in parentheses.\n"
+        .to_string();
+    let groups: [(&str, &[(&str, &str, &str)]); 6] = [
+        ("Every run", &KEYS),
+        ("Controllers", &control::KEYS),
+        ("Searches with several goals", &goals::KEYS),
+        ("Standard methods", &methods::KEYS),
+        ("SNMP agents", &witness::KEYS),
+        ("Your own device", &device::KEYS),
+    ];
+    for (title, keys) in groups {
+        let _ = writeln!(text, "\n## {title}\n\n| key | takes | what |\n|---|---|---|");
+        for (key, takes, about) in keys {
+            let _ = writeln!(text, "| `{key}` | {} | {} |", cell(takes), cell(about));
+        }
+    }
+    check("parameters.md", &text);
+}
+
+#[test]
+fn metrics_are_those_of_the_record() {
+    let mut text = "# Metrics\n\nWhat cells of a record, gates and figures speak of. A value of several repeats is their mean, or the \
+                    median where the last column says so. Modules tell further ones, under names that end in their unit.\n\n\
+                    | metric | unit | what | better | of repeats |\n|---|---|---|---|---|\n"
+        .to_string();
+    for metric in Metric::ALL {
+        let better = match direction::of(metric) {
+            Some(Direction::Higher) => "more",
+            Some(Direction::Lower) => "less",
+            None => "",
+        };
+        let of = if metric.is_by_median() { "median" } else { "mean" };
+        let (name, unit, title) = (metric.name(), metric.unit(), number::title(metric));
+        let _ = writeln!(text, "| `{name}` | {unit} | {} | {better} | {of} |", cell(&title));
+    }
+    check("metrics.md", &text);
+}
+
+/// A type of the record: its name, what it is, and its fields or variants with what they are.
+struct Declared {
+    name: String,
+    about: String,
+    parts: Vec<(String, String, String)>,
+}
+
+/// The public types of a file, by its lines: the style of the code makes that enough.
+fn declared(source: &str) -> Vec<Declared> {
+    let mut all: Vec<Declared> = Vec::new();
+    let mut about = String::new();
+    let mut is_open = false;
+    for line in source.lines() {
+        let word = line.trim();
+        if let Some(text) = word.strip_prefix("///") {
+            about += text;
+        } else if word.starts_with("#[") || word.starts_with("//") {
+            // What serde is told is not for readers.
+        } else if let Some(rest) =
+            line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "))
+        {
+            let name: String = rest.chars().take_while(|it| it.is_alphanumeric()).collect();
+            is_open = rest.ends_with('{');
+            let about = std::mem::take(&mut about);
+            all.push(Declared { name, about: about.trim().into(), parts: Vec::new() });
+        } else if is_open && line == "}" {
+            is_open = false;
+        } else if is_open && line.starts_with("    ") && !line.starts_with("     ") {
+            let text = word.trim_end_matches([',', '{']).trim_start_matches("pub ").trim();
+            let (name, kind) = text.split_once(':').unwrap_or((text, ""));
+            let name = name.split('(').next().unwrap_or(name).trim();
+            let about = std::mem::take(&mut about);
+            if !about.is_empty()
+                && let Some(last) = all.last_mut()
+            {
+                last.parts.push((name.into(), kind.trim().into(), about.trim().into()));
+            }
+        } else {
+            about.clear();
+        }
+    }
+    all.retain(|it| !it.parts.is_empty());
+    all
+}
+
+fn prose(doc: &str) -> String {
+    // Links of the code's own documentation lead nowhere here.
+    let plain = doc.replace("[`", "`").replace("`]", "`");
+    cell(&plain)
+}
+
+#[test]
+fn the_records_types_are_those_of_the_code() {
+    let folder = root().join("crates/results/src");
+    let mut files = vec![folder.join("record.rs")];
+    let mut others: Vec<_> =
+        fs::read_dir(folder.join("record")).unwrap().map(|it| it.unwrap().path()).collect();
+    others.sort();
+    let is_test = |path: &Path| path.ends_with("tests.rs");
+    files.extend(others.into_iter().filter(|path| !is_test(path)));
+    let mut text = "# The record's types\n\nField by field as the code declares them, in Rust's notation: `Option` is what may be absent, \
+                    `Vec` a list. The same in words, and what belongs together: [the record](../record-schema.md).\n"
+        .to_string();
+    let mut count = 0;
+    for file in files {
+        for it in declared(&fs::read_to_string(file).unwrap()) {
+            count += 1;
+            let _ = writeln!(text, "\n## {}\n\n{}\n", it.name, prose(&it.about));
+            text += "| name | type | what |\n|---|---|---|\n";
+            for (name, kind, about) in it.parts {
+                let kind = if kind.is_empty() { String::new() } else { format!("`{kind}`") };
+                let _ = writeln!(text, "| `{name}` | {} | {} |", cell(&kind), prose(&about));
+            }
+        }
+    }
+    assert!(count > 30, "only {count} types were found");
+    check("record.md", &text);
+}
+
+#[test]
+fn the_index_names_them() {
+    check(
+        "README.md",
+        "# Reference\n\nWritten from the code by `cargo bless`, and checked by the tests:\n\n\
+         - [experiments](experiments.md): what can be run, with axis, method and own parameters\n\
+         - [parameters](parameters.md): what `--set` takes, with ranges and defaults\n\
+         - [metrics](metrics.md): what comes out, with units, and which way is better\n\
+         - [the record's types](record.md): `record.json`, field by field\n\n\
+         Commands have man pages (`planimeter man DIR`) and `--help`.\n",
+    );
+}
