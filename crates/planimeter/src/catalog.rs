@@ -279,9 +279,6 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     if !found.is_empty() {
         return Ok(found);
     }
-    if name.ends_with(".toml") {
-        return Err(NameError::NotYet { text: name.into() });
-    }
     let known = entries().map(|entry| entry.id).collect();
     Err(NameError::Unknown { what: "experiment", text: name.into(), known })
 }
@@ -299,7 +296,6 @@ mod tests {
 
     #[test]
     fn an_item_of_a_later_version_is_told_apart_from_a_wrong_name() {
-        assert!(matches!(find("plan.toml"), Err(NameError::NotYet { .. })));
         assert!(matches!(find("bianca2010"), Err(NameError::Unknown { .. })));
     }
 }

@@ -36,7 +36,7 @@ pub fn wall_clock() -> String {
 }
 
 /// Seconds since 1970 as RFC 3339 has it, by Howard Hinnant's conversion of days to dates.
-fn rfc3339(seconds: u64) -> String {
+pub fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468;
     let era = shifted / 146_097;

@@ -459,15 +459,7 @@ impl fmt::Display for ParameterError {
                 write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
             }
             ParameterError::UnknownKey(key) => {
-                let known: Vec<&str> = KEYS
-                    .iter()
-                    .chain(&control::KEYS)
-                    .chain(&goals::KEYS)
-                    .chain(&methods::KEYS)
-                    .chain(&witness::KEYS)
-                    .chain(&device::KEYS)
-                    .map(|(key, ..)| *key)
-                    .collect();
+                let known: Vec<&str> = keys().collect();
                 write!(
                     f,
                     "--set {key}=...: there is no such parameter; there are: {}",
@@ -482,6 +474,12 @@ impl fmt::Display for ParameterError {
 }
 
 impl std::error::Error for ParameterError {}
+
+/// The keys that any experiment may be told.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let several = KEYS.iter().chain(&control::KEYS).chain(&goals::KEYS).chain(&methods::KEYS);
+    several.chain(&witness::KEYS).chain(&device::KEYS).map(|(key, ..)| *key)
+}
 
 /// Key and value.
 fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {

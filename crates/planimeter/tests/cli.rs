@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
+#[path = "cli/bundles.rs"]
+mod bundles;
 #[path = "cli/comparing.rs"]
 mod comparing;
 #[path = "cli/hooks.rs"]
@@ -14,6 +16,8 @@ mod hooks;
 mod installed;
 #[path = "cli/joining.rs"]
 mod joining;
+#[path = "cli/plans.rs"]
+mod plans;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -49,7 +53,7 @@ const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
     (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
-    (&["run", "plan.toml"], 2, &["plan.toml", "not in this version"]),
+    (&["run", "plan.toml"], 2, &["plan.toml", "cannot read"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
         2,

@@ -17,7 +17,7 @@ mod tests;
 #[cfg(test)]
 mod truth;
 
-pub use junit::junit;
+pub use junit::{junit, junit_of};
 pub use markdown::markdown;
 pub use matching::{Differences, Side};
 pub use text::text;

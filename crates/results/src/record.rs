@@ -6,6 +6,8 @@
 //! frame check sequence counted); a value that was not measured is absent, never zero; what is
 //! derived (cells, ratios, claims, warnings) can be recomputed from the trials alone.
 
+mod bundle;
+mod campaign;
 mod environment;
 mod trial;
 mod cell;
@@ -23,6 +25,8 @@ mod witness;
 #[cfg(test)]
 mod tests;
 
+pub use bundle::Bundle;
+pub use campaign::{Campaign, CampaignStep};
 pub use cell::{
     Answer, Cell, Claim, ClaimVerdict, Interval, IntervalMethod, Limit, Published, Ratio, Relation,
     Verdict,

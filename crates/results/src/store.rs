@@ -5,6 +5,8 @@
 //! make. Invariants: a run never takes a folder that exists; what was measured survives a crash;
 //! a last line that was cut short by one is measured again, not believed.
 
+/// The folder of a campaign.
+pub mod campaign;
 /// Runs of a folder, found by what they are.
 pub mod index;
 #[cfg(test)]
@@ -77,17 +79,18 @@ impl Store {
     /// A new folder under `parent` (made if missing) for a run of `experiment` that began on `day`
     /// (`2026-01-31`), named after both with the first free number: `2026-01-31-bianco2010-fig2-1`.
     pub fn create(parent: &Path, day: &str, experiment: &str) -> Result<Store, StoreError> {
-        fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
-        let stem = format!("{}-{}", file_word(day), file_word(experiment));
-        for number in 1..=RUNS_PER_DAY_MAX {
-            let folder = parent.join(format!("{stem}-{number}"));
-            match fs::create_dir(&folder) {
-                Ok(()) => return Store::furnish(folder),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StoreError::new("make", &folder, error)),
-            }
+        Store::furnish(new_folder(parent, day, experiment)?)
+    }
+
+    /// This folder (made if missing) for a run, unless a run is in it.
+    pub fn create_at(folder: &Path) -> Result<Store, StoreError> {
+        fs::create_dir_all(folder).map_err(|error| StoreError::new("make", folder, error))?;
+        let record = folder.join(RECORD_FILE);
+        if record.exists() {
+            let error = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(StoreError::new("make", &record, error));
         }
-        Err(StoreError::TooManyRuns { folder: parent.join(stem), limit: RUNS_PER_DAY_MAX })
+        Store::furnish(folder.to_path_buf())
     }
 
     fn furnish(folder: PathBuf) -> Result<Store, StoreError> {
@@ -189,6 +192,22 @@ impl Store {
     pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
         write_whole(&self.folder.join(RECORD_FILE), record_text(record).as_bytes())
     }
+}
+
+/// Makes a folder under `parent` (made if missing) for what began on `day` (`2026-01-31`), named after it with the first free
+/// number: `2026-01-31-bianco2010-fig2-1`.
+pub fn new_folder(parent: &Path, day: &str, name: &str) -> Result<PathBuf, StoreError> {
+    fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
+    let stem = format!("{}-{}", file_word(day), file_word(name));
+    for number in 1..=RUNS_PER_DAY_MAX {
+        let folder = parent.join(format!("{stem}-{number}"));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StoreError::new("make", &folder, error)),
+        }
+    }
+    Err(StoreError::TooManyRuns { folder: parent.join(stem), limit: RUNS_PER_DAY_MAX })
 }
 
 /// The record as `record.json` holds it, and as `--json` prints it.

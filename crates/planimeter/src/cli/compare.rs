@@ -3,8 +3,8 @@
 //! Two stored runs are compared as they are; two targets are measured by turns first (A B B A), and again with more repeats before
 //! a gate may fail. Exit codes: 0, 1 a gate failed, 3 a gate rests on what is irregular or limited by the tester.
 
-mod again;
-mod side;
+pub(super) mod again;
+pub(super) mod side;
 #[cfg(test)]
 mod tests;
 
@@ -104,7 +104,7 @@ fn gates(texts: &[String]) -> Result<(Vec<Gate>, bool), Failure> {
 }
 
 /// A file that cannot be written is told before anything is measured.
-fn writable(file: &Path) -> Result<(), Failure> {
+pub(super) fn writable(file: &Path) -> Result<(), Failure> {
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     opened.map(|_| ()).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
@@ -130,20 +130,25 @@ fn told(arguments: &Arguments, found: &Contrast) -> Result<(), Failure> {
 }
 
 fn exit_code(arguments: &Arguments, found: &Contrast) -> ExitCode {
-    match found.outcome() {
-        Some(Outcome::Failed) => failure::EXIT_GATE.into(),
+    exit_of(found.outcome(), arguments.strict).into()
+}
+
+/// The exit code that says what came of gates.
+pub(super) fn exit_of(outcome: Option<Outcome>, is_strict: bool) -> u8 {
+    match outcome {
+        Some(Outcome::Failed) => failure::EXIT_GATE,
         Some(Outcome::Doubtful) => {
             remark!("a gate rests on a result that is missing, irregular or limited by the tester");
-            failure::EXIT_IRREGULAR.into()
+            failure::EXIT_IRREGULAR
         }
-        Some(Outcome::Unclear) if arguments.strict => {
+        Some(Outcome::Unclear) if is_strict => {
             remark!("whether a gate holds cannot be told, and --strict was given");
-            failure::EXIT_IRREGULAR.into()
+            failure::EXIT_IRREGULAR
         }
-        Some(Outcome::Unclear | Outcome::Passed) | None => ExitCode::SUCCESS,
+        Some(Outcome::Unclear | Outcome::Passed) | None => failure::EXIT_DONE,
     }
 }
 
-fn refused(error: &ContrastError) -> Failure {
+pub(super) fn refused(error: &ContrastError) -> Failure {
     Failure::usage(error.to_string())
 }

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+/// Done as asked.
+pub const EXIT_DONE: u8 = 0;
 /// A gate failed.
 pub const EXIT_GATE: u8 = 1;
 /// Usage or bad input.

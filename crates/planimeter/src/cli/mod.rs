@@ -17,6 +17,12 @@ pub mod stop;
 pub mod place;
 /// Which target is joined by which link.
 mod joining;
+/// `planimeter bundle`.
+mod bundle;
+/// The known name that is most like a wrong one.
+mod nearest;
+/// `planimeter run PLAN.toml`.
+mod plan;
 /// `planimeter doctor`.
 pub mod doctor;
 /// `planimeter list`.
@@ -70,6 +76,8 @@ enum Command {
     Run(run::Arguments),
     /// Rebuild the report of stored runs
     Report(report::Arguments),
+    /// Put a run into one file, which repeats it elsewhere
+    Bundle(bundle::Arguments),
     /// Compare runs or targets, and fail where a gate is missed
     Compare(Box<compare::Arguments>),
     /// Derive a model of a switch from runs that measured it
@@ -128,6 +136,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Bundle(arguments) => bundle::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),

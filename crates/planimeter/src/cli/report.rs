@@ -13,7 +13,7 @@ use crate::papers;
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders of runs
+    /// Folders of runs, or of campaigns, whose runs go into one report
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
@@ -30,7 +30,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let runs = arguments.runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, _>>()?;
+    let mut runs = Vec::new();
+    for folder in &arguments.runs {
+        for run in store::campaign::runs(folder).map_err(|error| unreadable(&error))? {
+            runs.push(read(&run)?);
+        }
+    }
+    if runs.is_empty() {
+        return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
+    }
     say!("{}", written(&runs, out)?.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -8,10 +8,12 @@ use instrument::stream::Stream;
 use results::record::Record;
 use snmp::Credentials;
 
+use super::bundle;
 use super::failure::{self, Failure};
 use super::joining::{self, Asked};
 use super::out::{remark, say, to_stdout};
 use super::place;
+use super::plan;
 use super::progress::Progress;
 use super::words::{self, quoted};
 use crate::catalog;
@@ -49,11 +51,12 @@ const REPLAYED: [&str; 2] = [FORWARDING_RATE, "match-types"];
 const RFC9971: &str = "rfc9971";
 
 /// Arguments of `planimeter run`.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Arguments {
     /// Experiments: a study's figure (bianco2010/fig2), a whole study (bianco2010), a workload
     /// (forwarding-rate, throughput, latency), or a Python script (my_module.py); `planimeter list` shows
-    /// them
+    /// them. Or a plan (PLAN.toml), in which experiments, targets, parameters and gates are written down, or a bundle
+    /// (FILE.tar.gz), whose run is repeated
     #[arg(required_unless_present = "resume", value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
     /// What to measure, first the one that ratios refer to; without any, all that can run here
@@ -68,9 +71,9 @@ pub struct Arguments {
     /// has the one that is most like the others'
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
     pub links: Vec<String>,
-    /// How long and how often is measured
-    #[arg(long, value_enum, default_value_t = EffortArgument::Standard)]
-    pub effort: EffortArgument,
+    /// How long and how often is measured; standard unless said
+    #[arg(long, value_enum)]
+    pub effort: Option<EffortArgument>,
     /// Change a parameter; `planimeter list parameters` shows them
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -84,13 +87,13 @@ pub struct Arguments {
     /// Run a command after a target's last trial, whatever came of it
     #[arg(long, value_name = "CMD")]
     pub after: Option<String>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Folder in which the run's own folder is made
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-    /// Go on with an interrupted run at its next trial
+    /// Seed of everything random; 1 unless said
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Folder in which the run's own folder is made; runs unless said
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with an interrupted run, or with that of a plan, at its next trial
     #[arg(
         long,
         value_name = "RUN",
@@ -106,10 +109,25 @@ pub struct Arguments {
     /// Print the run's record on stdout
     #[arg(long)]
     pub json: bool,
+    /// Write the gates of a plan as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the gates of a plan as Markdown, fit for a comment on a pull request
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Let a bundle run the commands, scripts and programs that it names, and use interfaces of this host
+    #[arg(long)]
+    pub trust: bool,
 }
 
+/// Where runs' folders are made unless it is said.
+const OUT: &str = "runs";
+
+/// The seed of everything random unless it is said.
+const SEED: u64 = 1;
+
 /// The words that `--effort` takes.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EffortArgument {
     /// Five repeats of a fifth of a second
     Quick,
@@ -148,14 +166,19 @@ impl Watcher for Terminal {
 
 /// Measures.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
+        return done;
+    }
     let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
         Some(folder) => (resumed_plan(folder)?, Destination::Resume(folder.clone())),
-        None => (new_plan(arguments)?, Destination::New(arguments.out.clone())),
+        None => (new_plan(arguments)?, Destination::New(arguments.out_folder())),
     };
     if arguments.dry_run {
-        to_stdout(format_args!("{}", dry(&plan)));
+        let Dry { text, trials, seconds } = dry(&plan);
+        to_stdout(format_args!("{text}"));
+        say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
     }
     let finished = carried_out(&plan, destination, &surroundings)?;
@@ -175,10 +198,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let surroundings = place::surroundings()?;
     let plan = new_plan(arguments)?;
-    carried_out(&plan, Destination::New(arguments.out.clone()), &surroundings)
+    carried_out(&plan, Destination::New(arguments.out_folder()), &surroundings)
 }
 
-fn carried_out(
+/// Measures what a plan asks for.
+pub(super) fn carried_out(
     plan: &Plan,
     destination: Destination,
     surroundings: &Surroundings,
@@ -207,6 +231,21 @@ impl Arguments {
         let parsed = parsed(&words).expect("a run needs an experiment and nothing else");
         Arguments { experiments: Vec::new(), ..parsed }
     }
+
+    /// The folder in which runs' folders are made.
+    pub(super) fn out_folder(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| OUT.into())
+    }
+
+    /// The seed of everything random.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(SEED)
+    }
+
+    /// How much is measured.
+    pub(super) fn effort(&self) -> Effort {
+        self.effort.map_or(Effort::Standard, Effort::from)
+    }
 }
 
 fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
@@ -221,7 +260,8 @@ fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
+/// What the arguments ask for, checked.
+pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let usage = |error: NameError| Failure::usage(error.to_string());
     let mut entries = Vec::new();
     for name in &arguments.experiments {
@@ -231,7 +271,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             }
         }
     }
-    let effort = Effort::from(arguments.effort);
+    let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
     let declared: Vec<Declared> =
         entries.iter().flat_map(|entry| entry.parameters).copied().collect();
@@ -310,7 +350,7 @@ fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let entries = measurable(entries, &kinds, &links)?;
     let assignments = arguments.set.clone();
-    let seed = arguments.seed;
+    let seed = arguments.seed();
     let mut plan = Plan {
         entries,
         kinds,
@@ -491,7 +531,7 @@ fn command_line(plan: &Plan) -> String {
 }
 
 /// The plan of a stored run, read back from the command line that it keeps.
-fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
+pub(super) fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
     let record =
         results::store::read_record(folder).map_err(|error| super::report::unreadable(&error))?;
     if !record.partial {
@@ -509,8 +549,18 @@ fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
     }
 }
 
+/// What a run would do.
+pub(super) struct Dry {
+    /// Its command and each experiment, a line each.
+    pub text: String,
+    /// About how many trials.
+    pub trials: u64,
+    /// About how many seconds they take, what goes before and after their frames included.
+    pub seconds: f64,
+}
+
 /// What a run would do, and about how long.
-fn dry(plan: &Plan) -> String {
+pub(super) fn dry(plan: &Plan) -> Dry {
     let mut text = format!("{}\n", plan.command_line);
     if let Some(links) = joining::told(&plan.kinds, &plan.links) {
         text += &format!("  {links}\n");
@@ -527,8 +577,20 @@ fn dry(plan: &Plan) -> String {
         trials += count;
         seconds += count as f64 * trial_s;
     }
-    text += &format!("about {trials} trials: {:.1} minutes of traffic\n", seconds / 60.0);
-    text
+    Dry { text, trials, seconds }
+}
+
+/// How long so many trials take, as far as that can be known before.
+pub(super) fn estimate(trials: u64, seconds: f64) -> String {
+    let time = match seconds {
+        seconds if seconds < 120.0 => format!("{seconds:.0} seconds"),
+        seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
+        seconds => format!("{:.1} hours", seconds / 3600.0),
+    };
+    format!(
+        "about {trials} trials, {time} of traffic: an estimate, to which comes what starting and filling targets takes; \
+         a search may need more trials or fewer"
+    )
 }
 
 fn explained(error: RunError) -> Failure {

@@ -51,6 +51,8 @@ pub use plan::Plan;
 pub enum Destination {
     /// A new folder below.
     New(PathBuf),
+    /// This folder, in which no run is yet.
+    At(PathBuf),
     /// On with this run.
     Resume(PathBuf),
 }
@@ -162,6 +164,9 @@ impl<'a> Run<'a> {
                 let store = Store::create(&parent, day, &name)?;
                 let record = provenance::new_record(plan, benches);
                 (store, record, Vec::new())
+            }
+            Destination::At(folder) => {
+                (Store::create_at(&folder)?, provenance::new_record(plan, benches), Vec::new())
             }
             Destination::Resume(folder) => {
                 let (store, mut record, lines) = Store::resume(&folder)?;

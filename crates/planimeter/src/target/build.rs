@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use super::name::TargetKind;
 
 /// What parts a target from its program.
-const MARK: char = '@';
+pub const MARK: char = '@';
 
 /// Names of builds that one process keeps.
 const TARGETS_MAX: usize = 64;

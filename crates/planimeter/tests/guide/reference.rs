@@ -87,8 +87,10 @@ fn experiments_are_those_of_the_catalogue() {
 fn parameters_are_those_that_a_run_knows() {
     let mut text = "# Parameters\n\nWhat `--set KEY=VALUE` takes beside an experiment's [own](experiments.md); defaults stand in parentheses.\n"
         .to_string();
-    let groups: [(&str, &[(&str, &str, &str)]); 6] = [
-        ("Every run", &KEYS),
+    /// A heading, and keys with what they take and mean.
+    type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+    let groups: [Group; 6] = [
+        ("Every run", KEYS),
         ("Controllers", &control::KEYS),
         ("Searches with several goals", &goals::KEYS),
         ("Standard methods", &methods::KEYS),

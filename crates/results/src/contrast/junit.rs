@@ -9,34 +9,53 @@ use super::{CellContrast, Contrast, Outcome, words};
 
 /// The comparison as XML.
 pub fn junit(contrast: &Contrast) -> String {
-    let mut experiments: Vec<&str> =
-        contrast.cells.iter().map(|cell| cell.experiment.as_str()).collect();
-    experiments.dedup();
-    experiments.sort_unstable();
-    experiments.dedup();
-    let cells = |experiment: &str| -> Vec<&CellContrast> {
-        contrast.cells.iter().filter(|cell| cell.experiment == experiment).collect()
-    };
-    let count = |cells: &[&CellContrast], outcome| -> usize {
-        let gates = cells.iter().flat_map(|cell| &cell.gates);
-        gates.filter(|gate| gate.outcome == outcome).count()
-    };
-    let tests = |cells: &[&CellContrast]| cells.iter().map(|it| it.gates.len()).sum::<usize>();
-    let all: Vec<&CellContrast> = contrast.cells.iter().collect();
+    junit_of("planimeter compare", &[("", contrast)])
+}
+
+/// Several comparisons as one file, each with what its suites are called before their experiments.
+pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
+    let cells: Vec<&CellContrast> = all.iter().flat_map(|(_, contrast)| &contrast.cells).collect();
+    let suites: Vec<(String, &str, Vec<&CellContrast>)> =
+        all.iter().flat_map(|(label, contrast)| suites(label, contrast)).collect();
     let body = html! {
-        testsuites name="planimeter compare" tests=(tests(&all)) failures=(count(&all, Outcome::Failed))
-            errors=(count(&all, Outcome::Doubtful)) {
-            @for experiment in experiments {
-                @let own = cells(experiment);
-                testsuite name=(legal(experiment)) tests=(tests(&own)) failures=(count(&own, Outcome::Failed))
-                    errors=(count(&own, Outcome::Doubtful)) skipped=(count(&own, Outcome::Unclear))
-                    timestamp=(legal(&contrast.new.created)) {
-                    @for cell in &own { @for at in 0..cell.gates.len() { (test(cell, at)) } }
+        testsuites name=(legal(name)) tests=(tests(&cells)) failures=(count(&cells, Outcome::Failed))
+            errors=(count(&cells, Outcome::Doubtful)) {
+            @for (name, created, own) in &suites {
+                testsuite name=(legal(name)) tests=(tests(own)) failures=(count(own, Outcome::Failed))
+                    errors=(count(own, Outcome::Doubtful)) skipped=(count(own, Outcome::Unclear))
+                    timestamp=(legal(created)) {
+                    @for cell in own { @for at in 0..cell.gates.len() { (test(cell, at)) } }
                 }
             }
         }
     };
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", body.into_string())
+}
+
+/// The experiments of a comparison, each with its cells.
+fn suites<'a>(
+    label: &str,
+    contrast: &'a Contrast,
+) -> Vec<(String, &'a str, Vec<&'a CellContrast>)> {
+    let mut experiments: Vec<&str> =
+        contrast.cells.iter().map(|cell| cell.experiment.as_str()).collect();
+    experiments.sort_unstable();
+    experiments.dedup();
+    let suite = |experiment: &str| {
+        let cells = contrast.cells.iter().filter(|cell| cell.experiment == experiment).collect();
+        let gap = if label.is_empty() { "" } else { ": " };
+        (format!("{label}{gap}{experiment}"), contrast.new.created.as_str(), cells)
+    };
+    experiments.into_iter().map(suite).collect()
+}
+
+fn tests(cells: &[&CellContrast]) -> usize {
+    cells.iter().map(|it| it.gates.len()).sum()
+}
+
+fn count(cells: &[&CellContrast], outcome: Outcome) -> usize {
+    let gates = cells.iter().flat_map(|cell| &cell.gates);
+    gates.filter(|gate| gate.outcome == outcome).count()
 }
 
 fn test(cell: &CellContrast, at: usize) -> Markup {

@@ -166,7 +166,10 @@ pub struct Differences {
 /// Parameters of how much was measured, not of what.
 const AMOUNTS: [&str; 4] = ["repeats", "seconds", "warmup_s", "drain_s"];
 
-/// The same among assignments.
+/// In which order targets had their turns, which is no other measurement either.
+const TURNS: &str = "turns";
+
+/// Amounts among assignments.
 const AMOUNTS_SET: [&str; 3] = ["repeats", "seconds", "warmup"];
 
 impl Differences {
@@ -181,8 +184,8 @@ impl Differences {
             let said = |side: usize| sets[side].get(key).map_or("its default", String::as_str);
             if said(0) != said(1) {
                 let line = format!("{key} {} against {}", said(0), said(1));
-                let is_amount = AMOUNTS_SET.contains(&key.as_str());
-                if is_amount { found.mild.push(line) } else { found.fatal.push(line) }
+                let is_mild = AMOUNTS_SET.contains(&key.as_str()) || key == TURNS;
+                if is_mild { found.mild.push(line) } else { found.fatal.push(line) }
             }
         }
         let keys = base.parameters.keys().chain(new.parameters.keys());

@@ -17,7 +17,7 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::{RECORD_FILE, StoreError};
+use super::{RECORD_FILE, StoreError, campaign};
 use crate::links;
 use crate::record::{Record, Trial};
 
@@ -28,6 +28,9 @@ pub const INDEX_FILE: &str = "index.sqlite";
 
 /// Runs of one folder that are indexed.
 pub const RUNS_MAX: usize = 1_000_000;
+
+/// Things in a campaign's folder that are looked at.
+const STEPS_MAX: usize = 10_000;
 
 /// Records that are read at a time before they are written.
 const BATCH: usize = 256;
@@ -116,19 +119,32 @@ impl Index {
     }
 }
 
-/// The runs below a folder, by name.
+/// The runs below a folder, by name; those of a campaign by its name and theirs.
 fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
     let refused = |error| StoreError::new("read", runs, error);
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(runs).map_err(refused)?.take(RUNS_MAX) {
         let entry = entry.map_err(refused)?;
-        let Ok(facts) = fs::metadata(entry.path().join(RECORD_FILE)) else { continue };
-        let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
-        let bytes = i64::try_from(facts.len()).unwrap_or(i64::MAX);
-        found.insert(entry.file_name().to_string_lossy().into_owned(), (bytes, ns));
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if let Some(stamp) = stamp(&path) {
+            found.insert(name, stamp);
+        } else if campaign::is_campaign(&path) {
+            let Ok(inside) = fs::read_dir(&path) else { continue };
+            for step in inside.take(STEPS_MAX).flatten() {
+                let own = format!("{name}/{}", step.file_name().to_string_lossy());
+                found.extend(stamp(&step.path()).map(|stamp| (own, stamp)));
+            }
+        }
     }
     Ok(found)
+}
+
+/// The stamp of the record in a folder, if one is there.
+fn stamp(folder: &Path) -> Option<Stamp> {
+    let facts = fs::metadata(folder.join(RECORD_FILE)).ok()?;
+    let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
+    Some((i64::try_from(facts.len()).unwrap_or(i64::MAX), ns))
 }
 
 /// Reads what is new or has changed, and forgets what is gone.

@@ -30,32 +30,46 @@ pub(super) fn measured(
     }
     let asked = asked(arguments)?;
     let first = measure(&asked)?;
-    let [base, new] = sides(arguments, &first);
+    let names = [&arguments.base, &arguments.new].map(String::as_str);
+    let [base, new] = sides(names, &first);
     let mut found =
         contrast::contrast(&base, &new, gates, *are_written).map_err(|it| refused(&it))?;
+    confirm(&mut found, &first, &asked, names, |_, again| measure(again))?;
+    Ok(found)
+}
+
+/// Lets targets be measured again, with more repeats, before a gate may fail: the run that `asked` for the first measurement with
+/// other experiments, repeats and seed is given to `measure` with the number of the round.
+pub(in crate::cli) fn confirm(
+    found: &mut Contrast,
+    first: &Record,
+    asked: &run::Arguments,
+    names: [&str; 2],
+    mut measure: impl FnMut(usize, &run::Arguments) -> Result<Record, Failure>,
+) -> Result<(), Failure> {
     for (round, times) in REPEATED_BY.into_iter().enumerate() {
         let experiments = found.undecided();
         if experiments.is_empty() {
             break;
         }
-        let repeats = repeats_of(&first).saturating_mul(times).min(REPEATS_MAX);
+        let repeats = repeats_of(first).saturating_mul(times).min(REPEATS_MAX);
         remark!(
             "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
             experiments.join(", ")
         );
         let mut set = asked.set.clone();
         set.push(format!("repeats={repeats}"));
-        let seed = asked.seed + 1 + round as u64;
-        let again = measure(&run::Arguments { experiments, set, seed, ..copy(&asked) })?;
-        let [base, new] = sides(arguments, &again);
+        let seed = Some(asked.seed() + 1 + round as u64);
+        let again = measure(round, &run::Arguments { experiments, set, seed, ..asked.clone() })?;
+        let [base, new] = sides(names, &again);
         found.confirm(&base, &new).map_err(|error| refused(&error))?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The two targets of a run.
-fn sides<'a>(arguments: &'a Arguments, record: &'a Record) -> [Side<'a>; 2] {
-    [&arguments.base, &arguments.new].map(|name| Side { name, record, target: Some(name) })
+pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Side<'a>; 2] {
+    names.map(|name| Side { name, record, target: Some(name) })
 }
 
 /// The run that the arguments ask for.
@@ -71,17 +85,15 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
         None => run::Arguments {
             experiments: arguments.experiments.clone(),
             links: arguments.links.clone(),
-            effort: arguments.effort.unwrap_or(run::EffortArgument::Standard),
+            effort: arguments.effort,
             set: arguments.set.clone(),
             ..run::Arguments::nothing()
         },
     };
     asked.targets = vec![arguments.base.clone(), arguments.new.clone()];
     asked.topologies.clear();
-    asked.out.clone_from(&arguments.out);
-    if let Some(seed) = arguments.seed {
-        asked.seed = seed;
-    }
+    asked.out = Some(arguments.out.clone());
+    asked.seed = arguments.seed.or(asked.seed);
     for (own, given) in [
         (&mut asked.before, &arguments.before),
         (&mut asked.between, &arguments.between),
@@ -127,20 +139,4 @@ fn measure(asked: &run::Arguments) -> Result<Record, Failure> {
 fn repeats_of(record: &Record) -> u32 {
     let said = record.parameters.get("repeats").and_then(serde_json::Value::as_u64);
     said.map_or(Effort::Standard.seconds_and_repeats().1, |repeats| repeats as u32)
-}
-
-fn copy(asked: &run::Arguments) -> run::Arguments {
-    run::Arguments {
-        experiments: Vec::new(),
-        targets: asked.targets.clone(),
-        topologies: Vec::new(),
-        links: asked.links.clone(),
-        set: Vec::new(),
-        before: asked.before.clone(),
-        between: asked.between.clone(),
-        after: asked.after.clone(),
-        out: asked.out.clone(),
-        resume: None,
-        ..*asked
-    }
 }

@@ -34,7 +34,7 @@ pub(super) struct Stored {
 }
 
 /// A run's folder, and the target of it that is meant.
-type Named = (PathBuf, Option<String>);
+pub(in crate::cli) type Named = (PathBuf, Option<String>);
 
 /// What the arguments name.
 pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
@@ -75,7 +75,7 @@ fn is_target(text: &str) -> Result<(), Failure> {
 }
 
 /// The run that a text names, and the target behind it.
-fn stored(text: &str) -> Option<Named> {
+pub(in crate::cli) fn stored(text: &str) -> Option<Named> {
     let is_folder = |path: &str| Path::new(path).is_dir();
     if is_folder(text) {
         return Some((text.into(), None));
@@ -137,7 +137,7 @@ impl Stored {
 }
 
 /// A run's results; of one that ended early as far as it came.
-fn results_of(folder: &Path) -> Result<Record, Failure> {
+pub(in crate::cli) fn results_of(folder: &Path) -> Result<Record, Failure> {
     let unreadable = |error| report::unreadable(&error);
     let record = store::read_results(folder).map_err(unreadable)?;
     if !record.partial {

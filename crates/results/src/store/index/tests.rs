@@ -58,6 +58,24 @@ fn record(day: &str, experiment: &str) -> Record {
 }
 
 #[test]
+fn runs_of_a_campaign_are_found_below_it() {
+    let runs = Runs::new("campaign");
+    let alone = runs.add("2026-01-30", "latency");
+    let office = runs.0.join("2026-01-31-office-1");
+    for step in ["1-rates", "2-latency"] {
+        let store = Store::create_at(&office.join(step)).unwrap();
+        store.write_record(&record("2026-01-31", step)).unwrap();
+    }
+    assert_eq!(runs.folders(&[]), std::slice::from_ref(&alone), "it is no campaign yet");
+    fs::write(office.join(campaign::CAMPAIGN_FILE), "{}").unwrap();
+    let wanted = ["2026-01-31-office-1/1-rates", "2026-01-31-office-1/2-latency"];
+    assert_eq!(runs.folders(&["since=2026-01-31"]).len(), 2);
+    assert!(wanted.iter().all(|run| runs.folders(&[]).iter().any(|it| it == run)));
+    fs::remove_dir_all(office.join("1-rates")).unwrap();
+    assert_eq!(runs.folders(&["since=2026-01-31"]), wanted[1..]);
+}
+
+#[test]
 fn runs_are_found_by_what_they_are() {
     let runs = Runs::new("filters");
     let first = runs.add("2026-01-31", "bianco2010/fig2");

@@ -1,0 +1,143 @@
+//! The files that a run's arguments name, wherever they do: experiments, targets, links, parameters, topologies.
+//!
+//! Invariant: a word is taken for a file here exactly where the code that reads the word opens it.
+
+use crate::cli::run::Arguments;
+use crate::parameter::STREAM;
+use crate::parameter::witness::CREDENTIALS;
+use crate::python::script;
+use crate::target::{build, model, network, progfe};
+
+/// What a file is to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A script in Python.
+    Script,
+    /// A program of our element.
+    Program,
+    /// A model of hardware.
+    Model,
+    /// A topology.
+    Topology,
+    /// Streams.
+    Streams,
+    /// Secrets.
+    Secret,
+    /// Another build of this program.
+    Build,
+}
+
+/// Shows each file that is named; where a word comes back, it is put in its place.
+pub fn visit(arguments: &mut Arguments, see: &mut dyn FnMut(Role, &str) -> Option<String>) {
+    for name in &mut arguments.experiments {
+        if script::is_script(name)
+            && let Some(other) = see(Role::Script, name)
+        {
+            *name = other;
+        }
+    }
+    for name in &mut arguments.targets {
+        target(name, see);
+    }
+    for file in &mut arguments.topologies {
+        if let Some(other) = see(Role::Topology, file) {
+            *file = other;
+        }
+    }
+    for word in &mut arguments.links {
+        let Some((name, link)) = word.rsplit_once('=') else { continue };
+        let (mut name, link) = (name.to_string(), link.to_string());
+        target(&mut name, see);
+        *word = format!("{name}={link}");
+    }
+    for word in &mut arguments.set {
+        let Some((key, value)) = word.split_once('=') else { continue };
+        let (key, mut value) = (key.to_string(), value.to_string());
+        match key.as_str() {
+            STREAM => value = see(Role::Streams, &value).unwrap_or(value),
+            CREDENTIALS => value = see(Role::Secret, &value).unwrap_or(value),
+            "load_of" => target(&mut value, see),
+            _ => {}
+        }
+        *word = format!("{key}={value}");
+    }
+}
+
+/// The file that a target's name holds, if it does.
+pub fn target(name: &mut String, see: &mut dyn FnMut(Role, &str) -> Option<String>) {
+    let Some((role, from, to)) = file_of(name) else { return };
+    if let Some(other) = see(role, &name[from..to]) {
+        name.replace_range(from..to, &other);
+    }
+}
+
+/// What the file in a target's name is, and where it stands.
+fn file_of(name: &str) -> Option<(Role, usize, usize)> {
+    for (prefix, role) in [(progfe::PREFIX, Role::Program), (network::PREFIX, Role::Topology)] {
+        if name.starts_with(prefix) {
+            return Some((role, prefix.len(), name.len()));
+        }
+    }
+    if let Some(rest) = name.strip_prefix(model::PREFIX) {
+        let source = rest.split(',').next().unwrap_or_default();
+        let is_file = source.contains('/') || source.ends_with(".toml");
+        let from = model::PREFIX.len();
+        return is_file.then_some((Role::Model, from, from + source.len()));
+    }
+    let is_device = name.starts_with("openflow:") || name.starts_with("device:");
+    let at = name.find(build::MARK).filter(|_| !is_device)?;
+    Some((Role::Build, at + build::MARK.len_utf8(), name.len()))
+}
+
+/// Whether a target is a device at interfaces of this machine.
+pub fn is_device(name: &str) -> bool {
+    name.starts_with("openflow:") || name.starts_with("device:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_is_named_is_seen_and_can_be_another() {
+        let words = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut arguments = Arguments {
+            experiments: words(&["latency", "mine.py"]),
+            targets: words(&[
+                "ours",
+                "progfe:a/b.fe.xml",
+                "ours:model=hp-2920",
+                "ours:model=./m.toml,mode=legacy",
+                "topology:t.toml",
+                "openflow:tcp:192.0.2.7,ports=1@eth1+2@eth2",
+                "bridge@old/planimeter",
+            ]),
+            topologies: words(&["u.toml"]),
+            links: words(&["veth", "progfe:a/b.fe.xml=memif"]),
+            set: words(&["seconds=1", "stream=s.toml", "snmp_credentials=c.toml"]),
+            ..Arguments::nothing()
+        };
+        let mut seen = Vec::new();
+        visit(&mut arguments, &mut |role, file| {
+            seen.push((role, file.to_string()));
+            Some(format!("x/{}", seen.len()))
+        });
+        let wanted = [
+            (Role::Script, "mine.py"),
+            (Role::Program, "a/b.fe.xml"),
+            (Role::Model, "./m.toml"),
+            (Role::Topology, "t.toml"),
+            (Role::Build, "old/planimeter"),
+            (Role::Topology, "u.toml"),
+            (Role::Program, "a/b.fe.xml"),
+            (Role::Streams, "s.toml"),
+            (Role::Secret, "c.toml"),
+        ];
+        let wanted = wanted.map(|(role, file)| (role, file.to_string()));
+        assert_eq!(seen, wanted);
+        assert_eq!(arguments.targets[3], "ours:model=x/3,mode=legacy");
+        assert_eq!(arguments.targets[6], "bridge@x/5");
+        assert_eq!(arguments.links, ["veth", "progfe:x/7=memif"]);
+        assert_eq!(arguments.set, ["seconds=1", "stream=x/8", "snmp_credentials=x/9"]);
+    }
+}

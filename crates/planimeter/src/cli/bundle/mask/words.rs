@@ -1,0 +1,300 @@
+//! Made-up words for real ones: the same for the same, everywhere in one bundle.
+//!
+//! Source: made-up addresses are of the ranges that stand for none: RFC 5737, RFC 2544 (IPv4), RFC 3849 (IPv6), locally administered MAC
+//! addresses (IEEE 802). Invariants: what says nothing of anybody stays (loopback, all zeros, all ones); a word is looked for
+//! where it stands by itself, one that was asked to be hidden anywhere.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Letters of an address at most.
+const ADDRESS_LETTERS_MAX: usize = 45;
+
+/// What a made-up word stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// A host's name.
+    Host,
+    /// An interface's.
+    Interface,
+    /// A user's.
+    User,
+    /// A serial number, or what a switch calls itself.
+    Serial,
+    /// What was asked to be hidden.
+    Hidden,
+}
+
+/// Made-up words that were given out so far.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// Words to be replaced, the longest first, each with its sort.
+    known: Vec<(String, Sort)>,
+    given: HashMap<(u8, String), String>,
+    counts: HashMap<u8, u32>,
+}
+
+impl Words {
+    /// One more word that is to be replaced.
+    pub fn learn(&mut self, sort: Sort, word: &str) {
+        let word = word.trim();
+        let is_plain =
+            matches!(word, "" | "lo" | "localhost" | "root" | "lab" | "None" | "unknown");
+        if is_plain || word.len() < 2 || self.known.iter().any(|(known, _)| known == word) {
+            return;
+        }
+        let is_number = word.parse::<f64>().is_ok() && sort != Sort::Hidden && word.len() < 6;
+        // What is an address is replaced as one.
+        if is_number || word.parse::<Ipv4Addr>().is_ok() || word.parse::<Ipv6Addr>().is_ok() {
+            return;
+        }
+        self.known.push((word.to_string(), sort));
+        self.known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+    }
+
+    /// The text with every real word replaced.
+    pub fn masked(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let (mut at, mut before) = (0, None);
+        while at < text.len() {
+            let rest = &text[at..];
+            let found = self.word(rest, before).or_else(|| self.address(rest, before));
+            let taken = match found {
+                Some((taken, made_up)) => {
+                    out += &made_up;
+                    taken
+                }
+                None => {
+                    let letter = rest.chars().next().expect("there is one");
+                    out.push(letter);
+                    letter.len_utf8()
+                }
+            };
+            before = text[at..at + taken].chars().next_back();
+            at += taken;
+        }
+        out
+    }
+
+    /// The known word at the beginning of a text, with what takes its place.
+    fn word(&mut self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
+        const HOME: &str = "/home/";
+        if let Some(behind) = rest.strip_prefix(HOME) {
+            let end = behind.find(|letter: char| !is_of_word(letter) && !"-.".contains(letter));
+            let user = &behind[..end.unwrap_or(behind.len())];
+            if !user.is_empty() {
+                let made_up = self.named(Sort::User, user);
+                return Some((HOME.len() + user.len(), format!("{HOME}{made_up}")));
+            }
+        }
+        let (word, sort) = self.known.iter().find(|(word, sort)| {
+            let after = rest.strip_prefix(word.as_str()).map(|rest| rest.chars().next());
+            let stands_alone = |after: Option<char>| {
+                !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
+            };
+            after.is_some_and(|after| *sort == Sort::Hidden || stands_alone(after))
+        })?;
+        let (word, sort) = (word.clone(), *sort);
+        Some((word.len(), self.named(sort, &word)))
+    }
+
+    fn named(&mut self, sort: Sort, word: &str) -> String {
+        let name = match sort {
+            Sort::Host => "host",
+            Sort::Interface => "eth",
+            Sort::User => "user",
+            Sort::Serial => "serial",
+            Sort::Hidden => "name",
+        };
+        self.given(sort as u8, word, |number| format!("{name}-{number}"))
+    }
+
+    fn given(&mut self, sort: u8, word: &str, make: impl Fn(u32) -> String) -> String {
+        let key = (sort, word.to_string());
+        if let Some(known) = self.given.get(&key) {
+            return known.clone();
+        }
+        let number = self.counts.entry(sort).or_default();
+        *number += 1;
+        let made_up = make(*number);
+        self.given.insert(key, made_up.clone());
+        made_up
+    }
+
+    /// The address or datapath id at the beginning of a text, with what takes its place.
+    fn address(&mut self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
+        let first = rest.as_bytes()[0];
+        let is_inside = |letter: char| is_of_word(letter) || letter == ':';
+        if !(first.is_ascii_hexdigit() || first == b':') {
+            return None;
+        }
+        // `tcp:192.0.2.1` has a colon before, `1@aa:bb..` has not.
+        let stands_alone = !before.is_some_and(is_inside);
+        if stands_alone && let Some(found) = self.octets(rest) {
+            return Some(found);
+        }
+        if stands_alone && let Some(found) = self.ipv6(rest) {
+            return Some(found);
+        }
+        if before.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '.') {
+            return None;
+        }
+        self.octets(rest).or_else(|| self.ipv4(rest)).or_else(|| self.datapath(rest))
+    }
+
+    /// Six octets of a MAC address, eight of a datapath id, with colons or hyphens.
+    fn octets(&mut self, rest: &str) -> Option<(usize, String)> {
+        let bytes = rest.as_bytes();
+        let sign = *bytes.get(2).filter(|sign| matches!(**sign, b':' | b'-'))?;
+        let is_octet = |at: usize| {
+            bytes.get(at..at + 2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+        };
+        let count = (0..9)
+            .take_while(|octet| {
+                is_octet(octet * 3) && (*octet == 0 || bytes.get(octet * 3 - 1) == Some(&sign))
+            })
+            .count();
+        if !matches!(count, 6 | 8) {
+            return None;
+        }
+        let end = count * 3 - 1;
+        if bytes.get(end).is_some_and(|next| next.is_ascii_alphanumeric() || *next == sign) {
+            return None;
+        }
+        let word = rest[..end].to_ascii_lowercase().replace('-', ":");
+        let says_nothing =
+            word.split(':').all(|it| it == "00") || word.split(':').all(|it| it == "ff");
+        if says_nothing {
+            return Some((end, rest[..end].to_string()));
+        }
+        let made_up = match count {
+            6 => self.given(b'm', &word, |n| octets(0x0200_0000_0000 + u64::from(n), 6)),
+            _ => {
+                let number = self.datapath_number(&word.replace(':', ""));
+                octets(number, 8)
+            }
+        };
+        Some((end, if sign == b'-' { made_up.replace(':', "-") } else { made_up }))
+    }
+
+    fn ipv6(&mut self, rest: &str) -> Option<(usize, String)> {
+        let is_part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+        let run = rest.bytes().take(ADDRESS_LETTERS_MAX + 1).take_while(is_part).count();
+        if rest[..run].matches(':').count() < 2 {
+            return None;
+        }
+        let next_is_word = rest[run..].chars().next().is_some_and(is_of_word);
+        let ends = (2..=run).rev().filter(|end| *end < run || !next_is_word);
+        let mut found = ends.filter_map(|end| Some((end, rest[..end].parse::<Ipv6Addr>().ok()?)));
+        let (end, address) = found.next()?;
+        if address.is_loopback() || address.is_unspecified() {
+            return Some((end, rest[..end].to_string()));
+        }
+        Some((end, self.given(b'6', &address.to_string(), |n| format!("2001:db8::{n:x}"))))
+    }
+
+    fn ipv4(&mut self, rest: &str) -> Option<(usize, String)> {
+        let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let run = rest.bytes().take(ADDRESS_LETTERS_MAX).take_while(is_part).count();
+        let text = rest[..run].trim_end_matches('.');
+        let address: Ipv4Addr = text.parse().ok()?;
+        if rest[text.len()..].chars().next().is_some_and(is_of_word) {
+            return None;
+        }
+        if address.is_loopback() || address.is_unspecified() || address.is_broadcast() {
+            return Some((text.len(), text.to_string()));
+        }
+        let made_up = self.given(b'4', text, |number| {
+            let blocks = ["192.0.2", "198.51.100", "203.0.113"];
+            let (block, host) = ((number - 1) / 254, (number - 1) % 254 + 1);
+            match blocks.get(block as usize) {
+                Some(block) => format!("{block}.{host}"),
+                // Of the range for measurements of networks.
+                None => Ipv4Addr::from(0xc612_0000 | (number & 0x1_ffff)).to_string(),
+            }
+        });
+        Some((text.len(), made_up))
+    }
+
+    /// Sixteen hexadecimal digits, perhaps behind `0x`.
+    fn datapath(&mut self, rest: &str) -> Option<(usize, String)> {
+        let prefix = if rest.starts_with("0x") { 2 } else { 0 };
+        let digits = rest[prefix..].bytes().take(17).take_while(u8::is_ascii_hexdigit).count();
+        let next = rest[prefix + digits..].chars().next();
+        if digits != 16 || next.is_some_and(is_of_word) {
+            return None;
+        }
+        let word = rest[prefix..prefix + 16].to_ascii_lowercase();
+        let number = self.datapath_number(&word);
+        Some((prefix + 16, format!("{}{number:016x}", &rest[..prefix])))
+    }
+
+    fn datapath_number(&mut self, word: &str) -> u64 {
+        let text = self.given(b'd', word, |number| number.to_string());
+        text.parse().expect("a number was given")
+    }
+}
+
+fn octets(value: u64, count: usize) -> String {
+    let bytes = value.to_be_bytes();
+    let octets: Vec<String> = bytes[8 - count..].iter().map(|it| format!("{it:02x}")).collect();
+    octets.join(":")
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_or_looks_like_an_address_is_replaced_and_the_rest_is_not() {
+        let mut words = Words::default();
+        words.learn(Sort::Interface, "enp3s0f1");
+        words.learn(Sort::Host, "core-sw-7");
+        words.learn(Sort::Serial, "FOC1234X0AB");
+        words.learn(Sort::Hidden, "Acme");
+        for (real, made_up) in [
+            (
+                "openflow:tcp:10.1.2.3:6653,ports=1@enp3s0f1+2@eth9",
+                "openflow:tcp:192.0.2.1:6653,ports=1@eth-1+2@eth9",
+            ),
+            ("core-sw-7.lab FOC1234X0AB", "host-1.lab serial-1"),
+            ("core-sw-70 xcore-sw-7 enp3s0f10", "core-sw-70 xcore-sw-7 enp3s0f10"),
+            ("TheAcmeSwitch", "Thename-1Switch"),
+            ("10.1.2.3 10.1.2.4.", "192.0.2.1 192.0.2.2."),
+            (
+                "1.2.3 10.0.0.256 127.0.0.1 0.0.0.0 1.2.3.4.5",
+                "1.2.3 10.0.0.256 127.0.0.1 0.0.0.0 1.2.3.4.5",
+            ),
+            ("AA:bb:cc:00:11:22, aa-bb-cc-00-11-22", "02:00:00:00:00:01, 02-00-00-00-00-01"),
+            ("ff:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff"),
+            (
+                "0x00a1b2c3d4e5f607 00:a1:b2:c3:d4:e5:f6:07",
+                "0x0000000000000001 00:00:00:00:00:00:00:01",
+            ),
+            ("[fe80::1%eth9]:6653 ::1 fe80:0::1", "[2001:db8::1%eth9]:6653 ::1 2001:db8::1"),
+            ("2026-01-31T12:34:56Z 12:34:56", "2026-01-31T12:34:56Z 12:34:56"),
+            ("/home/jane.doe/x.toml /home/", "/home/user-1/x.toml /home/"),
+            (
+                "std::fs and a rate of 1234567890123456789",
+                "std::fs and a rate of 1234567890123456789",
+            ),
+            ("é10.1.2.3é", "é10.1.2.3é"),
+        ] {
+            assert_eq!(words.masked(real), made_up, "{real}");
+        }
+    }
+
+    #[test]
+    fn there_are_more_addresses_than_one_block_has() {
+        let mut words = Words::default();
+        let mut seen = std::collections::BTreeSet::new();
+        for number in 0..2000_u32 {
+            let made_up = words.masked(&Ipv4Addr::from(0x0a00_0001 + number).to_string());
+            assert!(seen.insert(made_up.clone()), "{made_up} twice");
+        }
+    }
+}

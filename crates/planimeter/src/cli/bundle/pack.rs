@@ -1,0 +1,154 @@
+//! Entries into a bundle's file, each with nothing but its name and bytes.
+//!
+//! Source: POSIX.1-2024, volume XCU, pax, "ustar Interchange Format". Invariants: owners, rights and times of the machine are in no
+//! entry; a bundle that could not be finished is not left behind; a file that exists is not overwritten.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use results::record::{Bundle, SCHEMA, Tool};
+use results::store::campaign::PLAN_FILE;
+use tar::{Builder, EntryType, Header};
+
+use super::contents::{Contents, without_dots};
+use super::unpack::{DEPTH_MAX, ENTRIES_MAX, is_plain};
+use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER, refused};
+use crate::cli::failure::Failure;
+
+/// A bundle that is being written.
+pub struct Packer {
+    out: PathBuf,
+    tar: Option<Builder<GzEncoder<BufWriter<File>>>>,
+}
+
+impl Packer {
+    /// A new file.
+    pub fn create(out: &Path) -> Result<Packer, Failure> {
+        let file = File::options().write(true).create_new(true).open(out);
+        let file = file.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                refused(out, "there is such a file: name another with --out FILE")
+            }
+            _ => refused(out, error),
+        })?;
+        let packed = GzEncoder::new(BufWriter::new(file), Compression::default());
+        Ok(Packer { out: out.to_path_buf(), tar: Some(Builder::new(packed)) })
+    }
+
+    /// One entry.
+    pub fn add(&mut self, path: &str, bytes: u64, from: impl Read) -> Result<(), Failure> {
+        let mut header = Header::new_ustar();
+        let named = header.set_path(path);
+        named.map_err(|error| refused(Path::new(path), error))?;
+        header.set_entry_type(EntryType::Regular);
+        header.set_mode(0o644);
+        header.set_size(bytes);
+        header.set_mtime(0);
+        header.set_cksum();
+        let tar = self.tar.as_mut().expect("a bundle is finished once");
+        // A file that is still being written has as many bytes as were told.
+        tar.append(&header, from.take(bytes)).map_err(|error| refused(&self.out, error))
+    }
+
+    /// One entry from memory.
+    pub fn add_bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+        self.add(path, bytes.len() as u64, bytes)
+    }
+
+    /// Writes all that waits.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        let tar = self.tar.take().expect("a bundle is finished once");
+        let written =
+            tar.into_inner().and_then(GzEncoder::finish).and_then(|mut file| file.flush());
+        written.map_err(|error| {
+            let _ = fs::remove_file(&self.out);
+            refused(&self.out, error)
+        })
+    }
+}
+
+impl Drop for Packer {
+    fn drop(&mut self) {
+        if self.tar.take().is_some() {
+            let _ = fs::remove_file(&self.out);
+        }
+    }
+}
+
+/// What a bundle of these contents is.
+pub fn facts(contents: &Contents) -> Bundle {
+    let names = |changed: bool| {
+        let files = contents.files.iter().filter(move |it| it.has_changed || !changed);
+        files.map(|it| it.path.clone()).collect()
+    };
+    Bundle {
+        schema: SCHEMA,
+        tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
+        created: crate::environment::wall_clock(),
+        run: contents.name.clone(),
+        masked: false,
+        files: names(false),
+        changed: names(true),
+        left_out: contents.left_out.clone(),
+    }
+}
+
+/// The facts as `bundle.json` has them.
+pub fn facts_text(facts: &Bundle) -> String {
+    let mut text = serde_json::to_string_pretty(facts).expect("facts are plain data");
+    text.push('\n');
+    text
+}
+
+/// Writes a bundle that has everything as it is.
+pub fn packed(contents: &Contents, out: &Path) -> Result<Bundle, Failure> {
+    let mut facts = facts(contents);
+    let (found, strange) = files_below(&contents.folder)?;
+    facts.left_out.extend(strange);
+    let mut packer = Packer::create(out)?;
+    packer.add_bytes(FACTS_FILE, facts_text(&facts).as_bytes())?;
+    packer.add_bytes(PLAN_FILE, contents.plan.as_bytes())?;
+    for input in &contents.files {
+        let path = format!("{FILES_FOLDER}/{}", without_dots(&input.path));
+        packer.add_bytes(&path, &input.bytes)?;
+    }
+    for path in found {
+        let from = contents.folder.join(&path);
+        let file = File::open(&from).map_err(|error| refused(&from, error))?;
+        let bytes = file.metadata().map_err(|error| refused(&from, error))?.len();
+        packer.add(&format!("{RUN_FOLDER}/{path}"), bytes, file)?;
+    }
+    packer.finish()?;
+    Ok(facts)
+}
+
+/// The files below a folder, sorted, and what else is there.
+pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let (mut files, mut strange) = (Vec::new(), Vec::new());
+    let mut folders = vec![String::new()];
+    while let Some(inner) = folders.pop() {
+        let at = folder.join(&inner);
+        for entry in fs::read_dir(&at).map_err(|error| refused(&at, error))? {
+            let entry = entry.map_err(|error| refused(&at, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if inner.is_empty() { name } else { format!("{inner}/{name}") };
+            let kind = entry.file_type().map_err(|error| refused(&entry.path(), error))?;
+            let is_deep = path.split('/').count() + 2 > DEPTH_MAX;
+            if kind.is_dir() && !is_deep {
+                folders.push(path);
+            } else if kind.is_file() && is_plain(&path) {
+                files.push(path);
+            } else {
+                strange.push(format!("{path}, which is no plain file"));
+            }
+            if files.len() + 10 > ENTRIES_MAX {
+                return Err(refused(folder, format!("a bundle has at most {ENTRIES_MAX} files")));
+            }
+        }
+    }
+    files.sort();
+    Ok((files, strange))
+}

@@ -1,0 +1,203 @@
+//! Entries out of a bundle's file, which may come from anybody.
+//!
+//! Invariants: nothing is written outside the folder that was given, over a file that exists, or through a link; an entry is a plain
+//! file with a plain name or the bundle is refused; names, entries and bytes, packed and unpacked, have limits, so that no
+//! archive fills a disk or the memory.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use results::record::{Bundle, SCHEMA};
+use results::store::campaign::PLAN_FILE;
+use tar::{Archive, EntryType};
+
+use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER};
+
+/// Entries of a bundle.
+pub const ENTRIES_MAX: usize = 100_000;
+
+/// Folders in folders.
+pub const DEPTH_MAX: usize = 8;
+
+/// Bytes of a name.
+const NAME_BYTES_MAX: usize = 250;
+
+/// Bytes of all entries, unpacked.
+pub const BYTES_MAX: u64 = 4 << 30;
+
+/// Bytes of what is read into memory: facts and plan.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a file is no bundle, or none that is unpacked.
+#[derive(Debug)]
+pub enum Fault {
+    /// It is no tar file packed by gzip, or was cut short.
+    Damaged(io::Error),
+    /// It has an entry with this name, which is not one of a bundle.
+    Name(String),
+    /// It has two entries with this name.
+    Twice(String),
+    /// This entry is no file, but this.
+    Kind(String, &'static str),
+    /// It has more than [`ENTRIES_MAX`] entries.
+    Entries,
+    /// It has more than so many bytes when it is unpacked.
+    Bytes(u64),
+    /// It has no such entry.
+    Missing(&'static str),
+    /// `bundle.json` or the plan is not understood.
+    NotUnderstood(&'static str, String),
+    /// This cannot be written.
+    Write(PathBuf, io::Error),
+}
+
+/// What a bundle is, and its plan.
+pub struct Opened {
+    /// What it is.
+    pub facts: Bundle,
+    /// Its plan.
+    pub plan: String,
+}
+
+/// Reads what a bundle is, and unpacks its entries below one of its folders (`files`, `run`) into this one, which has to
+/// be there.
+pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
+    unpack_up_to(BYTES_MAX, file, folder, into)
+}
+
+fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
+    let packed = File::open(file).map_err(Fault::Damaged)?;
+    // Headers and padding come to the bytes of entries.
+    let bytes = GzDecoder::new(packed).take(most.saturating_add(ENTRIES_MAX as u64 * 1024));
+    let mut archive = Archive::new(bytes);
+    let (mut facts, mut plan) = (None, None);
+    let (mut names, mut left) = (BTreeSet::new(), most);
+    // Raw entries: what would be a long name or an attribute of the next entry is refused as an entry of its own.
+    for entry in archive.entries().map_err(Fault::Damaged)?.raw(true) {
+        let mut entry = entry.map_err(Fault::Damaged)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        is_file(entry.header().entry_type(), &name)?;
+        if !is_known(&name) {
+            return Err(Fault::Name(name));
+        }
+        if names.len() >= ENTRIES_MAX {
+            return Err(Fault::Entries);
+        }
+        if !names.insert(name.clone()) {
+            return Err(Fault::Twice(name));
+        }
+        left = left.checked_sub(entry.size()).ok_or(Fault::Bytes(most))?;
+        match name.as_str() {
+            FACTS_FILE => facts = Some(text(&mut entry, FACTS_FILE)?),
+            PLAN_FILE => plan = Some(text(&mut entry, PLAN_FILE)?),
+            _ => {
+                let inner = name.split_once('/').filter(|(first, _)| *first == folder);
+                if let Some((_, inner)) = inner {
+                    write(&mut entry, into, inner)?;
+                }
+            }
+        }
+    }
+    // Only the end tells whether all of it was as it was packed.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(Fault::Damaged)?;
+    let facts = facts.ok_or(Fault::Missing(FACTS_FILE))?;
+    let facts: Bundle = serde_json::from_str(&facts)
+        .map_err(|error| Fault::NotUnderstood(FACTS_FILE, error.to_string()))?;
+    if facts.schema != SCHEMA {
+        let why = format!("it has schema {}, and this version reads {SCHEMA}", facts.schema);
+        return Err(Fault::NotUnderstood(FACTS_FILE, why));
+    }
+    Ok(Opened { facts, plan: plan.ok_or(Fault::Missing(PLAN_FILE))? })
+}
+
+/// Whether a name leads into a folder and nowhere else, on any system.
+pub fn is_plain(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && part.chars().all(|letter| !letter.is_control() && !matches!(letter, '\\' | ':'))
+    };
+    name.len() <= NAME_BYTES_MAX
+        && name.split('/').count() <= DEPTH_MAX
+        && name.split('/').all(is_part)
+}
+
+/// Whether a bundle has entries of this name.
+fn is_known(name: &str) -> bool {
+    let is_below = |folder: &str| {
+        name.strip_prefix(folder).and_then(|it| it.strip_prefix('/')).is_some_and(is_plain)
+    };
+    let is_one = matches!(name, FACTS_FILE | PLAN_FILE);
+    is_one || is_below(FILES_FOLDER) || is_below(RUN_FOLDER)
+}
+
+fn is_file(kind: EntryType, name: &str) -> Result<(), Fault> {
+    let what = match kind {
+        EntryType::Regular => return Ok(()),
+        EntryType::Link => "a hard link",
+        EntryType::Symlink => "a symbolic link",
+        EntryType::Directory => "a folder",
+        EntryType::Char | EntryType::Block => "a device",
+        EntryType::Fifo => "a pipe",
+        _ => "something else",
+    };
+    Err(Fault::Kind(name.into(), what))
+}
+
+fn text(entry: &mut impl Read, what: &'static str) -> Result<String, Fault> {
+    let mut bytes = Vec::new();
+    entry.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(Fault::Damaged)?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        return Err(Fault::Bytes(TEXT_BYTES_MAX));
+    }
+    String::from_utf8(bytes).map_err(|error| Fault::NotUnderstood(what, error.to_string()))
+}
+
+fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), Fault> {
+    let path = into.join(inner);
+    let refused = |error| Fault::Write(path.clone(), error);
+    let parent = path.parent().expect("a file in a folder has one");
+    fs::create_dir_all(parent).map_err(refused)?;
+    let mut file = File::options().write(true).create_new(true).open(&path).map_err(refused)?;
+    // What cannot be read is a fault of the bundle, and what cannot be written one of the disk; both end it.
+    io::copy(entry, &mut file).map_err(refused)?;
+    Ok(())
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Damaged(error) => write!(f, "it is no bundle, or was cut short: {error}"),
+            Fault::Name(name) => write!(
+                f,
+                "it has an entry {name:?}, and a bundle has only {FACTS_FILE}, {PLAN_FILE} and plain names below \
+                 {FILES_FOLDER}/ and {RUN_FOLDER}/: it is not unpacked"
+            ),
+            Fault::Twice(name) => write!(f, "it has {name:?} twice: it is not unpacked"),
+            Fault::Kind(name, what) => {
+                write!(
+                    f,
+                    "its entry {name:?} is {what}, and a bundle has plain files only: it is not unpacked"
+                )
+            }
+            Fault::Entries => {
+                write!(f, "it has more than {ENTRIES_MAX} entries: it is not unpacked")
+            }
+            Fault::Bytes(most) => {
+                write!(f, "it comes to more than {most} bytes when it is unpacked: it is not")
+            }
+            Fault::Missing(name) => write!(f, "it is no bundle: it has no {name}"),
+            Fault::NotUnderstood(name, why) => write!(f, "{name}: {}", why.replace('\n', " ")),
+            Fault::Write(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+#[cfg(test)]
+#[path = "unpack/tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! Bundles that were made to do harm, and damaged ones.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, Header};
+
+use super::*;
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Folder {
+        let name = format!("planimeter-unpack-{}-{test}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("inner/into")).unwrap();
+        Folder(path)
+    }
+
+    fn inner(&self) -> PathBuf {
+        self.0.join("inner/into")
+    }
+
+    /// Every file below, but the bundle.
+    fn files(&self) -> Vec<String> {
+        let (files, _) = crate::cli::bundle::pack::files_below(&self.0).unwrap();
+        files.into_iter().filter(|it| it != "b.tar.gz").collect()
+    }
+
+    /// Writes a bundle with these entries, sound ones before and behind, and unpacks it.
+    fn unpacked(&self, entries: &[(EntryType, &str, &[u8])]) -> Result<Opened, Fault> {
+        let facts = serde_json::json!({
+            "schema": SCHEMA, "tool": { "name": "planimeter", "version": "0" }, "created": "", "run": "a",
+        });
+        let facts = facts.to_string();
+        let mut all = vec![
+            (EntryType::Regular, FACTS_FILE, facts.as_bytes()),
+            (EntryType::Regular, PLAN_FILE, b"run = \"latency\"\n".as_slice()),
+        ];
+        all.extend(entries);
+        all.push((EntryType::Regular, "files/last.toml", b"last"));
+        let file = self.0.join("b.tar.gz");
+        fs::write(&file, packed(&all)).unwrap();
+        unpack_up_to(10_000, &file, FILES_FOLDER, &self.inner())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A tar file whose names are written as they are, whatever they are.
+fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
+    let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (kind, name, bytes) in entries {
+        let mut header = Header::new_ustar();
+        header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(*kind);
+        header.set_mode(0o644);
+        header.set_size(bytes.len() as u64);
+        if kind.is_symlink() || kind.is_hard_link() {
+            header.set_link_name("/etc/passwd").unwrap();
+        }
+        header.set_cksum();
+        tar.append(&header, *bytes).unwrap();
+    }
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+#[test]
+fn a_sound_bundle_is_unpacked_and_only_the_folder_that_was_asked_for() {
+    let folder = Folder::new("sound");
+    let entries: &[(EntryType, &str, &[u8])] = &[
+        (EntryType::Regular, "files/a/b.xml", b"program"),
+        (EntryType::Regular, "run/record.json", b"{}"),
+    ];
+    let opened = folder.unpacked(entries).unwrap();
+    assert_eq!((opened.facts.run.as_str(), opened.plan.as_str()), ("a", "run = \"latency\"\n"));
+    assert_eq!(folder.files(), ["inner/into/a/b.xml", "inner/into/last.toml"]);
+}
+
+#[test]
+fn nothing_is_written_outside_and_no_link_made() {
+    for (number, (kind, name)) in [
+        (EntryType::Regular, "../x"),
+        (EntryType::Regular, "files/../../x"),
+        (EntryType::Regular, "files/../../../x"),
+        (EntryType::Regular, "/tmp/x"),
+        (EntryType::Regular, "files//x"),
+        (EntryType::Regular, "files/./x"),
+        (EntryType::Regular, "files/a\\..\\x"),
+        (EntryType::Regular, "files/c:x"),
+        (EntryType::Regular, "files/a\nb"),
+        (EntryType::Regular, "files/a/b/c/d/e/f/g/h/i"),
+        (EntryType::Regular, "files"),
+        (EntryType::Regular, "files/"),
+        (EntryType::Regular, "other/x"),
+        (EntryType::Regular, "record.json"),
+        (EntryType::Symlink, "files/x"),
+        (EntryType::Link, "files/x"),
+        (EntryType::Directory, "files/x"),
+        (EntryType::Char, "files/x"),
+        (EntryType::Fifo, "files/x"),
+        (EntryType::GNULongName, "files/x"),
+        (EntryType::XHeader, "files/x"),
+        (EntryType::GNUSparse, "files/x"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = Folder::new(&format!("hostile-{number}"));
+        let Err(fault) = folder.unpacked(&[(kind, name, b"")]) else {
+            panic!("{name:?} was unpacked");
+        };
+        let line = fault.to_string();
+        assert!(matches!(fault, Fault::Name(_) | Fault::Kind(..)), "{name:?}: {line}");
+        assert!(!line.contains('\n') && line.contains("not unpacked"), "{line}");
+        assert_eq!(folder.files(), Vec::<String>::new(), "{name:?}");
+        assert!(!Path::new("/tmp/x").exists());
+    }
+}
+
+#[test]
+fn the_same_name_twice_and_too_much_are_refused() {
+    let twice = Folder::new("twice");
+    let entry = (EntryType::Regular, "files/x", b"1".as_slice());
+    assert!(matches!(twice.unpacked(&[entry, entry]), Err(Fault::Twice(_))));
+    let large = Folder::new("large");
+    let zeros = vec![0; 5_000];
+    let entries =
+        [(EntryType::Regular, "files/x", &zeros[..]), (EntryType::Regular, "run/y", &zeros[..])];
+    assert!(matches!(large.unpacked(&entries), Err(Fault::Bytes(10_000))));
+    // A size in a header that is not true takes no memory and no disk.
+    let mut bytes = Vec::new();
+    let mut header = Header::new_ustar();
+    header.as_mut_bytes()[..7].copy_from_slice(b"files/x");
+    header.set_size(u64::MAX / 2);
+    header.set_cksum();
+    bytes.extend(header.as_bytes());
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(&bytes).unwrap();
+    let file = large.0.join("c.tar.gz");
+    fs::write(&file, packer.finish().unwrap()).unwrap();
+    assert!(unpack(&file, FILES_FOLDER, &large.inner()).is_err());
+}
+
+#[test]
+fn a_bundle_cut_anywhere_is_a_fault() {
+    let folder = Folder::new("cut");
+    folder.unpacked(&[(EntryType::Regular, "files/x", b"x")]).unwrap();
+    let file = folder.0.join("b.tar.gz");
+    let whole = fs::read(&file).unwrap();
+    for cut in 0..whole.len() {
+        fs::remove_dir_all(folder.inner()).unwrap();
+        fs::create_dir_all(folder.inner()).unwrap();
+        fs::write(&file, &whole[..cut]).unwrap();
+        let Err(fault) = unpack(&file, FILES_FOLDER, &folder.inner()) else {
+            panic!("cut at {cut} of {} it was unpacked", whole.len());
+        };
+        assert!(!fault.to_string().contains('\n'), "{fault}");
+    }
+}

@@ -1,0 +1,293 @@
+//! `planimeter run PLAN.toml`: what could stand on command lines, written down, with gates for what comes of it.
+//!
+//! Invariants: a step is the arguments of `planimeter run` and is measured by the same code; a plan is checked as a whole before
+//! anything is measured, and every fault is told with file, line and column; the plan is kept in the folder of its runs, from which
+//! it goes on after any end.
+
+/// Its runs, one after the other.
+pub mod campaign;
+/// What it says.
+mod file;
+/// What has to come of it.
+mod gates;
+/// Its steps as arguments.
+mod steps;
+#[cfg(test)]
+mod tests;
+/// Its text, and where things stand in it.
+mod text;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use results::record;
+use results::store::campaign as stored;
+
+use super::failure::Failure;
+use super::out::{remark, say, to_stdout};
+use super::run::{self, Arguments};
+use crate::parameter::Effort;
+use crate::runner;
+use campaign::Campaign;
+use gates::Task;
+use steps::Beside;
+use text::Faults;
+
+pub use file::Wanted;
+pub use gates::run_of;
+pub use steps::Step;
+
+/// How a plan's file ends.
+const ENDING: &str = ".toml";
+
+/// A plan that was read and makes sense.
+pub struct Plan {
+    /// Its file, for messages.
+    file: String,
+    /// Its text.
+    text: String,
+    /// What it is called.
+    name: String,
+    /// Its steps, each with what it will do.
+    steps: Vec<(Step, runner::Plan)>,
+    /// Its gates, as they are written.
+    wanted: Vec<Wanted>,
+    /// What is compared in the end.
+    tasks: Vec<Task>,
+    /// Whether what is irregular is no success.
+    is_strict: bool,
+    /// Folder in which its own is made.
+    out: PathBuf,
+}
+
+/// What came of a run's arguments if they ask for a plan; none if they do not.
+pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
+    if let Some(folder) = arguments.resume.as_ref().filter(|folder| stored::is_campaign(folder)) {
+        let arguments = rooted(arguments);
+        return Some(Campaign::resume(folder, &arguments).and_then(|it| it.carry_out(&arguments)));
+    }
+    if let Some(file) = arguments.experiments.iter().find(|name| name.ends_with(ENDING)) {
+        return Some(begun(arguments, file));
+    }
+    let stray = [("--junit", &arguments.junit), ("--markdown", &arguments.markdown)];
+    let (flag, _) = stray.iter().find(|(_, file)| file.is_some())?;
+    Some(Err(Failure::usage(format!(
+        "{flag} tells of gates, which a plan has: `planimeter run PLAN.toml {flag} FILE`; or compare runs with \
+         `planimeter compare`"
+    ))))
+}
+
+fn begun(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
+    refuse(arguments, file)?;
+    let beside = Beside { effort: arguments.effort, seed: arguments.seed };
+    let plan = Plan::read(Path::new(file), beside, arguments)?;
+    if arguments.dry_run {
+        to_stdout(format_args!("{}", plan.dry()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    writable(arguments)?;
+    Campaign::begin(plan, beside)?.carry_out(arguments)
+}
+
+/// What is to be written about gates can be, before anything is measured.
+fn writable(arguments: &Arguments) -> Result<(), Failure> {
+    let files = [&arguments.junit, &arguments.markdown];
+    files.into_iter().flatten().try_for_each(|file| super::compare::writable(file))
+}
+
+/// What a plan says itself is not said beside it.
+pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
+    if arguments.experiments.len() > 1 {
+        return Err(Failure::usage(format!(
+            "{file} goes by itself: give the other experiments to a [[step]] of a plan"
+        )));
+    }
+    let given = |texts: &[String]| !texts.is_empty();
+    let stray = [
+        ("--on", "on", given(&arguments.targets)),
+        ("--topology", "topology", given(&arguments.topologies)),
+        ("--link", "link", given(&arguments.links)),
+        ("--set", "[set]", given(&arguments.set)),
+        ("--before", "before", arguments.before.is_some()),
+        ("--between", "between", arguments.between.is_some()),
+        ("--after", "after", arguments.after.is_some()),
+    ];
+    match stray.iter().find(|(.., is_given)| *is_given) {
+        Some((flag, key, _)) => Err(Failure::usage(format!(
+            "{flag} beside the plan {file} could mean any of its steps: write {key} in it; beside a plan go --effort, \
+             --seed, --out, --strict, --dry-run, --json, --junit and --markdown"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The gates of a plan that was read before.
+pub fn gates_of(text: &str) -> Vec<Wanted> {
+    file::read(text, &mut Faults::default()).gates
+}
+
+/// The arguments of a plan's steps as they are written, none of them looked at.
+pub fn written_steps(text: &str) -> Vec<Arguments> {
+    let written = file::read(text, &mut Faults::default());
+    let steps = std::iter::once(&written.all).chain(&written.steps);
+    steps.map(steps::as_written).collect()
+}
+
+/// The same with files that are written where they were meant, from wherever that is done.
+pub fn rooted(arguments: &Arguments) -> Arguments {
+    let rooted = |file: &Option<PathBuf>| {
+        file.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()))
+    };
+    let (junit, markdown) = (rooted(&arguments.junit), rooted(&arguments.markdown));
+    Arguments { junit, markdown, ..arguments.clone() }
+}
+
+/// Goes to where the files of a campaign from a bundle lie, if this is one: what its words name is there.
+pub fn enter(folder: &Path) -> Result<(), Failure> {
+    let files = folder.join(super::bundle::FILES_FOLDER);
+    if !files.is_dir() {
+        return Ok(());
+    }
+    std::env::set_current_dir(&files)
+        .map_err(|error| Failure::usage(format!("{}: {error}", files.display())))
+}
+
+/// The campaign of a bundle that was unpacked into this folder; none where only what it would do was asked for.
+pub fn of_bundle(
+    arguments: &Arguments,
+    text: String,
+    name: &str,
+    folder: PathBuf,
+) -> Result<Option<Campaign>, Failure> {
+    let beside = Beside { effort: arguments.effort, seed: arguments.seed };
+    let plan = Plan::understood((stored::PLAN_FILE, name), text, beside, arguments)?;
+    if arguments.dry_run {
+        to_stdout(format_args!("{}", plan.dry()));
+        return Ok(None);
+    }
+    writable(arguments)?;
+    Campaign::begin_in(folder, plan, beside).map(Some)
+}
+
+impl Plan {
+    /// The plan of a file, with what stands beside it.
+    fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
+        let shown = file.display().to_string();
+        let unreadable = |why: String| Failure::usage(format!("{shown}: cannot read: {why}"));
+        let mut bytes = Vec::new();
+        let opened = File::open(file).map_err(|error| unreadable(error.to_string()))?;
+        let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);
+        read.map_err(|error| unreadable(error.to_string()))?;
+        if bytes.len() as u64 > file::BYTES_MAX {
+            return Err(unreadable(format!("a plan has at most {} bytes", file::BYTES_MAX)));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        let stem = file.file_stem().map_or("plan".into(), |stem| stem.to_string_lossy());
+        Plan::understood((&shown, &stem), text, beside, arguments)
+    }
+
+    /// The plan that a text is; every fault of it is told.
+    fn understood(
+        (file, stem): (&str, &str),
+        text: String,
+        beside: Beside,
+        arguments: &Arguments,
+    ) -> Result<Plan, Failure> {
+        let mut faults = Faults::default();
+        let written = file::read(&text, &mut faults);
+        let mut steps = steps::of(&written, beside, &mut faults);
+        let out = arguments.out.clone().or_else(|| written.out.as_ref().map(PathBuf::from));
+        let out = out.unwrap_or_else(|| arguments.out_folder());
+        gates::by_turns(&mut steps, &written.gates, &out);
+        let mut planned = Vec::new();
+        if faults.is_empty() {
+            for step in steps {
+                match run::new_plan(&step.arguments) {
+                    Ok(plan) => planned.push((step, plan)),
+                    Err(failure) if failure.exit_code() == Failure::need("").exit_code() => {
+                        let line = format!("step {}: {}", step.name, failure.line);
+                        return Err(Failure { line, ..failure });
+                    }
+                    Err(failure) => {
+                        faults.add(step.at, format!("step {}: {}", step.name, failure.line));
+                    }
+                }
+            }
+        }
+        let tasks = match faults.is_empty() {
+            true => gates::tasks(&planned, &written.gates, &out, &mut faults),
+            false => Vec::new(),
+        };
+        if !faults.is_empty() {
+            return Err(told(faults, file, &text));
+        }
+        let name = written.all.name.as_ref().map_or(stem, |word| word.text.as_str()).to_string();
+        Ok(Plan {
+            file: file.to_string(),
+            text,
+            name,
+            steps: planned,
+            wanted: written.gates,
+            tasks,
+            is_strict: arguments.strict || written.strict,
+            out,
+        })
+    }
+
+    /// What it would do, and about how long.
+    fn dry(&self) -> String {
+        let steps = if self.steps.len() == 1 { "step" } else { "steps" };
+        let mut text = format!("plan {}: {} {steps}\n", self.name, self.steps.len());
+        let (mut trials, mut seconds) = (0, 0.0);
+        for (number, (step, plan)) in self.steps.iter().enumerate() {
+            let dry = run::dry(plan);
+            text += &format!("\nstep {}, {}\n{}", number + 1, step.name, dry.text);
+            trials += dry.trials;
+            seconds += dry.seconds;
+        }
+        if !self.tasks.is_empty() {
+            text += "\ngates, which may have targets measured again\n";
+            self.tasks.iter().for_each(|task| text += &format!("  {}\n", task.told(&self.steps)));
+        }
+        text + &format!("\n{}\n", run::estimate(trials, seconds))
+    }
+}
+
+/// All faults but the last on a line of stderr each; the last is the failure, with the count of all.
+fn told(faults: Faults, file: &str, text: &str) -> Failure {
+    let mut lines = faults.lines(file, text);
+    let last = lines.pop().unwrap_or_default();
+    for line in &lines {
+        remark!("planimeter: {line}");
+    }
+    let count = match lines.len() {
+        0 => String::new(),
+        more => format!(" ({} faults in all; nothing was measured)", more + 1),
+    };
+    Failure::usage(format!("{last}{count}"))
+}
+
+/// The word of an effort as records have it.
+fn stored_effort(effort: Effort) -> record::Effort {
+    match effort {
+        Effort::Quick => record::Effort::Quick,
+        Effort::Standard => record::Effort::Standard,
+        Effort::Full => record::Effort::Full,
+    }
+}
+
+/// The effort of a campaign as it was given beside its plan.
+fn given_effort(effort: record::Effort) -> run::EffortArgument {
+    match effort {
+        record::Effort::Quick => run::EffortArgument::Quick,
+        record::Effort::Standard => run::EffortArgument::Standard,
+        record::Effort::Full => run::EffortArgument::Full,
+    }
+}
+
+/// Where a campaign's report lies.
+fn told_folder(folder: &Path) {
+    say!("\n{}", folder.join("report.html").display());
+}

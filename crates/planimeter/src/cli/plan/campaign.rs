@@ -1,0 +1,209 @@
+//! The runs of a plan, one after the other, each in a folder of its own below the campaign's.
+//!
+//! Invariants: a run that is complete is never measured again; one that has begun goes on at its next trial, by its own record; what
+//! a campaign still has to do is found out from its folder alone.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
+use results::report::{self, Run};
+use results::store::{self, Output, RECORD_FILE, campaign as stored};
+
+use super::gates::{self, Judged};
+use super::steps::Beside;
+use super::{Plan, given_effort, stored_effort, told_folder};
+use crate::cli::failure::{self, Failure, FailureKind};
+use crate::cli::out::{remark, to_stdout};
+use crate::cli::place;
+use crate::cli::run::{self, Arguments};
+use crate::parameter::Effort;
+use crate::runner::{self, Destination};
+
+/// A plan and the folder of its runs.
+pub struct Campaign {
+    plan: Plan,
+    folder: PathBuf,
+    facts: record::Campaign,
+}
+
+impl Campaign {
+    /// A new folder for a plan.
+    pub fn begin(plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
+        let created = crate::environment::wall_clock();
+        let day = created.split('T').next().unwrap_or_default();
+        let refused = |error: store::StoreError| {
+            Failure::usage(format!("{error}; choose another folder with --out DIR"))
+        };
+        let folder = store::new_folder(&plan.out, day, &plan.name).map_err(refused)?;
+        Campaign::begin_in(folder, plan, beside)
+    }
+
+    /// This folder, which was made for a plan.
+    pub fn begin_in(folder: PathBuf, plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
+        let steps = plan.steps.iter().enumerate().map(|(number, (step, plan))| CampaignStep {
+            name: step.name.clone(),
+            folder: folder_of(number, &step.name),
+            command_line: plan.command_line.clone(),
+        });
+        let facts = record::Campaign {
+            schema: SCHEMA,
+            tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
+            created: crate::environment::wall_clock(),
+            name: plan.name.clone(),
+            effort: beside.effort.map(|effort| stored_effort(Effort::from(effort))),
+            seed: beside.seed,
+            strict: plan.is_strict,
+            steps: steps.collect(),
+        };
+        stored::write(&folder, &facts, &plan.text)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(Campaign { plan, folder, facts })
+    }
+
+    /// The campaign of a folder, to go on with it.
+    pub fn resume(folder: &Path, arguments: &Arguments) -> Result<Campaign, Failure> {
+        let (facts, text) =
+            stored::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
+        let folder = std::path::absolute(folder)
+            .map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
+        super::enter(&folder)?;
+        let beside = Beside { effort: facts.effort.map(given_effort), seed: facts.seed };
+        let file = folder.join(stored::PLAN_FILE).display().to_string();
+        let strict = arguments.strict || facts.strict;
+        let asked =
+            Arguments { strict, out: folder.parent().map(Path::to_path_buf), ..arguments.clone() };
+        let plan = Plan::understood((&file, &facts.name), text, beside, &asked)?;
+        let names = plan.steps.iter().map(|(step, _)| &step.name);
+        if !names.eq(facts.steps.iter().map(|step| &step.name)) {
+            return Err(Failure::usage(format!(
+                "{file} has other steps than the campaign began with: put it back, or begin anew with `planimeter run {file}`"
+            )));
+        }
+        Ok(Campaign { plan, folder, facts })
+    }
+
+    /// Measures what is not measured yet, judges the gates, and tells what came of it.
+    pub fn carry_out(self, arguments: &Arguments) -> Result<ExitCode, Failure> {
+        if arguments.dry_run {
+            to_stdout(format_args!("{}", self.plan.dry()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let done = self.measured().and_then(|records| {
+            let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
+                measured(&self.folder.join(folder), None, again)
+            })?;
+            Ok((records, judged))
+        });
+        let (records, judged) = done.map_err(|failure| self.can_go_on(failure))?;
+        self.kept(arguments, &judged)?;
+        self.told(arguments, &records, &judged);
+        let code = gates::exit_code(&judged, self.plan.is_strict);
+        if code == failure::EXIT_DONE
+            && self.plan.is_strict
+            && records.iter().any(Record::is_doubtful)
+        {
+            remark!("a result is irregular or limited by the tester, and success is to be strict");
+            return Ok(failure::EXIT_IRREGULAR.into());
+        }
+        Ok(code.into())
+    }
+
+    fn measured(&self) -> Result<Vec<Record>, Failure> {
+        let mut records = Vec::new();
+        let all = self.plan.steps.len();
+        for (number, ((step, plan), facts)) in
+            self.plan.steps.iter().zip(&self.facts.steps).enumerate()
+        {
+            remark!("step {} of {all}, {}: {}", number + 1, step.name, plan.command_line);
+            let folder = self.folder.join(&facts.folder);
+            records.push(measured(&folder, Some(plan), &step.arguments)?);
+        }
+        let runs: Vec<Run> = records
+            .iter()
+            .zip(&self.facts.steps)
+            .map(|(record, facts)| Run::of(record.clone(), &self.folder.join(&facts.folder)))
+            .collect();
+        self.write(&report::build(&runs))?;
+        Ok(records)
+    }
+
+    fn write(&self, outputs: &[Output]) -> Result<(), Failure> {
+        let written = store::write_outputs(&self.folder, outputs);
+        written.map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Keeps what came of the gates, in the campaign's folder and where it was asked for.
+    fn kept(&self, arguments: &Arguments, judged: &[Judged]) -> Result<(), Failure> {
+        let asked = [
+            (&arguments.junit, gates::junit(judged)),
+            (&arguments.markdown, gates::markdown(judged)),
+        ];
+        for (file, text) in &asked {
+            let Some(file) = file else { continue };
+            let written = std::fs::write(file, text);
+            written.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        }
+        if judged.is_empty() {
+            return Ok(());
+        }
+        let [junit, markdown] = asked.map(|(_, text)| text);
+        let json = serde_json::to_string_pretty(judged).expect("comparisons are plain data");
+        self.write(&[
+            Output::text("gates.xml", junit),
+            Output::text("gates.md", markdown),
+            Output::text("gates.json", json),
+        ])
+    }
+
+    fn told(&self, arguments: &Arguments, records: &[Record], judged: &[Judged]) {
+        if arguments.json {
+            let all = serde_json::json!({
+                "campaign": self.facts, "folder": self.folder, "runs": records, "gates": judged,
+            });
+            to_stdout(format_args!("{all:#}\n"));
+            remark!("{}", self.folder.join("report.html").display());
+            return;
+        }
+        to_stdout(format_args!("{}", results::summary::markdown(records)));
+        to_stdout(format_args!("{}", gates::text(judged)));
+        told_folder(&self.folder);
+    }
+
+    /// A failure, with how the campaign goes on.
+    fn can_go_on(&self, failure: Failure) -> Failure {
+        let on = format!("go on with `planimeter run --resume {}`", self.folder.display());
+        Failure { line: format!("{}; {on}", failure.line), ..failure }
+    }
+}
+
+/// The folder of a step in the campaign's.
+pub fn folder_of(number: usize, name: &str) -> String {
+    format!("{}-{name}", number + 1)
+}
+
+/// The run in a folder, measured as far as it is not yet: as it is planned, or as arguments say.
+fn measured(
+    folder: &Path,
+    plan: Option<&runner::Plan>,
+    arguments: &Arguments,
+) -> Result<Record, Failure> {
+    let unreadable = |error: store::StoreError| Failure::usage(error.to_string());
+    let (plan, destination) = if folder.join(RECORD_FILE).is_file() {
+        let record = store::read_record(folder).map_err(unreadable)?;
+        if !record.partial {
+            return Ok(record);
+        }
+        (run::resumed_plan(folder)?, Destination::Resume(folder.to_path_buf()))
+    } else {
+        let plan = plan.cloned().map_or_else(|| run::new_plan(arguments), Ok)?;
+        let created = crate::environment::wall_clock();
+        (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
+    };
+    let finished = run::carried_out(&plan, destination, &place::surroundings()?)?;
+    if finished.record.partial {
+        let line = "interrupted: what was measured is kept".into();
+        return Err(Failure { kind: FailureKind::Interrupted, line });
+    }
+    Ok(finished.record)
+}

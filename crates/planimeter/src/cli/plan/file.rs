@@ -1,0 +1,256 @@
+//! What a plan says: what is measured in each step, and what has to come of it.
+//!
+//! ```toml
+//! on = ["ours", "bridge"]          # for all steps, as everything up here
+//! effort = "quick"
+//!
+//! [set]
+//! frame = [64, 1518]
+//!
+//! [[step]]
+//! run = "throughput"
+//!
+//! [[step]]
+//! name = "latency-at-half"
+//! run = "latency"
+//! set = { load = 50 }
+//!
+//! [[gate]]
+//! metric = "throughput_pps"
+//! ratio = 0.97
+//! base = "ours"
+//! ```
+//!
+//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`, mean the same, and take the place
+//! of those that stand for all.
+
+use results::gate::{Gate, GateError};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::text::{self, Faults, Word};
+use crate::cli::nearest;
+use crate::cli::run::EffortArgument;
+
+/// Bytes of a plan.
+pub const BYTES_MAX: u64 = 1 << 20;
+
+/// Steps of a plan.
+pub const STEPS_MAX: usize = 100;
+
+/// Gates of a plan.
+pub const GATES_MAX: usize = 100;
+
+/// Keys of a step, and of a plan for all of its steps.
+const STEP_KEYS: [&str; 11] = [
+    "name", "run", "on", "link", "topology", "effort", "seed", "set", "before", "between", "after",
+];
+
+/// Keys of a plan that no step has.
+const PLAN_KEYS: [&str; 4] = ["out", "strict", "step", "gate"];
+
+/// Keys of a gate.
+const GATE_KEYS: [&str; 5] = ["metric", "ratio", "base", "new", "step"];
+
+/// A plan as it is written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// What stands for all steps.
+    pub all: Settings,
+    /// The steps; none where the plan is one itself.
+    pub steps: Vec<Settings>,
+    /// What has to come of them.
+    pub gates: Vec<Wanted>,
+    /// Folder in which the plan's own is made.
+    pub out: Option<String>,
+    /// Whether what is irregular is no success.
+    pub strict: bool,
+}
+
+/// What is measured, as it is written.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// Where it begins.
+    pub at: usize,
+    /// What it is called.
+    pub name: Option<Word>,
+    /// Experiments.
+    pub run: Vec<Word>,
+    /// Targets.
+    pub on: Vec<Word>,
+    /// Links.
+    pub link: Vec<Word>,
+    /// Topology files.
+    pub topology: Vec<Word>,
+    /// How much.
+    pub effort: Option<EffortArgument>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Parameters, each as `KEY=VALUE`.
+    pub set: Vec<Word>,
+    /// A command before a target is met.
+    pub before: Option<Word>,
+    /// A command between experiments.
+    pub between: Option<Word>,
+    /// A command after the last trial.
+    pub after: Option<Word>,
+}
+
+/// A gate as it is written.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where it begins.
+    pub at: usize,
+    /// The gate.
+    pub gate: Gate,
+    /// What is compared with; the first target where nothing is said.
+    pub base: Option<Word>,
+    /// The target that is compared; every other where nothing is said.
+    pub new: Option<Word>,
+    /// Steps; all where nothing is said.
+    pub steps: Vec<Word>,
+}
+
+/// Reads a plan; what is wrong is added to the faults.
+pub fn read(text: &str, faults: &mut Faults) -> Written {
+    let table = text::parsed(text, faults);
+    let mut written = Written::default();
+    let known: Vec<&str> = STEP_KEYS.into_iter().chain(PLAN_KEYS).collect();
+    for (key, value) in text::rows(table.get_ref(), &known, "a plan", faults) {
+        match key.text.as_str() {
+            "out" => written.out = text::word("out", value, faults).map(|word| word.text),
+            "strict" => written.strict = text::truth("strict", value, faults).unwrap_or(false),
+            "step" => {
+                for (at, table) in text::tables("step", value, faults) {
+                    written.steps.push(step(at, table, faults));
+                }
+            }
+            "gate" => {
+                for (at, table) in text::tables("gate", value, faults) {
+                    written.gates.extend(gate(at, table, faults));
+                }
+            }
+            _ => written.all.take(&key, value, faults),
+        }
+    }
+    if written.steps.len() > STEPS_MAX {
+        faults.add(written.steps[STEPS_MAX].at, format!("a plan has at most {STEPS_MAX} steps"));
+    }
+    if written.gates.len() > GATES_MAX {
+        faults.add(written.gates[GATES_MAX].at, format!("a plan has at most {GATES_MAX} gates"));
+    }
+    written
+}
+
+fn step(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Settings {
+    let mut settings = Settings { at, ..Settings::default() };
+    for (key, value) in text::rows(table, &STEP_KEYS, "a step", faults) {
+        settings.take(&key, value, faults);
+    }
+    settings
+}
+
+impl Settings {
+    fn take(&mut self, key: &Word, value: &Spanned<DeValue<'_>>, faults: &mut Faults) {
+        let name = key.text.as_str();
+        match name {
+            "name" => self.name = text::word(name, value, faults),
+            "run" => self.run = text::words(name, value, faults),
+            "on" => self.on = text::words(name, value, faults),
+            "link" => self.link = text::words(name, value, faults),
+            "topology" => self.topology = text::words(name, value, faults),
+            "effort" => self.effort = effort(value, faults),
+            "seed" => self.seed = text::count(name, value, faults),
+            "set" => self.set = set(value, faults),
+            "before" => self.before = text::word(name, value, faults),
+            "between" => self.between = text::word(name, value, faults),
+            "after" => self.after = text::word(name, value, faults),
+            other => unreachable!("{other} is no key of a step"),
+        }
+    }
+}
+
+fn effort(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<EffortArgument> {
+    let word = text::word("effort", value, faults)?;
+    let known = ["quick", "standard", "full"];
+    match word.text.as_str() {
+        "quick" => Some(EffortArgument::Quick),
+        "standard" => Some(EffortArgument::Standard),
+        "full" => Some(EffortArgument::Full),
+        other => {
+            let asked = nearest::asked(other, known);
+            let help = asked.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
+            faults.add(word.at, format!("there is no effort {other:?}: {help}"));
+            None
+        }
+    }
+}
+
+/// Parameters in the order in which they stand.
+fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
+    let DeValue::Table(table) = value.get_ref() else {
+        let why = "write [set], and below it KEY = VALUE, or set = { KEY = VALUE }";
+        faults.add(value.span().start, why);
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for (key, value) in table {
+        let at = key.span().start;
+        let value = text::setting(key.get_ref(), value, faults);
+        all.extend(value.map(|value| Word { at, text: format!("{}={value}", key.get_ref()) }));
+    }
+    all.sort_by_key(|word| word.at);
+    all
+}
+
+fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
+    let (mut metric, mut ratio) = (None, None);
+    let (mut base, mut new, mut steps) = (None, None, Vec::new());
+    for (key, value) in text::rows(table, &GATE_KEYS, "a gate", faults) {
+        match key.text.as_str() {
+            "metric" => metric = text::word("metric", value, faults),
+            "ratio" => ratio = bound(value, faults),
+            "base" => base = text::word("base", value, faults),
+            "new" => new = text::word("new", value, faults),
+            _ => steps = text::words("step", value, faults),
+        }
+    }
+    let has = |key: &str| table.iter().any(|(known, _)| known.get_ref() == key);
+    for (key, example) in [("metric", "\"throughput_pps\""), ("ratio", "0.97")] {
+        if !has(key) {
+            faults.add(at, format!("a gate needs {key}, such as {key} = {example}"));
+        }
+    }
+    let (metric, ratio) = (metric?, ratio?);
+    let read = match ratio.text.starts_with(['>', '<']) {
+        true => format!("{}{}", metric.text, ratio.text).parse::<Gate>(),
+        // Which side is meant follows from what is better.
+        false => match format!("{}>={}", metric.text, ratio.text).parse::<Gate>() {
+            Err(GateError::WrongSide(_, meant)) => meant.parse(),
+            read => read,
+        },
+    };
+    match read {
+        Ok(gate) => Some(Wanted { at, gate, base, new, steps }),
+        Err(error) => {
+            let is_about_ratio = matches!(error, GateError::NoRatio(_) | GateError::WrongSide(..));
+            let at = if is_about_ratio { ratio.at } else { metric.at };
+            faults.add(at, error.to_string());
+            None
+        }
+    }
+}
+
+/// A bound on a ratio: a number, or a text such as `>=0.97`.
+fn bound(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
+    let at = value.span().start;
+    match value.get_ref() {
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => {
+            text::setting("ratio", value, faults).map(|text| Word { at, text })
+        }
+        _ => {
+            faults.add(at, "ratio takes a number such as 0.97, or a text such as \">=0.97\"");
+            None
+        }
+    }
+}

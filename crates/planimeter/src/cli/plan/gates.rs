@@ -1,0 +1,336 @@
+//! A plan's gates: what is compared with what, judged as `planimeter compare` does.
+//!
+//! A base is a target of the same step, measured by turns and again before a gate may fail, or a stored run, which is compared as it
+//! is. Invariants: every gate has something to compare in at least one step, or the plan is wrong; one that finds no result of its
+//! metric in any step is an error, never passed.
+
+use std::path::{Path, PathBuf};
+
+use results::contrast::{self, Contrast, Outcome, Side};
+use results::gate::Gate;
+use results::record::Record;
+use results::store::campaign as stored;
+use serde::Serialize;
+
+use super::file::Wanted;
+use super::steps::Step;
+use super::text::{self, Faults, Word};
+use super::{Plan, campaign};
+use crate::cli::compare::{again, refused, side};
+use crate::cli::failure::Failure;
+use crate::cli::run::Arguments;
+use crate::cli::{compare, nearest};
+use crate::runner;
+use crate::target::name::TargetKind;
+
+/// What a step is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Base {
+    /// This target of its own.
+    Target(String),
+    /// A stored run, as it was named, and perhaps one target of it.
+    Stored(String, PathBuf, Option<String>),
+}
+
+/// One comparison: a step, two sides, and the gates between them.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The step, from 0.
+    step: usize,
+    base: Base,
+    /// The target that is compared; all of the step's where none is named.
+    new: Option<String>,
+    /// The gates, each by its number among the plan's.
+    gates: Vec<usize>,
+}
+
+/// A comparison and what came of it.
+#[derive(Debug, Serialize)]
+pub struct Judged {
+    /// The step's name.
+    step: String,
+    /// What was found.
+    contrast: Contrast,
+}
+
+/// Lets targets that are compared with each other take turns backwards in every second round.
+pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
+    let is_inside = |gate: &Wanted| match &gate.base {
+        None => true,
+        Some(base) => run_of(&base.text, out).is_none(),
+    };
+    for step in steps {
+        let concerned = |gate: &&Wanted| {
+            gate.steps.is_empty() || gate.steps.iter().any(|it| it.text == step.name)
+        };
+        let set = &mut step.arguments.set;
+        if wanted.iter().filter(concerned).any(is_inside)
+            && !set.iter().any(|it| it.starts_with("turns="))
+        {
+            set.push("turns=alternating".into());
+        }
+    }
+}
+
+/// The comparisons that the gates ask for; gates with none are faults.
+pub fn tasks(
+    steps: &[(Step, runner::Plan)],
+    wanted: &[Wanted],
+    out: &Path,
+    faults: &mut Faults,
+) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    for (number, gate) in wanted.iter().enumerate() {
+        let known = || steps.iter().map(|(step, _)| step.name.as_str());
+        for word in &gate.steps {
+            if !known().any(|name| name == word.text) {
+                let help = nearest::asked(&word.text, known()).unwrap_or_else(|| {
+                    format!("there are: {}", known().collect::<Vec<_>>().join(", "))
+                });
+                faults.add(word.at, format!("there is no step {:?}: {help}", word.text));
+            }
+        }
+        let mut has_any = false;
+        for (at, (step, plan)) in steps.iter().enumerate() {
+            if !gate.steps.is_empty() && !gate.steps.iter().any(|word| word.text == step.name) {
+                continue;
+            }
+            for (base, new) in sides(gate, step, plan, out) {
+                has_any = true;
+                match tasks.iter_mut().find(|it| (it.step, &it.base, &it.new) == (at, &base, &new))
+                {
+                    Some(task) => task.gates.push(number),
+                    None => tasks.push(Task { step: at, base, new, gates: vec![number] }),
+                }
+            }
+        }
+        if !has_any {
+            nothing(gate, steps, out, faults);
+        }
+    }
+    tasks
+}
+
+/// What a gate compares in a step.
+fn sides(
+    gate: &Wanted,
+    step: &Step,
+    plan: &runner::Plan,
+    out: &Path,
+) -> Vec<(Base, Option<String>)> {
+    let names: Vec<&str> = plan.kinds.iter().map(|kind| kind.name()).collect();
+    let of_step = |word: &Word| own_name(&word.text).filter(|name| names.contains(name));
+    let new = gate.new.as_ref().map(of_step);
+    if new == Some(None) {
+        return Vec::new();
+    }
+    let new = new.flatten();
+    let base = match &gate.base {
+        None => names.first().copied(),
+        Some(word) => of_step(word),
+    };
+    if let Some(base) = base {
+        let others =
+            names.iter().filter(|name| **name != base && new.is_none_or(|it| it == **name));
+        return others.map(|new| (Base::Target(base.into()), Some(new.to_string()))).collect();
+    }
+    let Some(word) = &gate.base else { return Vec::new() };
+    let found = run_of(&word.text, out).and_then(|(folder, target)| {
+        Some(Base::Stored(word.text.clone(), run_of_step(&folder, &step.name)?, target))
+    });
+    found.map(|base| (base, new.map(String::from))).into_iter().collect()
+}
+
+/// The name that a target has in records.
+fn own_name(text: &str) -> Option<&'static str> {
+    text.parse::<TargetKind>().ok().map(TargetKind::name)
+}
+
+/// The stored run or campaign that a text names, by its folder or its name in the folder of runs, and the target behind it.
+pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
+    if text.parse::<TargetKind>().is_ok() {
+        return None;
+    }
+    side::stored(text).or_else(|| side::stored(&out.join(text).to_string_lossy()))
+}
+
+/// The run of a step in a stored campaign; a stored run is that of every step.
+fn run_of_step(folder: &Path, step: &str) -> Option<PathBuf> {
+    if !stored::is_campaign(folder) {
+        return Some(folder.to_path_buf());
+    }
+    let (campaign, _) = stored::read(folder).ok()?;
+    let own = campaign.steps.iter().find(|it| it.name == step)?;
+    Some(folder.join(&own.folder))
+}
+
+/// A gate that has nothing to compare.
+fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &mut Faults) {
+    let known: Vec<&str> =
+        steps.iter().flat_map(|(_, plan)| &plan.kinds).map(|kind| kind.name()).collect();
+    let is_known = |word: &&Word| own_name(&word.text).is_some_and(|name| known.contains(&name));
+    let strange = [&gate.base, &gate.new].into_iter().flatten().find(|word| !is_known(word));
+    if let Some(word) = strange {
+        let is_base = gate.base.as_ref() == Some(word);
+        if is_base && run_of(&word.text, out).is_some() {
+            faults.add(word.at, format!("the campaign {} has no such step", word.text));
+            return;
+        }
+        let asked = nearest::asked(&word.text, known.iter().copied());
+        let known = known.join(", ");
+        let (what, help) = match is_base {
+            true => (
+                " and no stored run",
+                format!("name a target of it ({known}), or the folder of a stored run"),
+            ),
+            false => ("", format!("name one of it ({known})")),
+        };
+        let help = asked.unwrap_or(help);
+        faults.add(word.at, format!("{:?} is no target of the plan{what}: {help}", word.text));
+        return;
+    }
+    let why = "nothing is compared: name a second target in on, or a stored run as base";
+    faults.add(gate.at, why);
+}
+
+impl Task {
+    /// What is compared, in a line.
+    pub fn told(&self, steps: &[(Step, runner::Plan)]) -> String {
+        let base = match &self.base {
+            Base::Target(name) | Base::Stored(name, ..) => name,
+        };
+        let new = self.new.as_deref().unwrap_or("every target");
+        let (count, step) = (self.gates.len(), &steps[self.step].0.name);
+        let gates = if count == 1 { "gate" } else { "gates" };
+        format!("step {step}: {new} against {base}, {count} {gates}")
+    }
+}
+
+/// Judges all gates; what is not clearly passed and can be measured again is, by `measure`, into a folder of that name.
+pub fn judged(
+    plan: &Plan,
+    records: &[Record],
+    measure: &mut dyn FnMut(&str, &Arguments) -> Result<Record, Failure>,
+) -> Result<Vec<Judged>, Failure> {
+    let mut judged = Vec::new();
+    let mut met = vec![false; plan.wanted.len()];
+    for (number, task) in plan.tasks.iter().enumerate() {
+        let (step, record) = (&plan.steps[task.step].0, &records[task.step]);
+        let base = match &task.base {
+            Base::Target(_) => None,
+            Base::Stored(_, folder, _) => Some(side::results_of(folder)?),
+        };
+        let has = |gate: &Gate| {
+            let metrics = |record: &Record| record.cells.iter().any(|it| it.metric == gate.metric);
+            metrics(record) || base.as_ref().is_some_and(metrics)
+        };
+        let own = task.gates.iter().filter(|at| has(&plan.wanted[**at].gate));
+        let own: Vec<usize> = own.copied().collect();
+        if own.is_empty() {
+            continue;
+        }
+        own.iter().for_each(|at| met[*at] = true);
+        let gates: Vec<Gate> = own.iter().map(|at| plan.wanted[*at].gate).collect();
+        let contrast = match (&task.base, &base) {
+            (Base::Stored(name, _, target), Some(base)) => {
+                against_stored((name, target.as_deref(), base), task, (step, record), &gates)?
+            }
+            (Base::Target(name), _) | (Base::Stored(name, ..), None) => {
+                let new = task.new.as_deref().expect("a target is compared with another");
+                let names = [name.as_str(), new];
+                let [one, other] = again::sides(names, record);
+                let found = contrast::contrast(&one, &other, &gates, true);
+                let mut found = found.map_err(|error| refused(&error))?;
+                let asked = only(&step.arguments, names);
+                again::confirm(&mut found, record, &asked, names, |round, again| {
+                    let folder = campaign::folder_of(task.step, &step.name);
+                    measure(&format!("{folder}-again-{}-{}", number + 1, round + 1), again)
+                })?;
+                found
+            }
+        };
+        judged.push(Judged { step: step.name.clone(), contrast });
+    }
+    match met.iter().position(|met| !met) {
+        None => Ok(judged),
+        Some(at) => {
+            let gate = &plan.wanted[at];
+            let mut known: Vec<&str> =
+                records.iter().flat_map(|it| &it.cells).map(|cell| cell.metric.name()).collect();
+            known.sort_unstable();
+            known.dedup();
+            Err(Failure::usage(format!(
+                "{}: the gate {} has nothing to look at: what was measured is {}",
+                text::place(&plan.file, &plan.text, gate.at),
+                gate.gate,
+                known.join(", ")
+            )))
+        }
+    }
+}
+
+fn against_stored(
+    (name, target, base): (&str, Option<&str>, &Record),
+    task: &Task,
+    (step, record): (&Step, &Record),
+    gates: &[Gate],
+) -> Result<Contrast, Failure> {
+    // A target of the base is compared with the one of its name unless another is named.
+    let same = target.filter(|name| record.target(name).is_some());
+    let new = task.new.as_deref().or(same);
+    let old = target.or_else(|| new.filter(|name| base.target(name).is_some()));
+    let one = Side { name, record: base, target: old };
+    let other = Side { name: &step.name, record, target: new };
+    contrast::contrast(&one, &other, gates, true).map_err(|error| {
+        let Failure { line, kind } = refused(&error);
+        let line = format!(
+            "step {} against {name}: {line}; a gate with step = {:?} is about that step alone",
+            step.name, step.name
+        );
+        Failure { line, kind }
+    })
+}
+
+/// A step with two of its targets only.
+fn only(arguments: &Arguments, names: [&str; 2]) -> Arguments {
+    let mut asked = arguments.clone();
+    asked.targets = names.map(String::from).to_vec();
+    asked.topologies.clear();
+    asked.links.retain(|link| match link.rsplit_once('=') {
+        Some((target, _)) => own_name(target).is_some_and(|name| names.contains(&name)),
+        None => true,
+    });
+    asked
+}
+
+/// All comparisons as text.
+pub fn text(judged: &[Judged]) -> String {
+    let one = |it: &Judged| format!("\nstep {}: {}", it.step, contrast::text(&it.contrast));
+    judged.iter().map(one).collect()
+}
+
+/// All comparisons as Markdown.
+pub fn markdown(judged: &[Judged]) -> String {
+    let one = |it: &Judged| {
+        let text = contrast::markdown(&it.contrast);
+        match judged.len() {
+            1 => text,
+            _ => format!("## Step {}\n\n{text}\n", it.step),
+        }
+    };
+    judged.iter().map(one).collect()
+}
+
+/// All comparisons as JUnit XML.
+pub fn junit(judged: &[Judged]) -> String {
+    let all: Vec<(&str, &Contrast)> =
+        judged.iter().map(|it| (it.step.as_str(), &it.contrast)).collect();
+    contrast::junit_of("planimeter run", &all)
+}
+
+/// The exit code of the worst that came of any gate.
+pub fn exit_code(judged: &[Judged], is_strict: bool) -> u8 {
+    let outcomes = judged.iter().filter_map(|it| it.contrast.outcome());
+    let worst: Option<Outcome> = outcomes.min_by_key(|outcome| *outcome as u8);
+    compare::exit_of(worst, is_strict)
+}

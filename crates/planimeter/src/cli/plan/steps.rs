@@ -1,0 +1,216 @@
+//! What a plan says, as the very arguments that `planimeter run` takes for each of its steps.
+//!
+//! Invariants: a word is checked by the code that reads it on the command line, and told with its place in the file; what stands for
+//! all steps is a step's where that says nothing of its own; a parameter that stands for all reaches the steps whose experiments
+//! know it.
+
+use super::file::{Settings, Written};
+use super::text::{Faults, Word};
+use crate::catalog;
+use crate::cli::joining::Asked;
+use crate::cli::{nearest, run};
+use crate::parameter::own::Declared;
+use crate::parameter::{self, ParameterError, Parameters};
+use crate::target::name::{NameError, TargetKind};
+
+/// Letters of a step's name.
+const NAME_LETTERS_MAX: usize = 64;
+
+/// One step.
+#[derive(Clone)]
+pub struct Step {
+    /// Its name, which no other step of the plan has.
+    pub name: String,
+    /// Where it stands in the plan, in bytes.
+    pub at: usize,
+    /// What it is on the command line.
+    pub arguments: run::Arguments,
+}
+
+/// What stands beside a plan on the command line, in place of what it says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside {
+    /// `--effort`.
+    pub effort: Option<run::EffortArgument>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+}
+
+/// The steps of a plan.
+pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
+    let all = &written.all;
+    let whole = [all];
+    let single = written.steps.is_empty();
+    if let (false, Some(word)) = (single, all.run.first()) {
+        let why = "run stands above the steps, and each step has its own: make it a [[step]] too";
+        faults.add(word.at, why);
+    }
+    let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
+    let entries: Vec<Vec<&catalog::Entry>> =
+        each.iter().map(|settings| entries(settings, faults)).collect();
+    let known: Vec<Declared> =
+        entries.iter().flatten().flat_map(|entry| entry.parameters).copied().collect();
+    check(all, &known, faults);
+    let mut steps: Vec<Step> = Vec::new();
+    for (settings, entries) in each.into_iter().zip(&entries) {
+        let declared: Vec<Declared> =
+            entries.iter().flat_map(|entry| entry.parameters).copied().collect();
+        if !single {
+            check(settings, &declared, faults);
+        }
+        let Some(name) = name(settings, entries, &steps, faults) else { continue };
+        let arguments = arguments(all, settings, &declared, beside);
+        steps.push(Step { name, at: settings.at, arguments });
+    }
+    steps
+}
+
+fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::Entry> {
+    if settings.run.is_empty() {
+        let why = "nothing is said to be measured: give run, such as run = \"throughput\"";
+        faults.add(settings.at, why);
+    }
+    let mut found = Vec::new();
+    for word in &settings.run {
+        match catalog::find(&word.text) {
+            Ok(entries) => found.extend(entries),
+            Err(error) => faults.add(word.at, told(&error)),
+        }
+    }
+    found
+}
+
+/// What is wrong with a name; of one that nobody knows, what is most like it.
+fn told(error: &NameError) -> String {
+    match error {
+        NameError::Unknown { what, text, known } => {
+            match nearest::asked(text, known.iter().copied()) {
+                Some(asked) => format!("there is no {what} {text:?}: {asked}"),
+                None => error.to_string(),
+            }
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Targets, links and parameters, word by word.
+fn check(settings: &Settings, declared: &[Declared], faults: &mut Faults) {
+    let topologies = settings.topology.iter().map(|word| Word {
+        at: word.at,
+        text: format!("{}{}", crate::target::network::PREFIX, word.text),
+    });
+    for word in settings.on.iter().cloned().chain(topologies) {
+        if let Err(error) = word.text.parse::<TargetKind>() {
+            faults.add(word.at, told(&error));
+        }
+    }
+    for word in &settings.link {
+        if let Err(failure) = Asked::read(std::slice::from_ref(&word.text)) {
+            faults.add(word.at, failure.line);
+        }
+    }
+    for word in &settings.set {
+        let tried = Parameters::at(parameter::Effort::Quick).set_declared(&word.text, declared);
+        match tried {
+            Ok(()) => {}
+            Err(ParameterError::UnknownKey(key)) => {
+                let known = declared.iter().map(|own| own.key).chain(parameter::keys());
+                let help = nearest::asked(&key, known);
+                let help = help.unwrap_or_else(|| "`planimeter list parameters` shows them".into());
+                faults.add(word.at, format!("there is no parameter {key:?}: {help}"));
+            }
+            Err(error) => faults.add(word.at, error.to_string()),
+        }
+    }
+}
+
+fn name(
+    settings: &Settings,
+    entries: &[&catalog::Entry],
+    before: &[Step],
+    faults: &mut Faults,
+) -> Option<String> {
+    let is_taken = |name: &str| before.iter().any(|step| step.name == name);
+    if let Some(Word { at, text }) = &settings.name {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if text.is_empty() || text.len() > NAME_LETTERS_MAX || !text.chars().all(is_plain) {
+            let why = format!(
+                "{text:?} is no name: use up to {NAME_LETTERS_MAX} letters, digits, points, - and _"
+            );
+            faults.add(*at, why);
+            return None;
+        }
+        if is_taken(text) {
+            faults.add(*at, format!("another step is called {text}: give it a name of its own"));
+            return None;
+        }
+        return Some(text.clone());
+    }
+    let asked = match entries {
+        [] => return None,
+        [one] => one.id.replace('/', "-"),
+        [first, ..] => first.set().replace('/', "-"),
+    };
+    let asked: String = asked.chars().filter(|letter| !letter.is_control()).collect();
+    if !is_taken(&asked) {
+        return Some(asked);
+    }
+    (2..).map(|number| format!("{asked}-{number}")).find(|name| !is_taken(name))
+}
+
+fn arguments(
+    all: &Settings,
+    own: &Settings,
+    declared: &[Declared],
+    beside: Beside,
+) -> run::Arguments {
+    let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
+    let has_targets = !own.on.is_empty() || !own.topology.is_empty();
+    let targets = if has_targets { own } else { all };
+    let hook = |own: &Option<Word>, all: &Option<Word>| {
+        own.as_ref().or(all.as_ref()).map(|word| word.text.clone())
+    };
+    let links = match own.link.is_empty() {
+        false => texts(&own.link),
+        true => {
+            let is_here = |word: &&Word| match word.text.rsplit_once('=') {
+                Some((target, _)) => targets.on.iter().any(|on| on.text == target),
+                None => true,
+            };
+            all.link.iter().filter(is_here).map(|word| word.text.clone()).collect()
+        }
+    };
+    run::Arguments {
+        experiments: texts(&own.run),
+        targets: texts(&targets.on),
+        topologies: texts(&targets.topology),
+        links,
+        effort: beside.effort.or(own.effort).or(all.effort),
+        set: set(all, own, declared),
+        before: hook(&own.before, &all.before),
+        between: hook(&own.between, &all.between),
+        after: hook(&own.after, &all.after),
+        seed: beside.seed.or(own.seed).or(all.seed),
+        ..run::Arguments::nothing()
+    }
+}
+
+/// What stands in a step, nothing of it looked at.
+pub fn as_written(settings: &Settings) -> run::Arguments {
+    let nothing = Settings::default();
+    let mut arguments = arguments(&nothing, settings, &[], Beside::default());
+    arguments.set = settings.set.iter().map(|word| word.text.clone()).collect();
+    arguments
+}
+
+/// The parameters of a step: its own, and of those for all steps the others that its experiments know.
+fn set(all: &Settings, own: &Settings, declared: &[Declared]) -> Vec<String> {
+    let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
+    let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));
+    let is_known = |word: &Word| {
+        declared.iter().any(|it| it.key == key(word)) || parameter::keys().any(|it| it == key(word))
+    };
+    let same = std::ptr::eq(all, own);
+    let inherited = all.set.iter().filter(|word| !same && !is_own(word) && is_known(word));
+    inherited.chain(&own.set).map(|word| word.text.clone()).collect()
+}

@@ -1,0 +1,222 @@
+//! A plan's text as tables whose values know where they stand, and every fault in it with its place.
+//!
+//! Source: TOML 1.0. Invariant: a fault ends nothing: what can be read is read, so that all faults are told at once.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::cli::nearest;
+
+/// Faults that are told.
+const FAULTS_MAX: usize = 50;
+
+/// What is wrong, and at which byte of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub at: usize,
+    /// What, and how to mend it.
+    pub why: String,
+}
+
+/// A word and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// The byte of the text at which it begins.
+    pub at: usize,
+    /// The word.
+    pub text: String,
+}
+
+/// All faults of a text.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<Fault>);
+
+/// A table of the text: its keys in the order in which they stand.
+pub type Rows<'a> = Vec<(Word, &'a Spanned<DeValue<'a>>)>;
+
+impl Faults {
+    /// One more.
+    pub fn add(&mut self, at: usize, why: impl Into<String>) {
+        // A line of a terminal each: what a plan holds must not write others.
+        let why = why.into().replace(|letter: char| letter.is_control(), " ");
+        let fault = Fault { at, why };
+        if !self.0.contains(&fault) {
+            self.0.push(fault);
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A line for each, by place: `plan.toml:3:7: what is wrong`.
+    pub fn lines(mut self, file: &str, text: &str) -> Vec<String> {
+        self.0.sort_by_key(|fault| fault.at);
+        let line = |fault: &Fault| format!("{}: {}", place(file, text, fault.at), fault.why);
+        let mut lines: Vec<String> = self.0.iter().take(FAULTS_MAX).map(line).collect();
+        if self.0.len() > FAULTS_MAX {
+            lines.push(format!("{file}: and {} more", self.0.len() - FAULTS_MAX));
+        }
+        lines
+    }
+}
+
+/// A byte of a text as file, line and column, both from 1; columns count letters.
+pub fn place(file: &str, text: &str, at: usize) -> String {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    format!("{file}:{line}:{column}")
+}
+
+/// The whole text as a table, with the faults of its syntax.
+pub fn parsed<'a>(text: &'a str, faults: &mut Faults) -> Spanned<DeTable<'a>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        faults.add(error.span().map_or(0, |span| span.start), error.message());
+    }
+    table
+}
+
+/// The keys of a table that are known; each other is a fault with the known one that is most like it.
+pub fn rows<'a>(
+    table: &'a DeTable<'a>,
+    known: &[&str],
+    what: &str,
+    faults: &mut Faults,
+) -> Rows<'a> {
+    let mut rows = Vec::new();
+    for (key, value) in table {
+        let at = key.span().start;
+        let text: &str = key.get_ref();
+        if known.contains(&text) {
+            rows.push((Word { at, text: text.into() }, value));
+            continue;
+        }
+        let asked = nearest::asked(text, known.iter().copied());
+        let help = asked.unwrap_or_else(|| format!("it has: {}", known.join(", ")));
+        faults.add(at, format!("{what} has no key {text:?}: {help}"));
+    }
+    rows.sort_by_key(|(key, _)| key.at);
+    rows
+}
+
+/// A text.
+pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
+    let at = value.span().start;
+    match value.get_ref() {
+        DeValue::String(text) => Some(Word { at, text: text.to_string() }),
+        other => {
+            faults.add(at, format!("{key} takes a text in quotes, not {}", kind(other)));
+            None
+        }
+    }
+}
+
+/// A text, or several in brackets.
+pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
+    match value.get_ref() {
+        DeValue::Array(several) => {
+            several.iter().filter_map(|one| word(key, one, faults)).collect()
+        }
+        DeValue::String(_) => word(key, value, faults).into_iter().collect(),
+        other => {
+            let why = format!("{key} takes a text, or several in brackets, not {}", kind(other));
+            faults.add(value.span().start, why);
+            Vec::new()
+        }
+    }
+}
+
+/// Yes or no.
+pub fn truth(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<bool> {
+    let found = value.get_ref().as_bool();
+    if found.is_none() {
+        let why = format!("{key} is true or false, not {}", kind(value.get_ref()));
+        faults.add(value.span().start, why);
+    }
+    found
+}
+
+/// A whole number that is not negative.
+pub fn count(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<u64> {
+    let found = match value.get_ref() {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    if found.is_none() {
+        let why = format!("{key} takes a whole number from 0, not {}", kind(value.get_ref()));
+        faults.add(value.span().start, why);
+    }
+    found
+}
+
+/// A value as `--set` takes it: text, number, true or false, or several of these in brackets, which get commas.
+pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<String> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Boolean(is) => Some(is.to_string()),
+        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Some(number.to_string()),
+            Err(_) => {
+                faults.add(value.span().start, format!("{key}: this number is too large"));
+                None
+            }
+        },
+        DeValue::Float(number) => Some(number.as_str().to_string()),
+        DeValue::Array(several) => {
+            let one = |value| setting(key, value, faults);
+            several.iter().map(one).collect::<Option<Vec<String>>>().map(|all| all.join(","))
+        }
+        other => {
+            let why = format!("{key} takes what --set takes, not {}", kind(other));
+            faults.add(value.span().start, why);
+            None
+        }
+    }
+}
+
+/// A table's tables: `[[step]]` and the like.
+pub fn tables<'a>(
+    key: &str,
+    value: &'a Spanned<DeValue<'a>>,
+    faults: &mut Faults,
+) -> Vec<(usize, &'a DeTable<'a>)> {
+    let at = value.span().start;
+    let wrong = |faults: &mut Faults, at| faults.add(at, format!("write [[{key}]], once for each"));
+    match value.get_ref() {
+        DeValue::Array(several) => {
+            let mut found = Vec::new();
+            for one in several.iter() {
+                match one.get_ref() {
+                    DeValue::Table(table) => found.push((one.span().start, table)),
+                    _ => wrong(faults, one.span().start),
+                }
+            }
+            found
+        }
+        _ => {
+            wrong(faults, at);
+            Vec::new()
+        }
+    }
+}
+
+/// What a value is, in words.
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "this number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "several values",
+        DeValue::Table(_) => "a table",
+    }
+}

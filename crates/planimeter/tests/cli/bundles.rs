@@ -1,0 +1,304 @@
+//! Bundles as users meet them: one makes a file of a run, another repeats the run from it, and strangers learn nothing by it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::common::{Folder, contents, only_run, planimeter, record};
+
+/// A run in virtual time with files of all kinds that it is told of.
+const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on ours:model=./slow.toml --topology pair.toml \
+                   --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
+
+const PAIR: &str = "instrument = [\"a:1\", \"b:2\"]\n[[switch]]\nname = \"a\"\ntarget = \"ours\"\n\
+                    [[switch]]\nname = \"b\"\ntarget = \"ours:model=./slow.toml\"\n\
+                    [[link]]\nbetween = [\"a:2\", \"b:1\"]\n";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A run with its files, and its folder.
+fn measured(folder: &Folder) -> PathBuf {
+    fs::create_dir(folder.0.join("programs")).unwrap();
+    let program = root().join("examples/progfe/bridge.fe.xml");
+    fs::copy(program, folder.0.join("programs/bridge.fe.xml")).unwrap();
+    fs::copy(root().join("crates/switch/models/honest.toml"), folder.0.join("slow.toml")).unwrap();
+    fs::write(folder.0.join("pair.toml"), PAIR).unwrap();
+    let said = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    only_run(&folder.0.join("runs"))
+}
+
+fn read(file: &Path) -> Vec<u8> {
+    fs::read(file).unwrap()
+}
+
+/// A bundle's entries by another program.
+fn unpacked(file: &Path, into: &Path) -> Vec<(String, Vec<u8>)> {
+    fs::create_dir(into).unwrap();
+    let done = Command::new("tar").arg("xzf").arg(file).arg("-C").arg(into).status().unwrap();
+    assert!(done.success());
+    let mut found = Vec::new();
+    let mut folders = vec![into.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(into).unwrap().to_str().unwrap().to_string();
+                found.push((name, read(&path)));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn another_person_repeats_a_run_by_one_command() {
+    let (mine, theirs) = (Folder::new(), Folder::new());
+    let run = measured(&mine);
+    let file = theirs.0.join("a.tar.gz");
+    let said =
+        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(said.errors, "", "nothing is left out and nothing has changed");
+    let again =
+        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    assert!(
+        again.code == Some(2) && again.errors.contains("there is such a file"),
+        "{}",
+        again.errors
+    );
+    // Nothing of the first folder is needed any more.
+    let original = record(&run);
+    drop(mine);
+    let dry = planimeter(&theirs.0, &["run", "a.tar.gz", "--dry-run"]);
+    assert_eq!(dry.code, Some(0), "{}", dry.errors);
+    assert!(dry.output.contains("progfe:programs/bridge.fe.xml"), "{}", dry.output);
+    assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves nothing");
+    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let campaign = only_run(&theirs.0.join("here"));
+    let repeated = record(&campaign.join("1-run"));
+    for part in ["command_line", "cells", "ratios", "outcomes"] {
+        assert_eq!(original[part], repeated[part], "{part}");
+    }
+    // What was repeated can be bundled again.
+    let said = planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
+    for name in [
+        "bundle.json",
+        "plan.toml",
+        "files/slow.toml",
+        "files/pair.toml",
+        "files/programs/bridge.fe.xml",
+    ] {
+        assert!(entries.iter().any(|(it, _)| it == name), "{name}");
+    }
+}
+
+#[test]
+fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
+    let (mine, theirs) = (Folder::new(), Folder::new());
+    let program = root().join("examples/progfe/bridge.fe.xml").canonicalize().unwrap();
+    let on = format!("progfe:{}", program.display());
+    let words = "--link memory --effort quick --set rig=sim --set seconds=0.01 --set stream=s.toml --set repeats=1";
+    let stream = "[[stream]]\nid = 1\nfrom = 1\nto = 2\nframe_bytes = 128\nrate_pps = 1000.0\n\
+                  mac_source = \"02:00:00:00:00:01\"\nmac_destination = \"02:00:00:00:00:02\"\n\
+                  ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n";
+    fs::write(mine.0.join("s.toml"), stream).unwrap();
+    let run = [&["run", "forwarding-rate", "--on", &on][..], &words.split(' ').collect::<Vec<_>>()]
+        .concat();
+    let said = planimeter(&mine.0, &run);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let folder = only_run(&mine.0.join("runs"));
+    let later = fs::File::options().write(true).open(mine.0.join("s.toml")).unwrap();
+    later
+        .set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600))
+        .unwrap();
+    let file = theirs.0.join("a.tar.gz");
+    let said =
+        planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(said.errors.contains("s.toml has changed since the run began"), "{}", said.errors);
+    let said = planimeter(&theirs.0, &["run", "a.tar.gz"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(
+        said.errors.contains("s.toml in this bundle is not what its run read"),
+        "{}",
+        said.errors
+    );
+    let repeated = record(&only_run(&theirs.0.join("runs")).join("1-run"));
+    assert_eq!(repeated["targets"][0]["name"], "progfe:outside/1/bridge.fe.xml");
+    assert_eq!(repeated["trials"][0]["frames"], record(&folder)["trials"][0]["frames"]);
+}
+
+#[test]
+fn commands_of_somebody_else_are_not_run_unless_they_are_trusted() {
+    let (mine, theirs) = (Folder::new(), Folder::new());
+    let words = "run latency --on ours --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
+    let hook = ["--before", "echo here > ../../../told"];
+    let said = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let folder = only_run(&mine.0.join("runs"));
+    let file = theirs.0.join("a.tar.gz");
+    let said =
+        planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    for more in [&[][..], &["--dry-run"]] {
+        let said = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
+        assert_eq!(said.code, Some(2), "{}", said.errors);
+        assert!(
+            said.errors.contains("a command (before: echo here > ../../../told)"),
+            "{}",
+            said.errors
+        );
+        assert!(
+            said.errors.contains("--trust") && said.errors.lines().count() == 1,
+            "{}",
+            said.errors
+        );
+        assert_eq!(contents(&theirs.0), ["a.tar.gz"]);
+    }
+    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(contents(&theirs.0), ["a.tar.gz", "runs", "told"]);
+}
+
+#[test]
+fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("garbage.tar.gz"), "no bundle").unwrap();
+    for (words, about) in [
+        (&["run", "nowhere.tar.gz"][..], "nowhere.tar.gz"),
+        (&["run", "garbage.tar.gz"], "it is no bundle"),
+        (&["run", "garbage.tar.gz", "--on", "ours"], "--on beside"),
+        (&["run", "latency", "--trust"], "--trust goes with a bundle"),
+        (&["bundle", "nowhere"], "nowhere"),
+        (&["bundle", "nowhere", "--hide", "x"], "--mask"),
+    ] {
+        let said = planimeter(&folder.0, words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.errors);
+        assert!(said.errors.contains(about) && said.errors.lines().count() == 1, "{}", said.errors);
+    }
+    assert_eq!(contents(&folder.0), ["garbage.tar.gz"]);
+}
+
+/// What must be nowhere in a masked bundle.
+const SECRETS: [&str; 12] = [
+    "core-sw7.acme.example",
+    "core-sw7",
+    "enp3s0f0",
+    "enp3s0f1",
+    "FOC1234X0AB",
+    "0x00a1b2c3d4e5f607",
+    "00a1b2c3d4e5f607",
+    "10.77.3.9",
+    "2001:470:1f0b::5",
+    "fa:16:3e:11:22:33",
+    "jane.doe",
+    "Acme",
+];
+
+/// A campaign as it would be of a device of somebody's: measured in virtual time, then told to be of theirs.
+fn of_somebody(folder: &Folder) -> PathBuf {
+    let plan = "name = \"Acme-lab\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
+                before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
+                set = { rig = \"sim\", seconds = 0.01, load = 5 }\n\
+                [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"ours\"\n\
+                [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"ours\"\n";
+    fs::write(folder.0.join("plan.toml"), plan).unwrap();
+    let said = planimeter(&folder.0, &["run", "plan.toml"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let campaign = only_run(&folder.0.join("runs"));
+    let run = campaign.join("1-latency");
+    let device = "openflow:tcp:core-sw7.acme.example:6653,ports=1@enp3s0f0+2@enp3s0f1";
+    for file in ["record.json", "trials.jsonl"] {
+        let text = fs::read_to_string(run.join(file)).unwrap();
+        fs::write(run.join(file), text.replace("\"bridge\"", &format!("{device:?}"))).unwrap();
+    }
+    let mut changed = record(&run);
+    for target in changed["targets"].as_array_mut().unwrap() {
+        target["settings"] = serde_json::json!({
+            "datapath_id": "0x00a1b2c3d4e5f607", "serial_number": "FOC1234X0AB", "datapath": "core-sw7 of Acme at 10.77.3.9",
+            "port_1": "enp3s0f0",
+        });
+    }
+    fs::write(run.join("record.json"), changed.to_string()).unwrap();
+    fs::create_dir_all(run.join("captures")).unwrap();
+    fs::write(run.join("captures/00001.pcapng"), "fa:16:3e:11:22:33 Acme").unwrap();
+    fs::write(campaign.join("gates.md"), format!("`{device}` of Acme")).unwrap();
+    assert_eq!(planimeter(&folder.0, &["report", run.to_str().unwrap()]).code, Some(0));
+    campaign
+}
+
+#[test]
+fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
+    let folder = Folder::new();
+    let campaign = of_somebody(&folder);
+    let name = campaign.to_str().unwrap();
+    let plain = planimeter(&folder.0, &["bundle", name, "--out", "plain.tar.gz"]);
+    assert_eq!(plain.code, Some(0), "{}", plain.errors);
+    let all: Vec<u8> = unpacked(&folder.0.join("plain.tar.gz"), &folder.0.join("plain"))
+        .into_iter()
+        .flat_map(|(name, bytes)| [name.into_bytes(), bytes].concat())
+        .collect();
+    let holds = |all: &[u8], word: &str| all.windows(word.len()).any(|it| it == word.as_bytes());
+    for secret in SECRETS {
+        assert!(holds(&all, secret), "{secret} is in no bundle, so that nothing is shown");
+    }
+    let words = [
+        "bundle",
+        name,
+        "--mask",
+        "--hide",
+        "Acme",
+        "--hide",
+        "acme",
+        "--hide",
+        "jane.doe",
+        "--out",
+        "masked.tar.gz",
+    ];
+    let said = planimeter(&folder.0, &words);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(said.errors.contains("left out: 1 capture"), "{}", said.errors);
+    let entries = unpacked(&folder.0.join("masked.tar.gz"), &folder.0.join("masked"));
+    for (name, bytes) in &entries {
+        for secret in SECRETS {
+            assert!(!holds(bytes, secret) && !name.contains(secret), "{secret} is in {name}");
+        }
+    }
+    // One word for one word, everywhere.
+    let run = folder.0.join("masked/run/1-latency");
+    let masked = record(&run);
+    let target = masked["targets"][1]["name"].as_str().unwrap();
+    let ports = target.split_once(",ports=").map(|(_, ports)| ports);
+    assert!(target.starts_with("openflow:tcp:") && ports == Some("1@eth-1+2@eth-2"), "{target}");
+    let trials = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    assert!(trials.lines().any(|line| line.contains(target)));
+    assert_eq!(
+        masked["cells"].as_array().unwrap().len(),
+        record(&campaign.join("1-latency"))["cells"].as_array().unwrap().len()
+    );
+    let told = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
+    assert!(
+        told.contains("192.0.2.")
+            && told.contains("02:00:00:00:00:0")
+            && told.contains("2001:db8::"),
+        "{told}"
+    );
+    let facts: Value = serde_json::from_slice(&read(&folder.0.join("masked/bundle.json"))).unwrap();
+    assert_eq!(facts["masked"], true);
+    // A report that is made anew from it is the same.
+    let before = read(&run.join("report.html"));
+    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(read(&run.join("report.html")), before);
+    assert_eq!(planimeter(&folder.0, &["report", "masked/run"]).code, Some(0));
+}

@@ -1,0 +1,50 @@
+//! The folder of a campaign: its plan as it was written, `campaign.json`, and a run's folder for each step.
+//!
+//! Invariant: a folder is a campaign once `campaign.json` is in it, which is written last and before anything is measured.
+
+use std::path::{Path, PathBuf};
+
+use super::{StoreError, parsed, read_text, write_whole};
+use crate::record::Campaign;
+
+/// The file that makes a folder a campaign.
+pub const CAMPAIGN_FILE: &str = "campaign.json";
+
+/// The plan, as it was written.
+pub const PLAN_FILE: &str = "plan.toml";
+
+/// Whether a folder is a campaign.
+pub fn is_campaign(folder: &Path) -> bool {
+    folder.join(CAMPAIGN_FILE).is_file()
+}
+
+/// Makes a folder a campaign.
+pub fn write(folder: &Path, campaign: &Campaign, plan: &str) -> Result<(), StoreError> {
+    let mut text = serde_json::to_string_pretty(campaign).expect("a campaign is plain data");
+    text.push('\n');
+    write_whole(&folder.join(PLAN_FILE), plan.as_bytes())?;
+    write_whole(&folder.join(CAMPAIGN_FILE), text.as_bytes())
+}
+
+/// A campaign and its plan.
+pub fn read(folder: &Path) -> Result<(Campaign, String), StoreError> {
+    let path = folder.join(CAMPAIGN_FILE);
+    let campaign = parsed(&path, &read_text(&path)?)?;
+    Ok((campaign, read_text(&folder.join(PLAN_FILE))?))
+}
+
+/// The folders of a campaign's runs that have begun, in order; of a run, itself.
+pub fn runs(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    if !is_campaign(folder) {
+        return Ok(vec![folder.to_path_buf()]);
+    }
+    let (campaign, _) = read(folder)?;
+    let mut runs = Vec::new();
+    for step in &campaign.steps {
+        let path = super::inside(folder, &step.folder)?;
+        if path.join(super::RECORD_FILE).is_file() {
+            runs.push(path);
+        }
+    }
+    Ok(runs)
+}
